@@ -13,6 +13,7 @@ from dashboard.cli.serve import free_port, run_dashboard
 from dashboard.stories.samples import add_sample_stories
 from data.api import open_store
 from data.demo import FIRST_PROJECT, FIRST_RUN, load_samples
+from data.diagnosis.run_digest import digest_new_runs
 
 __all__ = ["demo"]
 
@@ -29,6 +30,7 @@ def demo(workspace: str | None, no_browser: bool, port: int | None) -> None:
     with tqdm(bar_format="Loading samples {elapsed} {desc}", leave=False, disable=quiet) as bar:
         load_samples(store, lambda step: bar.set_description_str(f"{step.doing} {step.run}"))
     add_sample_stories(store)
+    digest_new_runs(store, store.runs())
     runs = [run for run in store.runs(FIRST_PROJECT) if run.name == FIRST_RUN]
     query = urlencode({"project": FIRST_PROJECT, "run": runs[0].run_id}) if runs else ""
     run_dashboard(str(store.workspace.root), port, not no_browser, query)

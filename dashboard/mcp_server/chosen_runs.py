@@ -12,7 +12,6 @@ from dashboard.mcp_server.answer_size import fitting, json_text
 from dashboard.mcp_server.quoting import DATA_NOTE, name_text, quoted
 from dashboard.wording.formatting import count
 from data.api import run_entry
-from data.declarations import use_declarations
 from data.diagnosis.run_digest import RunDigest, read_digests, stored_digests
 from data.errors import DataError
 from data.scoring.run_store import RunStore
@@ -158,7 +157,6 @@ class RunTools:
             if run.run_id in digests:
                 continue
             try:
-                use_declarations(self.store.workspace, run.project)
                 digests |= read_digests(self.store, [run])
             except (DataError, MetricsError) as error:
                 problems[run.run_id] = quoted(str(error), MOST_PROBLEM)

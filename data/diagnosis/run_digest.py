@@ -10,11 +10,13 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from contextvars import copy_context
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
+from data.declarations import declarations_of, use_declarations
 from data.diagnosis.diagnosis import CORRECTNESS, Diagnosis, DiagnosisSettings, diagnose
 from data.diagnosis.doubts import stage_doubt
 from data.diagnosis.run_checks import check_run
@@ -31,7 +33,7 @@ __all__ = ["MEASURES", "RunDigest", "digest_new_runs", "read_digests", "stored_d
 
 AFTER_IMPORT = 2.0  # seconds that the digests of new runs may take at most before a command returns
 
-VERSION = 3  # raised when the digest of the same run would be another one
+VERSION = 4  # raised when the digest of the same run would be another one
 MEASURES = ("context", "faithfulness", "answer_relevancy", "correctness", "people")
 
 
@@ -72,11 +74,11 @@ class RunDigest:
 
 def stored_digests(store: RunStore, runs: Sequence[Run]) -> dict[str, RunDigest]:
     """Return run id -> digest, of the runs whose digest is stored and still holds."""
-    stored = store.index.read_all("digest")
+    stored, keys = store.index.read_all("digest"), _keys(store, runs)
     digests = {}
     for run in runs:
         body = stored.get(run.run_id)
-        if isinstance(body, Mapping) and body.get("key") == _key(store, run):
+        if isinstance(body, Mapping) and body.get("key") == keys[run.run_id]:
             digests[run.run_id] = _from_json(body)
     return digests
 
@@ -87,14 +89,14 @@ def read_digests(store: RunStore, runs: Sequence[Run], seconds: float = math.inf
     Args:
         store: of the runs.
         runs: in the order in which they are wanted.
-        seconds: after which no further run is begun; at least one is read.
+        seconds: after which no further run is begun; at least one is read, if there is any.
     """
     end = time.monotonic() + seconds
-    digests, bodies = {}, {}
+    digests, bodies, keys = {}, {}, _keys(store, runs)
     try:
         for run in runs:
-            digests[run.run_id] = digest = _digest(store, run)
-            bodies[run.run_id] = {"key": _key(store, run), **asdict(digest)}
+            digests[run.run_id] = digest = copy_context().run(_digest, store, run)
+            bodies[run.run_id] = {"key": keys[run.run_id], **asdict(digest)}
             if time.monotonic() > end:
                 break
     finally:  # a run that cannot be read takes nothing from the others
@@ -107,16 +109,28 @@ def digest_new_runs(store: RunStore, runs: Sequence[Run]) -> None:
 
     The pages read the rest, and say why a run cannot be diagnosed.
     """
-    if runs:
-        with suppress(DataError, MetricsError):
-            read_digests(store, runs[::-1], AFTER_IMPORT)
+    known = stored_digests(store, runs) if runs else {}
+    missing = [run for run in reversed(runs) if run.run_id not in known]
+    with suppress(DataError, MetricsError):
+        read_digests(store, missing, AFTER_IMPORT)
 
 
-def _key(store: RunStore, run: Run) -> str:
-    """Return what a digest depends on: scores, labels and the version of this module."""
-    labels = [label.label_id for label in store.ledger.labels(run.run_id)]
-    text = f"{VERSION} {store.options(run).folder} {labels}"
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+def _keys(store: RunStore, runs: Sequence[Run]) -> dict[str, str]:
+    """Return what the digest of each run depends on: scores, labels, declared metrics, and this module."""
+    declared = {project: _declared(store, project) for project in {run.project for run in runs}}
+    keys = {}
+    for run in runs:
+        labels = [label.label_id for label in store.ledger.labels(run.run_id)]
+        text = f"{VERSION} {store.options(run).folder} {labels} {declared[run.project]}"
+        keys[run.run_id] = hashlib.sha256(text.encode()).hexdigest()[:16]
+    return keys
+
+
+def _declared(store: RunStore, project: str) -> str:
+    try:
+        return str(sorted(declarations_of(store.workspace, project).items()))
+    except DataError as error:  # told where the run is diagnosed
+        return str(error)
 
 
 def _from_json(body: Mapping[str, Any]) -> RunDigest:
@@ -126,6 +140,8 @@ def _from_json(body: Mapping[str, Any]) -> RunDigest:
 
 
 def _digest(store: RunStore, run: Run) -> RunDigest:
+    """Diagnose a run by what its project declares, whichever project is on display."""
+    use_declarations(store.workspace, run.project)
     scored = store.scored(run)
     findings = check_run(scored)
     titles = {

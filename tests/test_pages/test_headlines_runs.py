@@ -182,3 +182,23 @@ def test_a_run_that_was_just_imported_needs_no_reading(
     for digest in digests.values():
         assert digest.pass_rate == 0
         assert sum(digest.stages.values()) == 4
+
+
+def test_a_digest_follows_what_its_own_project_declares(workspace: RunStore) -> None:
+    """A run is diagnosed by its project's declarations, and anew when they change, whatever is on display."""
+    root = str(workspace.workspace.root)
+    for project in ("p", "other"):
+        add_run([{"question": "q?", "answer": "a", "scores": {"tone": 4.0}}], "one", project, root)
+    metrics = Path(root) / "metrics.toml"
+    before = read_digests(workspace, workspace.runs())
+    assert stored_digests(workspace, workspace.runs()) == before
+    metrics.write_text(
+        '[project.other.metric.tone]\ndirection = "higher"\nrange = [0, 1]\n', encoding="utf-8"
+    )
+    kept = stored_digests(workspace, workspace.runs())
+    assert [run.project for run in workspace.runs() if run.run_id in kept] == ["p"]
+    use_declarations(workspace.workspace, "p")
+    after = read_digests(workspace, workspace.runs())
+    found = {run.project: after[run.run_id] for run in workspace.runs()}
+    assert found["p"] == replace(before[found["p"].run_id])
+    assert found["other"] != before[found["other"].run_id], "4.0 is out of the range that it declares"

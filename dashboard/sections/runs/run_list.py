@@ -203,7 +203,7 @@ def run_list(view: View, runs: Sequence[Run], digests: Mapping[str, RunDigest]) 
         column_config={
             "Pass rate": st.column_config.ImageColumn(width=124),
             "Fix first": st.column_config.TextColumn(
-                width=150,
+                width=130,
                 help="The failure stage with the most bad cases, at the usual thresholds; empty where no bad "
                 "case points to a stage, or a check doubts what it rests on",
             ),
@@ -242,9 +242,9 @@ def _row(
         "Cases": f"{run.n:,}" if run.n else "summary",
         "Pass rate": pass_strip_image(digest, theme),
         "Rate": NOT_MEASURED if rate is None else number(rate),
-        "Fix first": "" if digest is None else _fix_first_text(digest),
         "Measured": measured_image(() if digest is None else digest.measured, theme),
         "Findings": " · ".join(found),
+        "Fix first": "" if digest is None else _fix_first_text(digest),
         "Date": f"{run.created_at:%Y-%m-%d}",
         "Labels": ", ".join(label for label in labels if label != "baseline"),
     }
