@@ -153,11 +153,11 @@ def _heading(page: Page, url: str, start: float) -> float:
 
 @contextmanager
 def server(root: Path) -> Iterator[tuple[str, int]]:
-    """Run `streamlit run dashboard/app.py` on a free port until the block ends; gives address and process."""
+    """Run `ragtriage serve` on a free port until the block ends; gives address and process."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", str(APP), "--server.port", str(port)]
+    command = [sys.executable, "-m", "dashboard.cli", "serve", "--port", str(port)]
     environment = {**os.environ, "RAGTRIAGE_WORKSPACE": str(root)}
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, cwd=APP.parent.parent)
     url = f"http://127.0.0.1:{port}/"

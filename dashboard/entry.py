@@ -6,7 +6,10 @@ could use the dashboard, and it looks up this machine's outside address for an O
 
 from __future__ import annotations
 
+import asyncio
 import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
 
 import streamlit
@@ -14,6 +17,8 @@ from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
+
+from dashboard.shell.preload import start_preloading, wait_for_preload
 
 __all__ = ["ALLOWED_HOSTS", "SameOrigin", "app", "refusal"]
 
@@ -56,6 +61,8 @@ class SameOrigin:
         headers = Headers(scope=scope)
         reason = refusal(headers.get("host", ""), headers.get("origin"), self.allowed_hosts)
         if not reason:
+            if scope["type"] == "websocket":  # a session starts: two threads must not import the same modules
+                await asyncio.to_thread(wait_for_preload)
             await self.app(scope, receive, send)
         elif scope["type"] == "http":
             await PlainTextResponse(reason, status_code=403)(scope, receive, send)
@@ -63,4 +70,10 @@ class SameOrigin:
             await send({"type": "websocket.close", "code": 1008, "reason": reason[:120]})
 
 
-app = streamlit.App("app.py", middleware=[Middleware(SameOrigin)])
+@asynccontextmanager
+async def _lifespan(_: streamlit.App) -> AsyncIterator[None]:
+    start_preloading()
+    yield
+
+
+app = streamlit.App("app.py", middleware=[Middleware(SameOrigin)], lifespan=_lifespan)

@@ -26,7 +26,7 @@ from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
 from data.diagnosis.doubts import pass_rate_doubts, stage_doubt
 from data.diagnosis.partial_gold import part_title
 from data.diagnosis.run_checks import check_run
-from data.errors import DataError, ValidationErrors, WorkspaceError
+from data.errors import DataError, ValidationErrors
 from data.gates.baseline import baseline_of
 from data.gates.config import load_gates
 from data.gates.report import GateReport, gate_run
@@ -71,10 +71,7 @@ def open_store(workspace: str | None, create: bool = False) -> RunStore:
     Raises:
         WorkspaceError: it is a file, or cannot be created.
     """
-    folder = Workspace.find(workspace)
-    if folder.root.exists() and not folder.root.is_dir():
-        raise WorkspaceError(f"workspace {folder.name}: is not a folder; accepted: a folder, or a new name")
-    return RunStore(folder.create() if create else folder)
+    return RunStore(Workspace.open(workspace, create))
 
 
 def add_run(

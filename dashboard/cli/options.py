@@ -8,8 +8,6 @@ from typing import Any
 
 import click
 
-from metrics.schema.whole_number import whole_number
-
 __all__ = [
     "GATES_FILE",
     "JSON",
@@ -75,6 +73,8 @@ class WholeNumbers(click.ParamType[Any]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Read the numbers."""
+        from metrics.schema.whole_number import whole_number  # here: it loads NumPy, which options do without
+
         parts = [part.strip() for part in str(value).split(",")]
         if not all((number := whole_number(part)) is not None and number >= self.least for part in parts):
             self.fail(

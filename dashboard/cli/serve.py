@@ -20,8 +20,8 @@ from urllib.parse import urlsplit
 import click
 
 from dashboard.cli.options import PORT
-from data.api import open_store
 from data.store.read_only import READ_ONLY
+from data.store.workspace import Workspace
 
 __all__ = ["EXPOSED", "BindAddress", "free_port", "run_dashboard", "serve"]
 
@@ -129,7 +129,7 @@ def serve(
     address.check()
     if read_only:
         os.environ[READ_ONLY] = "1"
-    run_dashboard(str(open_store(workspace, create=True).workspace.root), port, browser, "", address)
+    run_dashboard(str(Workspace.open(workspace, create=True).root), port, browser, "", address)
 
 
 def run_dashboard(

@@ -20,7 +20,7 @@ __all__ = ["Match", "facets_of", "hop_order", "list_status", "rankings", "span_r
 
 Match = Literal["id", "doc_id"]
 SMALL_PLANE = 1_024  # ranks x gold documents up to which comparing all beats sorting
-_GIVEN = pa.array(["oracle", "closed_book"])
+_GIVEN = ("oracle", "closed_book")
 NO_LIST = "the run records no `retrieved` list for this sample"
 NO_GOLD = "the sample names no gold documents (`relevant`)"
 NO_FACET = "the gold documents name no facet (`hop`)"
@@ -233,7 +233,7 @@ def list_status(
     n = table.num_rows
     status = np.zeros(n, dtype=np.int8)
     reason = np.full(n, "", dtype=object)
-    given = pc.is_in(table["context_mode"], _GIVEN).to_numpy()
+    given = pc.is_in(table["context_mode"], pa.array(_GIVEN)).to_numpy()
     rules = [
         (~gold_recorded, Status.NOT_RUN, no_gold),
         (~found.recorded, Status.NOT_RUN, NO_LIST),

@@ -130,6 +130,20 @@ class Workspace:
         """Return the workspace in `folder`, else in RAGTRIAGE_WORKSPACE, else in ./ragtriage-workspace."""
         return cls(folder or os.environ.get("RAGTRIAGE_WORKSPACE") or DEFAULT_FOLDER)
 
+    @classmethod
+    def open(cls, folder: str | None = None, create: bool = False) -> Workspace:
+        """Find a workspace as `find` does; a caller that only reads does not create it.
+
+        Raises:
+            WorkspaceError: it is a file, or cannot be created.
+        """
+        found = cls.find(folder)
+        if found.root.exists() and not found.root.is_dir():
+            raise WorkspaceError(
+                f"workspace {found.name}: is not a folder; accepted: a folder, or a new name"
+            )
+        return found.create() if create else found
+
     def create(self) -> Workspace:
         """Create the folders, except in read-only mode; raises WorkspaceError if that fails.
 
