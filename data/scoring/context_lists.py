@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from data.scoring.scored_run import ScoredRun
 from metrics.sanity.rule import ContextLists
 from metrics.schema.batch import Batch
+
+if TYPE_CHECKING:
+    from data.scoring.scored_run import ScoredRun  # which loads DuckDB, and a worker needs none
 
 __all__ = ["context_list_table", "context_lists"]
 

@@ -22,7 +22,7 @@ from data.scoring.batch_scores import RunFacts, ScoredChunk, ScoreOptions, score
 from data.scoring.batches.wire import from_table, to_table
 from data.store.workspace import Workspace
 
-__all__ = ["Task", "Worker", "answer", "groups_task", "scored", "start_worker", "table_task"]
+__all__ = ["Task", "Worker", "answer", "groups_task", "scored", "start_worker", "table_task", "work"]
 
 Task = Mapping[str, Any]
 Worker = subprocess.Popen[bytes]
@@ -63,7 +63,7 @@ def start_worker() -> Worker | None:
     path = os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])
     try:
         return subprocess.Popen(
-            [sys.executable, "-P", "-m", "data.scoring.batches.worker"],
+            [sys.executable, "-P", "-m", "data.scoring.batches.start"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -86,14 +86,10 @@ def answer(worker: Worker, task: Task) -> ScoredChunk | None:
         return None
 
 
-def _work() -> None:
+def work() -> None:
     """Do each task of standard input until it ends."""
     for line in sys.stdin.buffer:
         table = to_table(scored(json.loads(line)))
         with pa.ipc.new_stream(sys.stdout.buffer, table.schema) as stream:
             stream.write_table(table)
         sys.stdout.buffer.flush()
-
-
-if __name__ == "__main__":
-    _work()
