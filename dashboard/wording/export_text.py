@@ -39,6 +39,8 @@ def cell_text(value: Any) -> str:
 
 def markdown_cell(value: Any) -> str:
     """Write a cell of a Markdown table: text from outside can neither end the cell nor become markup."""
+    if isinstance(value, int | float):  # nothing to escape
+        return cell_text(value)
     return _NEEDLESS.sub(r"\1", markdown_text(cell_text(value)))
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from made_reports import HOSTILE, LONG_ANSWER, bars, full_report, long_rows, many_points
 from playwright.sync_api import Browser
+from plotly.offline import get_plotlyjs_version
 
 from dashboard.charts.chart import finite
 from dashboard.export.html_report import html_report, paper_report
@@ -46,7 +47,20 @@ def test_the_drawing_library_is_in_the_file_once_and_its_digest_is_the_only_leav
     assert "default-src 'none'" in policy.group(1)
     assert "connect-src 'none'" in policy.group(1)
     assert "script-src 'unsafe" not in policy.group(1)
-    assert page.count("plotly.js v") == 1
+    assert page.count("* plotly.js (cartesian - minified) v") == 1
+
+
+def test_the_drawing_library_is_of_the_version_that_writes_the_figures(page: str) -> None:
+    version = re.search(r"plotly\.js \(cartesian - minified\) v([\d.]+)", page)
+    assert version is not None
+    assert version[1] == get_plotlyjs_version(), "npm pack plotly.js-cartesian-dist-min@VERSION has the file"
+
+
+def test_every_kind_of_trace_in_a_report_is_drawn_by_the_library(page: str) -> None:
+    figures = re.findall(r'<script type="application/json" id="figure-\d+">(.*?)</script>', page, re.DOTALL)
+    kinds = {trace.get("type", "scatter") for figure in figures for trace in json.loads(figure)["data"]}
+    assert kinds == {"bar", "scatter", "heatmap"}
+    assert all(f'name:"{kind}"' in _scripts(page)[0] for kind in kinds)
 
 
 def test_no_text_from_outside_is_markup(page: str) -> None:
