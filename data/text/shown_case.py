@@ -13,7 +13,7 @@ __all__ = ["LONGEST_TEXT", "beginning", "cuts_told", "shown_case", "shown_cases"
 
 LONGEST_TEXT = 20_000  # characters of one text
 LEAST_TEXT = 200  # characters that a text keeps however little room is left
-ALL_CASES = 2_500_000  # bytes of the texts of all cases of one report, escaped for HTML
+ALL_CASES = 2_000_000  # bytes of the texts of all cases of one report, escaped for HTML
 WIDE = 2  # bytes a character that a text may have at its longest; of wider ones it keeps fewer
 SHARE = 4  # of the room that one text takes at most, so that an answer leaves room for its documents
 MOST_TOLD = 5
