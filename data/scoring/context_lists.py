@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from data.store.ragged import Ragged
 from metrics.sanity.rule import ContextLists
 from metrics.schema.batch import Batch
 
@@ -25,19 +26,30 @@ def context_list_table(table: Any, _batch: Batch) -> Any:
     """
     digests: dict[str, bytes] = {}
     lists: list[int | None] = []
-    columns = zip(table["retrieved"].to_pylist(), table["context_mode"].to_pylist(), strict=True)
-    for documents, mode in columns:
-        if not documents or mode in ("oracle", "closed_book"):
+    retrieved = Ragged.of(table["retrieved"])
+    names = _names(retrieved)
+    ends = np.cumsum(retrieved.lengths).tolist()
+    starts = [0, *ends][:-1]
+    for start, end, mode in zip(starts, ends, table["context_mode"].to_pylist(), strict=True):
+        if start == end or mode in ("oracle", "closed_book"):
             lists.append(None)
             continue
         whole = blake2b(digest_size=8)
-        for document in documents:
-            name = document["text"] or f"id:{document['id']}"
+        for name in names[start:end]:
             if name not in digests:
                 digests[name] = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).digest()
             whole.update(digests[name])
         lists.append(int.from_bytes(whole.digest(), "big", signed=True))
     return pa.table({"list": pa.array(lists, pa.int64())})
+
+
+def _names(retrieved: Ragged) -> list[str]:
+    """Return the text of each document, or its id where none is recorded."""
+    texts = retrieved.field("text").to_pylist()
+    if all(texts):
+        return list(texts)
+    ids = retrieved.field("id").to_pylist()
+    return [text or f"id:{name}" for text, name in zip(texts, ids, strict=True)]
 
 
 def context_lists(scored: ScoredRun) -> ContextLists | None:
