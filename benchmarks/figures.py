@@ -1,4 +1,4 @@
-"""The figures that this project aims at on one machine: what each is, its aim, and what it once was."""
+"""The figures that this project aims at on one machine: each with its aim and its earlier value."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Figure:
         what: what it is; {} stands for the size that is measured.
         unit: of its value.
         aim: the value to reach; None where there is none.
-        earlier: what it was at full size before the work on it began, in another sitting.
+        earlier: its value at full size in an earlier measurement, before the work on it began.
         more_is_better: whether a higher value is the better one.
     """
 
@@ -113,7 +113,7 @@ def table(
         sizes: part -> the size that was measured.
         commit: name of the earlier tree.
     """
-    earlier = f"{commit}, in this run" if commit else "earlier, another sitting, full size"
+    earlier = f"{commit}, in this run" if commit else "an earlier measurement, full size"
     yield f"| what | now | before ({earlier}) | aim | met | other programs, of all cores |"
     yield "|---|---|---|---|---|---|"
     for figure in FIGURES:

@@ -1,4 +1,4 @@
-"""Memory that was needed for a moment goes back to the system, which the C library keeps for itself else."""
+"""Giving freed memory back to the system, which the C library would otherwise keep."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MANY_ROWS = 50_000  # read in one rerun: less leaves little behind
 
 
 def give_back_memory(costs: ReadCosts) -> None:
-    """Return freed memory to the system after a rerun that read much; where it is no glibc, do nothing.
+    """Return freed memory to the system after a rerun that read much; does nothing without glibc.
 
     Arrays of 100,000 samples come and go by the dozen: a server held 930 MB, of which it used 670.
     """

@@ -1,6 +1,6 @@
 """The words of one batch of samples: which documents answers use, and how documents overlap.
 
-Two ways with the same results to the bit: plain Python, and the compiled loops of `ragtriage[fast]`.
+Two implementations with identical results: plain Python, and the compiled loops of `ragtriage[fast]`.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ WORTH_CALLING = 20_000  # the same once they are
 
 
 class BatchWords(Protocol):
-    """What is asked of the words of a batch of samples with at most `width` documents each.
+    """The words of a batch of samples with at most `width` documents each.
 
-    Every method takes the rows of m samples, and a text of each.
+    Every method takes the rows of m samples, and one text for each.
     """
 
     def shares(self, rows: IntArray, answers: Sequence[str]) -> FloatArray:

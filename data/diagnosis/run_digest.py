@@ -105,9 +105,10 @@ def read_digests(store: RunStore, runs: Sequence[Run], seconds: float = math.inf
 
 
 def digest_new_runs(store: RunStore, runs: Sequence[Run]) -> None:
-    """Store the digests of runs that were just imported, as far as a moment suffices, the last one first.
+    """Store the digests of runs that were just imported, the last one first.
 
-    The pages read the rest, and say why a run cannot be diagnosed.
+    No further one is begun after AFTER_IMPORT seconds. The pages make the rest, and say why a run cannot be
+    diagnosed.
     """
     known = stored_digests(store, runs) if runs else {}
     missing = [run for run in reversed(runs) if run.run_id not in known]

@@ -161,12 +161,14 @@ class ScoredRun:
         told = ScoredRun(self.workspace, self.run, self.scores_path, tuple(self.judge_results.items()))
         told.verdicts, told._verdict_key = verdicts, key
         told.index, told.samples = self.index, self.samples
-        told._auxiliary_tables = {**self._auxiliary_tables, "checks": checks}
+        with self._lock:
+            columns, tables = dict(self._columns), dict(self._auxiliary_tables)
+        told._auxiliary_tables = {**tables, "checks": checks}
         told.stage_features = {**self.stage_features, **features}
         others = [each for each in self.sources.get(CHECK_PASS_RATE, ()) if each != Source.COMPUTED]
         told.sources = {**self.sources, CHECK_PASS_RATE: tuple(sorted([*others, Source.COMPUTED]))}
         told.missing = {name: why for name, why in self.missing.items() if name != CHECK_PASS_RATE}
-        told._columns = {key: column for key, column in self._columns.items() if key[0] != CHECK_PASS_RATE}
+        told._columns = {key: column for key, column in columns.items() if key[0] != CHECK_PASS_RATE}
         told._columns[(CHECK_PASS_RATE, Source.COMPUTED)] = rate
         return told
 

@@ -84,7 +84,7 @@ class RunIndex:
                     add_costs(queries=1)
                     return connection.execute(statement, parameters).fetchall()
             except sqlite3.DatabaseError as error:
-                code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+                code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF  # without the detail
                 damaged = code in (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
                 if not damaged:  # locked, full or read-only
                     return []

@@ -40,7 +40,7 @@ def shown_case(case: Mapping[str, Any], room: int = ALL_CASES) -> dict[str, Any]
 
     Args:
         case: question, answer, documents and so on.
-        room: bytes of its texts, escaped for HTML; past it a text keeps a few words alone.
+        room: bytes of its texts, escaped for HTML; beyond it a text keeps only its first few words.
 
     Returns:
         The case; where a text was cut, `cut` of its `ragtriage` says which, and how much is shown.

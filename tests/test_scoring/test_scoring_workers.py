@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 
 import numpy as np
 import pytest
+from places import REPOSITORY
 
 from data.api import add_run
 from data.scoring import batch_scores
 from data.scoring.batch_scores import ScoredChunk, ScoreOptions
 from data.scoring.batches import pool
-from data.scoring.batches.pool import scored_batches
-from data.scoring.batches.worker import Worker, start_worker
+from data.scoring.batches.pool import ScoringPool, scored_batches
+from data.scoring.batches.wire import from_table, to_table
+from data.scoring.batches.worker import Task, Worker, answer, groups_task, start_worker
 from data.scoring.run_store import RunStore
+from metrics.schema.scores import Scores
+from metrics.schema.source import Source
 
 
 @pytest.fixture
@@ -85,3 +92,62 @@ def test_a_worker_does_the_work(workspace: RunStore, run_id: str, monkeypatch: p
     monkeypatch.setattr(pool, "scored", refuse)
     shared = scored_batches(workspace.workspace, run_id, ScoreOptions(), 2)
     assert [chunk.n for chunk in shared] == [256, 256, 188]
+
+
+def test_a_fault_while_a_worker_is_asked_leaves_no_task_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(worker: Worker, task: Task) -> ScoredChunk | None:
+        raise MemoryError
+
+    monkeypatch.setattr(pool, "answer", fail)
+    scoring = ScoringPool(1)
+    try:
+        with pytest.raises(MemoryError):
+            scoring.submit({}).result(30)
+        assert scoring.submit({}).result(30) is None
+    finally:
+        scoring._idle.put(None)  # so that a thread that waits all the same does not hold up the tests
+        scoring.close()
+
+
+PRINTING = """
+import os
+from data.scoring.batches import worker
+
+scored = worker.scored
+
+def printing(task):
+    print("printed", flush=True)
+    os.write(1, b"written")
+    return scored(task)
+
+worker.scored = printing
+worker.work()
+"""
+
+
+def test_what_a_library_prints_in_a_worker_is_no_answer(workspace: RunStore, run_id: str) -> None:
+    task = groups_task(workspace.workspace, run_id, ScoreOptions(), [0])
+    with subprocess.Popen(
+        [sys.executable, "-P", "-c", PRINTING],
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as worker:
+        try:
+            chunk = answer(worker, task)
+        finally:
+            worker.kill()
+    assert chunk is not None
+    assert chunk.n == 256
+
+
+def test_a_score_without_a_reason_goes_from_process_to_process() -> None:
+    scores = Scores(
+        np.array([0.5, 0.25]),
+        np.zeros(2, dtype=np.int8),
+        np.array([None, "why"], dtype=object),
+        np.full(2, Source.IMPORTED, dtype=np.int8),
+    )
+    chunk = ScoredChunk(2, {("bleu", Source.IMPORTED): scores}, {}, {}, {})
+    _same(chunk, from_table(to_table(chunk)))

@@ -18,11 +18,6 @@ from data.store.run_index import RunIndex
 RUNS = 5
 
 
-def _run(at: int, score: float) -> ParsedRun:
-    record = {"question": "a?", "scores": {"faithfulness": score}}
-    return ParsedRun(f"v{at}", [(1, record)], "f", "native", True)
-
-
 @pytest.fixture
 def imported(workspace: RunStore) -> RunStore:
     """Five runs of one import, and a process that has not looked at them."""

@@ -1,7 +1,7 @@
 """Scoring while reading: the first batches of a run are scored while the rest of its samples is read.
 
 A run of many samples goes to worker processes batch by batch, through a file each. What a batch's scores
-depend on of the whole run is told by the samples that were seen; where later ones tell otherwise, the scores
+depend on of the whole run is taken from the samples seen so far; where later ones contradict it, the scores
 are discarded and made again from the stored run.
 """
 
@@ -107,7 +107,7 @@ class EarlyScores:
             return None
         if self._file is not None:
             self._send(self._pool, *self._file)
-        if self._facts != self._told():
+        if self._facts != self._facts_so_far():
             return None
         while self._sent:
             self._collect()
@@ -115,8 +115,8 @@ class EarlyScores:
                 progress(self._scores.rows)
         return self._scores
 
-    def _told(self) -> RunFacts:
-        """Return what the samples so far tell of the run."""
+    def _facts_so_far(self) -> RunFacts:
+        """Return what the samples seen so far say about the run."""
         rows = sum(group.num_rows for group in self._head)
         if self._style is None or self._style[0] < rows:
             head = pa.Table.from_batches(self._head).select(["answer", "citations", "retrieved"])
@@ -126,7 +126,8 @@ class EarlyScores:
     def _scored_here(self, groups: list[Any], progress: Progress | None) -> GatheredScores:
         """Score the samples in this process."""
         for batch in in_batches(groups, [group.num_rows for group in groups]):
-            self._scores.add(score_table(pa.Table.from_batches(batch), self._told(), self._options, {}))
+            samples = pa.Table.from_batches(batch)
+            self._scores.add(score_table(samples, self._facts_so_far(), self._options, {}))
             if progress is not None:
                 progress(self._scores.rows)
         return self._scores
@@ -148,7 +149,7 @@ class EarlyScores:
         """Give a batch to the workers."""
         writer.close()
         self._file, self._file_rows = None, 0
-        self._facts = self._facts or self._told()
+        self._facts = self._facts or self._facts_so_far()
         task = table_task(path, self._facts, self._options)
         self._sent.append(_Sent(task, path, pool.submit(task)))
 

@@ -46,9 +46,11 @@ class ScoringPool:
         return self._threads.submit(self._answer, task)
 
     def _answer(self, task: Task) -> ScoredChunk | None:
-        worker = self._idle.get()
-        chunk = None if worker is None else answer(worker, task)
-        self._idle.put(worker if chunk is not None else None)
+        worker, chunk = self._idle.get(), None
+        try:
+            chunk = None if worker is None else answer(worker, task)
+        finally:  # or a thread would wait for a worker for good
+            self._idle.put(worker if chunk is not None else None)
         return chunk
 
     def close(self) -> None:

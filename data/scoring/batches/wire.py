@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from data.scoring.batch_scores import ScoredChunk, ScoreKey
@@ -74,5 +75,5 @@ def _texts(reasons: Any) -> NDArray[np.object_]:
     """Return the texts of a dictionary column; equal ones share an object."""
     encoded = reasons.combine_chunks()
     words = np.array([*encoded.dictionary.to_pylist(), None], dtype=object)
-    texts: NDArray[np.object_] = words[encoded.indices.to_numpy()]
+    texts: NDArray[np.object_] = words[pc.fill_null(encoded.indices, -1).to_numpy()]  # the last is None
     return texts

@@ -44,10 +44,10 @@ def scored(task: Task) -> ScoredChunk:
     if "groups" in task:
         return score_batch(Workspace(task["root"]), task["run_id"], task["groups"], options)
     style = task["facts"]["style"]
-    told = None if style is None else CitationStyle(tuple(style["templates"]), style["from_zero"])
+    citations = None if style is None else CitationStyle(tuple(style["templates"]), style["from_zero"])
     with pa.memory_map(task["table"]) as file:
         samples = pa.ipc.open_stream(file).read_all()
-        return score_table(samples, RunFacts(task["facts"]["ids_match"], told), options, {})
+        return score_table(samples, RunFacts(task["facts"]["ids_match"], citations), options, {})
 
 
 def _options(fields: Mapping[str, Any]) -> ScoreOptions:
@@ -88,8 +88,10 @@ def answer(worker: Worker, task: Task) -> ScoredChunk | None:
 
 def work() -> None:
     """Do each task of standard input until it ends."""
-    for line in sys.stdin.buffer:
-        table = to_table(scored(json.loads(line)))
-        with pa.ipc.new_stream(sys.stdout.buffer, table.schema) as stream:
-            stream.write_table(table)
-        sys.stdout.buffer.flush()
+    with os.fdopen(os.dup(1), "wb") as answers:
+        os.dup2(2, 1)  # what a library prints is no answer
+        for line in sys.stdin.buffer:
+            table = to_table(scored(json.loads(line)))
+            with pa.ipc.new_stream(answers, table.schema) as stream:
+                stream.write_table(table)
+            answers.flush()

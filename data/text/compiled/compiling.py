@@ -1,4 +1,4 @@
-"""How the loops are compiled. Imported where numba is installed alone."""
+"""How the loops are compiled. Imported only where numba is installed."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ _Function = TypeVar("_Function")
 
 
 def compiled(function: _Function) -> _Function:
-    """Have a function of arrays compiled when it is called first, and kept for other processes."""
+    """Return a function of arrays that is compiled at its first call and cached for other processes."""
     return cast(_Function, njit(cache=True, nogil=True)(function))

@@ -45,8 +45,8 @@ def why_not() -> str:
     if is_installed() and not _failure and not is_loaded():
         try:
             _prepared_folder()
-        except OSError as error:
-            return _told(error)
+        except (OSError, RuntimeError, ImportError) as error:  # no folder, no home folder, a broken numba
+            return _reason(error)
     return _failure
 
 
@@ -71,12 +71,12 @@ def _loaded() -> ModuleType | None:
             _call_each(loops)
         ready.touch()
     except Exception as error:  # noqa: BLE001 -- numba may fail in many ways; none may stop an import
-        _failure = _told(error)
+        _failure = _reason(error)
         return None
     return loops
 
 
-def _told(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     return f"{type(error).__name__}: {error}".splitlines()[0]
 
 

@@ -1,4 +1,4 @@
-"""All compiled loops. Imported where numba is installed alone."""
+"""All compiled loops. Imported only where numba is installed."""
 
 from __future__ import annotations
 
