@@ -166,7 +166,10 @@ def server(root: Path) -> Iterator[tuple[str, int]]:
         yield url, process.pid
     finally:
         process.terminate()
-        process.wait(20)
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:  # it still computes something for a page
+            process.kill()
 
 
 def _wait_until_up(url: str) -> None:
