@@ -157,7 +157,10 @@ def server(root: Path) -> Iterator[tuple[str, int]]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "dashboard.cli", "serve", "--port", str(port)]
+    started = (
+        "dashboard.cli" if find_spec("dashboard.cli.__main__") else "dashboard.cli.main"
+    )  # as it once was
+    command = [sys.executable, "-m", started, "serve", "--port", str(port)]
     environment = {**os.environ, "RAGTRIAGE_WORKSPACE": str(root)}
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, cwd=APP.parent.parent)
     url = f"http://127.0.0.1:{port}/"
