@@ -110,9 +110,9 @@ def digest_new_runs(store: RunStore, runs: Sequence[Run]) -> None:
     No further one is begun after AFTER_IMPORT seconds. The pages make the rest, and say why a run cannot be
     diagnosed.
     """
-    known = stored_digests(store, runs) if runs else {}
-    missing = [run for run in reversed(runs) if run.run_id not in known]
     with suppress(DataError, MetricsError):
+        known = stored_digests(store, runs) if runs else {}
+        missing = [run for run in reversed(runs) if run.run_id not in known]
         read_digests(store, missing, AFTER_IMPORT)
 
 

@@ -14,6 +14,7 @@ from places import FIXTURES
 
 from data.citations.answer import cited_answer
 from data.citations.support import sentence_support, support_basis
+from data.diagnosis.run_digest import digest_new_runs
 from data.errors import DataError
 from data.importers.load import import_source
 from data.importers.parsing.input_file import InputFile
@@ -263,6 +264,8 @@ def test_a_project_s_form_is_read_from_metrics_toml(workspace: RunStore) -> None
     settings.write_text("citation_pattern = '(a+)+$'\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"citation_pattern: found .*accepted: up to 8 texts"):
         workspace.scored(workspace.runs()[0], workspace.options(workspace.runs()[0]))
+    digest_new_runs(workspace, workspace.runs())  # the pages say what is wrong
+    assert workspace.index.read_all("digest") == {}
 
 
 def test_a_refusal_needs_no_citation(workspace: RunStore) -> None:
