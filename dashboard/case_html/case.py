@@ -239,7 +239,7 @@ def context_cards_html(
     cards = []
     for rank, document in enumerate(sample["retrieved"] or (), 1):
         shown, text = _document(rank, document, highlights), document["text"] or ""
-        spans = highlights.marks.get(rank, highlights.gold_text.get(rank, ()))
+        spans = _spans_shown(text, rank, highlights)
         shown["line"] = shorten(text, LINE)
         shown["details"] = [tag for tag in shown["tags"] if tag.startswith(("gold:", "labelled"))]
         shown["used"], shown["gold"] = (
@@ -302,7 +302,8 @@ def _document(rank: int, document: Mapping[str, Any], highlights: CaseHighlights
         tags.append(f"used{how}" if used else f"ignored{how}")
     looks = {(True, True): "rt-goldused", (True, False): "rt-gold", (False, True): "rt-used"}
     ignored = " rt-ignored" if highlights.used_how and not used else ""
-    text, spans = document["text"] or "", highlights.marks.get(rank, gold_spans)
+    text = document["text"] or ""
+    spans = _spans_shown(text, rank, highlights)
     return {
         "rank": rank,
         "name": shorten(document["id"], 60),
@@ -313,6 +314,12 @@ def _document(rank: int, document: Mapping[str, Any], highlights: CaseHighlights
         "teaser": _teaser(text, spans) if len(text) > FOLD else "",
         "segments": _marked_segments(text, spans),
     }
+
+
+def _spans_shown(text: str, rank: int, highlights: CaseHighlights) -> Spans:
+    """Return the highlights of a document without those behind the end of its text, which may be cut."""
+    spans = highlights.marks.get(rank, highlights.gold_text.get(rank, ()))
+    return tuple(span for span in spans if span[0] < len(text))
 
 
 def _teaser(text: str, spans: Spans) -> str:

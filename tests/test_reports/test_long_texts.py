@@ -14,6 +14,7 @@ from places import APP
 from pptx import Presentation
 from streamlit.testing.v1 import AppTest
 
+from dashboard.case_html.case import context_cards_html, highlights_of
 from dashboard.export.html_report import html_report, paper_report
 from dashboard.export.pptx.report import pptx_report
 from dashboard.shell.selection import Selection
@@ -116,6 +117,23 @@ def test_what_is_cut_is_told_text_by_text() -> None:
         "characters. The export of cases has the whole texts."
     )
     assert documents[0] == "d" * 30_000, "the given case stays as it is"
+
+
+def test_a_document_whose_gold_is_cut_off_shows_its_beginning() -> None:
+    document = {"doc_id": "d", "start": 0, "end": 30_000, "text": "beginning " * 3_000}
+    case = {
+        "question": "?",
+        "answer": None,
+        "retrieved": [{"id": "x", "score": None, "relevant": None, **document}],
+        **dict.fromkeys(("claims", "citations", "relevant", "used")),
+        "relevant_spans": [{"doc_id": "d", "start": 29_000, "end": 29_010}],
+    }
+    shown = shown_case(case)
+    page = context_cards_html(shown, highlights_of(shown))
+    excerpt = page[page.index("<p") : page.index("<details>")]
+    assert "beginning beginning" in excerpt
+    assert "gold: 10 characters" in page
+    assert "<mark" not in page
 
 
 @pytest.fixture
