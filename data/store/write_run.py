@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -110,9 +111,10 @@ def store_run(
     tally = _Tally(hashlib.sha256(_identity(parsed, project)))
     with workspace.staging(workspace.runs_folder) as stage:
         samples = _samples(parsed, tally, errors, progress, problems)
-        for group in _written(stage / "samples.parquet", samples, tally):
-            if groups is not None and not errors.total:
-                groups(group)
+        with closing(_written(stage / "samples.parquet", samples, tally)) as written:
+            for group in written:
+                if groups is not None and not errors.total:
+                    groups(group)
         errors.raise_if_any()
         if tally.n == 0 and not parsed.means:
             what = "holds no sample"
@@ -160,7 +162,7 @@ def _samples(
         progress(tally.n)
 
 
-def _written(path: Path, samples: Iterator[Sample], tally: _Tally) -> Iterator[Any]:
+def _written(path: Path, samples: Iterator[Sample], tally: _Tally) -> Generator[Any, None, None]:
     """Write the samples, and yield each row group as an Arrow batch once it is written."""
     with pq.ParquetWriter(path, SCHEMA, compression="zstd") as writer:
         for rows in _row_groups(samples, tally):

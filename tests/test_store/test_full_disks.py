@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import resource
@@ -11,12 +12,16 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from places import REPOSITORY
 
 from data.api import add_run
+from data.errors import ValidationErrors, WorkspaceError
 from data.scoring.run_store import RunStore
+from data.store.parsed_run import ParsedRun
 from data.store.workspace import Workspace
+from data.store.write_run import store_run
 
 CHANGES: tuple[tuple[str, ...], ...] = (
     ("import", "FILE", "--name", "second"),
@@ -108,6 +113,23 @@ def test_a_place_without_room_ends_in_one_sentence_and_can_be_read(
         assert "No runs yet" in _ragtriage(("runs",), place, full).stdout
     else:
         _one_sentence(deleted)
+
+
+def test_a_disk_that_is_full_for_what_is_scored_while_reading_is_told_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def fails(*_: object) -> None:
+        raise whole
+
+    workspace = Workspace(tmp_path / "workspace").create()
+    records = [(1, {"question": "q?"})]
+    parsed = ParsedRun("one", records, "one.jsonl", "ragtriage")
+    monkeypatch.setattr(pq.ParquetWriter, "close", fails)
+    with pytest.raises(WorkspaceError, match="cannot be written"):
+        store_run(workspace, parsed, "default", ValidationErrors("one.jsonl"), groups=fails)
+    assert not list(workspace.runs_folder.iterdir())
 
 
 def _leave_a_log(ledger: Path) -> None:
