@@ -49,6 +49,18 @@ def test_without_a_folder_to_write_to_python_does_the_work_and_says_why(tmp_path
     assert not rest
 
 
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="the cache folder has another variable there")
+def test_what_is_compiled_is_made_again_where_it_is_damaged(tmp_path: Path) -> None:
+    assert _run(tmp_path)[0] == "True "
+    kept = list(tmp_path.rglob("*.nbc"))
+    assert kept
+    for path in kept:
+        path.write_bytes(b"")
+    again = "from data.text.compiled import engine\nengine._call_each(engine.compiled_loops())\n" + SCRIPT
+    assert _run(tmp_path, again)[0] == "True "
+    assert _run(tmp_path, again)[-1] == "0"
+
+
 def test_numba_can_be_switched_off(tmp_path: Path) -> None:
     assert _run(tmp_path, RAGTRIAGE_COMPILED="0") == ["False "]
     assert not list(tmp_path.iterdir())

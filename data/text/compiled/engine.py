@@ -10,7 +10,7 @@ import hashlib
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import import_module, metadata
 from importlib.util import find_spec
@@ -65,7 +65,11 @@ def _loaded() -> ModuleType | None:
         folder = _prepared_folder()
         ready = folder / "ready"
         if ready.exists():
-            return _loops(folder)
+            loops = _loops(folder)
+            with suppress(Exception):  # a file there is damaged, e.g. by a crash of the machine
+                _call_each(loops)
+                return loops
+            _discard(folder)
         with _one_process_at_a_time(folder):
             loops = _loops(folder)
             _call_each(loops)
@@ -99,6 +103,13 @@ def _cache_folder() -> Path:
     else:
         base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return base / "ragtriage" / "compiled"
+
+
+def _discard(folder: Path) -> None:
+    """Remove what was compiled; a process that looks for it meanwhile compiles for itself."""
+    (folder / "ready").unlink(missing_ok=True)
+    for path in (*folder.rglob("*.nbi"), *folder.rglob("*.nbc")):
+        path.unlink(missing_ok=True)
 
 
 def _version() -> str:
