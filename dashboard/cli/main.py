@@ -125,6 +125,8 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module = COMMANDS[cmd_name][0]
+        if cmd_name in ("demo", "serve"):  # before pyarrow is loaded: its usual pool keeps memory for itself
+            os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
         command: click.Command = getattr(import_module(f"dashboard.cli.{module}"), module)
         for inner in command.commands.values() if isinstance(command, click.Group) else ():
             _with_shared_options(inner)

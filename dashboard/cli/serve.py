@@ -155,7 +155,6 @@ def run_dashboard(
         health = f"{address.url(chosen_port)}_stcore/health"
         threading.Thread(target=_open_when_ready, args=(health, url), daemon=True).start()
     os.environ["RAGTRIAGE_WORKSPACE"] = root
-    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # gives memory back, which others keep
     os.environ[ALLOWED_HOSTS] = ",".join(address.allowed_hosts)
     entry = Path(__file__).resolve().parents[1] / "entry.py"
     cli.main_run([str(entry), *_settings(address, chosen_port)], standalone_mode=False)
