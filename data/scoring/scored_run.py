@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +18,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from data.checks.verdicts import Verdict
+from data.errors import WorkspaceError
 from data.read_costs import add_costs
 from data.scoring.grouping.languages import language_slices
 from data.scoring.grouping.noise import noise_slices
@@ -209,7 +211,8 @@ class ScoredRun:
         """An Arrow table of what pages filter and group by: one narrow row a sample, no long texts."""
         stored = self.scores_path / INDEX_FILE
         if stored.exists():
-            return _stored_table(stored)
+            with suppress(WorkspaceError):  # damaged since this process opened the run; the samples tell it
+                return _stored_table(stored)
         table = _stored_table(self.samples_path, _INDEX)
         return (
             table.append_column("cluster", pc.coalesce(table["conversation_id"], table["question_id"]))

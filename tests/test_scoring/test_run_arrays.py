@@ -53,6 +53,9 @@ def test_the_index_counts_among_the_files_that_must_be_intact(workspace: RunStor
     assert INDEX_FILE in checksums(folder)
     (folder / INDEX_FILE).write_bytes(b"cut")
     assert not is_intact(folder)
+    opened = workspace.scored(workspace.find("a"))
+    opened.release()
+    assert opened.index.num_rows == 30, "a process that has the run open reads the samples"
     again = RunStore(Workspace(workspace.workspace.root))
     assert again.scored(again.find("a")).index.num_rows == 30
 
