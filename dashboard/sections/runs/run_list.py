@@ -37,8 +37,9 @@ __all__ = [
     "strip_legend",
 ]
 
-AT_FIRST, AT_ONCE = 1.0, 0.5  # seconds that a visit, and a step beside it, read runs for the first time
+AT_FIRST, AT_ONCE = 0.7, 0.5  # seconds that a visit, and a step beside it, read runs for the first time
 PAUSE = 1.0  # seconds between these steps
+_READ = "runs_read"  # ids that were read beside the page, in the session state
 MOST_LISTED = 200
 LIST_HEIGHT = 330
 ALL, WARNED, UNRATED, BASELINES = "all", "warnings", "no pass rate", "baselines"
@@ -46,13 +47,15 @@ MOST_NAMED = 8
 
 
 def all_digests(store: RunStore, runs: tuple[Run, ...]) -> dict[str, RunDigest]:
-    """Return run id -> digest; runs that were never read are diagnosed now for a moment, newest first."""
+    """Return run id -> digest; a first visit reads runs that were never read for a moment, newest first."""
     scores = tuple(store.options(run).folder for run in runs)
     digests = _stored(store, runs, scores)
     missing = [run for run in reversed(runs) if run.run_id not in digests]
     if not missing:
         return digests
     forget(_stored)  # the next visit finds what this one reads
+    if _READ in st.session_state:  # they are being read beside the page
+        return digests
     return {**digests, **read_digests(store, missing, AT_FIRST)}
 
 
@@ -64,12 +67,12 @@ def read_on(store: RunStore, runs: tuple[Run, ...], known: Collection[str]) -> N
 
 
 def _read_on(store: RunStore, missing: Sequence[Run]) -> None:
-    read: set[str] = st.session_state.setdefault("runs_read", set())
+    read: set[str] = st.session_state.setdefault(_READ, set())
     left = [run for run in missing if run.run_id not in read]
     st.caption(f"Reading runs: {count(len(left), 'run')} left. The numbers above follow.")
     read |= read_digests(store, left, AT_ONCE).keys()
     if len(read & {run.run_id for run in missing}) == len(missing):
-        st.session_state.pop("runs_read")
+        st.session_state.pop(_READ)
         st.rerun()
 
 
