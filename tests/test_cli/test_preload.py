@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -93,5 +94,6 @@ def test_a_session_begins_once_everything_is_loaded(monkeypatch: pytest.MonkeyPa
         done.set()
         await session
 
-    asyncio.run(visit())
+    with ThreadPoolExecutor(1) as own_thread:  # browser tests leave an event loop running in this one
+        own_thread.submit(asyncio.run, visit()).result(30)
     assert order == ["http", "loaded", "websocket"]

@@ -285,6 +285,7 @@ def _add(store: RunStore, found: Records, name: str, dataset: str = "") -> Run:
             '"dataset_version": ""', f'"dataset_version": "{dataset}"'
         )
         path.write_text(text, encoding="utf-8")
+        store.workspace.index_path.unlink()  # it holds the facts of the import
     return run
 
 
