@@ -20,7 +20,7 @@ def give_back_memory(costs: ReadCosts) -> None:
     Arrays of 100,000 samples come and go by the dozen: a server held 930 MB, of which it used 670.
     """
     trim = _trim()
-    if trim is not None and costs.rows >= MANY_ROWS:
+    if trim is not None and (costs.made or costs.rows >= MANY_ROWS):
         trim(0)
 
 
