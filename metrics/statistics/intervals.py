@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from threading import Lock
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from metrics.schema.scores import FloatArray, IntArray, MetricsError
 from metrics.statistics.distributions import beta_quantile, normal_quantile, t_quantile
@@ -28,7 +31,7 @@ Method = Literal["bootstrap", "wilson", "exact", "t", "normal", "no variance", "
 FEW_CLUSTERS = 10  # below this a bootstrap draws from too few different samples to be trusted
 MANY_CLUSTERS = 2000  # from here on the normal interval equals the bootstrap and is far cheaper
 _ALPHA = 0.05
-_CHUNK = 256  # clusters whose weights are held at once: 256 x 2,000 resamples are 4 MB
+_CHUNK = 256  # clusters whose weights are multiplied at once: 256 x 2,000 resamples are 4 MB
 
 
 @dataclass(frozen=True)
@@ -306,16 +309,38 @@ def _bootstrap(columns: list[_Column], seed: int, resamples: int) -> list[tuple[
     sums, counts = (np.zeros((longest, len(columns))) for _ in range(2))
     for m, column in enumerate(columns):
         sums[: len(column.sums), m], counts[: len(column.sums), m] = column.sums, column.counts
-    rng = np.random.default_rng(seed)
     total, weight = (np.zeros((resamples, len(columns))) for _ in range(2))
-    for start in range(0, longest, _CHUNK):
+    for at, start in enumerate(range(0, longest, _CHUNK)):
         block = slice(start, min(start + _CHUNK, longest))
-        draws = rng.poisson(1.0, size=(block.stop - start, resamples)).astype(np.float64)
+        draws = _weights(seed, resamples).chunk(at)[: block.stop - start].astype(np.float64)
         total += draws.T @ sums[block]
         weight += draws.T @ counts[block]
     means = np.divide(total, weight, out=np.full(total.shape, np.nan), where=weight > 0)
     low, high = np.nanquantile(means, [_ALPHA / 2, 1 - _ALPHA / 2], axis=0)
     return [(float(a), float(b)) for a, b in zip(low, high, strict=True)]
+
+
+class _Weights:
+    """The bootstrap's weights of clusters, drawn once: they are the same for every interval of a seed."""
+
+    def __init__(self, seed: int, resamples: int) -> None:
+        self._rng = np.random.default_rng(seed)
+        self._resamples = resamples
+        self._chunks: list[NDArray[np.uint8]] = []
+        self._lock = Lock()
+
+    def chunk(self, at: int) -> NDArray[np.uint8]:
+        """Return (_CHUNK, resamples) weights of the clusters from at * _CHUNK on; from 0 to about 12."""
+        with self._lock:
+            while len(self._chunks) <= at:
+                drawn = self._rng.poisson(1.0, size=(_CHUNK, self._resamples))
+                self._chunks.append(drawn.astype(np.uint8))
+            return self._chunks[at]
+
+
+@lru_cache(maxsize=2)  # 4 MB each at the most clusters that are resampled
+def _weights(seed: int, resamples: int) -> _Weights:
+    return _Weights(seed, resamples)
 
 
 def _interval(
