@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 import pyarrow.compute as pc
@@ -36,13 +38,19 @@ class Answered:
 def own_answered(scored: ScoredRun) -> Answered:
     """Return how many of its own questions a run answered; an empty answer is an answer."""
     asked = len(scored.question_ids)
-    with reading(scored.samples_path), pq.ParquetFile(scored.samples_path) as file:
-        column = file.schema_arrow.get_field_index("answer")
-        if column < 0 or not _has_nulls(file):
-            return Answered(asked, asked)
-        given = pc.is_valid(file.read(columns=["answer"])["answer"]).to_numpy()
+    if _has_all_answers(scored.samples_path):
+        return Answered(asked, asked)
+    with reading(scored.samples_path):
+        given = pc.is_valid(pq.read_table(scored.samples_path, columns=["answer"])["answer"]).to_numpy()
     answered = len(np.unique(scored.question[given]))
     return Answered(answered or asked, asked)
+
+
+@lru_cache(maxsize=4096)  # the samples of a run never change, and the file of a large one has many parts
+def _has_all_answers(samples: Path) -> bool:
+    """Return whether no sample of a run lacks its answer; also where none is recorded at all."""
+    with reading(samples), pq.ParquetFile(samples) as file:
+        return file.schema_arrow.get_field_index("answer") < 0 or not _has_nulls(file)
 
 
 def _has_nulls(file: pq.ParquetFile) -> bool:
