@@ -16,6 +16,7 @@ from markupsafe import Markup
 from dashboard.case_html.templating import render
 from dashboard.wording.escaping import shorten
 from data.text.context_attribution import ContextAttribution, attribute_answer
+from data.text.shown_case import CUT
 
 __all__ = [
     "STYLE",
@@ -311,9 +312,16 @@ def _document(rank: int, document: Mapping[str, Any], highlights: CaseHighlights
         "tags": tags,
         "look": looks.get((gold, used), "") + ignored,
         "length": len(text),
+        "extent": _extent(text),
         "teaser": _teaser(text, spans) if len(text) > FOLD else "",
         "segments": _marked_segments(text, spans),
     }
+
+
+def _extent(text: str) -> str:
+    """Return how much of a document is shown once it is opened."""
+    shown = text.removesuffix(CUT)
+    return f"{'all' if shown == text else 'first'} {len(shown):,} characters"
 
 
 def _spans_shown(text: str, rank: int, highlights: CaseHighlights) -> Spans:

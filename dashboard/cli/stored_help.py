@@ -52,7 +52,13 @@ def stored_help(name: str, words: Sequence[str], help_names: Sequence[str]) -> c
     words = list(words)
     if not set(help_names) & set(words[:2]):
         return None
-    records = json.loads(HELP_FILE.read_text(encoding="utf-8"))
+    try:
+        records = json.loads(HELP_FILE.read_text(encoding="utf-8"))
+    except (
+        OSError,
+        ValueError,
+    ):  # not installed, or damaged: the command itself knows its help
+        return None
     record = records.get(name)
     below = record["commands"].get(words[0]) if record and "commands" in record else None
     asked = words[1:2] if below else words[:1]

@@ -46,7 +46,7 @@ def _preload() -> None:
     gc.disable()  # it would search again and again through what stays for good: a sixth of the time
     try:
         for module in MODULES:
-            with suppress(ImportError):  # the page itself tells what is missing
+            with suppress(Exception):  # the page itself tells what is missing or broken
                 import_module(module)
         gc.freeze()
     finally:

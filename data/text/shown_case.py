@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["LONGEST_TEXT", "beginning", "cuts_told", "shown_case", "shown_cases"]
+__all__ = ["CUT", "LONGEST_TEXT", "beginning", "cuts_told", "shown_case", "shown_cases"]
 
 LONGEST_TEXT = 20_000  # characters of one text
 LEAST_TEXT = 200  # characters that a text keeps however little room is left
@@ -17,7 +17,7 @@ ALL_CASES = 2_000_000  # bytes of the texts of all cases of one report, escaped 
 WIDE = 2  # bytes a character that a text may have at its longest; of wider ones it keeps fewer
 SHARE = 4  # of the room that one text takes at most, so that an answer leaves room for its documents
 MOST_TOLD = 5
-CUT = "…"
+CUT = "…"  # ends a text that was cut
 MOST_PARTS = 64  # code points of one character
 JOINER, KEYCAP = "\u200d", "\u20e3"
 TEXTS = {"question": "question", "answer": "answer", "reference_answer": "reference answer"}
@@ -79,7 +79,7 @@ class _Cutter:
         self.room = max(0, self.room - _size(shown))
         if len(shown) == len(text):
             return text
-        self.notes.append(f"{name}: the first {len(shown):,} of {len(text):,} characters")
+        self.notes.append(f"{name} (first {len(shown):,} of {len(text):,} characters)")
         return shown + CUT
 
 
@@ -89,7 +89,7 @@ def cuts_told(case: Mapping[str, Any]) -> str:
     if not notes:
         return ""
     more = [f"{len(notes) - MOST_TOLD:,} more"] if len(notes) > MOST_TOLD else []
-    return f"Cut here: {'; '.join([*notes[:MOST_TOLD], *more])}. The export of cases has the whole texts."
+    return f"Shortened here: {', '.join([*notes[:MOST_TOLD], *more])}. The case export has the full text."
 
 
 def beginning(text: str, length: int) -> str:

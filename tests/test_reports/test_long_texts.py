@@ -62,7 +62,7 @@ def test_a_report_of_a_hundred_answers_of_a_megabyte_stays_under_ten(name: str) 
     report = _report(ANSWERS[name], 100, chart=True)
     page = html_report(report)
     assert len(page.encode()) < 10 * MEGABYTE
-    assert page.count("Cut here: answer: the first ") == 100
+    assert page.count("Shortened here: answer (first ") == 100
     assert all(page.count(f"Question {at}?") == 1 for at in range(100))
     assert page.count('class="rt-doc') == 1000, "an answer leaves room for the documents"
 
@@ -77,7 +77,7 @@ def test_slides_and_paper_are_cut_alike() -> None:
         for shape in slide.shapes
         if shape.has_text_frame
     ]
-    assert any("Cut here: answer: the first 20,000 of " in text for text in texts)
+    assert any("Shortened here: answer (first 20,000 of " in text for text in texts)
     assert len(paper_report(report).encode()) < 5 * MEGABYTE
 
 
@@ -113,8 +113,8 @@ def test_what_is_cut_is_told_text_by_text() -> None:
     assert shown["question"] == "q" * LONGEST_TEXT + "…"
     assert shown["retrieved"] == ["d" * LONGEST_TEXT + "…", {"id": "x", "text": "short"}]
     assert cuts_told(shown) == (
-        "Cut here: question: the first 20,000 of 50,000 characters; document 1: the first 20,000 of 30,000 "
-        "characters. The export of cases has the whole texts."
+        "Shortened here: question (first 20,000 of 50,000 characters), document 1 (first 20,000 of 30,000 "
+        "characters). The case export has the full text."
     )
     assert documents[0] == "d" * 30_000, "the given case stays as it is"
 
@@ -156,7 +156,7 @@ def test_the_page_of_a_long_case_sends_its_beginning(
     assert not app.exception
     assert len(html_text(app).encode()) < 300_000
     told = [caption.value for caption in app.caption]
-    assert any("Cut here: answer: the first 20,000 of 250,000 characters" in text for text in told)
+    assert any("Shortened here: answer (first 20,000 of 250,000 characters)" in text for text in told)
 
 
 @pytest.mark.parametrize("form", EXPORTS)

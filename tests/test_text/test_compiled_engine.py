@@ -61,6 +61,20 @@ def test_what_is_compiled_is_made_again_where_it_is_damaged(tmp_path: Path) -> N
     assert _run(tmp_path, again)[-1] == "0"
 
 
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="the cache folder has another variable there")
+def test_what_no_version_has_used_for_long_is_removed(tmp_path: Path) -> None:
+    cache = tmp_path / "ragtriage" / "compiled"
+    for name in ("0123456789abcdef", "fedcba9876543210", "of-the-user"):
+        (cache / name).mkdir(parents=True)
+        (cache / name / "ready").touch()
+    for name in ("0123456789abcdef", "of-the-user"):
+        os.utime(cache / name / "ready", (0, 0))
+    assert _run(tmp_path)[0] == "True "
+    names = {path.name for path in cache.iterdir()}
+    assert len(names) == 3
+    assert {"fedcba9876543210", "of-the-user"} < names
+
+
 def test_numba_can_be_switched_off(tmp_path: Path) -> None:
     assert _run(tmp_path, RAGTRIAGE_COMPILED="0") == ["False "]
     assert not list(tmp_path.iterdir())

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -26,6 +28,8 @@ from data.text.compiled.characters import new_kinds
 __all__ = ["SWITCH", "compiled_loops", "is_installed", "is_loaded", "why_not"]
 
 SWITCH = "RAGTRIAGE_COMPILED"  # 0: the Python code is used though numba is installed
+VERSION_LENGTH = 16  # characters of the name of a version
+UNUSED = 30 * 24 * 3600  # seconds after which compiled code of another version is removed
 _failure = ""
 _loading = Lock()
 
@@ -68,12 +72,14 @@ def _loaded() -> ModuleType | None:
             loops = _loops(folder)
             with suppress(Exception):  # a file there is damaged, e.g. by a crash of the machine
                 _call_each(loops)
+                ready.touch()  # in use: see _remove_unused
                 return loops
             _discard(folder)
         with _one_process_at_a_time(folder):
             loops = _loops(folder)
             _call_each(loops)
         ready.touch()
+        _remove_unused(folder)
     except Exception as error:  # noqa: BLE001 -- numba may fail in many ways; none may stop an import
         _failure = _reason(error)
         return None
@@ -112,6 +118,16 @@ def _discard(folder: Path) -> None:
         path.unlink(missing_ok=True)
 
 
+def _remove_unused(folder: Path) -> None:
+    """Remove what other versions compiled and no process has used for long; one that does compiles anew."""
+    if "NUMBA_CACHE_DIR" in os.environ:  # a folder that may hold other things
+        return
+    with suppress(OSError):  # another process removes it
+        for ready in folder.parent.glob(f"{'[0-9a-f]' * VERSION_LENGTH}/ready"):
+            if time.time() - ready.stat().st_mtime > UNUSED:
+                shutil.rmtree(ready.parent, ignore_errors=True)
+
+
 def _version() -> str:
     """Return a name for what is compiled; numba looks at single files, not at what they import."""
     here = Path(__file__).parent
@@ -120,7 +136,9 @@ def _version() -> str:
     facts = [metadata.version("numba"), sys.version, str(here)]
     facts += [str(source.stat().st_mtime_ns) for source in sources if source.parent == here]
     texts = [source.read_bytes() for source in sources]
-    return hashlib.sha256(b"\0".join([*(fact.encode() for fact in facts), *texts])).hexdigest()[:16]
+    return hashlib.sha256(b"\0".join([*(fact.encode() for fact in facts), *texts])).hexdigest()[
+        :VERSION_LENGTH
+    ]
 
 
 def _loops(folder: Path) -> ModuleType:
