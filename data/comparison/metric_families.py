@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from data.scoring.scored_run import ScoredRun
 from metrics.metric_registry import declared, imported_declarations, ordered
 
@@ -55,5 +53,5 @@ def shared_metrics(scored_runs: Sequence[ScoredRun], k: int = SHOWN_K, family: s
         for name in ordered(tuple(common))
         if ("@" not in name or name.endswith(f"@{k}"))
         and in_family(name, family)
-        and all(np.isfinite(scored.values(name)).any() for scored in scored_runs)
+        and all(scored.has_values(name) for scored in scored_runs)
     ]

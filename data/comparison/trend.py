@@ -210,9 +210,10 @@ def pair_of_metric(base: ScoredRun, other: ScoredRun, metric: str) -> Pair:
 
 def _over_baseline(side: Side, base: ScoredRun, other: ScoredRun) -> ClusterSums:
     """Return the summed differences over all clusters of the baseline, which several runs can share."""
-    clusters = np.unique(base.clusters)
-    at = np.searchsorted(clusters, np.unique(base.clusters[match_questions(base, other).base]))
-    sums, counts = np.zeros(len(clusters)), np.zeros(len(clusters))
+    there = np.bincount(base.clusters) > 0
+    shared = np.bincount(base.clusters[match_questions(base, other).base], minlength=len(there)) > 0
+    at = np.flatnonzero(shared[there])
+    sums, counts = np.zeros(there.sum()), np.zeros(there.sum())
     sums[at], counts[at] = side.clusters.sums, side.clusters.counts
     return replace(side.clusters, sums=sums, counts=counts)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from weakref import WeakKeyDictionary
+
 import numpy as np
 
 from data.scoring.scored_run import ScoredRun
@@ -18,6 +20,7 @@ from metrics.schema.source import Source
 __all__ = ["GOLD_IN_CONTEXT", "context_choice", "context_metrics_of", "not_the_context"]
 
 GOLD_IN_CONTEXT = "gold_in_context"
+_usual_choices: WeakKeyDictionary[ScoredRun, ContextChoice] = WeakKeyDictionary()  # follow from no setting
 _OWN = (Source.HUMAN, Source.JUDGED, Source.COMPUTED)
 
 
@@ -47,7 +50,9 @@ def context_choice(scored: ScoredRun, metric: str | None = None) -> ContextChoic
         metric: the metric for all samples; None for the first of CONTEXT_METRICS that each sample has.
     """
     if metric is None:
-        return choose_per_question(_columns(scored), scored.n)
+        if scored not in _usual_choices:
+            _usual_choices[scored] = choose_per_question(_columns(scored), scored.n)
+        return _usual_choices[scored]
     values = _given_gold(scored) if metric == GOLD_IN_CONTEXT else scored.values(metric)
     return ContextChoice((metric,), np.where(np.isfinite(values), 0, -1).astype(np.int8), values)
 

@@ -91,6 +91,12 @@ class MetricColumn:
         scored = self.source[self.status == Status.SCORED]
         return {source.label: int((scored == source).sum()) for source in Source if (scored == source).any()}
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its arrays; a source that is the same for all samples is stored once."""
+        of_source = self.source.nbytes if any(self.source.strides) else self.source.itemsize
+        return self.values.nbytes + self.status.nbytes + of_source
+
 
 class ScoredRun:
     """The arrays of one run scored with one set of options.
@@ -122,6 +128,7 @@ class ScoredRun:
         self._verdict_key = ""
         self._columns: dict[tuple[str, Source | None], MetricColumn | None] = {}
         self._auxiliary_tables: dict[str, Any] = {}
+        self._valued: dict[str, bool] = {}
         self._measured: tuple[tuple[int, ...], int] = (), 0  # what is held, and the bytes that it needs
         self._lock = RLock()
 
@@ -203,8 +210,7 @@ class ScoredRun:
         arrays = [value for value in held if isinstance(value, (np.ndarray, pa.Table))]
         stored = [*self.__dict__.get("_all_stored", {}).values()]
         columns = list({id(column): column for column in columns}.values())
-        of_columns = sum(each.values.nbytes + each.status.nbytes + each.source.nbytes for each in columns)
-        return of_columns + sum(int(array.nbytes) for array in (*arrays, *stored))
+        return sum(int(array.nbytes) for array in (*columns, *arrays, *stored))
 
     @cached_property
     def index(self) -> Any:
@@ -322,6 +328,12 @@ class ScoredRun:
         reasons = table["reason"].cast("string").take(pa.array(rows)).to_pylist()
         return dict(zip(rows.tolist(), reasons, strict=True))
 
+    def has_values(self, metric: str) -> bool:
+        """Return whether any sample has a value of a metric; read once, and kept when arrays are released."""
+        if metric not in self._valued:
+            self._valued[metric] = bool(np.isfinite(self.values(metric)).any())
+        return self._valued[metric]
+
     def values(self, metric: str) -> FloatArray:
         """Return a metric's values; all NaN where the run does not have it."""
         column = self.column(metric)
@@ -332,13 +344,11 @@ class ScoredRun:
             return None
         if source is not None:
             return _block(self._stored(metric, source), source)
-        return _by_precedence(
-            [
-                block
-                for each in self.sources[metric]
-                if (block := self._columns.get((metric, each)) or self._read(metric, each)) is not None
-            ]
-        )
+        sources = self.sources[metric]
+        if len(sources) == 1:
+            return self.column(metric, sources[0])
+        blocks = [self._columns.get((metric, each)) or self._read(metric, each) for each in sources]
+        return _by_precedence([block for block in blocks if block is not None])
 
     def _stored(self, metric: str, source: Source) -> Any:
         if self.n <= READ_WHOLE:
@@ -393,7 +403,7 @@ def _block(table: Any, source: Source) -> MetricColumn:
     encoded = table["status"].combine_chunks().cast("string").dictionary_encode()
     codes = np.array([_STATUS[label] for label in encoded.dictionary.to_pylist()], dtype=np.int8)
     status = codes[encoded.indices.to_numpy(zero_copy_only=False)]
-    return MetricColumn(values, status, np.full(len(values), source, dtype=np.int8))
+    return MetricColumn(values, status, np.broadcast_to(np.int8(source), len(values)))
 
 
 def _by_precedence(blocks: list[MetricColumn]) -> MetricColumn:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from random import Random
 
 import numpy as np
 import pytest
@@ -202,6 +203,17 @@ def test_question_means_take_several_metrics_at_once() -> None:
     means, counts = question_means(values, np.array([0, 0]))
     np.testing.assert_array_equal(means, [[0.5, 0.25]])
     np.testing.assert_array_equal(counts, [[2, 1]])
+
+
+@given(st.lists(st.one_of(unit, st.sampled_from([-0.0, math.nan, math.inf])), min_size=1), st.randoms())
+def test_single_samples_have_the_means_that_repeats_of_one_have(values: list[float], rng: Random) -> None:
+    question = list(range(len(values)))
+    rng.shuffle(question)
+    alone, counts = question_means(np.array(values), np.array(question))
+    column = np.array(values)[:, None]  # the way of several metrics at once, which sums repeats
+    summed, summed_counts = question_means(column, np.array(question))
+    assert alone.tobytes() == summed.tobytes()
+    assert counts.tolist() == summed_counts[:, 0].tolist()
 
 
 def test_codes_of_another_length_are_refused() -> None:

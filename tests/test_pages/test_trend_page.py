@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from page_text import headline, page_text
 from places import APP
@@ -98,6 +99,8 @@ def test_other_ground_is_told(workspace: RunStore) -> None:
     fewer = _add(workspace, "fewer", [0.9] * 8, dataset="two", config={"judge": "other"})
     pair = pair_of_metric(workspace.scored(base), workspace.scored(fewer), "faithfulness")
     assert pair.difference.n_pairs == 8
+    shared = np.isin(workspace.scored(base).question_ids, workspace.scored(fewer).question_ids)
+    assert pair.clusters.counts.tolist() == shared.astype(float).tolist(), "over all clusters of the baseline"
     assert [one.split(" differ")[0] for one in pair.warnings] == ["The questions", "The dataset", "The judge"]
     changes = changes_since({fewer.run_id: pair}, "faithfulness")
     warnings = comparability_warnings(changes, {fewer.run_id: "fewer"})

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from data.api import add_run
+from data.diagnosis.context import context_choice
+from data.read_costs import counting_costs
 from data.scoring import run_store
 from data.scoring.run_store import RunStore
 from data.scoring.scored_run import INDEX_FILE, ScoredRun
@@ -81,6 +83,29 @@ def test_runs_in_memory_keep_no_file_open(workspace: RunStore) -> None:
         assert np.isfinite(scored.values("faithfulness")).all()
         assert scored.failures("faithfulness", scored.sources["faithfulness"][0]) == {}
     assert _open_files() - before < 4
+
+
+def test_what_no_setting_changes_survives_a_release(workspace: RunStore) -> None:
+    _runs(workspace.workspace.root, "a")
+    scored = workspace.scored(workspace.find("a"))
+    assert scored.has_values("faithfulness")
+    assert not scored.has_values("correctness")
+    choice = context_choice(scored)
+    scored.release()
+    with counting_costs() as costs:
+        assert scored.has_values("faithfulness")
+        assert context_choice(scored) is choice
+    assert costs.queries == 0
+
+
+def test_a_metric_of_one_source_is_read_and_held_once(workspace: RunStore) -> None:
+    _runs(workspace.workspace.root, "a")
+    scored = workspace.scored(workspace.find("a"))
+    (source,) = scored.sources["faithfulness"]
+    column = scored.column("faithfulness")
+    assert column is not None
+    assert column is scored.column("faithfulness", source)
+    assert column.nbytes == 30 * 9 + 1, "a value and a status a sample, and one source"
 
 
 def test_arrays_beyond_the_room_are_released_and_read_again(
