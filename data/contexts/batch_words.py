@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from types import ModuleType
 from typing import Any, Protocol
 
@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from data.contexts.known_texts import KnownTexts, ReadTexts, shared_texts
 from data.contexts.passage_overlap import (
     LONGEST,
     MOST_PAIRED,
@@ -23,9 +24,7 @@ from data.contexts.passage_overlap import (
     word_coverage,
 )
 from data.store.ragged import Ragged, padded
-from data.text.compiled.characters import new_kinds
 from data.text.compiled.engine import compiled_loops, is_loaded
-from data.text.compiled.vocabulary import Documents, Vocabulary
 from data.text.context_attribution import ContextAttributor
 from metrics.schema.scores import BoolArray, FloatArray, IntArray
 
@@ -70,7 +69,7 @@ def words_of(retrieved: Ragged) -> BatchWords:
     """Return the words of the documents of a batch, compiled where that is possible and worth it."""
     size = pc.sum(pc.binary_length(retrieved.field("text"))).as_py() or 0
     if size >= (WORTH_CALLING if is_loaded() else WORTH_LOADING) and (loops := compiled_loops()) is not None:
-        return CompiledWords(retrieved, loops)
+        return CompiledWords(retrieved, loops, shared_texts())
     return PlainWords(retrieved)
 
 
@@ -125,8 +124,8 @@ class PlainWords:
 class CompiledWords:
     """The words of a batch by the compiled loops, all samples at once; each distinct text is read once."""
 
-    def __init__(self, retrieved: Ragged, loops: ModuleType) -> None:
-        self._vocabulary = Vocabulary(loops, _kinds())
+    def __init__(self, retrieved: Ragged, loops: ModuleType, known: KnownTexts | None = None) -> None:
+        self._loops, self._known = loops, known or KnownTexts()
         self._width, self._first = retrieved.width, _borders(retrieved.lengths)
         encoded = pc.dictionary_encode(retrieved.field("text"))
         self._distinct: list[str] = [*encoded.dictionary.to_pylist(), ""]
@@ -146,35 +145,26 @@ class CompiledWords:
         return padded(values, sample, place, (len(borders) - 1, self._width), fill)
 
     @cached_property
-    def _read(self) -> tuple[Documents, IntArray, IntArray]:
-        """The documents, and of each the number of the text whose content words and words are compared."""
-        texts, contents, words = [*self._distinct], [], []
-        for at, text in enumerate(self._distinct):
-            contents.append(at if len(text) <= LONGEST else len(texts))
-            if len(text) > LONGEST:
-                texts.append(text[:LONGEST])
-            words.append(contents[-1])
-            if not text.isascii() and len(small := text[:LONGEST].lower()) != len(text[:LONGEST]):
-                words[-1] = len(texts)  # of which surface_tokens makes other words
-                texts.append(small)
-            if text == "":
-                contents[-1] = words[-1] = -1
-        return self._vocabulary.documents(texts), np.array(contents), np.array(words)
+    def _read(self) -> ReadTexts:
+        """The distinct texts of the batch, read."""
+        return self._known.read(self._distinct, self._loops)
 
     def shares(self, rows: IntArray, answers: Sequence[str]) -> FloatArray:
         """Return (m, width) shares of each answer that rest on each of its documents; NaN where none is."""
-        documents, _, _ = self._read
+        documents = self._read.documents
         borders, numbers = self._lists(rows)
-        shares = documents.attributed(self._vocabulary.answers(answers), borders, numbers)
+        shares = documents.attributed(
+            documents.vocabulary.answers(answers), borders, self._read.texts[numbers]
+        )
         return self._padded(shares, borders, np.nan)
 
     def overlaps(self, rows: IntArray, questions: Sequence[str]) -> Overlaps:
         """Return how the documents of each sample overlap, and how each is like the question."""
-        documents, contents, words = self._read
-        asked = self._vocabulary.documents([question[:LONGEST] for question in questions])
+        read = self._read
+        asked = read.documents.vocabulary.documents([question[:LONGEST] for question in questions])
         borders, numbers = self._lists(rows)
-        cosines, means, duplicate = documents.compared(
-            asked, borders, contents[numbers], words[numbers], MOST_PAIRED, NEAR_DUPLICATE
+        cosines, means, duplicate = read.documents.compared(
+            asked, borders, read.contents[numbers], read.words[numbers], MOST_PAIRED, NEAR_DUPLICATE
         )
         return Overlaps(
             self._padded(cosines, borders, np.nan), means, self._padded(duplicate, borders, False)
@@ -182,16 +172,11 @@ class CompiledWords:
 
     def coverage(self, rows: IntArray, references: Sequence[str]) -> FloatArray:
         """Return (m,) shares of each reference's content words that its documents have; NaN without any."""
-        documents, contents, _ = self._read
-        wanted = self._vocabulary.documents([reference[:LONGEST] for reference in references])
+        read = self._read
+        wanted = read.documents.vocabulary.documents([reference[:LONGEST] for reference in references])
         borders, numbers = self._lists(rows)
-        return documents.covered(wanted, borders, contents[numbers])
+        return read.documents.covered(wanted, borders, read.contents[numbers])
 
 
 def _borders(lengths: IntArray) -> IntArray:
     return np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
-
-
-@cache
-def _kinds() -> NDArray[np.uint16]:
-    return new_kinds()

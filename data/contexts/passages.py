@@ -10,7 +10,7 @@ from data.contexts.batch_words import BatchWords, with_text
 from data.store.ragged import Ragged
 from data.store.sample_reader import further_fields
 from data.text.folding import folded_question
-from data.text.refusal_detection import detect_refusal
+from data.text.refusal_detection import refused_answers
 from metrics.schema.batch import Passages
 from metrics.schema.scores import IntArray
 
@@ -35,9 +35,8 @@ def passages_of(table: Any, retrieved: Ragged, words: BatchWords) -> Passages | 
     overlaps = words.overlaps(rows, [asked[row] or "" for row in rows.tolist()])
     with_question[rows], duplicate[rows] = overlaps.with_question, overlaps.duplicate
     mean_pair[rows] = overlaps.mean_pair
-    answered = [
-        row for row in rows.tolist() if references[row] and not detect_refusal(references[row]).refused
-    ]
+    refused = refused_answers(table["reference_answer"])
+    answered = [row for row in rows.tolist() if references[row] and not refused[row]]
     if answered:
         at = np.array(answered, dtype=np.int64)
         covered[at] = words.coverage(at, [references[row] for row in answered])

@@ -13,7 +13,7 @@ from data.contexts.batch_words import BatchWords, with_text, words_of
 from data.contexts.passages import passages_of
 from data.scoring.gold_join import Match, facets_of, rankings, span_rankings
 from data.store.ragged import Ragged, flags, numbers, padded, rank_matrix
-from data.text.refusal_detection import detect_refusal
+from data.text.refusal_detection import refused_answers
 from metrics.schema.batch import (
     ANSWERABLE,
     Answers,
@@ -42,10 +42,11 @@ def heuristic_refusals(answers: Any, wanted: BoolArray) -> NDArray[np.int8]:
     An empty answer is an abstention; others are refusals by their phrases.
     """
     found = np.full(len(answers), -1, dtype=np.int8)
-    for row in np.flatnonzero(wanted):
-        answer = answers[int(row)].as_py()
+    refused = refused_answers(answers, wanted)
+    for row in np.flatnonzero(wanted).tolist():
+        answer = answers[row].as_py()
         if answer is not None:
-            found[row] = not answer.strip() or detect_refusal(answer).refused
+            found[row] = refused[row] or not answer.strip()
     return found
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from data.scoring.batch_inputs import placed_spans
 from data.store.ragged import Ragged
-from data.text.refusal_detection import detect_refusal
+from data.text.refusal_detection import refused_answers
 from metrics.diagnosis.check_kinds import kind_code
 from metrics.schema.batch import ANSWERABLE, Batch, Checks, Claims, Rankings, SpanRankings
 from metrics.schema.scores import FloatArray, Status
@@ -77,9 +77,10 @@ def _known(codes: Any) -> FloatArray:
 def _has_reference(references: Any) -> FloatArray:
     """1 where a reference answer is recorded, 0 where it is empty or itself a refusal; NaN without one."""
     found = np.full(len(references), np.nan)
+    refused = refused_answers(references)
     for row, reference in enumerate(references.to_pylist()):
         if reference is not None:
-            found[row] = bool(reference.strip()) and not detect_refusal(reference).refused
+            found[row] = bool(reference.strip()) and not refused[row]
     return found
 
 

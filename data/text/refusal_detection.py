@@ -12,13 +12,17 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
-from data.text.required_words import Phrase, first_match
+import numpy as np
+import pyarrow.compute as pc
+
+from data.text.required_words import Phrase, first_match, rough_expression
 from data.text.sentences import split_sentences
 from data.text.tokens import count_words, lowered
+from metrics.schema.scores import BoolArray
 
-__all__ = ["LEADING", "SUBSTANCE", "DetectedRefusal", "detect_refusal"]
+__all__ = ["LEADING", "SUBSTANCE", "DetectedRefusal", "detect_refusal", "refused_answers"]
 
 LEADING = 2  # a refusal declines in one of its first two sentences, greetings and topics of documents aside
 SUBSTANCE = 15  # words on anything else: a remark in passing has fewer, a useful answer has more
@@ -84,6 +88,21 @@ def detect_refusal(answer: str) -> DetectedRefusal:
     return DetectedRefusal(refused and len(answer) <= _READ, phrase, first.span)
 
 
+def refused_answers(answers: Any, wanted: BoolArray | None = None) -> BoolArray:
+    """Return (n,) whether each text of an Arrow column is a refusal, as detect_refusal tells.
+
+    It is False for null, and for the rows that are not wanted. Most answers have no declining
+    words in them, which one search of the column tells.
+    """
+    rough = pc.match_substring_regex(pc.ascii_lower(answers), _rough_declining())
+    possible = pc.fill_null(pc.or_(rough, pc.invert(pc.string_is_ascii(answers))), False)
+    refused = np.zeros(len(answers), dtype=np.bool_)
+    rows = possible.to_numpy(zero_copy_only=False)
+    for row in np.flatnonzero(rows if wanted is None else rows & wanted).tolist():
+        refused[row] = detect_refusal(answers[row].as_py()).refused
+    return refused
+
+
 def _units(text: str, lower: str) -> Iterator[_Unit]:
     """Yield the units of a text in order."""
     for number, (start, end) in enumerate(split_sentences(text)):
@@ -111,6 +130,13 @@ def _phrases(kind: str) -> list[Phrase]:
         phrase for language in lists.values() if isinstance(language, dict) for phrase in language[kind]
     ]
     return [Phrase(phrase.replace(" ", r"\s+")) for phrase in phrases]
+
+
+@cache
+def _rough_declining() -> str:
+    """Return an expression that is found in every text in ASCII with a declining phrase, in lower case."""
+    phrases = [phrase for kind in DECLINING for phrase in _phrases(kind) if not phrase.beyond_ascii]
+    return "(?s)" + "|".join(rough_expression(phrase.expression) for phrase in phrases)
 
 
 @cache

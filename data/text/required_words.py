@@ -8,9 +8,10 @@ from functools import cached_property
 from importlib import import_module
 from typing import Any
 
-__all__ = ["Phrase", "first_match", "required_literals"]
+__all__ = ["Phrase", "first_match", "required_literals", "rough_expression"]
 
 SHORTEST = 2  # characters of a literal worth looking for; in scripts beyond Latin one tells enough
+ROUGH_SETS, ROUGH_SHORTEST = 2, 3  # sets of literals in a rough expression, and characters of their literals
 
 
 class Phrase:
@@ -66,7 +67,20 @@ def required_literals(expression: str) -> list[tuple[str, ...]]:
     parser = import_module("re._parser")  # as `re` parses it; sre_parse is deprecated
     sets = {_without_longer(literals) for literals in _needs(parser.parse(expression))}
     telling = [literals for literals in sets if _shortest(literals) >= SHORTEST]
-    return sorted(telling, key=lambda literals: (len(literals) - 2 * _shortest(literals), literals))
+    return sorted(telling, key=_rarity)
+
+
+def rough_expression(expression: str) -> str:
+    """Return an expression of literals, in their order, that is found wherever the given one is; "." is any.
+
+    It is for RE2, which searches a whole column at once: two sets are told apart in a few states, more in
+    too many.
+    """
+    parser = import_module("re._parser")
+    sets = [_without_longer(literals) for literals in _needs(parser.parse(expression))]
+    telling = sorted((literals for literals in sets if _shortest(literals) >= ROUGH_SHORTEST), key=_rarity)
+    kept = [literals for literals in sets if literals in telling[:ROUGH_SETS]]
+    return ".*".join(f"(?:{'|'.join(map(re.escape, literals))})" for literals in kept)
 
 
 def _needs(sequence: Any) -> list[set[str]]:
@@ -94,6 +108,11 @@ def _needs_of_part(operation: str, argument: Any) -> list[set[str]]:
         branches = [max(_needs(branch), key=_shortest, default=set[str]()) for branch in argument[1]]
         return [set().union(*branches)] if all(branches) else []
     return []  # classes, borders and what is looked ahead for are not asked for
+
+
+def _rarity(literals: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
+    """Return a key to sort by, the rarest looking set first."""
+    return len(literals) - 2 * _shortest(literals), literals
 
 
 def _shortest(literals: Iterable[str]) -> int:

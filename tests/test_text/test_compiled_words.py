@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from data.contexts.batch_words import CompiledWords, PlainWords, words_of
+from data.contexts.known_texts import KnownTexts, shared_texts, sharing_texts
 from data.scoring.run_store import RunStore
 from data.store.ragged import Ragged
 from data.text.compiled import engine
@@ -113,6 +114,29 @@ def test_both_ways_agree_on_long_and_many_documents(loops: ModuleType) -> None:
     documents: list[str | None] = [text(int(rng.integers(1, 30))) for _ in range(70)]
     lists: Lists = [[long, *documents[:30], long], documents, [long]]
     _assert_same(loops, [text(6), text(90), long[:9_000]], lists, [text(2), long, ""])
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(_samples(), min_size=1, max_size=4), st.sampled_from([0, 200, 10**9]))
+def test_batches_that_share_their_texts_have_the_same_figures(
+    loops: ModuleType, samples: list[Sample], most: int
+) -> None:
+    known = KnownTexts()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("data.contexts.known_texts.MOST_CHARACTERS", most)
+        for answer, documents, asked in [*samples, *reversed(samples)]:
+            retrieved = _retrieved([documents])
+            fast = CompiledWords(retrieved, loops, known)
+            _assert_agree(PlainWords(retrieved), fast, ([asked], [answer], [answer]))
+
+
+def test_a_shared_text_is_read_once(loops: ModuleType) -> None:
+    with sharing_texts():
+        first = shared_texts().read(["one text", "another"], loops)
+        second = shared_texts().read(["another", "a third", ""], loops)
+    assert (len(first.documents), len(second.documents)) == (2, 4)
+    assert (second.texts.tolist(), second.contents.tolist()) == ([1, 2, 3], [1, 2, -1])
+    assert shared_texts() is not shared_texts()  # outside, each batch has its own
 
 
 def test_more_text_than_is_read_at_a_time(loops: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:

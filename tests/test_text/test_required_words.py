@@ -7,13 +7,15 @@ from functools import cache
 from importlib.resources import files
 from itertools import pairwise
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data.scoring.run_store import RunStore
-from data.text.refusal_detection import detect_refusal
+from data.text.refusal_detection import detect_refusal, refused_answers
 from data.text.required_words import Phrase, first_match, required_literals
 from data.text.sentences import split_sentences
 from data.text.tokens import count_words, lowered
@@ -93,13 +95,26 @@ def test_refusals_of_any_text_are_those_of_the_expressions(answer: str) -> None:
     assert _found(answer) == _detected(answer)
 
 
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.lists(st.sampled_from(_PIECES), max_size=20).map(" ".join) | st.none(), max_size=6))
+def test_refusals_of_a_column_are_those_of_its_answers(drawn: list[str | None]) -> None:
+    answers = [None if one is None else one.encode("utf-8", "replace").decode() for one in drawn]
+    expected = [answer is not None and detect_refusal(answer).refused for answer in answers]
+    assert refused_answers(pa.array(answers, pa.string())).tolist() == expected
+    every_other = np.arange(len(answers)) % 2 == 0
+    wanted = refused_answers(pa.chunked_array([pa.array(answers, pa.string())]), every_other)
+    assert wanted.tolist() == [one and at % 2 == 0 for at, one in enumerate(expected)]
+
+
 def test_refusals_among_the_bundled_answers_are_those_of_the_expressions(demo: RunStore) -> None:
     answers: set[str] = set()
     for run in demo.runs():
         stored = pq.read_table(demo.workspace.samples_path(run.run_id), columns=["answer"])
         answers.update(answer for answer in stored["answer"].to_pylist() if answer)
     assert len(answers) > 1_000
-    assert [_found(answer) for answer in sorted(answers)] == [_detected(answer) for answer in sorted(answers)]
+    detected = [_detected(answer) for answer in sorted(answers)]
+    assert [_found(answer) for answer in sorted(answers)] == detected
+    assert refused_answers(pa.array(sorted(answers))).tolist() == [refused for refused, _, _ in detected]
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from queue import SimpleQueue
 
+from data.contexts.known_texts import sharing_texts
 from data.scoring.batch_scores import ScoredChunk, ScoreOptions, batches_of
 from data.scoring.batches.worker import Task, Worker, answer, groups_task, scored, start_worker
 from data.store.workspace import Workspace
@@ -78,7 +79,8 @@ def scored_batches(
         for groups in batches_of(workspace.samples_path(run_id))
     ]
     if min(workers, len(tasks)) < 2:
-        yield from map(scored, tasks)
+        with sharing_texts():
+            yield from map(scored, tasks)
         return
     with closing(ScoringPool(min(workers, len(tasks)))) as pool:
         results: list[Future[ScoredChunk | None]] = []

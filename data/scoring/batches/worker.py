@@ -18,6 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from data.citations.style import CitationStyle
+from data.contexts.known_texts import sharing_texts
 from data.scoring.batch_scores import RunFacts, ScoredChunk, ScoreOptions, score_batch, score_table
 from data.scoring.batches.wire import from_table, to_table
 from data.store.workspace import Workspace
@@ -88,7 +89,7 @@ def answer(worker: Worker, task: Task) -> ScoredChunk | None:
 
 def work() -> None:
     """Do each task of standard input until it ends."""
-    with os.fdopen(os.dup(1), "wb") as answers:
+    with os.fdopen(os.dup(1), "wb") as answers, sharing_texts():
         os.dup2(2, 1)  # what a library prints is no answer
         for line in sys.stdin.buffer:
             table = to_table(scored(json.loads(line)))

@@ -55,6 +55,22 @@ class Documents:
     contents: tuple[Borders, Ints]
     places: tuple[Borders, tuple[Ints, Ints]]
 
+    def __len__(self) -> int:
+        """Return how many texts there are."""
+        return len(self.words[0]) - 1
+
+    def and_then(self, more: Documents) -> Documents:
+        """Return these texts and more of the same vocabulary, whose numbers follow."""
+        (borders, (held, places)), (other_borders, (other_held, other_places)) = self.places, more.places
+        joined, all_held = _joined([(borders, held), (other_borders, other_held)])
+        all_places = np.concatenate((places, other_places))
+        return Documents(
+            self.vocabulary,
+            _joined([self.words, more.words]),
+            _joined([self.contents, more.contents]),
+            (joined, (all_held, all_places)),
+        )
+
     def attributed(self, answers: Answers, lists: Borders, documents: Borders) -> Shares:
         """Return the share of each document in its answer, as ContextAttributor.attribute does.
 
