@@ -23,8 +23,9 @@ import numpy as np
 from dashboard.charts.alignment import k_lines
 from dashboard.charts.chart import Axis, Heatmap
 from dashboard.charts.overview import Point, trend
+from dashboard.export.chromium import FLAGS, NO_SANDBOX, find_chromium
 from dashboard.export.html_report import html_report
-from dashboard.export.pdf import FLAGS, NO_SANDBOX, find_chromium, pdf_report
+from dashboard.export.pdf import pdf_report
 from dashboard.export.pptx.report import pptx_report
 from dashboard.stories import report as stories
 from dashboard.stories.report import Report

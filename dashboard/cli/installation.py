@@ -203,7 +203,7 @@ def _importers() -> Iterator[Finding]:
 
 
 def _chromium() -> Iterator[Finding]:
-    from dashboard.export.pdf import HOW_TO_INSTALL, find_chromium
+    from dashboard.export.chromium import HOW_TO_INSTALL, find_chromium
 
     path = find_chromium()
     if path is None:

@@ -13,7 +13,7 @@ import orjson
 
 from dashboard.charts.chart import Chart, Heatmap
 from dashboard.charts.plotly_figure import figure_json
-from dashboard.export.pdf import required_chromium, run_bounded
+from dashboard.export.chromium import required_chromium, run_bounded
 from data.errors import DataError
 
 __all__ = ["IMAGE_FORMATS", "chart_image"]

@@ -1,141 +1,25 @@
-"""Reports as PDF: where to find a Chromium, and how to run it with a time limit."""
+"""Reports as PDF, printed by a Chromium."""
 
 from __future__ import annotations
 
-import os
-import shutil
-import signal
-import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
+from dashboard.export.browser import Browser
+from dashboard.export.chromium import FLAGS, no_pdf, required_chromium, run_bounded, sandboxes
 from dashboard.export.html_report import paper_report
 from dashboard.stories.report import Report
-from data.errors import DataError
 
-__all__ = ["HOW_TO_INSTALL", "find_chromium", "pdf_report", "print_pdf", "required_chromium", "run_bounded"]
-
-PATH_VARIABLES = ("RAGTRIAGE_CHROMIUM", "BROWSER_PATH")
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
-USUAL_PLACES = (
-    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
-    "/Applications/Chromium.app/Contents/MacOS/Chromium",
-    r"C:\Program Files\Google\Chrome\Application\chrome.exe",
-    r"C:\Program Files (x86)\Google\Chrome\Application\chrome.exe",
-    r"C:\Program Files (x86)\Microsoft\Edge\Application\msedge.exe",
-)
-PLAYWRIGHTS = (".cache/ms-playwright", "Library/Caches/ms-playwright", "AppData/Local/ms-playwright")
-HOW_TO_INSTALL = (
-    "no Chromium was found; install one (Debian and Ubuntu: `apt-get install chromium`; else Chrome, "
-    "Chromium or Edge from its maker), or set RAGTRIAGE_CHROMIUM to the path of one"
-)
-
-
-def find_chromium() -> str | None:
-    """Return the path of a Chromium: from the environment, on PATH, in usual places, or Playwright's."""
-    for variable in PATH_VARIABLES:
-        path = os.environ.get(variable)
-        if path:
-            return path if Path(path).is_file() else None
-    on_path = next((path for name in NAMES if (path := shutil.which(name))), None)
-    return on_path or next((str(path) for path in _usual_paths() if path.is_file()), None)
-
-
-def required_chromium() -> str:
-    """Return the path of a Chromium.
-
-    Raises:
-        DataError: there is none; the message says what to install.
-    """
-    path = find_chromium()
-    if path is None:
-        raise DataError(HOW_TO_INSTALL)
-    return path
-
-
-def _usual_paths() -> Iterable[Path]:
-    yield from map(Path, USUAL_PLACES)
-    for folder in PLAYWRIGHTS:
-        newest_first = sorted((Path.home() / folder).glob("chromium-*/chrome-*/chrome*"), reverse=True)
-        yield from (path for path in newest_first if path.name in ("chrome", "chrome.exe"))
-
-
-def run_bounded(
-    command: Sequence[str],
-    seconds: float,
-    stdin: bytes | None = None,
-    environment: Mapping[str, str] | None = None,
-) -> subprocess.CompletedProcess[bytes]:
-    """Run a program; after the time limit, it and all processes it started are killed.
-
-    Args:
-        command: program and arguments.
-        seconds: the time limit.
-        stdin: its standard input.
-        environment: in place of this process's own.
-
-    Raises:
-        DataError: it cannot be started, or took too long.
-    """
-    own_group = sys.platform != "win32"
-    try:
-        process = subprocess.Popen(  # noqa: S603 -- a browser or this interpreter, arguments as a list
-            list(command),
-            stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=own_group,
-            env=None if environment is None else dict(environment),
-        )
-    except OSError as error:
-        raise DataError(f"{command[0]} cannot be started ({error.strerror or error})") from error
-    try:
-        stdout, stderr = process.communicate(stdin, timeout=seconds)
-    except subprocess.TimeoutExpired as error:
-        raise DataError(
-            f"{Path(command[0]).name} did not end within {seconds:.0f} s and was stopped"
-        ) from error
-    finally:
-        _end(process, own_group)
-    return subprocess.CompletedProcess(list(command), process.returncode, stdout, stderr)
-
-
-def _end(process: subprocess.Popen[bytes], whole_group: bool) -> None:
-    """Kill what still runs: the process, and if it has its own group, all processes it started."""
-    with suppress(ProcessLookupError, PermissionError):  # all have ended
-        if whole_group:
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()
-    for stream in (process.stdin, process.stdout, process.stderr):
-        if stream is not None and not stream.closed:
-            stream.close()
-    process.wait()
-
+__all__ = ["pdf_report", "print_by_command"]
 
 TIME_LIMIT_SECONDS = 120.0
 DRAWING_MS = 15_000  # of the page's virtual time, for charts to be laid out
-FLAGS = (
-    "--headless",
-    "--disable-gpu",
-    "--disable-quic",
-    "--disable-dev-shm-usage",
-    "--disable-extensions",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-    "--no-default-browser-check",
-    "--no-proxy-server",
-    "--host-resolver-rules=MAP * ~NOTFOUND",
+PRINTING = (
     "--no-pdf-header-footer",
     "--generate-pdf-document-outline",
     f"--virtual-time-budget={DRAWING_MS}",
 )
-NO_SANDBOX = "--no-sandbox"  # root, and containers without user namespaces, have none
 
 
 def pdf_report(report: Report, chromium: str | None = None, seconds: float = TIME_LIMIT_SECONDS) -> bytes:
@@ -149,11 +33,16 @@ def pdf_report(report: Report, chromium: str | None = None, seconds: float = TIM
     Raises:
         DataError: there is no Chromium (the message says what to install), or it failed or took too long.
     """
-    return print_pdf(paper_report(report), chromium or required_chromium(), seconds)
+    chromium = chromium or required_chromium()
+    if sys.platform == "win32":
+        return print_by_command(paper_report(report), chromium, seconds)
+    with Browser(chromium, seconds) as browser:  # starts while the page is written
+        browser.load(paper_report(report))
+        return browser.print()
 
 
-def print_pdf(page: str, chromium: str, seconds: float = TIME_LIMIT_SECONDS) -> bytes:
-    """Print an HTML page that needs no network.
+def print_by_command(page: str, chromium: str, seconds: float = TIME_LIMIT_SECONDS) -> bytes:
+    """Print an HTML page by a Chromium that ends by itself: Windows hands no pipes to programs by number.
 
     Raises:
         DataError: the browser failed or took too long.
@@ -161,21 +50,13 @@ def print_pdf(page: str, chromium: str, seconds: float = TIME_LIMIT_SECONDS) -> 
     with tempfile.TemporaryDirectory(prefix="ragtriage-", ignore_cleanup_errors=True) as folder:
         source, target = Path(folder) / "report.html", Path(folder) / "report.pdf"
         source.write_text(page, encoding="utf-8")
-        command = [chromium, *FLAGS, f"--user-data-dir={folder}/profile", f"--print-to-pdf={target}"]
+        command = [chromium, *FLAGS, *PRINTING, f"--user-data-dir={folder}/profile"]
         messages = ""
-        for sandbox in _sandboxes():
-            process = run_bounded([*command, *sandbox, source.as_uri()], seconds)
+        for sandbox in sandboxes():
+            process = run_bounded([*command, *sandbox, f"--print-to-pdf={target}", source.as_uri()], seconds)
             if target.is_file() and target.stat().st_size:
                 return target.read_bytes()
             messages = process.stderr.decode("utf-8", "replace")
             if "sandbox" not in messages.lower():
                 break
-    lines = [line for line in messages.splitlines() if line.strip()]
-    raise DataError(f"{chromium} printed no PDF: {lines[-1] if lines else 'it gave no message'}")
-
-
-def _sandboxes() -> tuple[tuple[str, ...], ...]:
-    """Return the flags to try: with a sandbox where one is possible, then without."""
-    if sys.platform != "win32" and os.geteuid() == 0:
-        return ((NO_SANDBOX,),)
-    return ((), (NO_SANDBOX,))
+    raise no_pdf(chromium, messages)

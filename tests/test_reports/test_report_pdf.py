@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import io
+import os
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +17,11 @@ from made_reports import bars, forest, full_report, long_rows
 from PIL import Image
 from pypdf import PdfReader
 
-from dashboard.export import pdf as browsers
+from dashboard.export import chromium as browsers
 from dashboard.export.chart_images import chart_image
-from dashboard.export.pdf import find_chromium, pdf_report, print_pdf, run_bounded
+from dashboard.export.chromium import find_chromium, run_bounded
+from dashboard.export.pdf import pdf_report, print_by_command
+from dashboard.stories.report import Report
 from dashboard.stories.story import RenderedSection
 from data.errors import DataError
 
@@ -132,16 +137,27 @@ def _script(folder: Path, body: str) -> str:
     return str(file)
 
 
-def test_a_browser_that_hangs_is_stopped_with_its_children(tmp_path: Path) -> None:
+Printer = Callable[[str, float], bytes]
+
+
+@pytest.fixture(params=["pipes", "command"])
+def printer(request: pytest.FixtureRequest) -> Printer:
+    """Both ways to print: the usual one, and that of Windows."""
+    if request.param == "pipes":
+        return lambda chromium, seconds: pdf_report(Report("x"), chromium, seconds)
+    return lambda chromium, seconds: print_by_command("<p>x</p>", chromium, seconds)
+
+
+def test_a_browser_that_hangs_is_stopped_with_its_children(tmp_path: Path, printer: Printer) -> None:
     child = tmp_path / "child"
     body = (
         "import subprocess, sys, time\n"
-        f"child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
+        f"child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'], close_fds=False)\n"
         f"open({str(child)!r}, 'w').write(str(child.pid))\ntime.sleep(60)"
     )
     start = time.monotonic()
     with pytest.raises(DataError, match="did not end within 3 s"):
-        print_pdf("<p>x</p>", _script(tmp_path, body), seconds=3)
+        printer(_script(tmp_path, body), 3)
     assert time.monotonic() - start < 20
     state = subprocess.run(
         ["ps", "-o", "stat=", "-p", child.read_text()], capture_output=True, text=True
@@ -149,10 +165,32 @@ def test_a_browser_that_hangs_is_stopped_with_its_children(tmp_path: Path) -> No
     assert state.strip() in ("", "Z")
 
 
-def test_a_browser_that_fails_is_quoted(tmp_path: Path) -> None:
+def test_a_browser_that_fails_is_quoted(tmp_path: Path, printer: Printer) -> None:
     command = _script(tmp_path, "import sys; sys.exit('no display today')")
     with pytest.raises(DataError, match="printed no PDF: no display today"):
-        print_pdf("<p>x</p>", command, seconds=20)
+        printer(command, 20)
+
+
+def test_a_browser_without_a_sandbox_starts_again_without_one(
+    tmp_path: Path, chromium: str, printer: Printer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    body = (
+        "import os, sys\n"
+        "if '--no-sandbox' not in sys.argv:\n    sys.exit('No usable sandbox!')\n"
+        f"os.execv({chromium!r}, [{chromium!r}, *sys.argv[1:]])"
+    )
+    assert printer(_script(tmp_path, body), 60).startswith(b"%PDF")
+
+
+def test_nothing_of_the_browser_is_left(
+    tmp_path: Path, chromium: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    pdf_report(Report("x"), chromium)
+    assert not list(tmp_path.iterdir())
+    running = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    assert str(tmp_path) not in running
 
 
 def test_a_program_that_is_not_there_is_named() -> None:
