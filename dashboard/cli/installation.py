@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from importlib import metadata, util
+from importlib import import_module, metadata, util
 from pathlib import Path
 from typing import Literal
 
@@ -81,6 +81,7 @@ def findings_of(workspace: str | None) -> list[Finding]:
     checks: list[tuple[str, Callable[[], Iterable[Finding]]]] = [
         ("Python", _python),
         ("libraries", _libraries),
+        ("libraries", _engine),
         ("packages", _packages),
         ("extras", _extras),
         ("fast", _fast),
@@ -140,6 +141,17 @@ def _fault(requirement: Requirement) -> str:
         return f"{requirement.name} is missing; {install}"
     met = requirement.specifier.contains(version, prereleases=True)
     return "" if met else f"{requirement.name} {version}, asked for {requirement.specifier}; {install}"
+
+
+def _engine() -> Iterator[Finding]:
+    """Check that the engine that reads runs can be loaded; nothing is said where it can."""
+    try:
+        import_module("duckdb")
+    except ImportError as error:
+        fault = f"duckdb cannot be loaded ({type(error).__name__})"
+        yield Finding(
+            "problem", "libraries", f"{fault}: {error}; pip install --force-reinstall duckdb", fault
+        )
 
 
 def _packages() -> Iterator[Finding]:

@@ -58,7 +58,9 @@ def paper_report(report: Report) -> str:
 def _page(report: Report, paper: bool) -> str:
     collapse: CollapseLevel = "screen" if not paper else "open" if report.audience == "engineer" else "paper"
     shown = [(number, section) for number, section in enumerate(report.sections, 1) if section.measured]
-    charts = [(number, section.chart) for number, section in shown if section.chart]
+    charts = [
+        (number, section.chart) for number, section in shown if section.chart and _charted(section, paper)
+    ]
     scripts = [_plotly(), _script()] if charts else []
     style = (FOLDER / "report_page.css").read_text(encoding="utf-8") + CASE_STYLE
     return render(
@@ -68,15 +70,10 @@ def _page(report: Report, paper: bool) -> str:
         paper=paper,
         obtained=OBTAINED,
         headings=[(number, _heading(section, number)) for number, section in shown],
-        sections=[_section(section, number, collapse) for number, section in shown],
+        sections=[_section(section, number, collapse, paper) for number, section in shown],
         skipped=[section.heading for section in report.sections if not section.measured],
         blocks=_block_styles(),
-        rules=[
-            fact
-            for _, section in shown
-            if section.slide is not None and section.slide.layout == "verdict"
-            for fact in section.facts
-        ],
+        rules=[fact for _, section in shown if _behind(section) for fact in section.facts],
         opens=any(section.slide is not None for _, section in shown),
         figures=[{"number": number, "json": _figure_json(chart)} for number, chart in charts],
         # Markup: style sheets, scripts and the policy over their digests are our own files, with no text
@@ -91,15 +88,28 @@ def _heading(section: RenderedSection, number: int) -> str:
     return section.heading or f"Section {number}"
 
 
-def _section(section: RenderedSection, number: int, collapse: CollapseLevel) -> Markup:
-    """Return a section; its number names links and files."""
-    data = chart_rows(section.chart) if section.chart else []
+def _behind(section: RenderedSection) -> bool:
+    """Return whether the chart of a section stands behind its opening, folded."""
+    return section.slide is not None and section.slide.layout == "verdict"
+
+
+def _charted(section: RenderedSection, paper: bool) -> bool:
+    return section.chart is not None and not (paper and _behind(section))
+
+
+def _section(section: RenderedSection, number: int, collapse: CollapseLevel, paper: bool) -> Markup:
+    """Return a section; its number names links and files. Paper has no folded parts and saves no files."""
+    data = chart_rows(section.chart) if section.chart and not paper else []
+    in_full = not (paper and section.slide)
     return render(
         PACKAGE,
         "section.html",
         section=section,
         number=number,
         heading=_heading(section, number),
+        paper=paper,
+        behind=_behind(section),
+        charted=_charted(section, paper),
         wide=section.slide is None and len(columns_of(section.rows)) > WIDE_TABLE,
         chart_data={
             "count": f"{len(data):,} rows",
@@ -110,9 +120,12 @@ def _section(section: RenderedSection, number: int, collapse: CollapseLevel) -> 
         if data
         else None,
         rows={"table": _table(section.rows), "file": _csv(section.rows, f"section-{number}-table")}
-        if section.rows
+        if section.rows and in_full
         else None,
-        cases=[case_html(case, f"case-{number}-{at}", collapse) for at, case in enumerate(section.cases, 1)],
+        cases=[
+            case_html(case, f"case-{number}-{at}", collapse)
+            for at, case in enumerate(section.cases if in_full else (), 1)
+        ],
         facts=[fact for fact in section.facts if fact],
         slide=section.slide,
         opening=_opening(section),

@@ -6,13 +6,14 @@
     displaylogo: false, showSendToCloud: false, responsive: true, staticPlot: paper,
     modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
   };
+  const family = getComputedStyle(document.body).fontFamily;
   const themed = (night) => {
     const ink = night ? "#e6edf3" : "#1b2733", line = night ? "#34414d" : "#d7dee6";
     const axis = { gridcolor: line, zerolinecolor: line, linecolor: line, tickcolor: line, automargin: true,
       title: { standoff: 12 } };
     return { layout: {
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", xaxis: axis, yaxis: axis,
-      font: { family: getComputedStyle(document.body).fontFamily, size: 13, color: ink },
+      font: { family, size: 13, color: ink },
       hoverlabel: { bgcolor: night ? "#1b252e" : "#ffffff", bordercolor: line, font: { color: ink } },
       colorway: night
         ? ["#56B4E9", "#E69F00", "#2fc29b", "#e6a3c8", "#8fd0f5", "#f0803c", "#a9b3bc", "#b79ad6", "#e0c04c", "#8aa4d6"]

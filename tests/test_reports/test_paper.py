@@ -1,0 +1,35 @@
+"""What paper leaves out: parts that only a screen unfolds or saves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from made_reports import bars, full_report
+
+from dashboard.export.html_report import html_report, paper_report
+from dashboard.stories.slide import Layout, SlideContent
+from dashboard.stories.story import RenderedSection
+
+
+def _opened(layout: Layout) -> RenderedSection:
+    section = RenderedSection("verdict", "Better", chart=bars(), rows=[{"Metric": "Recall", "Mean": 0.5}])
+    return replace(section, slide=SlideContent(layout), cases=[{"question": "why?", "answer": "so"}])
+
+
+def test_paper_has_no_folded_parts_and_saves_no_files() -> None:
+    report = full_report()
+    screen, paper = html_report(report), paper_report(report)
+    assert "The data of this chart" in screen
+    assert "The data of this chart" not in paper
+    assert "<a download" not in paper
+    assert screen.count('class="chart"') == paper.count('class="chart"') == 6
+
+
+def test_the_chart_behind_the_verdict_is_not_drawn_on_paper() -> None:
+    report = full_report([_opened("verdict"), _opened("why")])
+    screen, paper = html_report(report), paper_report(report)
+    for part in ('class="chart"', 'id="figure-', "In numbers", "The whole case"):
+        assert screen.count(part) == 2
+    assert paper.count('class="chart"') == paper.count('id="figure-') == 1
+    assert "In numbers" not in paper
+    assert "The whole case" not in paper
