@@ -26,9 +26,12 @@ from dashboard.wording.escaping import markdown_text
 from data.errors import DataError
 from metrics.schema.scores import MetricsError
 
+TYPED = "triage"  # an address that people type; the page that opens first has none of its own
 PAGES = {
     "Decide": [
-        st.Page("views/triage.py", title="Triage", icon=":material/health_metrics:", default=True),
+        st.Page(
+            "views/triage.py", title="Triage", icon=":material/health_metrics:", url_path="", default=True
+        ),
         st.Page("views/compare.py", title="Compare", icon=":material/compare_arrows:"),
         st.Page("views/trend.py", title="Trend", icon=":material/timeline:"),
     ],
@@ -51,6 +54,7 @@ PAGES = {
         st.Page("views/present.py", title="Present", icon=":material/slideshow:"),
         st.Page("views/runs.py", title="Runs", icon=":material/database:"),
     ],
+    "": [st.Page("views/triage.py", title="Triage", url_path=TYPED, visibility="hidden")],
 }
 SHOW_REPORTED_MEANS = ("benchmarks", "trend", "runs")  # pages that show runs without samples
 SIDEBAR_WIDTH = 208
@@ -66,6 +70,8 @@ st.set_page_config(
 draw_style_sheet()
 presenting = bool(current_selection().slide)
 page = st.navigation(PAGES, position="hidden" if presenting else "sidebar", expanded=True)
+if page.url_path == TYPED:
+    st.switch_page(PAGES["Decide"][0], query_params=st.query_params.to_dict())
 st.set_page_config(page_title=f"{page.title} · ragtriage")
 if not presenting:
     st.logo(str(STATIC / f"logo-{current_theme()}.svg"), size="large", icon_image=str(STATIC / "mark.svg"))

@@ -211,23 +211,23 @@ class _Labels:
 
     def __init__(self, frame: _Frame) -> None:
         self.frame = frame
-        self._taken: list[tuple[float, float, float]] = []
+        self._taken: list[tuple[float, float, float, float]] = []  # left, right, middle, half of the height
 
-    def place(self, step: int, cases: float, text: str) -> float:
+    def place(self, step: int, cases: float, text: str, lines: int = 1) -> float:
         """Return at how many cases from the top the middle of a label stands."""
-        start = step * STEP
-        end, middle = start + LETTER * len(text) + 24, max(self.frame.place(cases), LINE / 2)
-        beside = sorted(y for left, right, y in self._taken if left < end and start < right)
-        for y in beside:
-            if abs(y - middle) < LINE:
-                middle = y + LINE
-        self._taken.append((start, end, middle))
+        start, half = step * STEP, lines * LINE / 2
+        end, middle = start + LETTER * len(text) + 24, max(self.frame.place(cases), half)
+        beside = sorted((y, other) for left, right, y, other in self._taken if left < end and start < right)
+        for y, other in beside:
+            if abs(y - middle) < half + other:
+                middle = y + half + other
+        self._taken.append((start, end, middle, half))
         return self.frame.cases(middle)
 
     @property
     def lowest(self) -> float:
         """Pixels from the top to the end of the lowest label."""
-        return max((middle + LINE / 2 for _, _, middle in self._taken), default=0.0)
+        return max((middle + half for _, _, middle, half in self._taken), default=0.0)
 
 
 def _fits(pipeline: Pipeline, frame: _Frame) -> bool:
@@ -302,7 +302,7 @@ def _add_baseline(
     value = f"{base.good:,}" if base.n == pipeline.n else percent(good)
     named = shorten(name, 13)
     last = len(pipeline.steps) - 1
-    middle = labels.place(last, good * pipeline.n, f"{value} in {named}")
+    middle = labels.place(last, good * pipeline.n, f"{value} good in", lines=2)
     figure.add_annotation(
         x=last + HALF, y=middle, xanchor="left", xshift=9, showarrow=False, align="left",
         text=f"<b>{value}</b> good in<br>{chart_text(named)}", font={"size": 12.5, "color": tokens.muted},

@@ -153,7 +153,8 @@ def keep_experiment(workspace: Workspace, experiment: Experiment) -> None:
     text = json.dumps(experiment.to_dict(), ensure_ascii=False, indent=1)
     with writing(workspace.name):
         workspace.create()
-        folder.mkdir(workspace.mode(), parents=True, exist_ok=True)
+        folder.parent.mkdir(workspace.mode(), exist_ok=True)
+        folder.mkdir(workspace.mode(), exist_ok=True)
         replace_file(folder / RECORD, text.encode("utf-8", "replace"))
 
 

@@ -247,3 +247,10 @@ def test_a_cell_of_the_confusion_matrix_opens_its_cases(site: Site) -> None:
     expect(site.page).to_have_url(re.compile(r"/cases.*cohort=route"), timeout=30_000)
     expect(site.page.get_by_text("Only cases where")).to_be_visible(timeout=30_000)
     assert re.fullmatch(r"route:[\w%]+>[\w%]+", cohort)
+
+
+def test_triage_has_an_address_that_can_be_typed(site: Site) -> None:
+    site.open("triage?project=state_of_the_union")
+    expect(site.page).to_have_url(re.compile(r"/\?project=state_of_the_union"), timeout=30_000)
+    expect(site.page.get_by_role("heading", level=1)).to_be_visible(timeout=30_000)
+    expect(site.page.get_by_text("Page not found")).to_have_count(0)

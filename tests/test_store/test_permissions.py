@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import sqlite3
 from contextlib import closing
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 
 from data.api import add_run
 from data.errors import WorkspaceError
+from data.experiments.record import Experiment, keep_experiment
 from data.scoring.run_store import RunStore
 from data.store.read_only import READ_ONLY
 from data.store.workspace import Workspace
@@ -42,6 +44,14 @@ def test_what_is_new_is_for_the_owner_alone(tmp_path: Path) -> None:
         store.ledger.add_label((run.run_id, "a", 0), "Ann", "fail")
         store.runs()
         assert _readable_by_others(root) == []
+
+
+def test_the_folder_of_experiments_is_for_the_owner_alone(tmp_path: Path) -> None:
+    experiment = Experiment(
+        "one", "stability", "p", "a system", "0", "questions", 1, {}, (), datetime(2026, 1, 1)
+    )
+    keep_experiment(Workspace(tmp_path / "new"), experiment)
+    assert (tmp_path / "new" / "experiments").stat().st_mode & 0o777 == 0o700
 
 
 def test_a_shared_folder_of_runs_stays_shared(tmp_path: Path) -> None:

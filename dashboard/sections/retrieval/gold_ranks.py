@@ -177,7 +177,7 @@ def _tile(
 ) -> Tile:
     base_name = "" if view.baseline is None else shorten(view.store.names()[view.baseline.run_id], 14)
     form = percent if gate is not None else number
-    interval = f"95 % {form(value.low)} to {form(value.high)}"
+    interval = f"95 % CI {form(value.low)} to {form(value.high)}"
     return Tile(
         title,
         form(value.mean),
