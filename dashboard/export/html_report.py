@@ -38,6 +38,11 @@ PAPER_STYLE = """
 body.paper :is(header, nav, section) { width: 680px; max-width: none; margin: 0; padding: 0; }
 body.paper main { max-width: none; margin: 0; padding: 0; }
 body.paper section.wide { width: 1005px; }
+body.drawing .case { display: none; } /* charts measure their texts, and the cases are laid out once */
+.rt-doc { border-top-color: #d3d7da; border-right-color: #d3d7da; border-bottom-color: #d3d7da; }
+.rt-doc:not(.rt-gold, .rt-used, .rt-goldused) { border-left-color: #d3d7da; }
+.rt-tag { opacity: 1; color: color-mix(in srgb, currentColor 85%, transparent); }
+.rt-small, .rt details > summary { opacity: 1; color: color-mix(in srgb, currentColor 75%, transparent); }
 """
 Rows = Sequence[Mapping[str, Any]]
 

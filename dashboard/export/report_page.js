@@ -30,7 +30,11 @@
     return Plotly.react(place, figure.data, layout, config);
   };
   if (paper || !("IntersectionObserver" in window)) {
-    places.forEach((place) => draw(place, false));
+    try {
+      places.forEach((place) => draw(place, false));
+    } finally {
+      document.body.classList.remove("drawing");
+    }
   } else {
     const watch = new IntersectionObserver((seen) => {
       for (const one of seen) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from made_reports import bars, full_report
@@ -33,3 +34,11 @@ def test_the_chart_behind_the_verdict_is_not_drawn_on_paper() -> None:
     assert paper.count('class="chart"') == paper.count('id="figure-') == 1
     assert "In numbers" not in paper
     assert "The whole case" not in paper
+
+
+def test_cases_are_laid_out_once_the_charts_are_drawn() -> None:
+    body = re.search("<body[^>]*>", paper_report(full_report()))
+    assert body is not None
+    assert body[0] == '<body class="paper drawing">'
+    assert '<body class="paper">' in paper_report(full_report([RenderedSection("x", "no chart")]))
+    assert 'classList.remove("drawing")' in paper_report(full_report())
