@@ -207,7 +207,7 @@ def score_table(
         options: what the scores depend on.
         results: judge results of these samples by kind, those of several evaluations in their order.
     """
-    recorded = with_evaluated_checks(conform(samples))
+    recorded = with_evaluated_checks(conform(samples.combine_chunks()))  # or each list column would be, often
     ids_match, style = facts.ids_match, facts.style
     recorded_batch = batch_of(recorded, options.match, ids_match, style)
     computed = compute(recorded_batch, options.ks, options.convention)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from data.store.ragged import Ragged
 from metrics.sanity.rule import ContextLists
@@ -24,32 +25,38 @@ def context_list_table(table: Any, _batch: Batch) -> Any:
     Documents are told apart by their text, or by their id where no text is recorded, since some tools number
     the documents of every question anew.
     """
-    digests: dict[str, bytes] = {}
     lists: list[int | None] = []
     retrieved = Ragged.of(table["retrieved"])
-    names = _names(retrieved)
+    digests = _digests(retrieved)
     ends = np.cumsum(retrieved.lengths).tolist()
     starts = [0, *ends][:-1]
     for start, end, mode in zip(starts, ends, table["context_mode"].to_pylist(), strict=True):
         if start == end or mode in ("oracle", "closed_book"):
             lists.append(None)
-            continue
-        whole = blake2b(digest_size=8)
-        for name in names[start:end]:
-            if name not in digests:
-                digests[name] = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-            whole.update(digests[name])
-        lists.append(int.from_bytes(whole.digest(), "big", signed=True))
+        else:
+            whole = blake2b(b"".join(digests[start:end]), digest_size=8).digest()
+            lists.append(int.from_bytes(whole, "big", signed=True))
     return pa.table({"list": pa.array(lists, pa.int64())})
 
 
-def _names(retrieved: Ragged) -> list[str]:
-    """Return the text of each document, or its id where none is recorded."""
-    texts = retrieved.field("text").to_pylist()
-    if all(texts):
-        return list(texts)
-    ids = retrieved.field("id").to_pylist()
-    return [text or f"id:{name}" for text, name in zip(texts, ids, strict=True)]
+def _digests(retrieved: Ragged) -> list[bytes]:
+    """Return a digest of each document."""
+    encoded = pc.dictionary_encode(_names(retrieved))
+    of_name = [
+        blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        for name in encoded.dictionary.to_pylist()
+    ]
+    return [of_name[code] for code in encoded.indices.to_pylist()]
+
+
+def _names(retrieved: Ragged) -> Any:
+    """Return the text of each document, or its id where none is recorded, as an Arrow array."""
+    texts = retrieved.field("text")
+    recorded = pc.fill_null(pc.greater(pc.binary_length(texts), 0), False)
+    if recorded.true_count == len(texts):
+        return texts
+    ids = pc.fill_null(retrieved.field("id"), "None")
+    return pc.if_else(recorded, texts, pc.binary_join_element_wise("id:", ids, ""))
 
 
 def context_lists(scored: ScoredRun) -> ContextLists | None:

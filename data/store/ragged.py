@@ -33,7 +33,7 @@ class Ragged:
     @classmethod
     def of(cls, column: Any) -> Ragged:
         """Flatten a list array or a chunked one."""
-        array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        array = _whole(column)
         lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False).astype(np.int64)
         return cls(array.is_valid().to_numpy(zero_copy_only=False), lengths, array.flatten())
 
@@ -67,6 +67,13 @@ class Ragged:
     def width(self) -> int:
         """Length of the longest list."""
         return int(self.lengths.max(initial=0))
+
+
+def _whole(column: Any) -> Any:
+    """Return a column as one array, which is a copy only where it has several chunks."""
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def numbers(array: Any) -> FloatArray:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,6 +32,7 @@ OWN = {
 }
 BATCH_BYTES = 32 << 20
 BATCH_ROWS = 256  # rows per row group: reading one sample must not load megabytes of others
+_USUAL_THRESHOLDS = gc.get_threshold()
 Progress = Callable[[int], None]
 Problems = Callable[[Sample], Iterable[tuple[str, str, str]]]
 Groups = Callable[[Any], None]
@@ -111,7 +113,7 @@ def store_run(
     tally = _Tally(hashlib.sha256(_identity(parsed, project)))
     with workspace.staging(workspace.runs_folder) as stage:
         samples = _samples(parsed, tally, errors, progress, problems)
-        with closing(_written(stage / "samples.parquet", samples, tally)) as written:
+        with _rare_collections(), closing(_written(stage / "samples.parquet", samples, tally)) as written:
             for group in written:
                 if groups is not None and not errors.total:
                     groups(group)
@@ -128,6 +130,16 @@ def store_run(
         run, "imported", extra=tuple(tally.extra), closing=parsed.all_notes[len(parsed.notes) :]
     )
     return entry if is_new else replace(entry, run=workspace.read_run(run.run_id), status="unchanged")
+
+
+@contextmanager
+def _rare_collections() -> Iterator[None]:
+    """Look for cycles of objects a hundred times as rarely: samples are many objects, and hold none."""
+    gc.set_threshold(100 * _USUAL_THRESHOLDS[0], *_USUAL_THRESHOLDS[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*_USUAL_THRESHOLDS)
 
 
 def _identity(parsed: ParsedRun, project: str) -> bytes:

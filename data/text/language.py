@@ -17,7 +17,8 @@ __all__ = ["MOST_CHARACTERS", "SEVERAL", "language_name", "language_of", "langua
 MOST_CHARACTERS = 200  # of a text are looked at: more decides no better, and takes longer
 SEVERAL = "several"  # texts in more than one language
 _SURE = 0.5  # probability from which the model is believed
-_HEAD = 4 * MOST_CHARACTERS  # what is searched for these characters, past whitespace
+_BEGINNING = MOST_CHARACTERS + 50  # what is searched for these characters first
+_HEAD = 4 * MOST_CHARACTERS  # and then, past whitespace
 _KANA = re.compile("[\u3041-\u3096\u30a1-\u30fa]")
 _IDEOGRAPH = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 _LETTER = re.compile(r"[^\W\d_]")
@@ -71,9 +72,7 @@ def language_of(text: str | None) -> str | None:
         text: any text; its first 200 characters decide. One without letters, or whose language the model
             gives a probability under 0.5, has none.
     """
-    if not text:
-        return None
-    return _told(" ".join(text[:_HEAD].split())[:MOST_CHARACTERS])
+    return _of_text(_start(text)) if text else None
 
 
 def language_of_all(texts: Iterable[str | None]) -> str | None:
@@ -82,7 +81,8 @@ def language_of_all(texts: Iterable[str | None]) -> str | None:
     Args:
         texts: such as the passages of a context; those that cannot be told do not count.
     """
-    languages = Counter(language for text in texts if (language := language_of(text)) is not None)
+    told = (_of_passage(_start(text)) for text in texts if text)
+    languages = Counter(language for language in told if language is not None)
     return next(iter(languages)) if len(languages) == 1 else SEVERAL if languages else None
 
 
@@ -91,7 +91,14 @@ def language_name(code: str) -> str:
     return _NAMES.get(code, code)
 
 
-@lru_cache(maxsize=50_000)
+def _start(text: str) -> str:
+    """Return the characters that decide, whitespace as single spaces."""
+    start = " ".join(text[:_BEGINNING].split())  # enough, where there is little whitespace
+    if len(start) < MOST_CHARACTERS:
+        start = " ".join(text[:_HEAD].split())
+    return start[:MOST_CHARACTERS]
+
+
 def _told(text: str) -> str | None:
     if text.isascii():  # no script to tell, which takes longer than the model
         return _by_model(text) if _ASCII_WORD.search(text) else None
@@ -99,6 +106,10 @@ def _told(text: str) -> str | None:
     if letters < 2:
         return None
     return _by_script(text, letters) or _by_model(text)
+
+
+_of_text = lru_cache(maxsize=10_000)(_told)  # questions, which several runs have
+_of_passage = lru_cache(maxsize=50_000)(_told)  # and passages, which many questions have, apart from answers
 
 
 def _by_script(text: str, letters: int) -> str | None:

@@ -1,6 +1,7 @@
-"""The start of a worker process: it scores without pandas, whose loading would be a quarter of its start.
+"""The start of a worker process: it scores without libraries whose loading would be half of its start.
 
-pyarrow loads pandas, where it finds it, to ask of each list that becomes an array whether it is a series.
+pyarrow loads pandas, where it finds it, to ask of each list that becomes an array whether it is a series;
+numba loads SciPy, to multiply matrices.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
+UNUSED = ("pandas", "scipy")
 
-class WithoutPandas(MetaPathFinder):
-    """Finds no pandas, wherever it is installed."""
+
+class WithoutUnused(MetaPathFinder):
+    """Finds none of the UNUSED libraries, wherever they are installed."""
 
     def find_spec(
         self,
@@ -21,14 +24,14 @@ class WithoutPandas(MetaPathFinder):
         path: Sequence[str] | None,  # noqa: ARG002 -- the interface of a finder
         target: ModuleType | None = None,  # noqa: ARG002
     ) -> ModuleSpec | None:
-        """Refuse pandas, and leave all else to the finders that follow."""
-        if fullname == "pandas":
+        """Refuse the unused libraries, and leave all else to the finders that follow."""
+        if fullname in UNUSED:
             raise ModuleNotFoundError(fullname, name=fullname)
         return None
 
 
 if __name__ == "__main__":
-    sys.meta_path.insert(0, WithoutPandas())
+    sys.meta_path.insert(0, WithoutUnused())
     from data.scoring.batches.worker import work
 
     work()

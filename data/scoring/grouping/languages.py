@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -48,8 +49,13 @@ def _common(column: Any) -> Any:
 
 
 def _of_documents(documents: Ragged) -> list[str | None]:
-    texts: list[list[str]] = [[] for _ in documents.recorded]
-    for sample, text in zip(documents.sample, documents.field("text").to_pylist(), strict=True):
-        if text and len(texts[sample]) < _MOST_DOCUMENTS:
-            texts[sample].append(text)
-    return [language_of_all(passages) for passages in texts]
+    texts = documents.field("text")
+    filled = pc.fill_null(pc.greater(pc.binary_length(texts), 0), False).to_numpy(zero_copy_only=False)
+    before = np.cumsum(filled) - filled  # texts above it, in all samples
+    first = np.searchsorted(documents.sample, documents.sample)  # document of the same sample
+    looked_at = np.flatnonzero(filled & (before - before[first] < _MOST_DOCUMENTS))
+    passages: list[list[str]] = [[] for _ in documents.recorded]
+    samples = documents.sample[looked_at].tolist()
+    for sample, text in zip(samples, texts.take(pa.array(looked_at)).to_pylist(), strict=True):
+        passages[sample].append(text)
+    return [language_of_all(each) for each in passages]
