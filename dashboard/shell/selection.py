@@ -119,6 +119,7 @@ class Selection:
         check_page: page of the list of checks, from 1.
         route_weights: kind of wrong route -> its cost: refused, added, mixed_up.
         experiment: id of the experiment on display; "" for that of the run, else the newest.
+        tab: which tab of the page is open; "" for the usual one.
     """
 
     project: str = ""
@@ -183,6 +184,7 @@ class Selection:
     check_page: int = 1
     route_weights: Mapping[str, str] = field(default_factory=dict)
     experiment: str = ""
+    tab: str = ""
 
     def with_(self, **changes: Any) -> Selection:
         """Return a copy with some values changed."""
@@ -244,6 +246,7 @@ class Selection:
             "cohort",
             "page",
             "queue",
+            "tab",
         )
         return replace(self, case="", **{name: getattr(defaults, name) for name in names})
 

@@ -94,6 +94,8 @@ def restore_selection(page: str) -> None:
     st.session_state[_PAGE] = page
     if not changed and params != st.session_state.get(_WRITTEN, {}) and (params or not moved):
         st.session_state[_SELECTION] = Selection.from_params(params)
+    elif moved and not changed:
+        st.session_state[_SELECTION] = current_selection().with_(tab="")
 
 
 def save_selection(shown: View | None = None) -> None:
@@ -320,7 +322,7 @@ def go_to_page(page: str, **chosen: Any) -> None:
         page: its path in the URL, as "compare".
         chosen: fields of the selection to change.
     """
-    selection = current_selection().with_(**chosen)
+    selection = current_selection().with_(**{"tab": "", **chosen})
     st.session_state[_SELECTION] = selection
     st.session_state[_CHANGED] = True
     st.switch_page(f"views/{page}.py", query_params=selection.to_params())

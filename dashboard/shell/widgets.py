@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
+from streamlit.elements.lib.mutable_tab_container import TabContainer
 
 from dashboard.shell.session import current_selection, keep
 from data.analysis.retrieval_curves import LONGEST_K
@@ -15,6 +16,7 @@ __all__ = [
     "choose",
     "chosen_of",
     "k_picker",
+    "page_tabs",
     "pick",
     "search",
     "show_in",
@@ -43,6 +45,29 @@ def show_in(key: str, value: Any) -> None:
     """Set the value of a widget, unless it has it: setting it again would undo what the user is typing."""
     if key not in st.session_state or st.session_state[key] != value:
         st.session_state[key] = value
+
+
+def page_tabs(labels: Mapping[str, str], key: str, usual: str = "") -> Sequence[TabContainer]:
+    """Draw the tabs of a page; the address names the one that is open.
+
+    Args:
+        labels: word in the address -> label.
+        key: of the widget.
+        usual: word of the tab that is open where the address names none; the first by default.
+    """
+    usual = usual or next(iter(labels))
+    address, drawn_for = current_selection().tab, f"{key}_address"
+    relabelled = st.session_state.get(key, labels[usual]) not in labels.values()
+    if relabelled or st.session_state.get(drawn_for, "") != address:
+        st.session_state[key] = labels.get(address, labels[usual])
+    st.session_state[drawn_for] = address
+
+    def opened() -> None:
+        word = next((word for word, label in labels.items() if label == st.session_state[key]), usual)
+        st.session_state[drawn_for] = "" if word == usual else word
+        keep(tab=st.session_state[drawn_for])
+
+    return st.tabs(list(labels.values()), default=labels[usual], key=key, on_change=opened)
 
 
 def choose(

@@ -23,7 +23,7 @@ from dashboard.sections.alignment.context_use import (
 from dashboard.sections.alignment.grid import grid_section
 from dashboard.shell.blocks import bundled_example, open_page, run_facts
 from dashboard.shell.session import current_view
-from dashboard.shell.widgets import k_picker
+from dashboard.shell.widgets import k_picker, page_tabs
 
 view = current_view()
 name = view.store.names()[view.run.run_id]
@@ -46,19 +46,16 @@ st.markdown("### Which ranks the answers use")
 grid_section(scored, context_use, source)
 advice(context_use, rates[source])
 
-versions, splits, ranks, over_k, order, places, cited = st.tabs(
-    [
-        "Versions",
-        "By document and type",
-        "By rank",
-        "Over k",
-        "Order of use",
-        "Gold in the middle",
-        "Citations",
-    ],
-    key="alignment_tab",
-    on_change="rerun",
-)
+TABS = {
+    "versions": "Versions",
+    "splits": "By document and type",
+    "ranks": "By rank",
+    "over_k": "Over k",
+    "order": "Order of use",
+    "places": "Gold in the middle",
+    "citations": "Citations",
+}
+versions, splits, ranks, over_k, order, places, cited = page_tabs(TABS, "alignment_tab")
 if versions.open:
     with versions:
         version_section(view)

@@ -23,10 +23,16 @@ from dashboard.sections.benchmarks.targets import (
 )
 from dashboard.shell.blocks import open_page, run_facts
 from dashboard.shell.session import current_view
-from dashboard.shell.widgets import choose, chosen_of
+from dashboard.shell.widgets import choose, chosen_of, page_tabs
 from data.comparison.band_scales import SCALE_TITLES, band_scale
 
-TABS = ("Published rows", "Target bands", "Progress", "Figures that do not add up", "Sources")
+TABS = {
+    "rows": "Published rows",
+    "bands": "Target bands",
+    "progress": "Progress",
+    "findings": "Figures that do not add up",
+    "sources": "Sources",
+}
 
 view = current_view()
 scale = band_scale(view.store.workspace, chosen_of("bands", list(SCALE_TITLES)))
@@ -47,7 +53,7 @@ if standings:
         claims_section(view)
         missing_section(standings, errors)
 
-rows, bands, progress, findings, sources = st.tabs(TABS, on_change="rerun", key="benchmark_tabs")
+rows, bands, progress, findings, sources = page_tabs(TABS, "benchmark_tabs")
 if rows.open:
     with rows:
         against_section(view, table, against)

@@ -16,18 +16,19 @@ from dashboard.sections.compare.slices import draw_slices
 from dashboard.shell.blocks import bundled_example, open_page, run_facts
 from dashboard.shell.components import config_table
 from dashboard.shell.session import current_view
+from dashboard.shell.widgets import page_tabs
 from dashboard.wording.directions import on_share_scale
 from data.comparison.metric_families import shared_metrics
 
-TABS = (
-    "Numbers",
-    "For whom",
-    "Leaderboard",
-    "Flow of failure stages",
-    "Factors",
-    "Quality and cost",
-    "Configurations",
-)
+TABS = {
+    "numbers": "Numbers",
+    "slices": "For whom",
+    "leaderboard": "Leaderboard",
+    "flow": "Flow of failure stages",
+    "factors": "Factors",
+    "cost": "Quality and cost",
+    "configurations": "Configurations",
+}
 
 view = current_view()
 if view.comparison_base is None or len(view.sampled) < 2:
@@ -43,10 +44,8 @@ draw_hero(compared)
 draw_questions(compared)
 
 runs = [base, *compared.versions.values()]
-first = "Leaderboard" if len(compared.drawn) < len(compared.versions) else "Numbers"
-numbers, whom, board, flow, factors, cost, configurations = st.tabs(
-    TABS, default=first, key="compare_tab", on_change="rerun"
-)
+usual = "leaderboard" if len(compared.drawn) < len(compared.versions) else "numbers"
+numbers, whom, board, flow, factors, cost, configurations = page_tabs(TABS, "compare_tab", usual)
 if numbers.open:
     with numbers:
         draw_numbers(compared)

@@ -20,6 +20,7 @@ from dashboard.sections.diagnosis.oracle_gap import oracle_gap_section
 from dashboard.shell.blocks import current_theme, open_page, run_facts
 from dashboard.shell.components import facts
 from dashboard.shell.session import current_view
+from dashboard.shell.widgets import page_tabs
 
 view = current_view()
 findings = view.findings(view.run)
@@ -47,11 +48,13 @@ st.caption(
 stage_table(diagnosis, findings)
 facts(source_facts(diagnosis))
 
-gap, refusals, symptoms, order = st.tabs(
-    ["Retrieval or generation", "Refusals", "Symptoms", "Order of the stages"],
-    key="diagnosis_tab",
-    on_change="rerun",
-)
+TABS = {
+    "oracle": "Retrieval or generation",
+    "refusals": "Refusals",
+    "symptoms": "Symptoms",
+    "order": "Order of the stages",
+}
+gap, refusals, symptoms, order = page_tabs(TABS, "diagnosis_tab")
 if gap.open:
     with gap:
         oracle_gap_section(view)

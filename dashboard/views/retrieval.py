@@ -12,7 +12,7 @@ from dashboard.sections.retrieval.question_types import type_section
 from dashboard.sections.retrieval.reranking import hop_section, rerank_section
 from dashboard.shell.blocks import bundled_example, open_page, run_facts
 from dashboard.shell.session import current_view
-from dashboard.shell.widgets import k_picker
+from dashboard.shell.widgets import k_picker, page_tabs
 from data.analysis.retrieval_curves import list_lengths
 
 view = current_view()
@@ -41,11 +41,14 @@ with hero:
 with steps:
     step_section(view.run, view, k)
 
-types, reranking, hops, context, metrics = st.tabs(
-    ["By question type", "Reranking", "Hops", "Context", "All metrics"],
-    key="retrieval_tab",
-    on_change="rerun",
-)
+TABS = {
+    "types": "By question type",
+    "reranking": "Reranking",
+    "hops": "Hops",
+    "context": "Context",
+    "metrics": "All metrics",
+}
+types, reranking, hops, context, metrics = page_tabs(TABS, "retrieval_tab")
 if types.open:
     with types:
         type_section(view, lists, k)

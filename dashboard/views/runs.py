@@ -25,6 +25,7 @@ from dashboard.shell.blocks import open_page
 from dashboard.shell.session import View, current_selection, open_store
 from dashboard.shell.stale_links import tell_unreadable
 from dashboard.shell.user import may_write, only_reads
+from dashboard.shell.widgets import page_tabs
 from dashboard.wording.formatting import count
 
 store = open_store()
@@ -85,10 +86,15 @@ with left:
     run_list(view, matching_runs(view, runs, digests, baselines), digests)
 with right, st.container(border=True, height=LIST_HEIGHT + 60):
     run_card(view, digests.get(view.run.run_id))
-tabs = st.tabs(
-    ["This run", f"Means of {view.project}", "Imported scores", "Question sets", "What to measure next"],
-    key="runs_tab",
-    on_change="rerun",
+tabs = page_tabs(
+    {
+        "run": "This run",
+        "means": f"Means of {view.project}",
+        "imported": "Imported scores",
+        "questions": "Question sets",
+        "plan": "What to measure next",
+    },
+    "runs_tab",
 )
 if tabs[0].open:
     with tabs[0]:

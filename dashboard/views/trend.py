@@ -26,7 +26,7 @@ from dashboard.sections.trend.versions import (
 from dashboard.shell.blocks import bundled_example, open_page
 from dashboard.shell.components import facts, metric_title
 from dashboard.shell.session import current_view
-from dashboard.shell.widgets import choose, chosen_of, pick
+from dashboard.shell.widgets import choose, chosen_of, page_tabs, pick
 from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import count
 from data.comparison.compare import GOOD_SHARE
@@ -110,7 +110,7 @@ if warnings:
     )
 
 n_releases = len(releases_of(view.store.ledger, view.project))
-numbers, releases = st.tabs(["Numbers", f"Releases ({n_releases})"], on_change="rerun", key="trend_tabs")
+numbers, releases = page_tabs({"numbers": "Numbers", "releases": f"Releases ({n_releases})"}, "trend_tabs")
 if numbers.open:
     with numbers:
         show_numbers(view, trend)

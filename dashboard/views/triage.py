@@ -20,6 +20,7 @@ from dashboard.sections.triage.tiles import triage_tiles
 from dashboard.shell.blocks import draw_tiles, open_page, run_facts
 from dashboard.shell.components import finding_list
 from dashboard.shell.session import current_view
+from dashboard.shell.widgets import page_tabs
 from data.errors import DataError
 
 view = current_view()
@@ -46,8 +47,15 @@ with lists.container(gap=None):
 with lists.container(gap="xsmall"):
     change_list(view, comparison, report, base_name)
 
-TABS = ["All gates", "All metrics", "Why F1", "Worst slices", "Trend", "Findings"]
-gates, metrics, f1, slices, trend, numbers = st.tabs(TABS, key="triage_tabs", on_change="rerun")
+TABS = {
+    "gates": "All gates",
+    "metrics": "All metrics",
+    "f1": "Why F1",
+    "slices": "Worst slices",
+    "trend": "Trend",
+    "findings": "Findings",
+}
+gates, metrics, f1, slices, trend, numbers = page_tabs(TABS, "triage_tabs")
 if gates.open:
     with gates:
         gate_section(view, found)

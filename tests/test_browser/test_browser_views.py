@@ -254,3 +254,26 @@ def test_triage_has_an_address_that_can_be_typed(site: Site) -> None:
     expect(site.page).to_have_url(re.compile(r"/\?project=state_of_the_union"), timeout=30_000)
     expect(site.page.get_by_role("heading", level=1)).to_be_visible(timeout=30_000)
     expect(site.page.get_by_text("Page not found")).to_have_count(0)
+
+
+def test_the_open_tab_lives_in_the_address(site: Site) -> None:
+    site.open("diagnosis?project=handbook")
+    tab = site.page.get_by_role("tab", name="Order of the stages")
+    tab.click()
+    expect(site.page).to_have_url(re.compile("[?&]tab=order"), timeout=30_000)
+    other = site.page.context.new_page()
+    other.goto(site.page.url)
+    expect(other.get_by_role("tab", name="Order of the stages")).to_have_attribute(
+        "aria-selected", "true", timeout=30_000
+    )
+    other.close()
+    site.page.get_by_role("tab", name="Refusals").click()
+    expect(site.page).to_have_url(re.compile("[?&]tab=refusals"), timeout=30_000)
+    site.page.go_back()
+    expect(tab).to_have_attribute("aria-selected", "true", timeout=30_000)
+    site.page.get_by_role("link", name="Compare").first.click()
+    expect(site.page).to_have_url(re.compile("/compare"), timeout=30_000)
+    expect(site.page.get_by_role("tab", name="Numbers")).to_have_attribute(
+        "aria-selected", "true", timeout=30_000
+    )
+    assert "tab=" not in site.page.url
