@@ -17,7 +17,7 @@ from typing import Any
 from data.citations.style import templates_of
 from data.scoring.batch_scores import DEFAULT_KS, SCORES_VERSION, ScoreKey, ScoreOptions
 from data.scoring.batches.early import EarlyScores
-from data.scoring.batches.gathered import GatheredScores
+from data.scoring.batches.gathered import HELD_WHOLE, GatheredScores
 from data.scoring.batches.pool import scored_batches, workers_for
 from data.scoring.gold_join import Match
 from data.scoring.scored_run import ScoredRun
@@ -77,8 +77,11 @@ def _write(workspace: Workspace, run: Run, scores: GatheredScores, stage: Path) 
     """Write the scores of a run and their summary, which completes them, to a folder."""
     scores.drop_inapplicable()
     columns = scores.write(stage)
-    scored = ScoredRun.of_blocks(workspace, run, stage, columns)
-    summaries = summarise(scored)
+    small = run.n <= HELD_WHOLE  # the values of a larger run are read again, a metric at a time
+    scored = (
+        ScoredRun.of_blocks(workspace, run, stage, columns) if small else ScoredRun(workspace, run, stage)
+    )
+    summaries = summarise(scored, hold=small)
     scored.write_index()
     aggregates = {metric: summary.to_dict() for metric, summary in summaries.items()}
     summary = {"missing": scores.missing, "aggregates": aggregates, "files": checksums(stage)}

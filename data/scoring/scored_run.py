@@ -203,6 +203,11 @@ class ScoredRun:
             self._columns.clear()
             self._auxiliary_tables.clear()
 
+    def release_columns(self) -> None:
+        """Forget the values of metrics alone."""
+        with self._lock:
+            self._columns.clear()
+
     def _count_bytes(self) -> int:
         columns = [column for column in self._columns.values() if column is not None]
         features = self.__dict__.get("stage_features", {})

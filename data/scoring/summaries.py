@@ -70,6 +70,7 @@ def summarise(
     metrics: Sequence[str] | None = None,
     keep: BoolArray | None = None,
     source: Source | None = None,
+    hold: bool = True,
 ) -> dict[str, MetricSummary]:
     """Return the means of a run's metrics over questions; all share one bootstrap.
 
@@ -78,34 +79,71 @@ def summarise(
         metrics: names of metrics; None for all that the run has, in the registry's order.
         keep: (n,) True for the samples to keep; None for all.
         source: the only source to take values from; None for the best of each sample.
+        hold: whether the values that the run reads stay in memory, for those who ask for them next.
     """
-    names = [name for name in metrics or ordered(scored.metrics) if scored.column(name, source) is not None]
+    names = metrics or ordered(scored.metrics)
     if not names:
         return {}
-    columns = [scored.column(name, source) for name in names]
-    kept = [_filtered(column, keep) for column in columns if column is not None]
-    matrix = np.column_stack([column.values for column in kept])
-    means, _ = question_means(matrix, scored.question)
-    applicable = [_questions(scored.question, column.status != Status.NOT_APPLICABLE) for column in kept]
-    binary = [bool(np.isin(means[np.isfinite(means[:, m]), m], (0.0, 1.0)).all()) for m in range(len(names))]
-    bounds = [bounds_of(name) for name in names]
-    estimates = intervals(means, scored.clusters, applicable, binary, bounds=bounds)
+    means = np.empty((len(scored.question_ids), len(names)))
+    measured: list[_Measured] = []
+    for name in names:
+        column = scored.column(name, source)
+        if column is not None:
+            of_questions = means[:, len(measured)]
+            measured.append(_measured(name, _filtered(column, keep), scored.question, of_questions))
+        if not hold:
+            scored.release_columns()
+    estimates = intervals(
+        means[:, : len(measured)],
+        scored.clusters,
+        [one.n_applicable for one in measured],
+        [one.binary for one in measured],
+        bounds=[bounds_of(one.metric) for one in measured],
+    )
     return {
-        name: MetricSummary(
-            metric=name,
+        one.metric: MetricSummary(
+            metric=one.metric,
             mean=_number(estimate.mean),
             low=_number(estimate.low),
             high=_number(estimate.high),
             n_scored=estimate.n_scored,
             n_applicable=estimate.n_applicable,
-            n_failed=_failed(scored.question, column, means[:, m]),
+            n_failed=one.n_failed,
             method=estimate.method,
             too_few=estimate.too_few,
-            sources=column.sources,
-            **_missing(means[:, m], _failed(scored.question, column, means[:, m]), bounds[m]),
+            sources=one.sources,
+            worst=one.worst,
+            best=one.best,
         )
-        for m, (name, column, estimate) in enumerate(zip(names, kept, estimates, strict=True))
+        for one, estimate in zip(measured, estimates, strict=True)
     }
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """What a summary says of a metric apart from its mean and interval."""
+
+    metric: str
+    n_applicable: int
+    n_failed: int
+    binary: bool
+    sources: dict[str, int]
+    worst: float | None
+    best: float | None
+
+
+def _measured(name: str, column: MetricColumn, question: IntArray, means: FloatArray) -> _Measured:
+    """Put the means of a metric by question into `means`, and return the rest."""
+    means[:] = question_means(column.values[:, None], question)[0][:, 0]
+    failed = _failed(question, column, means)
+    return _Measured(
+        metric=name,
+        n_applicable=_questions(question, column.status != Status.NOT_APPLICABLE),
+        n_failed=failed,
+        binary=bool(np.isin(means[np.isfinite(means)], (0.0, 1.0)).all()),
+        sources=column.sources,
+        **_missing(means, failed, bounds_of(name)),
+    )
 
 
 def reported_means(run: Run) -> dict[str, MetricSummary]:
@@ -141,7 +179,7 @@ def _filtered(column: MetricColumn, keep: BoolArray | None) -> MetricColumn:
 
 
 def _questions(question: IntArray, mask: BoolArray) -> int:
-    return len(np.unique(question[mask]))
+    return int(np.count_nonzero(np.bincount(question[mask])))
 
 
 def _failed(question: IntArray, column: MetricColumn, means: FloatArray) -> int:

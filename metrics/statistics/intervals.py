@@ -132,14 +132,21 @@ def intervals(
     many = matrix.shape[1]
     limits = bounds or [(0.0, 1.0)] * many
     codes = np.unique(clusters, return_inverse=True)[1].astype(np.int64)
-    columns = [_column(matrix[:, m], codes, limits[m]) for m in range(many)]
     flags = binary or [False] * many
-    methods = [_method(column, flag) for column, flag in zip(columns, flags, strict=True)]
-    chosen = [m for m, method in enumerate(methods) if method == "bootstrap"]
-    drawn = dict(zip(chosen, _bootstrap([columns[m] for m in chosen], seed, resamples), strict=True))
-    ends = [drawn.get(m) or _ends(columns[m], methods[m]) for m in range(many)]
-    scored = np.isfinite(matrix).sum(axis=0)
-    return [_interval(columns[m], ends[m], int(scored[m]), n_applicable[m], methods[m]) for m in range(many)]
+    found: dict[int, Interval] = {}
+    resampled: dict[int, _Column] = {}  # the others are not held
+    scored = np.isfinite(matrix).sum(axis=0).tolist()
+    for m in range(many):
+        column = _column(matrix[:, m], codes, limits[m])
+        method = _method(column, flags[m])
+        if method == "bootstrap":
+            resampled[m] = column
+        else:
+            found[m] = _interval(column, _ends(column, method), scored[m], n_applicable[m], method)
+    drawn = _bootstrap(list(resampled.values()), seed, resamples)
+    for (m, column), ends in zip(resampled.items(), drawn, strict=True):
+        found[m] = _interval(column, ends, scored[m], n_applicable[m], "bootstrap")
+    return [found[m] for m in range(many)]
 
 
 def mean_over_questions(values: FloatArray, clusters: IntArray | None = None, seed: int = 0) -> Interval:

@@ -17,9 +17,10 @@ from data.scoring.stage_features import STAGE_FEATURES
 from metrics.schema.scores import FloatArray, Scores, Status
 from metrics.schema.source import Source
 
-__all__ = ["GatheredScores"]
+__all__ = ["HELD_WHOLE", "GatheredScores"]
 
 WORTH_PACKING = 500  # samples; of fewer, a metric's values take more time to pack than room
+HELD_WHOLE = 25_000  # samples of a run whose values stay in memory until they are summarised
 NOT_RECORDED = "not recorded for this sample"
 
 
@@ -81,15 +82,16 @@ class GatheredScores:
                 del self._blocks[metric, source]
 
     def write(self, folder: Path) -> dict[ScoreKey, MetricColumn]:
-        """Write the files of the scores and return the columns; what is written is not held any longer."""
+        """Write the files of the scores, and return the columns; of a run above HELD_WHOLE, none is held."""
         columns = {}
         compression = "zstd" if self.rows >= WORTH_PACKING else "none"
         with pq.ParquetWriter(folder / "scores.parquet", _SCHEMA, compression=compression) as writer:
             for key in sorted(self._blocks):
                 scores = self._whole(self._blocks.pop(key))
                 writer.write_table(_long(*key, scores), row_group_size=max(self.rows, 1))
-                source = np.full(self.rows, key[1], dtype=np.int8)
-                columns[key] = MetricColumn(scores.values, scores.status, source)
+                if self.rows <= HELD_WHOLE:
+                    source = np.full(self.rows, key[1], dtype=np.int8)
+                    columns[key] = MetricColumn(scores.values, scores.status, source)
         features = {
             name: np.concatenate([np.zeros(0), *self._features.get(name, ())]) for name in STAGE_FEATURES
         }
