@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 from command_line import Answer, run
 from places import REPOSITORY
 
+from dashboard.cli.installation import ENVIRONMENT, PACKAGES
 from data.api import add_run
 from data.scoring.run_store import RunStore
 
@@ -154,6 +156,14 @@ def test_a_mistyped_variable_is_a_warning(
     assert len(warnings) == 1
     assert warnings[0].startswith("RAGTRIAGE_WORKSPCE is not read by ragtriage; accepted: RAG")
     assert "/somewhere" not in json.dumps(answer.json)
+
+
+def test_it_knows_every_variable_that_is_read() -> None:
+    handed_on = {"RAGTRIAGE_PROJECT", "RAGTRIAGE_RUN", "RAGTRIAGE_VERDICT"}  # to what a watch starts
+    sources = [path.read_text("utf-8") for name in PACKAGES for path in (REPOSITORY / name).rglob("*.py")]
+    read = {variable for source in sources for variable in re.findall(r'"(RAGTRIAGE_[A-Z_]+[A-Z])"', source)}
+    assert read >= {"RAGTRIAGE_CACHE_MB", "RAGTRIAGE_WORKSPACE"}
+    assert read - handed_on <= set(ENVIRONMENT)
 
 
 def test_a_check_that_breaks_is_a_problem_and_the_others_go_on(

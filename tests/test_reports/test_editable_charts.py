@@ -13,6 +13,7 @@ from made_reports import bars, curves, forest, heat, ranks, versions
 
 from dashboard.charts.chart import Axis, Chart, Heatmap, Series, finite
 from dashboard.charts.chart_rows import chart_rows
+from dashboard.charts.overview import Point, trend
 from dashboard.charts.plotly_figure import plotly_figure
 from dashboard.export.pptx.chart_model import editable_chart, error_lengths
 from dashboard.export.pptx.heatmap import heatmap_table
@@ -23,6 +24,14 @@ BLUE = "#0b5e94"
 
 def lengths(series: Series) -> list[tuple[float, float]]:
     return error_lengths(series, series.y)
+
+
+def test_a_series_without_points_is_left_out() -> None:
+    only = trend([Point("v1", "2026-11-01", 0.6, 0.5, 0.7, 30, True)], "Faithfulness", None)
+    assert [len(series.x) for series in only.series] == [0, 1]
+    found = editable_chart(only)
+    assert found is not None
+    assert [series.y for series in found.series] == [(0.6,)]
 
 
 def test_horizontal_bars_keep_order_colours_and_texts() -> None:

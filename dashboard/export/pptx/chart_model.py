@@ -80,7 +80,8 @@ def editable_chart(chart: Chart) -> EditableChart | None:
     Points over named positions become a line chart; points over numbers, or beside names, a scatter whose
     names are labels. Lines across the chart are series of their own where that can be done, else remarks.
     """
-    if not any(series.x for series in chart.series):
+    chart = replace(chart, series=tuple(series for series in chart.series if series.x))
+    if not chart.series:
         return None
     if chart.kind == "bars":
         return _bars(chart)
