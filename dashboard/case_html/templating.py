@@ -7,16 +7,20 @@ No template uses the filter `safe`.
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
 from functools import cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from dashboard.wording.export_text import printable
 
-__all__ = ["environment", "render", "svg_address"]
+__all__ = ["code_marked", "environment", "render", "svg_address"]
+
+
+_CODE = re.compile(r"`([^`\n]+)`")
 
 
 @cache
@@ -26,7 +30,7 @@ def environment(package: str) -> Environment:
     Args:
         package: the package that has a folder `templates/`, as "dashboard.export".
     """
-    return Environment(
+    templates = Environment(
         loader=PackageLoader(package),
         autoescape=True,
         undefined=StrictUndefined,
@@ -34,6 +38,14 @@ def environment(package: str) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    templates.filters["code"] = code_marked
+    return templates
+
+
+def code_marked(text: str) -> Markup:
+    """Return a text escaped, with what stands between backticks as code."""
+    # Markup: the text is escaped before the tags are put in
+    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(printable(text)))))  # noqa: S704 -- see above
 
 
 def render(package: str, template: str, **values: Any) -> Markup:

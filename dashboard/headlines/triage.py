@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from math import ceil
 
@@ -26,6 +27,7 @@ __all__ = [
 ]
 
 LONGEST_NAME = 40
+_FIELD = re.compile(r": (`[^`]+`)")  # as metrics.schema.applicability names what a metric lacks
 MOST_QUOTED = 3  # gates in the second line
 MOST_DOUBTS = 2
 MOST_QUESTIONS = 100  # times the questions of the run: a larger sample is no advice
@@ -212,7 +214,7 @@ def _what_to_record(results: Sequence[GateResult]) -> str:
         why = few if result.why == "too few" else result.why or "this run has no value of it"
         needs.append(f"{title} {why[3:]}" if why.startswith("it needs") else f"{title}: {why}")
     more = f"; and {len(results) - MOST_QUOTED} more" if len(results) > MOST_QUOTED else ""
-    return f"{capital('; '.join(needs))}{more}".replace("`", "")
+    return _FIELD.sub(r" (\1)", f"{capital('; '.join(needs))}{more}").replace("`", "")
 
 
 def _holding(report: GateReport, results: Sequence[GateResult], diagnosis: Diagnosis | None) -> str:

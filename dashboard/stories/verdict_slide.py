@@ -84,7 +84,7 @@ def verdict_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSect
         foot_of(view),
         headline.detail,
         tuple(_tile(view, *row, base) for row in zip(names, bars, paired, strict=True)),
-        remarks=tuple(_remarks(view, base, bool(compared_with))),
+        remarks=tuple(_remarks(view, base, bool(compared_with), bool(drawn))),
         doubt=headline.doubt,
     )
     return RenderedSection(
@@ -194,8 +194,9 @@ def _tile(
         f"{bar.title} {write(bar.value)}, 95 % interval {interval}",
         higher_is_better=True if declaration is None else declaration.higher_is_better,
     )
-    foot = [f"95 % {interval}" if interval else "", count(bar.n, "question")]
-    foot += [f"gate {write(level.threshold)}"] if level is not None else []
+    foot = [f"95 % CI {interval}" if interval else "", count(bar.n, "question")]
+    if level is not None:
+        foot.append(f"gate {'≤' if level.at_most else '≥'} {write(level.threshold)}")
     change = _change(name, bar, paired, shorten(base, 18)) if paired is not None else ""
     obtained = "" if name == GOOD_SHARE else source_text(view.summary[name])
     small = " · ".join(filter(None, foot))
@@ -224,7 +225,7 @@ def _state(result: GateResult) -> tuple[State, str]:
     return ("good", "holds") if result.verdict == "PASS" else ("not measured", "not judged")
 
 
-def _remarks(view: StoryView, base: str, compared: bool) -> list[Remark]:
+def _remarks(view: StoryView, base: str, compared: bool, drawn: bool) -> list[Remark]:
     """Return what the colours of the bars mean, and what the gates require."""
     questions = count(view.run.n_questions, "question")
     name = shorten(view.short_names[0], LONGEST_NAME)
@@ -234,7 +235,8 @@ def _remarks(view: StoryView, base: str, compared: bool) -> list[Remark]:
         beside = f"{base} measures none of this on the same questions. "
     else:
         beside = f"Compared with nothing: {view.found.note}. "
-    remarks = [Remark(name, f"{beside}Line: 95 % interval, {questions}.", view.headline.state)]
+    line = f"Line: 95 % interval, {questions}." if drawn else f"{capital(questions)}; none of it is measured."
+    remarks = [Remark(name, f"{beside}{line}", view.headline.state)]
     gates = [_requirement(result) for result in _results(view, "percentile") if result.blocks]
     if gates:
         more = f"; and {len(gates) - MOST_GATES} more" if len(gates) > MOST_GATES else ""

@@ -107,8 +107,8 @@ def test_not_measured_says_what_to_record(workspace: RunStore) -> None:
         record["scores"] = {}
     found = _headline(workspace, records, FAITHFUL + RELEVANT)
     assert (found.state, found.statement) == ("not measured", "V2: no verdict, 2 blocking gates not measured")
-    assert "claims" in found.detail
-    assert "ragtriage judge" in found.detail
+    assert "needs the claims of the answer (claims) and" in found.detail
+    assert "needs judge results (ragtriage judge)" in found.detail
     assert "`" not in found.detail
 
 

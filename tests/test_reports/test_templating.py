@@ -5,6 +5,7 @@ from jinja2 import DictLoader, UndefinedError
 from markupsafe import Markup
 
 from dashboard.case_html import templating
+from dashboard.page_html.blocks import style_sheet
 
 
 @pytest.fixture
@@ -37,3 +38,15 @@ def test_markup_of_another_template_passes_as_it_is() -> None:
 def test_a_missing_value_is_an_error() -> None:
     with pytest.raises(UndefinedError, match="absent"):
         templating.environment("dashboard.case_html").from_string("{{ absent }}").render()
+
+
+def test_backticks_become_code_and_the_rest_is_escaped() -> None:
+    assert templating.code_marked("name `relevant`, `<b>` & 1 ` more") == (
+        "name <code>relevant</code>, <code>&lt;b&gt;</code> &amp; 1 ` more"
+    )
+
+
+def test_the_figure_of_a_tile_stays_on_one_line() -> None:
+    rule = style_sheet("light").partition(".rt-value {")[2].partition("}")[0]
+    assert "flex: none" in rule
+    assert "white-space: nowrap" in rule

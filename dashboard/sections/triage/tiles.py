@@ -216,4 +216,4 @@ def _foot(value: Interval | MetricSummary, text: object, need: str) -> str:
     low, high = value.low, value.high
     known = low is not None and high is not None and isfinite(low) and isfinite(high)
     interval = f"95 % CI {written(low).removesuffix(' %')} to {written(high)}" if known else "no interval"
-    return " · ".join(filter(None, [interval, count(value.n_scored, "question"), need]))
+    return " · ".join(filter(None, [interval, f"n = {value.n_scored:,}", need]))
