@@ -9,7 +9,7 @@ from dashboard.headlines.headline import State
 from dashboard.page_html.blocks import Strip, Tile
 from dashboard.wording.diagnosis import doubted_by, rate_title
 from dashboard.wording.escaping import capital, shorten
-from dashboard.wording.formatting import NOT_MEASURED, count, number, percent, signed, source_text
+from dashboard.wording.formatting import NOT_MEASURED, number, percent, signed, source_text
 from data.comparison.compare import GOOD_SHARE, Comparison, MetricDifference
 from data.comparison.metric_families import in_family
 from data.diagnosis.diagnosis import Diagnosis
