@@ -19,8 +19,8 @@ FOOTER = (
     "Differences are paired on question, over the n pairs that both runs scored. The primary metric (*) "
     "is tested alone; the others together, by step-down max-T over sign flips that they share. The interval "
     "is the one the verdict uses: it excludes 0 where p is below 0.05; "
-    "otherwise the verdict is “cannot tell”. The unadjusted interval of a metric "
-    "is in --json: low and high."
+    "otherwise the verdict is “cannot tell”. “unchanged”: no question changed. "
+    "The unadjusted interval of a metric is in --json: low and high."
 )
 
 

@@ -12,6 +12,7 @@ import os
 import sys
 import warnings
 from collections.abc import Mapping
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
@@ -78,6 +79,19 @@ COMMANDS: Mapping[str, tuple[str, str]] = {  # name -> module of dashboard.cli, 
 }
 
 
+MEANT = {  # names of pages, and words of other tools
+    "triage": ("diagnose", "gate"),
+    "cases": ("export", "diagnose"),
+    "trend": ("runs", "compare"),
+    "present": ("report",),
+    "load": ("import",),
+    "list": ("runs",),
+    "diff": ("compare",),
+    "eval": ("judge", "metrics"),
+    "evaluate": ("judge", "metrics"),
+}
+
+
 def _use_workspace(ctx: click.Context, _: click.Parameter, folder: str | None) -> None:
     if folder is not None:  # else a command keeps the one given before its name
         ctx.obj = folder
@@ -113,6 +127,13 @@ def _with_shared_options(command: click.Command) -> click.Command:
     return command
 
 
+def _no_command(name: str) -> str:
+    """Return that there is no such command, and those that may be meant."""
+    meant = MEANT.get(name.lower()) or get_close_matches(name, COMMANDS)
+    hint = f" Did you mean {' or '.join(meant)}?" if meant else ""
+    return f"No such command: {name}.{hint} `ragtriage --help` lists all."
+
+
 class LazyGroup(click.Group):
     """The group of all commands; a command's module is loaded when that command is called."""
 
@@ -136,6 +157,8 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command that is called; for its help alone, nothing of it is loaded."""
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            raise click.UsageError(_no_command(args[0]), ctx)
         command = stored_help(args[0], args[1:], ctx.help_option_names)
         return (args[0], command, args[1:]) if command else super().resolve_command(ctx, args)
 

@@ -107,18 +107,19 @@ def chunking_headline(
     if losing[0] and losing[1] and pick is best:
         return Headline("bad", _losing_statement(*losing, ranking.metric, unit), chosen, doubt)
     if len(same) == len(measured) - 1:
-        detail = f"{chosen}. A paired test tells none of {count(len(measured), 'configuration')} from it"
+        others = count(len(measured) - 1, "other configuration")
+        detail = f"{chosen}. A paired test tells none of the {others} from it"
         return Headline("cannot tell", "No chunking stands out", detail, doubt)
     statement = (
         f"{_name(best)} has the best {metric}; {count(len(same), 'other')} cannot be told from it"
         if pick is best
-        else f"{_name(pick)} is as good as {_name(best)} and cheaper"
+        else f"{_name(pick)} is not measurably worse than {_name(best)}, and cheaper"
     )
     if len(statement) > LONGEST_STATEMENT:
         statement = (
             f"{_name(best)} has the best {metric}"
             if pick is best
-            else f"{_name(pick)} is as good as the best"
+            else f"{_name(pick)} is not measurably worse than the best"
         )
     losers = f" {_losing_statement(*losing, ranking.metric, unit)}." if losing[0] and losing[1] else ""
     told = f"A paired test cannot tell {len(same):,} of {len(measured) - 1:,} others from the best"
@@ -174,7 +175,7 @@ def _pick_text(pick: TrialValue, best: TrialValue, precision: GridRanking | None
         if ours > 0 and theirs > 0
         else _cost_text(None if pick.trial.run.run_id not in means else precision)
     )
-    return f"Pick {_name(pick)}: as good as the best for this sample, {saved}"
+    return f"Pick {_name(pick)}: not measurably worse than the best, {saved}"
 
 
 def _losing_sizes(ranking: GridRanking) -> tuple[list[int], list[int]]:

@@ -178,7 +178,7 @@ def _statement(outcome: _Outcome, name: str, base: str) -> tuple[State, str, tup
     if worse:
         return "bad", f"{name} is worse than {base}: {_change(worse[0])}", worse
     if all(row.verdict == "unchanged" for row in outcome.open):
-        return "cannot tell", f"No score differs between {name} and {base}", outcome.open
+        return "cannot tell", f"No metric shown here differs between {name} and {base}", outcome.open
     return "cannot tell", f"No significant difference between {name} and {base}", outcome.open
 
 

@@ -85,7 +85,7 @@ class RunStore:
         return projects[0] if len(projects) == 1 else "default"
 
     def find(self, wanted: str, project: str | None = None) -> Run:
-        """Find a run by id, by the start of its id, or by its name.
+        """Find a run by id, by the start of its id, or by its name, also with the project: PROJECT: NAME.
 
         What its project declares of imported metrics is in force from then on.
 
@@ -102,7 +102,12 @@ class RunStore:
             )
         names = self.names()
         exact = [run for run in runs if run.run_id == wanted]
-        hits = exact or [run for run in runs if names[run.run_id] == wanted or run.name == wanted]
+        hits = exact or [run for run in runs if wanted in (names[run.run_id], run.name)]
+        hits = hits or [
+            run
+            for run in runs
+            if wanted in (f"{run.project}: {names[run.run_id]}", f"{run.project}: {run.name}")
+        ]
         hits = hits or [run for run in runs if len(wanted) >= 4 and run.run_id.startswith(wanted)]
         if len(hits) == 1:
             use_declarations(self.workspace, hits[0].project)

@@ -16,6 +16,7 @@ __all__ = [
     "Agreement",
     "Confusion",
     "Level",
+    "accuracy",
     "agreement",
     "binary_agreement",
     "bootstrap_interval",
@@ -316,6 +317,18 @@ def binary_agreement(
         bootstrapped("kappa", _kappa, (judge_pass, human_pass), clusters),
         _rated("accuracy", same),
     )
+
+
+def accuracy(judge: IntArray, human: IntArray, clusters: IntArray) -> Agreement:
+    """Return the share of pairs of one class, with the 95 % interval of a pass rate (see rate_intervals).
+
+    Args:
+        judge: (n,) codes of the judge's classes.
+        human: (n,) codes of the human ones.
+        clusters: (n,) codes of the independent group of each pair.
+    """
+    same = (judge == human).astype(np.float64)
+    return _rated("accuracy", intervals(same[:, None], clusters, [len(same)], [True])[0])
 
 
 def _ratio(part: int, whole: int) -> float:

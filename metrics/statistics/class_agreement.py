@@ -10,6 +10,7 @@ import numpy as np
 from metrics.schema.scores import FloatArray, IntArray, MetricsError
 from metrics.statistics.agreement import (
     Agreement,
+    accuracy,
     bootstrapped,
     krippendorff_alpha,
     same_length,
@@ -134,7 +135,8 @@ def class_agreement(
 ) -> tuple[Agreement, ...]:
     """Return accuracy, kappa (nominal, and weighted from three classes on) and Krippendorff's alpha.
 
-    Each has a 95 % bootstrap interval over clusters. Alpha takes metric and human label as two raters, and
+    Accuracy has the 95 % interval of a pass rate, the others a bootstrap one over clusters. Alpha takes
+    metric and human label as two raters, and
     compares classes nominally where there are two, by their order where there are more.
 
     Args:
@@ -155,13 +157,8 @@ def class_agreement(
         bootstrapped(name, partial(cohen_kappa, classes=classes, weights=weights), columns, clusters)
         for name, weights in named.items()
     ]
-    accuracy = bootstrapped("accuracy", _accuracy, columns, clusters)
     alpha = bootstrapped("alpha", partial(_alpha, nominal=classes == 2), columns, clusters)
-    return accuracy, *kappas, alpha
-
-
-def _accuracy(a: IntArray, b: IntArray) -> float:
-    return float((a == b).mean()) if len(a) else np.nan
+    return accuracy(metric, human, clusters), *kappas, alpha
 
 
 def _alpha(a: IntArray, b: IntArray, nominal: bool) -> float:

@@ -227,10 +227,10 @@ def test_the_cheapest_of_the_good_hands_on_the_least_that_is_not_gold(workspace:
     head = chunking_headline(found, costs, "tokens")
     assert (head.state, head.statement) == (
         "good",
-        "size 256 is as good as size 512 and cheaper",
+        "size 256 is not measurably worse than size 512, and cheaper",
     )
     assert "128-token chunks recall less" in head.detail
-    assert "Pick size 256: as good as the best for this sample, 2.0 times its precision" in head.detail
+    assert "Pick size 256: not measurably worse than the best, 2.0 times its precision" in head.detail
 
 
 def test_grids_of_one_title_are_told_apart(workspace: RunStore) -> None:

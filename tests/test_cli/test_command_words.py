@@ -215,6 +215,49 @@ def test_an_export_says_what_it_wrote_beside_the_output(capsys: Capture, tmp_pat
     assert str(tmp_path / "out.csv") in answer.err
 
 
+def test_an_export_is_not_written_under_an_ending_of_another_format(
+    capsys: Capture, tmp_path: Path, file: Path
+) -> None:
+    run(capsys, tmp_path / "ws", "import", str(file))
+    answer = run(capsys, tmp_path / "ws", "export", "first", "-o", str(tmp_path / "out.docx"))
+    assert answer.code == 2
+    assert "accepted: .jsonl, .csv, .parquet, or --format" in answer.err
+    assert not (tmp_path / "out.docx").exists()
+    named = run(
+        capsys, tmp_path / "ws", "export", "first", "-o", str(tmp_path / "out.txt"), "--format", "csv"
+    )
+    assert named.code == 0
+    assert run(capsys, tmp_path / "ws", "export", "first", "-o", str(tmp_path / "out")).code == 0
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("triage", "Did you mean diagnose or gate?"),
+        ("compar", "Did you mean compare?"),
+        ("xyzzy", "xyzzy. `"),
+    ],
+)
+def test_a_word_that_is_no_command_gets_the_ones_that_may_be_meant(
+    capsys: Capture, tmp_path: Path, word: str, meant: str
+) -> None:
+    answer = run(capsys, tmp_path / "ws", word)
+    assert answer.code == 2
+    assert meant in answer.err
+    assert "`ragtriage --help` lists all." in answer.err
+
+
+def test_a_run_is_found_by_project_and_name_as_errors_write_them(workspace: RunStore) -> None:
+    root = str(workspace.workspace.root)
+    of_a, of_b = (add_run(RECORDS, "same", project, root) for project in ("a", "b"))
+    odd = add_run(RECORDS, "b: same", "c", root)
+    assert workspace.find("a: same").run_id == of_a.run_id
+    assert workspace.find("b: same").run_id == odd.run_id, "a name comes before a project with a name"
+    assert workspace.find("c: b: same").run_id == odd.run_id
+    workspace.ledger.rename(of_b.run_id, "newer", "Ann")
+    assert workspace.find("b: newer").run_id == of_b.run_id
+
+
 def test_the_last_column_is_broken_at_the_edge_and_nothing_is_lost() -> None:
     words = "one two three four five six seven eight nine ten"
     lines = table(["name", "what"], [["a", words], ["b", "short"]], 40).splitlines()

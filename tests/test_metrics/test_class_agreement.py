@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metrics.schema.scores import FloatArray, IntArray, MetricsError
-from metrics.statistics.agreement import confusion, spearman
+from metrics.statistics.agreement import binary_agreement, confusion, spearman
 from metrics.statistics.annotator_ceiling import annotator_ceiling
 from metrics.statistics.class_agreement import (
     class_agreement,
@@ -90,7 +90,8 @@ def test_statistics_carry_their_intervals_and_counts() -> None:
     assert list(named) == ["accuracy", "kappa", "kappa_linear", "kappa_quadratic", "alpha"]
     for one in (*values.values(), *classes):
         assert one.low < one.value < one.high
-        assert (one.n, one.method) == (200, "bootstrap")
+        assert one.n == 200
+        assert one.method == ("wilson" if one.name == "accuracy" else "bootstrap")
     assert named["kappa"].value < named["kappa_linear"].value < named["kappa_quadratic"].value
     two = class_agreement(classes_of(metric, 2), classes_of(human, 2), 2, clusters)
     assert [one.name for one in two] == ["accuracy", "kappa", "alpha"]
@@ -111,3 +112,14 @@ def test_a_metric_and_one_annotator_face_the_same_others() -> None:
     assert found.metric == pytest.approx(pearson(own, others))
     assert found.difference == pytest.approx(found.metric - found.annotator)
     assert np.isnan(found.low)  # fewer than ten clusters
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_accuracy_has_one_interval_wherever_it_stands(size: int) -> None:
+    rng = np.random.default_rng(3)
+    judge, human = rng.integers(0, 2, 40), rng.integers(0, 2, 40)
+    clusters = np.arange(40) // size
+    binary = {each.name: each for each in binary_agreement(judge == 1, human == 1, clusters)}
+    (rate,) = [each for each in class_agreement(judge, human, 2, clusters) if each.name == "accuracy"]
+    assert rate == binary["accuracy"]
+    assert rate.value == np.mean(judge == human)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,11 @@ from dashboard.case_html.compared_case import ComparedSide, compared_cases_html
 from dashboard.case_html.word_diff import diff_html, shared_words
 from dashboard.charts.comparison import QuestionCounts, cell_colours, forest, question_bars
 from dashboard.charts.tokens import DARK, LIGHT, Tokens, contrast
+from dashboard.sections.compare.numbers import metric_rows
 from dashboard.shell.selection import Selection
 from data.api import add_run
-from data.comparison.compare import MetricDifference
+from data.comparison.compare import MetricDifference, compare
+from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
 from data.scoring.run_store import RunStore
 from metrics.statistics.paired import PairedDifference
 
@@ -248,3 +251,26 @@ def test_a_run_without_the_question_says_so() -> None:
     assert "this run does not have the question" in found
     assert "&lt;b&gt;" in found
     assert diff_html("a", "a") == (Markup("a"), Markup("a"))
+
+
+def test_each_version_stands_beside_the_baseline_over_its_own_pairs(workspace: RunStore) -> None:
+    def scored(name: str, values: Sequence[float | None]) -> Diagnosis:
+        records = [
+            {"question_id": f"q{at}", "question": "?", "answer": "a", "scores": {"faithfulness": value}}
+            for at, value in enumerate(values)
+        ]
+        run = add_run(records, name, "p", str(workspace.workspace.root))
+        return diagnose(workspace.scored(run), DiagnosisSettings())
+
+    base = scored("base", [1.0, 0.5, 0.0])
+    versions = {"v": scored("v", [1.0, 1.0, None]), "w": scored("w", [None, 1.0, 1.0])}
+    names = {"v": "V", "w": "W"}
+    found = {key: compare(base, each, ["faithfulness"]) for key, each in versions.items()}
+    (row,) = [row for row in metric_rows(found, names, "base") if row["Metric"] == "Faithfulness"]
+    assert "base (baseline)" not in row
+    assert row["V"].startswith("0.75 → 1.00  (+0.25")
+    assert row["W"].startswith("0.25 → 1.00  (+0.75")
+    (alone,) = [
+        row for row in metric_rows({"v": found["v"]}, names, "base") if row["Metric"] == "Faithfulness"
+    ]
+    assert (alone["base (baseline)"], alone["V"][:13]) == ("0.75", "1.00  (+0.25 ")

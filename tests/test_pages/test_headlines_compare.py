@@ -78,7 +78,7 @@ def test_a_change_that_chance_explains_is_never_named_as_one() -> None:
 
 def test_runs_with_the_same_scores_do_not_differ() -> None:
     found = _headline(_row(GOOD_SHARE, 0.0, 1.0), _row("faithfulness", 0.0, 1.0))
-    assert found.statement == "No score differs between graphrag and basic"
+    assert found.statement == "No metric shown here differs between graphrag and basic"
 
 
 def test_lower_is_better_is_turned_and_renamed() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import streamlit as st
 
 from dashboard.charts.comparison import stage_flow
@@ -16,7 +18,7 @@ from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number, p_value, percent, signed
 from data.comparison.compare import GOOD_SHARE, Comparison, MetricDifference
 
-__all__ = ["detail_rows", "draw_flow", "draw_numbers"]
+__all__ = ["detail_rows", "draw_flow", "draw_numbers", "metric_rows"]
 
 
 def draw_numbers(compared: Compared) -> None:
@@ -62,40 +64,73 @@ def _metrics_table(compared: Compared) -> None:
     """Draw the table of metrics by version: mean, difference to the baseline, and its outcome."""
     names, versions = compared.names, list(compared.versions)
     comparisons = list(compared.comparisons.values())
-    rows = []
-    for at, first in enumerate(comparisons[0].differences):
-        row = {
-            "Metric": metric_title(first.metric),
-            f"{compared.base_name} (baseline)": _level(first.metric, first.base),
-        }
-        for run_id, comparison in compared.comparisons.items():
-            difference = comparison.differences[at]
-            row[names[run_id]] = _cell(difference)
-            row[f"Interval of the verdict, {names[run_id]}"] = _span(difference)
-            row[f"n, {names[run_id]}"] = f"{difference.difference.n_pairs:,}"
-        rows.append(row)
+    rows = metric_rows(compared.comparisons, names, compared.base_name)
     narrow = {  # right of their version; with its name they would be wider than their numbers
         f"{what}, {names[run_id]}": st.column_config.TextColumn(title, width=width)
         for run_id in versions
         for what, title, width in (("Interval of the verdict", "Interval", 118), ("n", "n", 55))
     }
-    named = {names[run_id]: st.column_config.TextColumn(width=135) for run_id in versions}
+    width = 135 if f"{compared.base_name} (baseline)" in rows[0] else 175
+    named = {names[run_id]: st.column_config.TextColumn(width=width) for run_id in versions}
     show_table(rows, "Metrics by version, with differences to the baseline", {**narrow, **named})
     tested = next((each for each in comparisons if not not_compared_text(each)), comparisons[0])
     pairs = [len(comparison.matched.base) for comparison in comparisons]
     facts(
         [
-            "▲ better, ▼ worse, · cannot tell (the interval includes 0), = unchanged, ? no direction",
+            "▲ better, ▼ worse, · cannot tell (interval includes 0), = no question changed, ? no direction",
             tested_text(tested),
             f"{min(pairs):,} to {max(pairs):,} shared questions"
             if min(pairs) != max(pairs)
             else count(pairs[0], "shared question"),
-            "n, and both means: over those of them with a value in both runs",
+            "n: those of them with a value in both runs; both means and the difference are over these",
         ]
     )
     undirected = undirected_text(tested)
     if undirected:
         st.info(markdown_text(undirected))
+
+
+def metric_rows(
+    comparisons: Mapping[str, Comparison], names: Mapping[str, str], base_name: str
+) -> list[dict[str, str]]:
+    """Return a row per metric with each version's mean, difference, interval and pairs.
+
+    The baseline has a column where its means are the same for all versions. Where versions share other
+    questions with it, they are not, and each version stands beside the baseline's mean over its own pairs.
+    """
+    found = {
+        run_id: {each.metric: each for each in comparison.differences}
+        for run_id, comparison in comparisons.items()
+    }
+    metrics = list(dict.fromkeys(metric for differences in found.values() for metric in differences))
+    one_base = all(len(_bases(metric, found)) < 2 for metric in metrics)
+    rows = []
+    for metric in metrics:
+        row = {"Metric": metric_title(metric)}
+        if one_base:
+            row[f"{base_name} (baseline)"] = next(iter(_bases(metric, found)), NOT_MEASURED)
+        for run_id, differences in found.items():
+            row |= _version_cells(differences.get(metric), names[run_id], one_base)
+        rows.append(row)
+    return rows
+
+
+def _bases(metric: str, found: Mapping[str, Mapping[str, MetricDifference]]) -> set[str]:
+    """Return the baseline's means as they are shown, over the pairs of each version that has any."""
+    differences = [each[metric] for each in found.values() if metric in each]
+    return {_level(metric, each.base) for each in differences if each.difference.n_pairs}
+
+
+def _version_cells(difference: MetricDifference | None, name: str, one_base: bool) -> dict[str, str]:
+    """Return the cells of one version in the row of a metric; dashes where it is not compared."""
+    interval, pairs = f"Interval of the verdict, {name}", f"n, {name}"
+    if difference is None:
+        return {name: NOT_MEASURED, interval: NOT_MEASURED, pairs: "0"}
+    return {
+        name: _cell(difference, one_base),
+        interval: _span(difference),
+        pairs: f"{difference.difference.n_pairs:,}",
+    }
 
 
 def _level(metric: str, value: float) -> str:
@@ -106,11 +141,12 @@ def _span(metric: MetricDifference) -> str:
     return interval_text(metric.low, metric.high) if metric.difference.n_pairs else NOT_MEASURED
 
 
-def _cell(metric: MetricDifference) -> str:
+def _cell(metric: MetricDifference, one_base: bool) -> str:
     if not metric.difference.n_pairs:
         return NOT_MEASURED
     symbol = VERDICT_LABELS[metric.verdict].split(" ")[0]
-    return f"{_level(metric.metric, metric.other)}  ({signed(metric.difference.difference)} {symbol})"
+    base = "" if one_base else f"{_level(metric.metric, metric.base)} → "
+    return f"{base}{_level(metric.metric, metric.other)}  ({signed(metric.difference.difference)} {symbol})"
 
 
 def detail_rows(comparison: Comparison) -> list[dict[str, str]]:
