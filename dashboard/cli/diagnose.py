@@ -196,5 +196,5 @@ def _stage_table(diagnosis: Diagnosis, findings: Sequence[Finding], width: int |
     bad = int(diagnosis.bad.bad.sum())
     total = f"Every bad case belongs to the first stage whose rule it meets; they sum to {bad:,}."
     parts = gold_part_text(diagnosis)
-    lacking = f"\nOnly part of the gold: {parts}." if parts else ""
+    lacking = f"\nOnly part of the gold, by cause: {parts}." if parts else ""
     return f"{table(header, rows, width)}\n{total}{lacking}"

@@ -126,7 +126,8 @@ def benchmark_headline(name: str, standings: Sequence[BandStanding], doubts: Seq
         return Headline("doubted", f"{name}: {of} {has}", detail, doubt)
     if unclear:
         on = targets if len(unclear) == total else f"{len(unclear)} of {total} targets"
-        statement = f"{name}: {on} undecided"
+        are = "is" if len(unclear) == 1 else "are"
+        statement = f"{name}: {on} {are} undecided"
         detail = f"{capital(_named(unclear))}: the interval spans several bands. {basis}"
         return Headline("doubted" if doubt else "cannot tell", statement, detail, doubt)
     if len(good) == total:

@@ -33,7 +33,7 @@ def judge_headline(agreements: Sequence[MetricAgreement], n_judged: int, n_label
         return Headline(
             "not measured",
             "No judge scores yet",
-            f"{labelled} One evaluation an answer gives faithfulness, relevancy, correctness and refusals; "
+            f"{labelled} One call to the judge for each answer gives faithfulness, relevancy, correctness and refusals; "
             "it needs an API key.",
         )
     if not n_labelled:

@@ -48,7 +48,7 @@ class TrendFacts:
 def trend_headline(facts: TrendFacts) -> Headline:
     """Return how the newest version compares with the baseline."""
     doubt = "; ".join(facts.doubts)
-    metric = title_of(facts.metric) if facts.metric else ""
+    metric = in_sentence(title_of(facts.metric)) if facts.metric else "the metric"
     if facts.versions < 2:
         detail = "This project has one version. Load the next one on the Runs page"
         return Headline("empty", "A trend needs two runs", detail, doubt)
@@ -56,8 +56,8 @@ def trend_headline(facts: TrendFacts) -> Headline:
         detail = "Load runs with scores, or judge one"
         return Headline("not measured", "No version has a metric that can be drawn", detail, doubt)
     if facts.measured < 2:
-        statement = f"One of {facts.versions:,} runs has this metric"
-        return Headline("not measured", statement, f"{metric}: a trend needs two", doubt)
+        statement = f"Only one of {facts.versions:,} runs has {metric}"
+        return Headline("not measured", statement, "A trend needs two", doubt)
     if facts.comparison is None:
         detail = "A test needs samples of the baseline and of a version after it; means alone give none"
         return Headline("not measured", "No later version can be tested", detail, doubt)

@@ -81,7 +81,7 @@ def unused_context_metrics(diagnosis: Diagnosis) -> list[str]:
 
 def gold_part_text(diagnosis: Diagnosis) -> str:
     """Return what the contexts with only part of the gold lack, with the number of cases of each."""
-    return ", ".join(f"{part_title(part)} {n:,}" for part, n in diagnosis.gold_parts.items())
+    return "; ".join(f"{part_title(part)}: {n:,}" for part, n in diagnosis.gold_parts.items())
 
 
 def rate_title(diagnosis: Diagnosis) -> str:

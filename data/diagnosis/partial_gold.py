@@ -16,7 +16,7 @@ _UNSEEN, _UNRECORDED = "missed", "unknown"
 _TITLES = {
     OUT_OF_TOP_K: "found but out of the top k",
     _UNSEEN: "part missed: not among the candidates",
-    _UNRECORDED: "no candidates recorded to tell a miss from a low rank",
+    _UNRECORDED: "missed or ranked too low (no candidates recorded)",
 }
 
 

@@ -180,7 +180,7 @@ class SafetyDetail:
             if of_measured != of_all:
                 share = f"; {of_measured} of the measured prompts succeeded, {of_all} of all"
         reasons = f" ({told})" if told else ""
-        return f"{unmeasured:,} of {prompts:,} are not measured and are no passes{reasons}{share}."
+        return f"{unmeasured:,} of {prompts:,} are not measured and do not count as passed{reasons}{share}."
 
     def _sources(self) -> str:
         """Return who decided the checks, where it was not rules alone, and how many still wait."""

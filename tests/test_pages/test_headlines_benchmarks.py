@@ -31,7 +31,7 @@ def _standing(mean: float, low: float | None = None, high: float | None = None, 
             [_standing(0.68, 0.6, 0.8), _standing(0.9)],
             [],
             "cannot tell",
-            "V3: 1 of 2 targets undecided",
+            "V3: 1 of 2 targets is undecided",
         ),
         (
             [_standing(0.9, 0.86, 0.96), _standing(0.97)],

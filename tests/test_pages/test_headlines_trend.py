@@ -34,7 +34,7 @@ UNCLEAR, UNPAIRED = _row("correctness", 0.1, "cannot tell"), _row("faithfulness"
     [
         (TrendFacts(1, 1, GOOD_SHARE), "empty", "A trend needs two runs"),
         (TrendFacts(3, 0, ""), "not measured", "No version has a metric that can be drawn"),
-        (TrendFacts(3, 1, "faithfulness"), "not measured", "One of 3 runs has this metric"),
+        (TrendFacts(3, 1, "faithfulness"), "not measured", "Only one of 3 runs has faithfulness"),
         (FACTS, "not measured", "No later version can be tested"),
         (_facts(UNPAIRED), "not measured", "V4 and V1 share no scored question"),
         (_facts(BETTER, UNCLEAR), "good", "V4 beats V1: pass rate +0.25"),

@@ -205,3 +205,11 @@ def test_nothing_is_wider_than_a_small_screen(browser: Browser, tmp_path: Path) 
     tab.goto(file.as_uri())
     assert tab.evaluate("document.documentElement.scrollWidth") <= 390
     context.close()
+
+
+def test_what_was_not_measured_is_a_list() -> None:
+    report = full_report()
+    lacking = RenderedSection("f1", "Why is F1 low, and what would a fix bring?", "", measured=False)
+    page = html_report(replace(report, sections=(*report.sections, lacking)))
+    assert "<p>Not measured, so left out:</p>" in page
+    assert "<li>Why is F1 low, and what would a fix bring?</li>" in page

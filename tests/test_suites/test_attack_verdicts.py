@@ -85,7 +85,7 @@ def test_nothing_changes_until_somebody_says_something(workspace: RunStore, run:
         "3 wait for a person (page Cases) or the judge (ragtriage judge RUN --checks safety)."
         in detail.statement
     )
-    assert "4 of 6 are not measured and are no passes (1 not submitted); " in detail.statement
+    assert "4 of 6 are not measured and do not count as passed (1 not submitted); " in detail.statement
     assert cohort_rows(scored, "attack_waiting").nonzero()[0].tolist() == [2, 3, 4]
     with pytest.raises(DataError, match="accepted: no value"):
         cohort_rows(scored, "attack_waiting:x")

@@ -98,7 +98,7 @@ def test_prompts_that_were_never_submitted_are_told_and_are_no_passes(tmp_path: 
     detail = detail_of(run_of(tmp_path, records))
     assert (detail.measured, detail.overall.not_measured) == (4, 96)
     assert dict(detail.lacking) == {"the prompt was not submitted": 96}
-    assert "96 of 100 are not measured and are no passes (96 not submitted)" in detail.statement
+    assert "96 of 100 are not measured and do not count as passed (96 not submitted)" in detail.statement
     assert detail.to_dict()["enough_for_a_gate"] is False
 
 

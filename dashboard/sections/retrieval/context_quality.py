@@ -23,8 +23,8 @@ SHOWN = tuple(
     if metric.component == "retrieval" and not metric.per_k
 )
 BY_MODEL = (
-    "Words are compared unless an embedding or NLI model was: `ragtriage score RUN --embedding MODEL --nli "
-    "MODEL` adds their metrics beside these. Diversity is no virtue by itself: noise raises it."
+    "Estimated by comparing words. `ragtriage score RUN --embedding MODEL --nli MODEL` adds the same kind of "
+    "metrics from an embedding and an NLI model. Diversity is no virtue by itself: noise raises it."
 )
 
 

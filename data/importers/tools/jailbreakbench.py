@@ -32,7 +32,7 @@ def _read_outcomes(source: InputFile, options: Options, errors: ValidationErrors
 
 def _outcomes_of(source: InputFile, method: str, model: str, records: list[Record]) -> ParsedRun:
     missing = sum(isinstance(record, dict) and record["submitted"] is False for _, record in records)
-    told = f"{missing:,} of {len(records):,} prompts were not submitted: they are not measured and no passes"
+    told = f"{missing:,} of {len(records):,} prompts were not submitted: they are not measured and do not count as passed"
     return ParsedRun(
         f"{method}, {model}",
         records,
