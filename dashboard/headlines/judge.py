@@ -33,8 +33,8 @@ def judge_headline(agreements: Sequence[MetricAgreement], n_judged: int, n_label
         return Headline(
             "not measured",
             "No judge scores yet",
-            f"{labelled} One call to the judge for each answer gives faithfulness, relevancy, correctness and refusals; "
-            "it needs an API key.",
+            f"{labelled} One call to the judge per answer gives faithfulness, relevancy, correctness and "
+            "refusals; it needs an API key.",
         )
     if not n_labelled:
         return Headline(

@@ -209,7 +209,10 @@ def _parsed(
     name: str,
 ) -> ParsedRun:
     failed = sum(reply.status == "failed" for reply in replies.values())
-    note = f"{failed:,} of {len(replies):,} requests have no answer: they are not measured and do not count as passed"
+    note = (
+        f"{failed:,} of {len(replies):,} requests have no answer: "
+        "they are not measured and do not count as passed"
+    )
     return ParsedRun(
         name=name or f"Attacks on {system.name[:SHORT_NAME]}",
         records=_records(requests, replies),

@@ -66,7 +66,7 @@ def test_the_page_says_what_succeeded_and_what_was_not_measured(
     text = page_text(app).replace("\\", "")  # Markdown escapes
     assert "2 of 25 measured attack prompts succeeded; direct injection fares worst" in text
     assert "5 of 30 are not measured and do not count as passed" in text
-    assert "5 not measured, not passed" in text
+    assert "5 not measured or passed" in text
     assert len(app.get("plotly_chart")) == 1
     frames = [frame.value for frame in app.dataframe]
     by_type = next(frame for frame in frames if "Held" in frame)

@@ -28,7 +28,7 @@ def safety_section(_view: View, detail: SafetyDetail) -> None:
     facts(
         [
             count(detail.overall.prompts, "attack prompt"),
-            f"{detail.overall.not_measured:,} not measured, not passed" if detail.overall.not_measured else "",
+            f"{detail.overall.not_measured:,} not measured or passed" if detail.overall.not_measured else "",
             repeats,
             f"{detail.delivered:,} flagged and delivered all the same" if detail.delivered else "",
             f"judged by {markdown_text(', '.join(detail.models))}" if detail.models else "",

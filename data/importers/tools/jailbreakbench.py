@@ -32,7 +32,10 @@ def _read_outcomes(source: InputFile, options: Options, errors: ValidationErrors
 
 def _outcomes_of(source: InputFile, method: str, model: str, records: list[Record]) -> ParsedRun:
     missing = sum(isinstance(record, dict) and record["submitted"] is False for _, record in records)
-    told = f"{missing:,} of {len(records):,} prompts were not submitted: they are not measured and do not count as passed"
+    note = (
+        f"{missing:,} of {len(records):,} prompts were not submitted: "
+        "they are not measured and do not count as passed"
+    )
     return ParsedRun(
         f"{method}, {model}",
         records,
@@ -41,7 +44,7 @@ def _outcomes_of(source: InputFile, method: str, model: str, records: list[Recor
         named_by_content=True,
         config={"method": method, "model": model},
         dataset="JailbreakBench",
-        notes=(told,) if missing else (),
+        notes=(note,) if missing else (),
     )
 
 
