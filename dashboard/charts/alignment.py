@@ -48,7 +48,9 @@ MARKERS = {
     "lexical": (GREY, "circle-open"),
 }
 PUBLISHED_ROW = "Randl et al. 2026<br>arXiv 2601.21803"
-PUBLISHED_TEXT = "published; Shapley attribution on two datasets;<br>not comparable with estimates from words"
+PUBLISHED_TEXT = (
+    "published; Shapley attribution on two datasets:<br>measured in another way, so not comparable"
+)
 SPACER_ROW = " "  # an empty row that sets the published range apart
 LONGEST_NAME = 40
 _RANKED = {"marker": {"color": BLUE, "symbol": "circle", "size": 11}}

@@ -38,7 +38,7 @@ __all__ = ["report"]
     help="Who reads it; decides which sections it has.",
 )
 @click.option(
-    "--story", "story_id", type=int, help="Number of a story on the Present page, instead of a new one."
+    "--story", "story_id", type=int, help="Number of a deck on the Present page, instead of a new one."
 )
 @click.option("--title", default="", help="Title of the report; by default the run's name.")
 @JSON
@@ -93,5 +93,7 @@ def _views(store: RunStore, run_names: Sequence[str], baseline: str | None) -> l
 def _stored_story(store: RunStore, story_id: int) -> Story:
     stored = story_of(store.ledger, story_id)
     if stored is None:
-        raise DataError(f"story {story_id}: there is none; accepted: a number of the Present page")
+        raise DataError(
+            f"story {story_id}: there is no deck of this number; accepted: a number of the Present page"
+        )
     return story_from_json(stored.body)

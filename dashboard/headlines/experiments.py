@@ -38,10 +38,10 @@ NOISES: Mapping[str, tuple[State, str]] = {
 
 
 def no_experiment() -> Headline:
-    """Return that there is none yet, and how one is begun."""
+    """Return that the project has none yet, and how one is begun."""
     return Headline(
         "empty",
-        "No experiment yet",
+        "No experiment in this project yet",
         "An experiment asks a system the same questions under changed conditions and tests what the change "
         "did; a command begins one",
     )

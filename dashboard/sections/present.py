@@ -63,6 +63,9 @@ SLIDE_NAMES = {
     "next": "Next",
     "headline": "Metrics",
     "losses": "Oracle gap",
+    "suites": "Checks",
+    "checks": "Sanity checks",
+    "horizons": "Now, next, later",
 }  # below the thumbnails; the others are called by their kind
 UNSEEN = "position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);"
 
@@ -176,9 +179,11 @@ def thumbnails(story_id: int, rendered: Sequence[RenderedSection]) -> int:
     for at, section in enumerate(rendered):
         with grid.container(gap="xsmall"):
             st.html(_slide(section, rendered, at, at == chosen))
-            mark = "" if section.measured else " (no slide)"
+            number = (
+                sum(before.measured for before in rendered[: at + 1]) if section.measured else "No slide:"
+            )
             st.button(
-                f"{at + 1} {SLIDE_NAMES.get(section.kind, section.kind.capitalize())}{mark}",
+                f"{number} {SLIDE_NAMES.get(section.kind, section.kind.capitalize())}",
                 key=f"deck_thumb_{at}",
                 type="secondary" if at == chosen else "tertiary",
                 width="stretch",
@@ -266,7 +271,7 @@ def _controls(story: Story, at: int, placeholder: str, save: Callable[[Story], N
 
     heading, note = f"piece_heading_{at}_{section.kind}", f"piece_note_{at}_{section.kind}"
     st.text_input(
-        f"Title of slide {at + 1}",
+        "Title of the slide",
         section.heading,
         key=heading,
         placeholder=placeholder or "Title",

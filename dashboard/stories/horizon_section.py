@@ -56,7 +56,7 @@ def _steps(entries: Sequence[Recommendation]) -> Iterator[Step]:
     for horizon in HORIZONS:
         of = [entry for entry in entries if entry.horizon == horizon]
         if of:
-            first, more = of[0], f" And {len(of) - 1:,} more." if len(of) > 1 else ""
+            first, more = of[0], f" And {len(of) - 1:,} more to do {horizon}." if len(of) > 1 else ""
             title = shorten(f"{horizon.capitalize()}: {in_sentence(first.what)}", LONGEST_TITLE)
             detail = shorten(f"{capital(first.reason)} ({first.number}).", LONGEST_DETAIL)
             yield Step(title, f"{detail}{more}", first.owner)

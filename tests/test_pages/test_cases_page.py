@@ -96,6 +96,15 @@ def test_the_list_stands_in_the_order_to_fix_and_keeps_it_under_labels(
     assert _listed(app)[0] == "4 Good", "a label overrules the scores"
 
 
+def test_a_label_without_a_name_asks_for_it(
+    workspace: RunStore, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = _open(workspace, monkeypatch)
+    app.button(key="label_Pass").click().run()
+    assert "enter your name first" in app.toast[0].value
+    assert not workspace.ledger.labels(run.run_id)
+
+
 def test_the_order_as_imported_can_be_had(
     workspace: RunStore, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

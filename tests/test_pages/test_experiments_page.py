@@ -83,7 +83,7 @@ def test_without_an_experiment_the_commands_are_named(
     add_run([{"question": "why?"}], "one", "p", str(workspace.workspace.root))
     app = _open(workspace, monkeypatch, project="p")
     assert not app.exception
-    assert headline(app) == "No experiment yet"
+    assert headline(app) == "No experiment in this project yet"
     assert "ragtriage experiment position" in page_text(app)
 
 

@@ -32,7 +32,7 @@ def test_the_page_says_what_the_deck_says(state: State | None, statement: str, s
 def test_without_a_deck_the_page_says_what_to_do() -> None:
     assert present_headline(0, None).state == "empty"
     assert "Choose an audience" in present_headline(0, None).detail
-    assert present_headline(0, None, problem="gone").statement == "The run of this story is gone"
+    assert present_headline(0, None, problem="gone").statement == "The run of this deck is gone"
     assert present_headline(0, None, problem="unreadable").statement == "This deck cannot be read"
     assert present_headline(0, None, problem="emptied").statement == "This deck has no slides"
     assert present_headline(1, "good").statement == "1 slide is ready"

@@ -53,6 +53,9 @@ def test_a_story_is_made_changed_and_kept(tmp_path: Path, monkeypatch: pytest.Mo
         "horizons",
     ]
     assert headline(app) == "3 slides are ready, without a verdict", "nothing else was measured"
+    labels = [app.button(key=f"deck_thumb_{at}").label for at in range(7)]
+    assert "No slide: Checks" in labels
+    assert [label[0] for label in labels if not label.startswith("No slide: ")] == ["1", "2", "3"]
     press(app, "piece_down_0")
     assert [one.kind for one in kept(store, run).sections][:2] == ["why", "verdict"]
     press(app, "deck_thumb_6")
@@ -129,7 +132,7 @@ def test_a_deck_of_many_slides_shows_them_all(tmp_path: Path, monkeypatch: pytes
     assert not app.error
     assert headline(app) == f"{MOST_SECTIONS} slides are ready, without a verdict"
     press(app, f"deck_thumb_{MOST_SECTIONS - 1}")
-    assert any(one.label == f"Title of slide {MOST_SECTIONS}" for one in app.text_input)
+    assert any(one.key == f"piece_heading_{MOST_SECTIONS - 1}_text" for one in app.text_input)
 
 
 def test_an_emptied_deck_takes_a_new_slide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,5 +215,5 @@ def test_a_story_whose_run_is_gone_says_so(tmp_path: Path, monkeypatch: pytest.M
     story = Story("Old", "000000000000", sections=(StorySection("headline"),))
     add_story(store.ledger, run.project, story.title, story.to_json())
     app = opened(store, monkeypatch, run)
-    assert headline(app) == "The run of this story is gone"
+    assert headline(app) == "The run of this deck is gone"
     assert "not in the workspace any more" in page_text(app)

@@ -1,4 +1,4 @@
-"""The deck of a run: five slides from the numbers, whole on the page, editable, the same as the preview."""
+"""The deck of a run: slides from the numbers, whole on the page, editable, the same as the preview."""
 
 from __future__ import annotations
 

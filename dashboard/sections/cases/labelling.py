@@ -77,7 +77,7 @@ def label_buttons(
     named = bool(current_user())
     for text, verdict, shortcut in _VERDICTS:
         st.button(
-            text, key=f"label_{text}", shortcut=shortcut, disabled=not named,
+            text, key=f"label_{text}", shortcut=shortcut,
             help=None if named else "Enter your name to label",
             on_click=_label, args=(view, case, verdict, after, queue_id),
         )  # fmt: skip
@@ -113,6 +113,9 @@ def label_list(labels: Sequence[Label]) -> None:
 def _label(
     view: View, case: tuple[str, str, int], verdict: Verdict | None, after: str | None, queue_id: int | None
 ) -> None:
+    if not current_user():
+        st.toast("Nothing was labelled: enter your name first, in the box beside Pass and Fail.", icon="⚠️")
+        return
     failure, note = st.session_state.get("failure_label") or "", st.session_state.get("label_note") or ""
     if verdict is None and not note.strip():
         st.session_state[MORE] = True

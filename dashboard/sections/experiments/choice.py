@@ -16,7 +16,7 @@ from data.scoring.scored_run import ScoredRun
 __all__ = ["chosen_experiment", "elsewhere", "experiment_picker", "project_experiments", "summary_of"]
 
 
-MOST_OFFERED = 6  # experiments of other projects
+MOST_OFFERED = 12  # experiments of other projects
 
 
 def project_experiments(view: View) -> list[Experiment]:
@@ -56,6 +56,8 @@ def elsewhere(view: View) -> bool:
     """Offer the experiments of other projects; return whether there are any."""
     others = [entry for entry in experiments(view.store.workspace) if entry.project != view.project]
     offered = [entry for entry in others if entry.run_ids and entry.kind in KINDS][:MOST_OFFERED]
+    if offered:
+        st.caption("Experiments of other projects:")
     for entry in offered:
 
         def show(entry: Experiment = entry) -> None:

@@ -23,6 +23,7 @@ from data.store.judge_replies import EVALUATION
 from data.store.judge_results import JudgeResult, judge_results_of
 from metrics.metric_registry import title_of
 from metrics.schema.source import Source
+from metrics.statistics.intervals import FEW_CLUSTERS
 
 __all__ = ["current_result", "verdict_section"]
 
@@ -124,6 +125,7 @@ def _metrics(scored: ScoredRun) -> None:
             "computed from the judge's labels, judged; repeated evaluations of a sample averaged",
             "95 % interval over questions",
             "bounds: if all failed samples had the worst, or the best, possible value",
+            f"with caution: fewer than {FEW_CLUSTERS} questions, or values that do not vary",
         ]
     )
     others = sorted(name for name in summaries if name not in FIRST)
@@ -140,7 +142,7 @@ def _row(name: str, summary: MetricSummary) -> dict[str, str]:
         "Questions": f"{summary.n_scored:,} of {summary.n_applicable:,}",
         "Failed": f"{summary.n_failed:,}",
         "Bounds": bounds,
-        "": "too few" if summary.too_few else "",
+        "": "with caution" if summary.too_few else "",
     }
 
 
