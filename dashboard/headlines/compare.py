@@ -174,12 +174,19 @@ def _statement(outcome: _Outcome, name: str, base: str) -> tuple[State, str, tup
         statement = f"{name} gains and loses: {_change(better[0])}, {_change(worse[0])}"
         return "bad", statement, (better[0], worse[0], *better[1:], *worse[1:])
     if better:
-        return "good", f"{name} beats {base}: {_change(better[0])}", better
+        return "good", f"{name} beats {base}{_scope(better, outcome)}: {_change(better[0])}", better
     if worse:
-        return "bad", f"{name} is worse than {base}: {_change(worse[0])}", worse
+        scope = _scope(worse, outcome)
+        return "bad", f"{name} is worse than {base}{scope}: {_change(worse[0])}", worse
     if all(row.verdict == "unchanged" for row in outcome.open):
         return "cannot tell", f"No metric shown here differs between {name} and {base}", outcome.open
     return "cannot tell", f"No significant difference between {name} and {base}", outcome.open
+
+
+def _scope(rows: Sequence[MetricDifference], outcome: _Outcome) -> str:
+    """Return in how many of the drawn metrics a version differs; "" where the primary is one of them."""
+    drawn = len(outcome.better) + len(outcome.worse) + len(outcome.open)
+    return "" if rows[0].primary or drawn == 1 else f" in {len(rows)} of {drawn} metrics"
 
 
 def _change(row: MetricDifference) -> str:

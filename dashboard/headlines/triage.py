@@ -194,10 +194,14 @@ def _questions_needed(result: GateResult) -> int | None:
 
 
 def _without_verdict(name: str, results: Sequence[GateResult]) -> str:
-    if any(result.why == "too few" for result in results):
-        return f"{name}: no verdict, too few questions"
     if not results:
         return f"{name}: no verdict, nothing to judge by"
+    few = sum(result.why == "too few" for result in results)
+    if few == len(results):
+        return f"{name}: no verdict, too few questions"
+    if few:
+        missing = count(len(results) - few, "blocking gate")
+        return f"{name}: no verdict, {missing} not measured and {few:,} on too few questions"
     if len(results) == 1:
         return shorten(f"{name}: no verdict, {in_sentence(subject_of(results[0].gate))} not measured", 70)
     return f"{name}: no verdict, {count(len(results), 'blocking gate')} not measured"

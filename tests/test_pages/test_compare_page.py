@@ -61,7 +61,7 @@ def test_six_versions_are_drawn_and_the_headline_names_what_is_drawn(
 ) -> None:
     app = _iris(demo, monkeypatch, "colbert")
     assert not app.exception
-    assert headline(app) == "colbert is worse than basic: context precision −0.52"
+    assert headline(app) == "colbert is worse than basic in 1 of 6 metrics: context precision −0.52"
     assert "graphrag" in page_text(app)
     axis = _spec(app, 0)["layout"]["yaxis"]["ticktext"]
     assert "Context precision" in [label.strip() for label in axis]

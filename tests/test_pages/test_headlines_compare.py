@@ -47,7 +47,10 @@ def _headline(
 
 def test_a_gain_beyond_chance_is_named_with_its_numbers() -> None:
     found = _headline(UNCLEAR, _row("answer_relevancy", 0.27, 0.01))
-    assert (found.state, found.statement) == ("good", "graphrag beats basic: answer relevancy +0.27")
+    assert (found.state, found.statement) == (
+        "good",
+        "graphrag beats basic in 1 of 2 metrics: answer relevancy +0.27",
+    )
     assert "[0.14, 0.41]" in found.detail
     assert "from 0.50 to 0.77" in found.detail
     assert "10 shared questions" in found.detail
@@ -56,7 +59,7 @@ def test_a_gain_beyond_chance_is_named_with_its_numbers() -> None:
 def test_a_loss_is_named_with_a_true_minus() -> None:
     found = _headline(UNCLEAR, _row("context_precision", -0.52, 0.001))
     assert found.state == "bad"
-    assert found.statement == "graphrag is worse than basic: context precision −0.52"
+    assert found.statement == "graphrag is worse than basic in 1 of 2 metrics: context precision −0.52"
 
 
 def test_gains_and_losses_are_both_in_the_statement() -> None:
@@ -176,3 +179,8 @@ def test_the_statement_stays_short(name: str) -> None:
     found = compare_headline("v", {"v": _comparison(*rows)}, {"v": name}, name, ["context_precision"])
     assert len(found.statement) <= 90
     assert not found.statement.endswith(".")
+
+
+def test_a_change_of_the_primary_metric_needs_no_scope() -> None:
+    found = _headline(_row(GOOD_SHARE, 0.3, 0.01), _row("faithfulness", 0.1, 0.6))
+    assert found.statement == "graphrag beats basic: pass rate +0.30"

@@ -215,3 +215,11 @@ def test_the_command_and_its_files_say_the_same_sentence(
     lines = target.read_text(encoding="utf-8").replace("\\", "").splitlines()
     assert lines[0] == f"## ❌ {found.statement}"
     assert found.detail in lines[2]
+
+
+def test_too_few_questions_hide_no_metric_that_is_missing(workspace: RunStore) -> None:
+    records = _records(0.95, 3)
+    for record in records:
+        record["scores"] = {"faithfulness": 0.95}
+    found = _headline(workspace, records, FAITHFUL + RELEVANT)
+    assert found.statement == "V2: no verdict, 1 blocking gate not measured and 1 on too few questions"
