@@ -64,18 +64,16 @@ class _Tally:
     digest: Any
     n: int = 0
     n_bytes: int = 0
-    questions: set[str] = field(default_factory=set)
-    seen: dict[tuple[str, int], int] = field(default_factory=dict)
+    lines: dict[str | tuple[str, int], int] = field(default_factory=dict)  # of ids, with repeats above 0
     fields: set[str] = field(default_factory=set)
     extra: dict[str, None] = field(default_factory=dict)
 
     def add(self, sample: Sample, line: int, errors: ValidationErrors) -> None:
-        key = (sample["question_id"], sample["repeat"])
-        first_line = self.seen.setdefault(key, line)
+        name, repeat = sample["question_id"], sample["repeat"]
+        first_line = self.lines.setdefault((name, repeat) if repeat else name, line)
         if first_line != line:
-            what = f"question_id {key[0]!r} with repeat {key[1]} is already on line {first_line}"
+            what = f"question_id {name!r} with repeat {repeat} is already on line {first_line}"
             errors.add(line, "question_id", what, "each question_id once per repeat")
-        self.questions.add(sample["question_id"])
         self.fields.update([name for name, value in sample.items() if value is not None])
         for name in LATER_FIELDS:  # absent ones are not hashed, so that ids of earlier versions stay valid
             if sample[name] is None:
@@ -85,6 +83,11 @@ class _Tally:
         self.n_bytes += len(content)
         sample["row"] = self.n
         self.n += 1
+
+    @property
+    def n_questions(self) -> int:
+        """How many different questions there are."""
+        return len({key if isinstance(key, str) else key[0] for key in self.lines})
 
 
 def store_run(
@@ -211,7 +214,7 @@ def _run_of(parsed: ParsedRun, project: str, tally: _Tally, remarks: tuple[str, 
         name=parsed.name,
         project=project,
         n=tally.n,
-        n_questions=len(tally.questions) or int(parsed.config.get("n_questions", 0)) * bool(parsed.means),
+        n_questions=tally.n_questions or int(parsed.config.get("n_questions", 0)) * bool(parsed.means),
         created_at=parsed.created_at or now.replace(microsecond=0),
         imported_at=now,  # to the microsecond: runs of one file keep the file's order
         origin={"file": parsed.file, "format": parsed.format},

@@ -6,8 +6,11 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from places import REPOSITORY
 
@@ -15,10 +18,12 @@ from data.api import add_run
 from data.scoring import batch_scores
 from data.scoring.batch_scores import ScoredChunk, ScoreOptions
 from data.scoring.batches import pool
+from data.scoring.batches.gathered import GatheredScores
 from data.scoring.batches.pool import ScoringPool, scored_batches
 from data.scoring.batches.wire import from_table, to_table
 from data.scoring.batches.worker import Task, Worker, answer, groups_task, start_worker
 from data.scoring.run_store import RunStore
+from data.scoring.summaries import summarise
 from metrics.schema.scores import Scores
 from metrics.schema.source import Source
 
@@ -83,6 +88,34 @@ def test_workers_give_what_one_process_gives(
     shared = list(scored_batches(workspace.workspace, run_id, ScoreOptions(), 2))
     for left, right in zip(alone, shared, strict=True):
         _same(left, right)
+
+
+def test_scores_that_are_kept_in_files_are_written_as_those_in_memory(
+    workspace: RunStore, run_id: str, tmp_path: Path
+) -> None:
+    in_memory, in_files = GatheredScores(), GatheredScores(tmp_path)
+    for chunk in scored_batches(workspace.workspace, run_id, ScoreOptions(), 1):
+        without = replace(chunk, blocks=dict(list(chunk.blocks.items())[1:]))  # lacks one
+        for gathered in (in_memory, in_files):
+            gathered.add(chunk if gathered.rows else without)
+    folders = tmp_path / "memory", tmp_path / "files"
+    for gathered, folder in zip((in_memory, in_files), folders, strict=True):
+        folder.mkdir()
+        gathered.drop_inapplicable()
+        gathered.write(folder)
+    assert in_files.missing == in_memory.missing
+    names = sorted(path.name for path in folders[0].iterdir())
+    assert names == sorted(path.name for path in folders[1].iterdir())
+    for name in names:
+        one, other = (pq.read_table(folder / name).to_pydict() for folder in folders)
+        assert repr(one) == repr(other), name
+
+
+def test_means_are_the_same_where_values_are_not_held(workspace: RunStore, run_id: str) -> None:
+    scored = workspace.scored(workspace.find(run_id))
+    held = summarise(scored)
+    assert list(summarise(scored, hold=False).items()) == list(held.items())
+    assert "faithfulness" in held
 
 
 def test_a_worker_does_the_work(workspace: RunStore, run_id: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -86,7 +86,8 @@ class EarlyScores:
             if self._rows < MANY_SAMPLES and sum(each.nbytes for each in self._held) < MOST_HELD:
                 return
             workers = workers_for(MANY_SAMPLES)
-            self._pool = ScoringPool(workers) if workers > 1 else None
+            if workers > 1:
+                self._pool, self._scores = ScoringPool(workers), GatheredScores(self._folder)
         groups, self._held = self._held or [group], None
         for each in groups if self._pool is not None else ():
             self._write(each)

@@ -15,9 +15,9 @@ from data.scoring.batch_scores import ScoredChunk, ScoreKey
 from metrics.schema.scores import Scores
 from metrics.schema.source import Source
 
-__all__ = ["from_table", "to_table"]
+__all__ = ["PARTS", "from_table", "score_column", "to_table"]
 
-_PARTS = ("value", "status", "reason")
+PARTS = ("value", "status", "reason")  # of the scores of a metric
 
 
 def to_table(batch: ScoredChunk) -> Any:
@@ -25,8 +25,8 @@ def to_table(batch: ScoredChunk) -> Any:
     columns: dict[str, Any] = {}
     for (metric, source), scores in batch.blocks.items():
         reasons = pa.array(scores.reason, pa.string()).dictionary_encode()
-        for part, values in zip(_PARTS, (scores.values, scores.status, reasons), strict=True):
-            columns[json.dumps(["score", metric, int(source), part])] = values
+        for part, values in zip(PARTS, (scores.values, scores.status, reasons), strict=True):
+            columns[score_column((metric, source), part)] = values
     for name, values in batch.stage_features.items():
         columns[json.dumps(["evidence", name])] = values
     for name, table in batch.tables.items():
@@ -34,6 +34,11 @@ def to_table(batch: ScoredChunk) -> Any:
             columns[json.dumps(["table", name, column])] = table[column]
     facts = json.dumps({"n": batch.n, "missing": dict(batch.missing)})
     return pa.table(columns).replace_schema_metadata({"facts": facts})
+
+
+def score_column(key: ScoreKey, part: str) -> str:
+    """Return the name of the column with one of the PARTS of a metric's scores."""
+    return json.dumps(["score", key[0], int(key[1]), part])
 
 
 def from_table(table: Any) -> ScoredChunk:
@@ -56,7 +61,7 @@ def from_table(table: Any) -> ScoredChunk:
 
 
 def _blocks(columns: list[tuple[list[Any], Any]]) -> Iterator[tuple[ScoreKey, Scores]]:
-    for at in range(0, len(columns), len(_PARTS)):
+    for at in range(0, len(columns), len(PARTS)):
         (metric, source, _), values = columns[at]
         status, reason = columns[at + 1][1], columns[at + 2][1]
         n = len(values)
