@@ -316,7 +316,7 @@ def _print_imported(
     for line in _not_computable_lines(store, imported) if explain else ():
         click.echo(line)
     if imported:
-        click.echo(_next_step(imported))
+        click.echo(_next_step(store, imported))
 
 
 def _questions(store: RunStore, run: Run) -> list[str]:
@@ -360,13 +360,17 @@ def _not_computable_lines(store: RunStore, imported: Sequence[ImportedRun]) -> l
     ]
 
 
-def _next_step(imported: Sequence[ImportedRun]) -> str:
+def _next_step(store: RunStore, imported: Sequence[ImportedRun]) -> str:
     """Suggest what to do with the runs."""
     with_samples = [entry.run.run_id for entry in imported if not entry.run.means]
     serve = "`ragtriage serve` opens the dashboard"
     if not with_samples:
         return f"Next: {serve}; its page Benchmarks compares these versions with published results."
-    return f"Next: `ragtriage diagnose {with_samples[-1]}` shows where it fails; {serve}."
+    last = with_samples[-1]
+    if not any(summary.n_scored for summary in store.summary(store.find(last)).values()):
+        need = f"`ragtriage show {last}` says what each metric needs"
+        return f"Next: nothing in {last} can be measured yet; {need}."
+    return f"Next: `ragtriage diagnose {last}` shows where it fails; {serve}."
 
 
 def _print_error(error: Exception) -> None:

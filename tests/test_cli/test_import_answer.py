@@ -154,3 +154,12 @@ def test_a_fault_of_ours_in_one_file_leaves_the_others(
     assert message.startswith(f"{paths[1]}: internal error in ragtriage (KeyError: 'spans')")
     assert "Traceback" not in answer.err
     assert "Traceback" not in run(capsys, tmp_path / "ws", "import", "--dry-run", *paths).err
+
+
+def test_questions_alone_are_said_to_allow_no_measurement(capsys: Capture, tmp_path: Path) -> None:
+    path = tmp_path / "asked.jsonl"
+    path.write_text('{"question": "What is A?"}\n{"question": "What is B?"}\n')
+    answer = run(capsys, tmp_path / "ws", "import", str(path))
+    assert answer.code == 0
+    assert "can be measured yet; `ragtriage show " in " ".join(answer.out.split())
+    assert "diagnose" not in answer.out
