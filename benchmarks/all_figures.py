@@ -63,7 +63,7 @@ class Scale:
 
 
 FULL = Scale()
-QUICK = Scale(100, 1_000, 2_000, 100_000, 200_000, 1)
+QUICK = Scale(100, 1_000, 10_000, 100_000, 200_000, 1)
 
 
 @dataclass(frozen=True)
