@@ -106,7 +106,8 @@ def load_source(
     parsed_runs = read_runs(source, options, errors)
     sets = [parsed_set(parsed, errors) for parsed in parsed_runs if parsed.questions]
     runs = [parsed for parsed in parsed_runs if not parsed.questions]
-    imported = import_parsed_runs(store, runs, project, errors, watch) if runs else []
+    size = source.size if len(runs) == 1 else 0
+    imported = import_parsed_runs(store, runs, project, errors, watch, size) if runs else []
     if options.metrics:
         declare(store.workspace, project, options.metrics)
     return Loaded(imported, [KeptSet(*keep_set(store.workspace, loaded)) for loaded in sets])
@@ -118,10 +119,19 @@ def import_parsed_runs(
     project: str,
     errors: ValidationErrors,
     watch: Watch | None = None,
+    size: int = 0,
 ) -> list[ImportedRun]:
     """Store and score parsed runs; they appear in the workspace together once all are scored, or not at all.
 
     What a file declares of its metrics is kept where the project declares nothing of them yet.
+
+    Args:
+        store: the run store of the workspace.
+        parsed_runs: the runs.
+        project: their project.
+        errors: collector that the importer adds to.
+        watch: called with the progress.
+        size: bytes of the file of a single run; 0 where that is not known.
 
     Raises:
         InputError: a run is not valid.
@@ -141,7 +151,7 @@ def import_parsed_runs(
         for parsed in parsed_runs:
             reading = report(parsed.file, parsed.name, "reading")
             options = options_of(workspace, project, parsed.config)
-            with EarlyScores(staged.root / "early", options) as early:
+            with EarlyScores(staged.root / "early", options, size) as early:
                 entry = store_run(staged, parsed, project, errors, reading, check_problems, early.add)
                 if entry.run.run_id in workspace.run_ids():
                     entry = replace(entry, run=workspace.read_run(entry.run.run_id), status="unchanged")

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from places import REPOSITORY
@@ -25,6 +26,7 @@ from data.scoring.batches.worker import Worker, start_worker
 from data.scoring.run_store import RunStore
 from data.scoring.score_run import ensure_scored
 from data.store.parsed_run import ParsedRun, Record
+from data.store.sample_schema import SCHEMA
 from data.store.workspace import Workspace
 
 N = 700
@@ -240,3 +242,16 @@ def test_options_that_differ_are_scored_from_the_stored_run(tmp_path: Path) -> N
     with EarlyScores(tmp_path / "early", ScoreOptions()) as scores:
         assert scores.gathered(0, ScoreOptions(match="doc_id"), None) is None
         assert scores.gathered(5, ScoreOptions(), None) is None, "fewer samples were seen than stored"
+
+
+@pytest.mark.parametrize(("size", "started"), [(10**9, True), (10_000, False), (0, False)])
+def test_workers_start_sooner_where_the_file_has_many_more_samples(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, started: bool
+) -> None:
+    monkeypatch.setattr(early, "MANY_SAMPLES", 5_000)
+    samples = [
+        {"question": "Who?", "answer": "Ann.", "retrieved": [{"id": "a"}], "row": at} for at in range(600)
+    ]
+    with EarlyScores(tmp_path / "early", ScoreOptions(), size) as scores:
+        scores.add(pa.RecordBatch.from_pylist(samples, schema=SCHEMA))
+        assert (scores._pool is not None) == started

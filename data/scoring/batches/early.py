@@ -31,6 +31,7 @@ from data.store.workspace import OWNER_ONLY
 __all__ = ["EarlyScores"]
 
 MOST_HELD = 64 << 20  # bytes of samples in memory until workers are started
+FEW_SAMPLES = 500  # too few to tell from them how many a file has
 Progress = Callable[[int], None]
 
 
@@ -46,9 +47,16 @@ class _Sent:
 class EarlyScores:
     """The scores of a run that is being read. Closing ends the workers and removes the files."""
 
-    def __init__(self, folder: Path, options: ScoreOptions) -> None:
-        """Start with no sample; `folder` is made where files are needed, and removed."""
+    def __init__(self, folder: Path, options: ScoreOptions, size: int = 0) -> None:
+        """Start with no sample.
+
+        Args:
+            folder: is made where files are needed, and removed.
+            options: what the scores depend on.
+            size: bytes of the file that the run is read from; 0 where that is not known.
+        """
         self._folder = folder
+        self._size = size
         self._options = options
         self._rows = 0
         self._overlap = IdOverlap(options.match)
@@ -83,7 +91,8 @@ class EarlyScores:
         self._rows += group.num_rows
         if self._held is not None:
             self._held.append(group)
-            if self._rows < MANY_SAMPLES and sum(each.nbytes for each in self._held) < MOST_HELD:
+            held = sum(each.nbytes for each in self._held)
+            if self._rows < MANY_SAMPLES and held < MOST_HELD and not self._many_to_come(held):
                 return
             workers = workers_for(MANY_SAMPLES)
             if workers > 1:
@@ -91,6 +100,10 @@ class EarlyScores:
         groups, self._held = self._held or [group], None
         for each in groups if self._pool is not None else ():
             self._write(each)
+
+    def _many_to_come(self, held: int) -> bool:
+        """Return whether the file has far more than MANY_SAMPLES, if all take what the first ones do."""
+        return self._rows >= FEW_SAMPLES and self._size * self._rows >= 3 * MANY_SAMPLES * held
 
     def gathered(self, n: int, options: ScoreOptions, progress: Progress | None) -> GatheredScores | None:
         """Return the scores of all samples, or None where they have to be made from the stored run.
