@@ -1,4 +1,4 @@
-# make run   installs what it needs and opens the dashboard on the bundled samples
+# make run   installs what it needs and opens the dashboard on the bundled samples; PORT=8600 chooses its port
 # make test  installs everything and runs every check and test, browser tests included
 # make docs  builds the documentation into build/docs
 # make bench measures speed and memory at full size, for hours; make bench-quick a part of it, in minutes
@@ -31,7 +31,7 @@ $(TESTED): $(READY)
 	@touch $(TESTED)
 
 run: $(READY)
-	@$(BIN)/ragtriage demo
+	@$(BIN)/ragtriage demo $(if $(PORT),--port $(PORT))
 
 check: $(TESTED)
 	$(BIN)/ruff check .

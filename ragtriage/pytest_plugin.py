@@ -143,7 +143,9 @@ class AssertGate:
             fault = f"assert_gate: {error}"
         if fault:
             pytest.fail(_plain(fault), pytrace=False)
-        pytest.fail("\n".join(map(_plain, _failure(report, cases))), pytrace=False)
+        settings = self._test.config
+        temporary = bool(_setting(settings, "file")) and not _setting(settings, "workspace")
+        pytest.fail("\n".join(map(_plain, _failure(report, cases, temporary))), pytrace=False)
 
 
 @pytest.fixture
@@ -163,7 +165,7 @@ def _title(report: Mapping[str, Any]) -> str:
     return f"{report['name']} ({report['project']}) {base}, {passed} of {len(gates)} gates pass"
 
 
-def _failure(report: Mapping[str, Any], cases: Mapping[str, Any]) -> list[str]:
+def _failure(report: Mapping[str, Any], cases: Mapping[str, Any], temporary: bool) -> list[str]:
     """Return the lines of a failed assertion: verdict, each gate that does not pass, the failing cases."""
     lines = [f"{report['verdict']}: {_title(report)}"]
     lines += [f"  read first: {sentence}" for sentence in report["read_first"]]
@@ -182,7 +184,8 @@ def _failure(report: Mapping[str, Any], cases: Mapping[str, Any]) -> list[str]:
         repeat = f" (repeat {case['repeat']})" if case["repeat"] else ""
         lines.append(f"  {case['question_id']}{repeat}: {case['stage'] or 'not attributed'}: {short}")
     if total > len(listed):
-        lines.append(f"  and {total - len(listed):,} more; `ragtriage serve` shows all of them")
+        kept = "--ragtriage-workspace FOLDER keeps the run, and " if temporary else ""
+        lines.append(f"  and {total - len(listed):,} more; {kept}`ragtriage serve` shows all of them")
     return lines
 
 

@@ -36,7 +36,9 @@ LOOK_ALIKE = "Harmless look-alikes"
 @click.option(
     "--system", required=True, metavar="COMMAND|URL", help="What is asked: a command, or http(s)://."
 )
-@click.option("--repeats", type=click.IntRange(1, 100), default=1, show_default=True, help="Of each prompt.")
+@click.option(
+    "--repeats", type=click.IntRange(1, 100), default=1, show_default=True, help="Times each prompt is sent."
+)
 @click.option("--limit", type=click.IntRange(1), help="Put only this many prompts, evenly drawn.")
 @click.option(
     "--timeout",
@@ -44,7 +46,7 @@ LOOK_ALIKE = "Harmless look-alikes"
     default=60.0,
     show_default=True,
     metavar="SECONDS",
-    help="For one answer.",
+    help="Time to wait for one answer.",
 )
 @click.option(
     "--concurrency", type=click.IntRange(1, 64), default=4, show_default=True, help="Requests at a time."
@@ -63,8 +65,8 @@ LOOK_ALIKE = "Harmless look-alikes"
     callback=key_value_pairs,
     help="Send a header with the value of an environment variable, as in Authorization=MY_KEY.",
 )
-@click.option("--name", default="", help="Of the run.")
-@click.option("--project", default="", help="Of the run; else the workspace's only one.")
+@click.option("--name", default="", help="Name of the run.")
+@click.option("--project", default="", help="Project of the run; by default the workspace's only one.")
 @click.option("--dry-run", is_flag=True, help="Show the plan; ask nothing.")
 @click.option("--yes", is_flag=True, help="Do not ask before the prompts are sent.")
 @JSON

@@ -7,7 +7,7 @@ import click
 from dashboard.cli.options import JSON
 from dashboard.cli.terminal import plain, print_json, table, wrapped
 from dashboard.wording.comparisons import not_compared_text, tested_text, undirected_text
-from dashboard.wording.formatting import interval_text, number, p_value, signed
+from dashboard.wording.formatting import count, interval_text, number, p_value, signed
 from data.api import comparison_answer, comparisons_with, open_store
 from data.comparison.compare import Comparison
 from data.scoring.run_store import distinct_labels
@@ -76,7 +76,7 @@ def _comparison_text(title: str, comparison: Comparison) -> str:
         for row in comparison.differences
     ]
     header = ["metric", "baseline", "run", "difference", "interval", "n", "p", "verdict"]
-    heading = f"{plain(title)} ({len(rows)} metrics, {n_shared:,} shared questions)"
+    heading = f"{plain(title)} ({count(len(rows), 'metric')}, {count(n_shared, 'shared question')})"
     notes = [f"{tested_text(comparison)}.", undirected_text(comparison)]
     return "\n".join(
         [

@@ -26,8 +26,11 @@ LIBRARIES = (
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option(
+    "--report", "as_report", is_flag=True, help="Print what a bug report needs, without paths and texts."
+)
 @click.pass_obj
-def doctor(workspace: str | None, as_json: bool) -> None:
+def doctor(workspace: str | None, as_json: bool, as_report: bool) -> None:
     """Check this installation and the workspace; exit code 1 where there is a problem."""
     findings = findings_of(workspace)
     problems = sum(finding.state == "problem" for finding in findings)
@@ -37,11 +40,13 @@ def doctor(workspace: str | None, as_json: bool) -> None:
         ]
         answer = {"checks": checks, "problems": problems, "report": _report(findings)}
         click.echo(json.dumps(answer, ensure_ascii=True, indent=1))
+    elif as_report:
+        click.echo(_report(findings))
     else:
         for finding in findings:
             click.echo(f"{finding.state:<9}{finding.subject:<13}{_plain(finding.text)}")
-        click.echo(f"\n{_conclusion(findings)}\n\nFor a bug report, without paths and texts:\n")
-        click.echo(_report(findings))
+        click.echo(f"\n{_conclusion(findings)}\n")
+        click.echo("For a bug report, without paths and texts: ragtriage doctor --report")
     sys.exit(1 if problems else 0)
 
 

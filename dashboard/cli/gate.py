@@ -25,7 +25,9 @@ MOST_LISTED = 20  # newly failing questions that are written out
 @RUN
 @click.option("--baseline", metavar="RUN", help="Run to compare with; by default the project's baseline.")
 @GATES_FILE
-@click.option("--strict", is_flag=True, help="Exit with 1 on INCONCLUSIVE and UNMEASURED too.")
+@click.option(
+    "--strict", is_flag=True, help="Exit with 1 also where a blocking gate is INCONCLUSIVE or UNMEASURED."
+)
 @click.option("--junit", metavar="FILE", help="Write JUnit XML.")
 @click.option("--markdown", metavar="FILE", help="Write Markdown for the summary of a CI job.")
 @JSON

@@ -264,7 +264,7 @@ def _print_result(
 
 
 def _print_formats(as_json: bool) -> None:
-    """Print every format that is read, in the order in which a file is tried."""
+    """Print every format that is read: ragtriage's own first, the others by title."""
     rows = formats(importers().values())
     if as_json:
         print_json({"formats": rows})

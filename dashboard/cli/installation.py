@@ -133,9 +133,19 @@ def _libraries() -> Iterator[Finding]:
         yield Finding("ok", "libraries", f"all {len(wanted)} as asked")
 
 
+def _pip() -> str:
+    """Return how pip is called for this installation: by its path where `pip` alone would be another."""
+    own = Path(sys.executable).with_name("pip")
+    first = shutil.which("pip")
+    if first and Path(first).resolve() == own.resolve():
+        return "pip"
+    near = own.is_relative_to(Path.cwd())
+    return str(own.relative_to(Path.cwd())) if near else "python -m pip"
+
+
 def _fault(requirement: Requirement) -> str:
     """Return why a requirement is not met and what to do; "" where it is."""
-    install = f'pip install "{requirement.name}{requirement.specifier}"'
+    install = f'{_pip()} install "{requirement.name}{requirement.specifier}"'
     try:
         version = metadata.version(requirement.name)
     except metadata.PackageNotFoundError:
@@ -182,7 +192,7 @@ def _extras() -> Iterator[Finding]:
         if extra not in provided:
             yield Finding("warning", "extras", f"{extra} is not known here; install ragtriage again")
         elif missing:
-            how = f'pip install "ragtriage[{extra}]" adds it'
+            how = f'{_pip()} install "ragtriage[{extra}]" adds it'
             yield Finding("ok", "extras", f"{extra} is not installed (optional, for {needed_for}); {how}")
         elif faults:
             yield from (Finding("warning", "extras", f"{extra}: {fault}") for fault in faults)

@@ -29,7 +29,7 @@ def plan_text(plan: JudgePlan) -> str:
     half = ", at the price of batches" if plan.batch else ""
     priced = "not known" if plan.cost_usd is None else f"about ${plan.cost_usd:.4f}{half}"
     follow_ups = f", {plan.follow_ups:,} of them follow-up calls" if plan.follow_ups else ""
-    nothing = f", {plan.nothing:,} with nothing to judge" if plan.nothing else ""
+    nothing = f", {plan.nothing:,} {_without(plan.kind)}" if plan.nothing else ""
     alike = f", {plan.alike:,} identical and asked once" if plan.alike else ""
     kind = "evaluation" if plan.kind == EVALUATION else plan.kind
     other = [] if plan.other_way is None else [f"or       {other_way_text(plan.other_way)}"]
@@ -44,6 +44,16 @@ def plan_text(plan: JudgePlan) -> str:
             *(f"note     {plain(note)}" for note in plan.notes),
         ]
     )
+
+
+def _without(kind: str) -> str:
+    """Return what a sample lacks that is not sent."""
+    if not kind.startswith("answer:"):
+        return "with nothing to judge"
+    return {
+        "answer:oracle": "without texts of gold documents",
+        "answer:retrieved": "without retrieved texts",
+    }.get(kind, "without a question")
 
 
 def agreed(plan: JudgePlan, dry_run: bool, yes: bool, as_json: bool) -> bool:

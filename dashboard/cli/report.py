@@ -56,8 +56,9 @@ def report(
     """Write a report for readers without the tool: one HTML file, slides or PDF."""
     file_format = Path(output).suffix.removeprefix(".").lower()
     if file_format not in FORMATS:
-        accepted = ", ".join(f".{ending}" for ending in FORMATS)
-        raise DataError(f"output {output}: ending {file_format!r}; accepted: {accepted}")
+        accepted = ", ".join(f".{name}" for name in FORMATS)
+        ending = f"a .{file_format} file" if file_format else "a file without an ending"
+        raise DataError(f"output {output}: {ending} is no report; accepted: {accepted}")
     store = open_store(workspace)
     views = _views(store, run_names, baseline)
     if story_id is not None:

@@ -39,7 +39,9 @@ __all__ = ["watch"]
 @click.option(
     "--on-fail", metavar="COMMAND", help="Command to run, without a shell, when a run fails (docs/watch.md)."
 )
-@click.option("--strict", is_flag=True, help="INCONCLUSIVE and UNMEASURED of a blocking gate fail too.")
+@click.option(
+    "--strict", is_flag=True, help="A run fails also where a blocking gate is INCONCLUSIVE or UNMEASURED."
+)
 @JSON
 @click.pass_obj
 def watch(

@@ -58,7 +58,7 @@ def _line(entry: ImportedRun, name: str) -> str:
 
 
 def formats(known: Iterable[Importer]) -> list[dict[str, Any]]:
-    """Return what is said of each format, by the names of the JSON answer."""
+    """Return each format by the names of the JSON answer: ragtriage's own first, the others by title."""
     return [
         {
             "format": importer.key,
@@ -68,5 +68,7 @@ def formats(known: Iterable[Importer]) -> list[dict[str, Any]]:
             "written_by": importer.written_by,
             "example": importer.example,
         }
-        for importer in known
+        for importer in sorted(
+            known, key=lambda importer: (importer.key != "native", importer.title.casefold())
+        )
     ]

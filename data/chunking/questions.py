@@ -23,6 +23,7 @@ ACCEPTED = (
     "rows with `question` and `relevant_spans` [{doc_id, start, end}], or `question`, `references` and "
     "`corpus_id` as chunking_evaluation writes them"
 )
+NAMED_DOCUMENTS = 5  # in an error
 KEPT = ("question_id", "question", "relevant_spans", "reference_answer", "query_type", "answerable", "tags")
 
 
@@ -147,9 +148,10 @@ def _spans_fit(sample: Mapping[str, Any], line: int, corpus: Corpus, problems: V
     for at, span in enumerate(sample["relevant_spans"] or ()):
         document = corpus.by_name.get(span["doc_id"])
         if document is None:
-            names = ", ".join(document.doc_id for document in corpus.documents[:5])
+            names = ", ".join(document.doc_id for document in corpus.documents[:NAMED_DOCUMENTS])
+            more = " ..." if len(corpus.documents) > NAMED_DOCUMENTS else ""
             what = f"{span['doc_id']!r} is not a document of the corpus"
-            problems.add(line, f"relevant_spans[{at}].doc_id", what, f"one of {names} ...")
+            problems.add(line, f"relevant_spans[{at}].doc_id", what, f"one of {names}{more}")
             continue
         span["doc_id"] = document.doc_id
         if span["end"] > len(document.text):

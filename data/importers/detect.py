@@ -31,6 +31,7 @@ __all__ = ["detect", "read_runs"]
 
 SHOWN_QUESTIONS = 5
 OF_ROWS = ("ragchecker", "versions", "native_questions", "native", "ragas", "table_questions", "table")
+KINDS_OF_FILES = ("csv", "tsv", "json", "jsonl", "parquet")
 HELP = "a file of a tool that `ragtriage import --help-formats` lists, or a table with a question in each row"
 
 
@@ -125,10 +126,7 @@ def read_runs(source: InputFile, options: Options, errors: ValidationErrors) -> 
     name = _format_of(source, options)
     known = importers()
     if name not in known:
-        close = get_close_matches(name, ["auto", *known], n=3, cutoff=0.7)
-        listed = "auto, or one that `ragtriage import --help-formats` lists"
-        accepted = f"{', '.join(close)}; {listed}" if close else listed
-        raise source.error(f"asked to be read as {name!r}, which is no format", accepted)
+        raise _unknown_format(source, name, known)
     if options.mapping and not known[name].mapped:
         mapped = [key for key, importer in known.items() if importer.mapped]
         raise source.error(f"is {name}, which takes no mapping of columns", ", ".join(mapped))
@@ -143,6 +141,16 @@ def read_runs(source: InputFile, options: Options, errors: ValidationErrors) -> 
     several = len(runs) > 1
     runs = [_with_options(run, options, qrels, several, errors) for run in _distinctly_named(runs)]
     return [replace(run, records=_guarded(run.records, source, known[name])) for run in runs]
+
+
+def _unknown_format(source: InputFile, name: str, known: Iterable[str]) -> InputError:
+    """Return the error of a format that does not exist, with the one that may be meant."""
+    accepted = "auto, or one that `ragtriage import --help-formats` lists"
+    if close := get_close_matches(name, ["auto", *known], n=3, cutoff=0.7):
+        accepted = f"{accepted} (did you mean {' or '.join(close)}?)"
+    elif kind := get_close_matches(name, KINDS_OF_FILES, n=1, cutoff=0.7):
+        accepted = f"{accepted}; a {kind[0]} file is read with auto"
+    return source.error(f"the format {name!r} is not known", accepted)
 
 
 def _guarded(records: Iterable[Record], source: InputFile, importer: Importer) -> Iterator[Record]:

@@ -83,7 +83,7 @@ def test_a_run_that_fails_lists_gates_and_cases(session: pytest.Pytester) -> Non
             "  * gates were not measured",
             "14 bad cases, to fix in this order:",
             "  q00: *: Question 0?*red",
-            "  and 4 more; *",
+            "  and 4 more; --ragtriage-workspace FOLDER keeps the run, and `ragtriage serve` shows all*",
             "*= ragtriage gates =*",
             "fails: poor *test_version.py::test_the_version_holds?",
         ]

@@ -61,12 +61,15 @@ def test_a_sound_installation_ends_with_0(capsys: Capture, root: Path) -> None:
     text = run(capsys, root, "doctor")
     assert text.code == 0
     assert "No problem, " in text.out
-    assert run(capsys, root, "doctor", "--json").json["report"] in text.out
+    assert "doctor --report" in text.out
+    report = run(capsys, root, "doctor", "--report").out
+    assert report.strip() == run(capsys, root, "doctor", "--json").json["report"]
+    assert report.splitlines()[0].startswith("ragtriage ")
 
 
 def test_nothing_private_is_printed(capsys: Capture, root: Path) -> None:
     (root / "catalogue.sqlite").write_bytes(b"no database" * 100)
-    for words in (("doctor",), ("doctor", "--json")):
+    for words in (("doctor",), ("doctor", "--json"), ("doctor", "--report")):
         answer = run(capsys, root, *words)
         for private in (SECRET, PERSON, QUESTION, "Umbrella"):
             assert private not in answer.out + answer.err
@@ -92,7 +95,8 @@ def test_a_library_that_is_too_old_or_missing_is_a_problem(
     (old, missing) = [text for _, text in _checks(answer, "libraries")]
     assert old.startswith("duckdb 1.4.0, asked for ")
     assert 'pip install "duckdb' in old
-    assert missing.startswith("semchunk is missing; pip install ")
+    assert missing.startswith("semchunk is missing; ")
+    assert "pip install " in missing
     assert "2 problems, " in run(capsys, root, "doctor").out
 
 
@@ -102,10 +106,9 @@ def test_an_extra_that_is_missing_says_what_it_is_for(
     _as_if_installed(monkeypatch, kaleido="")
     answer = run(capsys, root, "doctor", "--json")
     assert answer.code == 0
-    expected = (
-        'images is not installed (optional, for pictures of charts); pip install "ragtriage[images]" adds it'
-    )
-    assert ("ok", expected) in _checks(answer, "extras")
+    (text,) = [text for _, text in _checks(answer, "extras") if text.startswith("images")]
+    assert text.startswith("images is not installed (optional, for pictures of charts); ")
+    assert text.endswith('pip install "ragtriage[images]" adds it')
 
 
 def test_a_copy_that_is_not_installed_is_a_warning(

@@ -95,6 +95,8 @@ def test_a_dry_run_asks_nobody(
     assert (plan.json["kind"], plan.json["calls"], plan.json["nothing"]) == ("answer:oracle", 4, 1)
     assert plan.json["cost_usd"] > 0
     assert len(workspace.runs()) == 1
+    text = command(capsys, workspace.workspace.root, *words[:3]).out
+    assert "1 without texts of gold documents" in text
 
 
 def test_what_fails_is_a_sample_without_an_answer_and_its_reason(

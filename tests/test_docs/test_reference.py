@@ -29,7 +29,7 @@ def test_every_command_has_a_section_with_its_options() -> None:
     assert set(sections) == set(COMMANDS)
     gate = sections["gate"]
     assert "ragtriage gate [OPTIONS] RUN" in gate
-    assert "| `--strict` | Exit with 1 on INCONCLUSIVE and UNMEASURED too. |" in gate
+    assert "| `--strict` | Exit with 1 also where a blocking gate is INCONCLUSIVE or UNMEASURED. |" in gate
     assert "--workspace" not in gate, "it is named once, above all commands"
     assert r"| `--effort [low\|medium\|high]` |" in sections["judge"], "a bar would end the cell"
 

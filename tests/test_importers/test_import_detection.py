@@ -116,7 +116,7 @@ def test_what_is_no_evaluation_is_refused_with_what_was_seen_and_what_is_accepte
 
 
 def test_a_format_that_does_not_exist_is_refused_with_those_that_do() -> None:
-    with pytest.raises(InputError, match=r"read as 'exel', which is no format; accepted: auto, or one that"):
+    with pytest.raises(InputError, match=r"the format 'exel' is not known; accepted: auto, or one that"):
         read_runs(InputFile.from_bytes("x", b"{}"), Options(format="exel"), ValidationErrors("x"))
 
 

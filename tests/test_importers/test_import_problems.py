@@ -83,6 +83,11 @@ CASES: dict[str, tuple[str, bytes, list[str]]] = {
         ["r.csv:3: has 3 cells", "2 cells as in the header"],
     ),
     "open quote": ("r.csv", b'question,answer\nq,a\nq,"a\n', ["r.csv:3: cannot be read"]),
+    "document cut short": (
+        "r.json",
+        b"[1, 2,\n 3\n",
+        ["r.json:2: is not JSON: it ends before it is complete"],
+    ),
     "bad document": ("r.json", b'{"question": "q",\n "answer": }', ["r.json:2: is not JSON", "column 12"]),
     "nested too deeply": ("r.json", b"[" * 200_000, ["r.json: is not JSON: it is nested too deeply"]),
     "list in a cell": (

@@ -138,7 +138,7 @@ def test_metrics_of_continuous_eval_are_joined_by_position_or_refused_alone(
 ) -> None:
     told = run(capsys, tmp_path, "import", str(METRICS))
     assert told.code == 2
-    assert "metrics of continuous-eval" in told.err
+    assert "continuous-eval metrics" in told.err
     assert "together with continuous-eval" in told.err
     data = tmp_path / "data.jsonl"
     lines = [

@@ -401,3 +401,14 @@ def test_the_page_shows_what_may_bias_the_judge(
     assert "Change in another order" in tables(app)
     assert "Earlier minus later" in tables(app)
     assert "12 samples judged in two orders by one judge" in said(app)
+
+
+def test_a_run_without_answers_gets_no_plan_of_0_calls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = add_run([{"question": "Where?"}, {"question": "When?"}], "bare", "zoo", str(tmp_path))
+    app = opened(RunStore(Workspace(tmp_path)), monkeypatch, run)
+    next(button for button in app.button if button.label == "Show the plan").click().run()
+    assert not app.exception
+    assert "Nothing to judge: none of 2 samples has" in said(app)
+    assert not any(button.key == "judge_start" for button in app.button)

@@ -118,6 +118,6 @@ def test_a_file_whose_name_is_no_text_is_named(tmp_path: Path) -> None:
         [*map(str.encode, command), b"\xff\xe2\x80\xae.csv"], cwd=REPOSITORY, capture_output=True, check=False
     )
     assert answer.returncode == 2
-    assert b"does not exist; accepted: the path of a file" in answer.stderr
+    assert b"does not exist; accepted: a path that exists" in answer.stderr
     assert b"\xe2\x80\xae" not in answer.stderr
     assert b"Traceback" not in answer.stderr

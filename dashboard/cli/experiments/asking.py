@@ -72,15 +72,25 @@ _OPTIONS = (
     click.option("--corpus", multiple=True, metavar="PATH", help="Built-in: what to search."),
     click.option("--model", help="Built-in: Claude model that answers; without it the best sentence does."),
     click.option(
-        "--context-words", type=click.IntRange(0), default=0, help="Built-in: words read; 0 for all."
+        "--context-words",
+        type=click.IntRange(0),
+        default=0,
+        help="Built-in: words of the context that are read; 0 for all.",
     ),
     click.option(
         "--budget", type=FiniteFloat(0, min_open=True), metavar="USD", help="The most that may be spent."
     ),
     click.option(
-        "--timeout", type=FiniteFloat(0, min_open=True), default=60.0, show_default=True, metavar="S"
+        "--timeout",
+        type=FiniteFloat(0, min_open=True),
+        default=60.0,
+        show_default=True,
+        metavar="S",
+        help="Seconds to wait for one answer.",
     ),
-    click.option("--concurrency", type=click.IntRange(1, 64), default=4, show_default=True),
+    click.option(
+        "--concurrency", type=click.IntRange(1, 64), default=4, show_default=True, help="Requests at a time."
+    ),
     click.option("--dry-run", is_flag=True, help="Show the plan; ask nothing."),
     click.option("--yes", is_flag=True, help="Do not ask for confirmation."),
     JSON,

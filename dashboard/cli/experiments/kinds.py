@@ -53,8 +53,12 @@ def _level(text: str) -> str | int | float:
 
 @click.command()
 @asking
-@click.option("--documents", type=click.IntRange(3, 1000), help="Documents in a context; 10.")
-@click.option("--ranks", type=WholeNumbers(1, "1,5,10"), help="Of the gold document; five, evenly spread.")
+@click.option("--documents", type=click.IntRange(3, 1000), help="Documents in a context.  [default: 10]")
+@click.option(
+    "--ranks",
+    type=WholeNumbers(1, "1,5,10"),
+    help="Ranks of the gold document.  [default: five, evenly spread]",
+)
 @click.pass_obj
 def position(
     workspace: str | None, /, documents: int | None, ranks: tuple[int, ...] | None, **options: Any
@@ -69,8 +73,8 @@ def position(
 
 @click.command()
 @asking
-@click.option("--documents", type=click.IntRange(2, 1000), help="Documents in a context; 5.")
-@click.option("--shares", type=Shares(), help="Of noise; 0,0.2,0.4,0.6,0.8.")
+@click.option("--documents", type=click.IntRange(2, 1000), help="Documents in a context.  [default: 5]")
+@click.option("--shares", type=Shares(), help="Shares of noise in a context.  [default: 0,0.2,0.4,0.6,0.8]")
 @click.pass_obj
 def noise(
     workspace: str | None, /, documents: int | None, shares: tuple[float, ...] | None, **options: Any

@@ -28,10 +28,20 @@ MOST_LISTED = 20
 
 @click.command()
 @asking
-@click.option("--documents", type=click.IntRange(1, 1000), help="Documents in a context; 3.")
-@click.option("--ranks", type=WholeNumbers(1, "1,3"), help="Of the poisoned document; 1 and the last.")
-@click.option("--place", "places", multiple=True, type=click.Choice(PLACES), help="In the document.")
-@click.option("--hiding", "hidings", multiple=True, type=click.Choice([*HIDINGS]), help="Of the instruction.")
+@click.option("--documents", type=click.IntRange(1, 1000), help="Documents in a context.  [default: 3]")
+@click.option(
+    "--ranks", type=WholeNumbers(1, "1,3"), help="Ranks of the poisoned document.  [default: 1 and the last]"
+)
+@click.option(
+    "--place",
+    "places",
+    multiple=True,
+    type=click.Choice(PLACES),
+    help="Where in the document the instruction stands.",
+)
+@click.option(
+    "--hiding", "hidings", multiple=True, type=click.Choice([*HIDINGS]), help="How the instruction is hidden."
+)
 @click.option("--full", is_flag=True, help="Every combination, not one thing at a time.")
 @click.option(
     "--defence",
@@ -84,9 +94,11 @@ def _attacks(path: str) -> list[dict[str, str]]:
 
 @click.command()
 @asking
-@click.option("--repeats", type=click.IntRange(0, 100), help="Times a question is asked as it stands; 3.")
-@click.option("--shuffles", type=click.IntRange(0, 100), help="Orders of its documents; 3.")
-@click.option("--seed", type=int, help="Of the orders; 0.")
+@click.option(
+    "--repeats", type=click.IntRange(0, 100), help="Times a question is asked as it stands.  [default: 3]"
+)
+@click.option("--shuffles", type=click.IntRange(0, 100), help="Orders of its documents to try.  [default: 3]")
+@click.option("--seed", type=int, help="Seed of these orders.  [default: 0]")
 @click.option("--no-rewording", is_flag=True, help="Do not ask in other words.")
 @click.option(
     "--paraphrase-model", metavar="MODEL", help="Claude model that paraphrases where a question has none."
@@ -106,7 +118,7 @@ def stability(workspace: str | None, /, no_rewording: bool, **options: Any) -> N
 
 @click.command()
 @click.argument("run_name", metavar="RUN")
-@click.option("--metric", required=True, help="Whose value decides.")
+@click.option("--metric", required=True, help="Metric whose value decides.")
 @click.option("--passes-from", type=float, default=0.5, show_default=True, help="Value that passes.")
 @JSON
 @click.pass_obj

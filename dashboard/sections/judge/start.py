@@ -170,6 +170,11 @@ def _planned(view: View, chosen: Chosen, prices: PriceTable) -> None:
         reference=chosen.reference,
     )
     plan = _plan(view, chosen, settings, spec, prices)
+    if plan.nothing == plan.samples:
+        st.info(
+            f"Nothing to judge: none of {count(plan.samples, 'sample')} has an answer or what else is judged."
+        )
+        return
     _show_plan(plan)
     if not has_key():
         st.warning(f"{NO_KEY[0].upper()}{NO_KEY[1:]}.")

@@ -212,7 +212,7 @@ class InputFile:
             what = f"byte {error.start + 1} of the file (0x{content[error.start]:02x}) is not UTF-8"
             raise self.error(what, TEXT_ACCEPTED, line) from error
         except (ValueError, RecursionError) as error:
-            line_number = error.lineno if isinstance(error, json.JSONDecodeError) else None
+            line_number = _line_of(error) if isinstance(error, json.JSONDecodeError) else None
             raise self.error(f"is not JSON: {json_fault(error)}", accepted, line_number) from error
 
     def _stored(self) -> io.BufferedReader:
@@ -230,7 +230,7 @@ class InputFile:
 
     def _unopenable(self, error: Exception) -> InputError:
         if isinstance(error, FileNotFoundError):
-            return self.error("does not exist", "the path of a file")
+            return self.error("does not exist", "a path that exists")
         if isinstance(error, PermissionError):
             return self.error("may not be read (no permission)", "a file that this user can read")
         reason = error.strerror if isinstance(error, OSError) else str(error)
@@ -275,8 +275,20 @@ def remark_repeated(key: str, errors: ValidationErrors, line: int | None = None,
     )
 
 
+def _is_cut_short(error: json.JSONDecodeError) -> bool:
+    """Return whether nothing but whitespace stands where the fault is."""
+    return bool(error.doc.strip()) and not error.doc[error.pos :].strip()
+
+
+def _line_of(error: json.JSONDecodeError) -> int:
+    """Return the line of a fault: the last one with text, where the document is cut short."""
+    return error.doc.rstrip().count("\n") + 1 if _is_cut_short(error) else error.lineno
+
+
 def json_fault(error: Exception) -> str:
     """Return what is wrong with a JSON text, with the column."""
+    if isinstance(error, json.JSONDecodeError) and _is_cut_short(error):
+        return "it ends before it is complete"
     if isinstance(error, json.JSONDecodeError):
         return f"{error.msg} at column {error.colno}"
     if isinstance(error, RecursionError):

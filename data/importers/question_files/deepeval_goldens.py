@@ -65,7 +65,7 @@ def _records(source: InputFile, options: Options, errors: ValidationErrors) -> I
 IMPORTERS = (
     Importer(
         KEY,
-        "Goldens of DeepEval",
+        "DeepEval goldens",
         "JSON, JSONL or CSV with input, expected_output and context, and no actual_output",
         _detect,
         _read,

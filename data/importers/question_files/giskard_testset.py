@@ -67,7 +67,7 @@ def _is_label(value: Any) -> bool:
 IMPORTERS = (
     Importer(
         KEY,
-        "Test set of Giskard",
+        "Giskard test set",
         "JSONL with question, reference_answer, reference_context and conversation_history",
         _detect,
         _read,

@@ -91,7 +91,7 @@ def _rag_records(source: InputFile, options: Options, errors: ValidationErrors) 
 IMPORTERS = (
     Importer(
         QA,
-        "QA data set of LlamaIndex",
+        "LlamaIndex QA data set",
         "JSON with queries, corpus and relevant_docs by id",
         _is_qa,
         _read_qa,
@@ -101,7 +101,7 @@ IMPORTERS = (
     ),
     Importer(
         RAG,
-        "Labelled RAG data set of LlamaIndex",
+        "LlamaIndex labelled RAG data set",
         "JSON with examples of query, reference_contexts and reference_answer",
         _is_rag,
         _read_rag,

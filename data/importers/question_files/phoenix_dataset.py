@@ -122,7 +122,7 @@ def _tag(key: str, value: Any) -> str:
 IMPORTERS = (
     Importer(
         KEY,
-        "Data set of Phoenix",
+        "Phoenix data set",
         "CSV with input.*, output.* and metadata.* (or input_*, output_*), or JSON {data: {examples}}",
         _detect,
         _read,

@@ -72,7 +72,7 @@ def _gold(row: Mapping[str, Any]) -> list[dict[str, Any]]:
 IMPORTERS = (
     Importer(
         KEY,
-        "Test set of Ragas",
+        "Ragas test set",
         "user_input with reference or reference_contexts, and neither response nor retrieved_contexts",
         _detect,
         _read,

@@ -130,7 +130,7 @@ _read_rows = reader_of(ROWS, "attribution_labels")
 IMPORTERS = (
     Importer(
         "attribution_labels",
-        "answers labelled by attribution",
+        "Answers labelled by attribution",
         "a table with question, context, answer and begin_label or label, of BEGIN's labels",
         _fits,
         _read,

@@ -49,7 +49,7 @@ ROWS = ToolRows(
 IMPORTERS = (
     Importer(
         "cited_answers",
-        "answers with labelled citations",
+        "Answers with labelled citations",
         "JSONL with question, answer, passages [{number, text}], sentences [{text, cited, attributable}]",
         lambda peek: ROWS.fits(set(peek.columns)),
         reader_of(ROWS, "cited_answers"),

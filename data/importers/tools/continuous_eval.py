@@ -132,7 +132,7 @@ IMPORTERS = (
     ),
     Importer(
         "continuous_eval_metrics",
-        "metrics of continuous-eval",
+        "continuous-eval metrics",
         "JSON with {module: {metric: [{name: value}]}}, together with its data set",
         _is_metrics,
         _refuse,

@@ -136,7 +136,7 @@ IMPORTERS = (
     ),
     Importer(
         "autorag_output",
-        "output of a node of AutoRAG",
+        "AutoRAG node output",
         ACCEPTED,
         _is_output_alone,
         _refuse_output,
