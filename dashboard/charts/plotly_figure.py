@@ -179,7 +179,8 @@ def _heatmap(chart: Heatmap) -> go.Figure:
     figure.update_xaxes(title=_label(chart.x.title), type="category", showgrid=False, automargin=True)
     figure.update_yaxes(title=_label(chart.y.title), type="category", showgrid=False, automargin=True)
     with_layout(figure, chart.height, clickmode="event+select")
-    return figure.update_layout(title={"text": _label(chart.title), "font": {"size": 15}}, margin={"t": 42})
+    top = 42 if chart.title else 8
+    return figure.update_layout(title={"text": _label(chart.title), "font": {"size": 15}}, margin={"t": top})
 
 
 def figure_json(chart: Chart | Heatmap) -> dict[str, Any]:

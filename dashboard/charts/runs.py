@@ -74,7 +74,7 @@ def project_strips(
     figure.update_yaxes(
         range=[len(projects) - 0.4, -0.6], tickvals=list(range(len(projects))), fixedrange=True,
         ticktext=[chart_text(shorten(project, LONGEST_NAME)) for project in projects], showgrid=False,
-        zeroline=False, tickfont={"color": tokens.text, "size": 13},
+        ticklabelstandoff=10, zeroline=False, tickfont={"color": tokens.text, "size": 13},
     )  # fmt: skip
     figure.update_layout(
         height=strips_height(len(projects)),

@@ -12,7 +12,7 @@ from metrics.metric_registry import title_of
 
 __all__ = ["NO_GRID", "cheapest", "chunking_headline", "index_size"]
 
-LONGEST_NAME = 30
+LONGEST_NAME = 40
 LONGEST_STATEMENT = 70
 NEARLY = 0.9  # share of the best precision that costs about the same
 NO_GRID = Headline(

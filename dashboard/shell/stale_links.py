@@ -57,7 +57,7 @@ def tell_missing(store: RunStore, reading: bool = False) -> bool:
         )
         return True
     keep(**dict.fromkeys(messages, ""))
-    st.warning(f"{text} The default is shown instead.", title="The link is out of date")
+    st.warning(f"{text} What opens without a link is shown instead.", title="The link is out of date")
     return False
 
 

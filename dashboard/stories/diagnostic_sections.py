@@ -24,7 +24,7 @@ from data.comparison.band_scales import band_scale
 from data.comparison.oracle_gap import oracle_gap, outcome_metrics_of, paired_runs_of
 from data.diagnosis.diagnosis import diagnose
 from data.diagnosis.f1_tree import f1_diagnosis
-from data.scoring.context_use import context_use_of
+from data.scoring.context_use import ORIGINS, context_use_of
 from data.scoring.ranked_lists import ranked_lists
 from data.strategy.expected_gains import outlook_of
 from metrics.metric_registry import title_of
@@ -126,7 +126,7 @@ def alignment_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSe
         f"{percent(rate.mean)} of answers ignore the top document "
         f"(95 % interval {percent(rate.low)} to {percent(rate.high)}, {count(rate.n_scored, 'question')}).",
         chart=rank_bars(by_rank(view.scored, use, source)),
-        facts=[f"use of documents: {source}", "target: at most 30 %"],
+        facts=[f"use of documents: {ORIGINS[source]}", "target: at most 30 %"],
         alt="Share of answers that use each rank",
     )
 

@@ -10,7 +10,7 @@ from data.importers.importer import Importer
 from data.importers.registry import importers
 from data.store.write_run import ImportedRun
 
-__all__ = ["formats", "import_lines"]
+__all__ = ["formats", "import_lines", "note_on_page"]
 
 SHOWN_RUNS = 5
 SHOWN_COLUMNS = 5
@@ -55,6 +55,12 @@ def _line(entry: ImportedRun, name: str) -> str:
     if entry.status == "unchanged":
         parts.append("unchanged, was already there")
     return f"{name}: {'; '.join(parts)}"
+
+
+def note_on_page(note: str) -> str:
+    """Return a note on an import as a page says it: a table is edited where a command has an option."""
+    told, option, _ = note.partition("map it to scores.NAME, as in --map ")
+    return f"{told}write scores.NAME as its “Read as”" if option else note
 
 
 def formats(known: Iterable[Importer]) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ import pytest
 from command_line import run
 from exports_oracle import EXPORTS
 
-from dashboard.wording.imports import import_lines
+from dashboard.wording.imports import import_lines, note_on_page
 from data.importers.parsing.input_file import InputFile
 from data.importers.registry import importers
 
@@ -28,6 +28,12 @@ def _file(folder: Path, records: object, name: str = "runs.jsonl") -> Path:
     lines = records if isinstance(records, list) else [records]
     path.write_text("\n".join(map(json.dumps, lines)), "utf-8")
     return path
+
+
+def test_a_page_names_its_own_control_in_place_of_an_option() -> None:
+    note = "kept as tags: 'x'; if one is a score, map it to scores.NAME, as in --map scores.x=x"
+    assert note_on_page(note) == "kept as tags: 'x'; if one is a score, write scores.NAME as its “Read as”"
+    assert note_on_page("a note without an option") == "a note without an option"
 
 
 def test_an_import_says_two_lines(capsys: Capture, tmp_path: Path) -> None:

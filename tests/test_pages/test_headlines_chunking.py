@@ -72,7 +72,7 @@ def test_a_grid_without_any_metric_is_not_measured() -> None:
                 _entry(2, "best", name="heading up to 256 tokens, with headings"),
             ],
             "good",
-            "heading up to 256 tokens, wit… has the best span recall@5",
+            "heading up to 256 tokens, with headings has the best span recall@5",
         ),
         (
             [_entry(128, "no direction"), _entry(256, "no direction")],

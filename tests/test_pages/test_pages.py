@@ -99,13 +99,17 @@ def test_an_address_of_what_is_not_there_says_so_once(
 ) -> None:
     gone = Selection(project="no [where](x)", run="000000000000", baseline="111111111111")
     app = _open(demo.workspace.root, "triage", gone, monkeypatch)
-    (said,) = [str(one.value) for one in app.warning if "The default is shown instead" in str(one.value)]
+    (said,) = [
+        str(one.value)
+        for one in app.warning
+        if "What opens without a link is shown instead" in str(one.value)
+    ]
     assert "There is no project" in said
     assert "[where](x)" not in said, "what an address says is data"
     assert "There is no run '000000000000'" in _read(app)
     assert "There is no run '111111111111' to be the baseline" in _read(app)
     app.run()
-    assert "The default is shown instead" not in _texts(app)
+    assert "What opens without a link is shown instead" not in _texts(app)
 
 
 def test_a_run_of_another_project_is_named_as_such(demo: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -70,7 +70,7 @@ def grid_form(store: RunStore, project: str) -> None:
         with st.container(horizontal=True, vertical_alignment="bottom"):
             st.text_input("Sizes", "128, 256, 512", key="grid_sizes", width=160)
             st.text_input("Overlaps", "0, 32, 64", key="grid_overlaps", width=160)
-            st.selectbox("in", UNITS, key="grid_unit", width=140)
+            st.selectbox("Unit", UNITS, key="grid_unit", width=140)
             st.multiselect(
                 "Structure-aware splitters",
                 ["paragraph", "heading", "recursive"],
@@ -78,8 +78,9 @@ def grid_form(store: RunStore, project: str) -> None:
                 width=300,
             )
             st.selectbox(
-                "indexed",
+                "Headings",
                 list(HEADINGS),
+                index=list(HEADINGS).index("both"),
                 key="grid_headings",
                 format_func=HEADING_TITLES.__getitem__,
                 width=230,

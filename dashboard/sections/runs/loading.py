@@ -14,7 +14,7 @@ from dashboard.shell.components import facts, show_table
 from dashboard.shell.session import keep
 from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import count
-from dashboard.wording.imports import formats, import_lines
+from dashboard.wording.imports import formats, import_lines, note_on_page
 from dashboard.wording.question_sets import kept_text
 from data.diagnosis.run_digest import digest_new_runs
 from data.errors import DataError, InputError
@@ -171,7 +171,7 @@ def _show_preview(file_preview: Preview) -> None:
         ]
     )
     for note in dict.fromkeys(note for run in file_preview.runs for note in run.notes):
-        st.caption(f"· {markdown_text(note)}")
+        st.caption(f"· {markdown_text(note_on_page(note))}")
     if file_preview.total_errors:
         st.error(
             "\n".join(f"- {markdown_text(str(error))}" for error in file_preview.errors),

@@ -211,10 +211,10 @@ def run_list(view: View, runs: Sequence[Run], digests: Mapping[str, RunDigest]) 
                 "case points to a stage, or a check doubts what it rests on",
             ),
             "Measured": st.column_config.ImageColumn(
-                width=104, help="Context, Faithfulness, Relevancy, Answer (correctness), People's labels"
+                width=116, help="Context, Faithfulness, Relevancy, Answer (correctness), People's labels"
             ),
             "Rate": st.column_config.TextColumn(width=50),
-            "Run": st.column_config.TextColumn(width=170),
+            "Run": st.column_config.TextColumn(width=150),
             "Cases": st.column_config.TextColumn(width=56),
         },
         alt="Runs with cases, pass rate, what is measured, findings and date",
