@@ -11,13 +11,14 @@ import numpy as np
 from data.diagnosis.diagnosis import Diagnosis
 from data.gates.config import FILE_NAME
 from data.scoring.run_store import RunStore
+from data.scoring.scored_run import ScoredRun
 from data.store.workspace import Run
 from data.suites.check_table import check_table
+from metrics.schema.scores import BoolArray
 from metrics.schema.source import Source
 
 __all__ = ["HELD", "Holdings", "holdings_of"]
 
-GOLD = {"relevant", "relevant_spans", "relevant_chunks"}
 TRACERS = ("langfuse", "langsmith", "opentelemetry", "phoenix", "opik", "mlflow", "weave", "trulens")
 HELD: Mapping[str, str] = {  # field of Holdings -> what it is
     "gold": "gold documents",
@@ -40,8 +41,8 @@ class Holdings:
         run: its newest measured run; None without one.
         n_runs: its runs with samples.
         n_questions: questions.
-        gold: whether documents are labelled relevant.
-        references: whether there are reference answers.
+        gold: questions with documents that are labelled relevant.
+        references: questions with a reference answer.
         labels: cases that a person labelled.
         judge: whether any value is a judge's.
         traffic: whether any run of the project comes from a tracing tool.
@@ -56,8 +57,8 @@ class Holdings:
     run: Run | None
     n_runs: int = 0
     n_questions: int = 0
-    gold: bool = False
-    references: bool = False
+    gold: int = 0
+    references: int = 0
     labels: int = 0
     judge: bool = False
     traffic: bool = False
@@ -98,8 +99,8 @@ def holdings_of(
         run,
         len(runs),
         run.n_questions,
-        gold=bool(GOLD & fields),
-        references="reference_answer" in fields or "reference_claims" in fields,
+        gold=_questions(scored, np.isfinite(scored.stage_features["gold_in_context"])),
+        references=_questions(scored, scored.stage_features["has_reference"] == 1),
         labels=len({(label.question_id, label.repeat) for label in store.ledger.labels(run.run_id)}),
         judge=any(Source.JUDGED in sources for sources in scored.sources.values()),
         traffic=any(other.origin.get("format", "").startswith(TRACERS) for other in runs),
@@ -109,6 +110,11 @@ def holdings_of(
         baseline=project in store.ledger.baselines(),
         own_gates=own_gates,
     )
+
+
+def _questions(scored: ScoredRun, rows: BoolArray) -> int:
+    """Return how many questions have a sample among some rows."""
+    return len(np.unique(scored.question[rows]))
 
 
 def _checks(diagnoses: Sequence[Diagnosis]) -> dict[str, int]:

@@ -231,6 +231,11 @@ class _Steps:
         return self.held.run.run_id if self.held.run is not None else "RUN"
 
     @property
+    def _n_reviewed(self) -> int:
+        """Questions that are worth gold and a reference."""
+        return min(self.n_labels, self.needed)
+
+    @property
     def _project(self) -> str:
         return shlex.quote(self.held.project)
 
@@ -277,22 +282,23 @@ class _Steps:
         )
 
     def _gold(self) -> PlanStep:
-        n = min(self.n_labels, self.needed)
+        n, there = self._n_reviewed, self.held.gold
         return PlanStep(
             "gold",
             f"Label the documents that answer {n:,} questions",
-            "gold tells a retrieval error from a generation error without a judge",
+            f"gold tells a retrieval error from a generation error without a judge; {there:,} have it",
             f"ragtriage import results.jsonl --qrels gold.tsv --project {self._project}",
-            self.held.gold,
+            there >= n,
         )
 
     def _references(self) -> PlanStep:
+        n, there = self._n_reviewed, self.held.references
         return PlanStep(
             "references",
-            f"Write reference answers to {min(self.n_labels, self.needed):,} questions",
-            "context recall and F1 are measured against them; the rest can go without",
-            f"ragtriage show {self._run}",
-            self.held.references,
+            f"Write reference answers to {n:,} questions",
+            f"context recall and F1 are measured against them, the rest can go without; {there:,} have one",
+            f"ragtriage import results.jsonl --questions references.jsonl --project {self._project}",
+            there >= n,
         )
 
     def _judge(self) -> PlanStep:
@@ -345,8 +351,10 @@ class _Steps:
     def _gates(self) -> PlanStep:
         return PlanStep(
             "gates",
-            f"Write gates, from the profile {self.case.profile}",
-            "it has thresholds with their reasons, to be changed where they do not fit",
+            "Write gates",
+            f"the profile {self.case.profile} has thresholds with reasons; change what does not fit"
+            if not self.held.own_gates
+            else "the workspace has a gates.toml",
             f"ragtriage init --profile {self.case.profile}",
             self.held.own_gates,
         )

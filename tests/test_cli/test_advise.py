@@ -109,6 +109,14 @@ def test_the_plan_knows_what_the_project_holds(demo: RunStore) -> None:
     assert done["load"]
     assert not done["labels"]
     assert not done["questions"]
+    assert (plan.holdings.gold, plan.holdings.references) == (42, 48)
+    assert not done["gold"], "42 questions of 385 have gold"
+    assert not done["references"]
+    why = {step.key: step.why for step in plan.steps}
+    assert why["references"].endswith("; 48 have one")
+    draft = {step.key: step.done for step in _plan(demo, "handbook", "prototype").steps}
+    assert draft["gold"]
+    assert draft["references"]
     assert {"safety", "isolation", "repeats", "watch"} <= set(done)
     assert plan.n_labels == 385
     empty = _plan(demo, "no such project", "prototype")
