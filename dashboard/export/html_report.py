@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -33,6 +34,8 @@ SHOWN_ROWS = 200  # of the data behind a chart; the CSV has all
 SHORT_TABLE = 12  # rows that paper keeps on one page
 WIDE_TABLE = 8  # columns above which the paper is turned
 LONGEST_WORD = 28  # characters that are kept on one line
+# Chromium takes the square of its length to lay out a word that it may break anywhere
+LONG_WORD = re.compile(r"(?P<tag><[^>]*>)|(?:&#?\w+;|[^\s<&]){200}")
 THEME_NAMES: tuple[Theme, Theme] = ("light", "dark")
 PAPER_STYLE = """
 body.paper :is(header, nav, section) { width: 680px; max-width: none; margin: 0; padding: 0; }
@@ -57,7 +60,14 @@ def paper_report(report: Report) -> str:
 
     Contexts of cases are open for engineers; others get their beginnings, and the rest in the HTML file.
     """
-    return _page(report, paper=True)
+    head, body, rest = _page(report, paper=True).partition("<body")
+    texts, script, scripts = rest.partition("<script")
+    return "".join((head, body, LONG_WORD.sub(_breakable, texts), script, scripts))
+
+
+def _breakable(found: re.Match[str]) -> str:
+    """Return a tag as it is, and a part of a very long word with leave to break it behind."""
+    return found[0] if found["tag"] else f"{found[0]}<wbr>"
 
 
 def _page(report: Report, paper: bool) -> str:

@@ -42,3 +42,19 @@ def test_cases_are_laid_out_once_the_charts_are_drawn() -> None:
     assert body[0] == '<body class="paper drawing">'
     assert '<body class="paper">' in paper_report(full_report([RenderedSection("x", "no chart")]))
     assert 'classList.remove("drawing")' in paper_report(full_report())
+
+
+def test_very_long_words_may_be_broken_on_paper() -> None:
+    """A browser takes the square of their length to lay them out: a hundred thousand letters took minutes."""
+    word = "A" * 1000
+    report = full_report([RenderedSection("x", word, rows=[{word: "&" * 1000}])])
+    paper = paper_report(report)
+    assert "<wbr>".join(["A" * 200] * 5) in paper
+    assert "<wbr>".join(["&amp;" * 200] * 5) in paper
+    assert "A" * 201 not in paper
+    assert "<wbr>" not in html_report(report)
+
+
+def test_parts_of_tags_are_not_broken() -> None:
+    section = RenderedSection("x", "x", chart=bars(), alt="A" * 1000)
+    assert f'aria-label="{"A" * 1000}"' in paper_report(full_report([section]))

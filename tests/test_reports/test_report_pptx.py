@@ -307,3 +307,10 @@ def test_curves_beyond_a_hundred_points_still_map() -> None:
     content = pptx_report(full_report([RenderedSection("x", "Many", chart=many_points(2000))]))
     (slide,) = _titled(_open(content), "Many")
     assert len(list(_series(slide)["Recall"].iter_values())) == 2000
+
+
+def test_names_of_columns_are_made_printable() -> None:
+    section = RenderedSection("x", "x", rows=[{"a\ud800\x00b": "\udfff"}])
+    found = _table(_titled(_open(pptx_report(full_report([section]))), "x")[0])
+    assert not re.search("[\x00\ud800-\udfff]", "".join(cell for row in found for cell in row))
+    assert found[0][0].startswith("a")

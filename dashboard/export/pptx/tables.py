@@ -15,7 +15,7 @@ from dashboard.export.pptx.deck import INK, MARGIN, WIDTH
 from dashboard.export.pptx.heatmap import HeatmapTable
 from dashboard.export.pptx.text_fit import cut_to, height_of, line_width
 from dashboard.export.pptx.theme import readable_on
-from dashboard.wording.export_text import cell_text, columns_of
+from dashboard.wording.export_text import cell_text, columns_of, printable
 
 __all__ = ["Page", "add_page", "grid_pages", "table_pages"]
 
@@ -56,7 +56,7 @@ def table_pages(rows: Rows, height: float) -> Iterator[Page]:
     texts = [[cell_text(row[name]) if name in row else "" for name in columns] for row in rows]
     numeric = [all(_number(row.get(name)) for row in rows) for name in columns]
     for picked in _column_groups(len(columns)):
-        head = [columns[at] for at in picked]
+        head = [printable(columns[at]) for at in picked]
         cells = [[line[at] for at in picked] for line in texts]
         right = frozenset(column for column, at in enumerate(picked) if numeric[at])
         yield from _pages(head, cells, right, height)
@@ -66,7 +66,7 @@ def grid_pages(grid: HeatmapTable, height: float) -> Iterator[Page]:
     """Split a heatmap into pages of coloured cells."""
     columns = (grid.corner or " ", *grid.columns)
     for picked in _column_groups(len(columns)):
-        head = [columns[at] for at in picked]
+        head = [printable(columns[at]) for at in picked]
         cells = [
             [(name, *line)[at] for at in picked] for name, line in zip(grid.rows, grid.cells, strict=True)
         ]
