@@ -18,6 +18,7 @@ from data.comparison.trend import Level
 __all__ = ["LOOKS", "NOT_COMPARABLE", "SMALL_HEIGHT", "TrendMark", "small_trend", "trend_lines"]
 
 LONGEST_RELEASE = 24
+RELEASE_SHIFT = 9  # pixels between the name of a release and its line, which interval and marker cover
 RING = 21  # pixels
 HEIGHT, SMALL_HEIGHT = 430, 110
 MOST_VALUES = 12  # versions that leave room for the value beside each point
@@ -234,6 +235,7 @@ def _add_release(figure: go.Figure, x: object, name: str, tokens: Tokens) -> Non
         textangle=-90,
         showarrow=False,
         xanchor="right",
+        xshift=-RELEASE_SHIFT,
         yanchor="top",
         font={"size": 12, "color": tokens.muted},
     )

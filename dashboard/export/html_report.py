@@ -33,6 +33,7 @@ FOLDER = Path(__file__).parent
 SHOWN_ROWS = 200  # of the data behind a chart; the CSV has all
 SHORT_TABLE = 12  # rows that paper keeps on one page
 WIDE_TABLE = 8  # columns above which the paper is turned
+COUNT = re.compile(r"[\d,]+ of [\d,]+")  # kept on one line
 LONGEST_WORD = 28  # characters that are kept on one line
 # Chromium takes the square of its length to lay out a word that it may break anywhere
 LONG_WORD = re.compile(r"(?P<tag><[^>]*>)|(?:&#?\w+;|[^\s<&]){200}")
@@ -189,6 +190,8 @@ def _table(rows: Rows) -> dict[str, Any]:
     columns = []
     for at, name in enumerate(names):
         css = "number" if all(_is_number(row.get(name)) for row in rows) else ""
+        if all(COUNT.fullmatch(row[at]) for row in cells):
+            css = "count"
         if any(len(word) > LONGEST_WORD for row in cells for word in row[at].split()):
             css = "unbroken"  # which may then be broken anywhere
         columns.append({"name": name, "css": css})

@@ -183,6 +183,8 @@ def test_the_axis_of_time_is_true() -> None:
     assert _traces(figure)["mean only"].x[0] == START + timedelta(days=9)
     assert figure.layout.xaxis.type == "date"
     assert figure.layout.shapes[0].x0 == START  # the release; without a baseline no dashed line
+    (name,) = [one for one in figure.layout.annotations if one.textangle == -90]
+    assert name.xshift < -6, "beside the interval, not on it"
 
 
 def test_many_versions_do_not_crowd_the_axis() -> None:

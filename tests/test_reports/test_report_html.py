@@ -77,6 +77,13 @@ def test_a_report_without_charts_holds_no_script() -> None:
     assert len(page) < 30_000
 
 
+def test_counts_stay_on_one_line() -> None:
+    rows = [{"Gate": "Faithfulness", "n": "3 of 3"}, {"Gate": "F1", "n": "1,000 of 2,000"}]
+    page = html_report(full_report([RenderedSection("gates", "Gates", rows=rows)]))
+    assert '<td class="count">3 of 3</td>' in page
+    assert "td.count { white-space: nowrap; }" in page
+
+
 def test_every_link_leads_to_a_place_in_the_page(page: str) -> None:
     body = page.partition("<body>")[2]
     targets = set(re.findall(r' id="([^"]+)"', body))

@@ -21,6 +21,7 @@ from data.scoring.run_store import RunStore
 __all__ = ["gate_report", "gate_section"]
 
 LISTED = 8  # newly failing questions that the page lists; the button opens all of them
+CHANGE_WIDTH = 150  # pixels of a change with both means, as "+0.25 (0.58 → 0.83)"
 
 
 def gate_report(view: View) -> GateReport | DataError:
@@ -46,9 +47,11 @@ def gate_section(view: View, report: GateReport | DataError) -> None:
     if isinstance(report, DataError):
         st.error(markdown_text(str(report)), title="The gates cannot be read")
         return
+    changes = any(result.gate.kind == "regression" for result in report.results)
     show_table(
         [gate_row(result) for result in report.results],
         "Gates with verdict, measured value, interval and number of questions",
+        {"Measured": st.column_config.Column(width=CHANGE_WIDTH)} if changes else None,
     )
     usual = type(view.selection)()
     moved = view.selection.settings() != usual.settings() or view.selection.convention != usual.convention
