@@ -18,6 +18,7 @@ __all__ = [
     "count",
     "interval_text",
     "mean_text",
+    "method_text",
     "methods",
     "metric_label",
     "number",
@@ -42,6 +43,11 @@ METHODS = {
     "normal": "normal interval",
     "no variance": "bound, as no value differs",
 }
+
+
+def method_text(method: str, too_few: bool = False) -> str:
+    """Return how an interval was obtained, in words, and whether it rests on few questions."""
+    return METHODS.get(method, method) + (", few questions" if too_few else "")
 
 
 def number(value: float | None, digits: int = 2) -> str:

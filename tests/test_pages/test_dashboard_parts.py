@@ -20,7 +20,15 @@ from dashboard.charts.plotly_figure import plotly_figure
 from dashboard.charts.tokens import DARK, LIGHT, Tokens, contrast
 from dashboard.shell.selection import Selection
 from dashboard.wording.escaping import chart_text, markdown_text, shorten
-from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number, percent, signed
+from dashboard.wording.formatting import (
+    NOT_MEASURED,
+    count,
+    interval_text,
+    method_text,
+    number,
+    percent,
+    signed,
+)
 from dashboard.wording.suites import share_text
 from data.errors import ValidationErrors
 from data.store.sample_validation import normalise
@@ -259,3 +267,9 @@ def test_small_shares_keep_a_decimal_and_only_none_is_0() -> None:
         *("0 %", "0.1 %", "1.2 %", "9.5 %"),
         *("10 %", "50 %", "100 %"),
     ]
+
+
+def test_the_method_of_an_interval_is_named_in_words() -> None:
+    assert method_text("wilson") == "Wilson's interval"
+    assert method_text("t", too_few=True) == "interval by Student's t, few questions"
+    assert method_text("McNemar") == "McNemar"

@@ -25,6 +25,7 @@ from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import (
     count,
     interval_text,
+    method_text,
     methods,
     number,
     percent,
@@ -360,7 +361,7 @@ def _rate_row(version: VersionRate) -> dict[str, str]:
         "Version": version.label,
         "Rate": percent(value.mean),
         "95 % interval": f"{percent(value.low)} to {percent(value.high)}",
-        "Interval by": f"{value.method}, few questions" if value.too_few else value.method,
+        "Interval by": method_text(value.method, value.too_few),
         "n": f"{value.n_scored:,}",
         "Used nothing": f"{version.rate.used_nothing:,}",
         "Source": ORIGINS[version.rate.source],

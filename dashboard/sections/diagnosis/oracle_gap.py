@@ -13,7 +13,7 @@ from dashboard.shell.kept_results import kept
 from dashboard.shell.session import View, keep, open_cases
 from dashboard.shell.widgets import choose
 from dashboard.wording.escaping import markdown_text
-from dashboard.wording.formatting import METHODS, count, interval_text, number, signed
+from dashboard.wording.formatting import METHODS, count, interval_text, method_text, number, signed
 from data.cases.comparison_cohorts import oracle_gap_cohort_key
 from data.comparison.oracle_gap import (
     CLOSED_BOOK,
@@ -161,9 +161,7 @@ def _show_gap(
                     if estimate.key == "context"
                     else number(estimate.value),
                     "95 % interval": interval_text(estimate.low, estimate.high),
-                    "Interval by": f"{estimate.method}, few questions"
-                    if estimate.too_few
-                    else estimate.method,
+                    "Interval by": method_text(estimate.method, estimate.too_few),
                     "n": f"{estimate.n:,}",
                 }
                 for estimate in gap.gaps

@@ -13,7 +13,7 @@ from dashboard.shell.components import draw, facts, show_table
 from dashboard.shell.kept_results import kept
 from dashboard.shell.session import View, open_cases
 from dashboard.wording.escaping import markdown_text
-from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number
+from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, method_text, number
 from data.analysis.retrieval_curves import LONGEST_K, Curve, curves, list_lengths, longest_list
 from data.scoring.ranked_lists import RankedLists, ranked_lists
 from data.scoring.scored_run import ScoredRun
@@ -99,7 +99,7 @@ def _row(curve: Curve, base: Sequence[Curve], k: int) -> dict[str, str]:
         "Metric": title_of(f"{curve.metric}@{k}"),
         "Value": number(point.mean, 3),
         "95 % interval": interval_text(point.low, point.high, 3),
-        "Interval by": point.method,
+        "Interval by": method_text(point.method),
         "n": f"{point.n_scored:,}",
         "Baseline": NOT_MEASURED if baseline is None else number(baseline.mean, 3),
         "Baseline interval": NOT_MEASURED
