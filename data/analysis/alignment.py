@@ -83,7 +83,7 @@ PUBLISHED = Published(
     0.47,
     0.67,
     "Randl et al. 2026, arXiv 2601.21803",
-    "measured by Shapley attribution on two datasets; not comparable with estimates from words",
+    "by Shapley attribution on two datasets: measured in another way, so not comparable",
 )
 
 

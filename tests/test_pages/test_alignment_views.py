@@ -137,6 +137,7 @@ def test_the_published_range_and_the_alert_line_do_not_meet() -> None:
     words = [one.text for one in figure.layout.annotations]
     assert "alert above 30 %" in words
     assert any("Shapley attribution on two datasets" in one and "not comparable" in one for one in words)
+    assert not any("estimates from words" in one for one in words), "rates of other sources stand there too"
 
 
 def test_points_of_the_cuts_carry_metric_and_k(workspace: RunStore) -> None:

@@ -354,7 +354,7 @@ def test_a_button_leads_to_the_comparison_with_the_trends_baseline(
     base, _, _, better = _versions(workspace)
     at = _open(_fresh(workspace), monkeypatch, metric="faithfulness", run=better.run_id)
     at.button(key="trend_compare").click().run()
-    assert headline(at).startswith("better beats base: faithfulness +")
+    assert headline(at).startswith("better beats base in 1 of 2 metrics: faithfulness +")
     assert at.query_params["baseline"] == base.run_id
     assert at.query_params["versions"] == better.run_id
 
