@@ -136,7 +136,7 @@ def test_compare_says_which_entries_are_no_factors(
     _run(workspace, {"pipeline": "two"}, 0.1)
     app = _tab(_open(workspace, monkeypatch, project="p"), "Factors")
     assert not app.exception
-    assert any("Left out: pipeline. It names or counts" in str(one.value) for one in app.caption)
+    assert any("Left out: pipeline. These name or count" in str(one.value) for one in app.caption)
 
 
 VALUES = st.lists(

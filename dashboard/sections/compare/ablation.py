@@ -64,8 +64,8 @@ def factor_section(view: View, runs: Sequence[Run], metrics: Sequence[str]) -> N
     if result.left_out:
         names = ", ".join(markdown_text(name) for name in result.left_out)
         st.caption(
-            f"Left out: {names}. It names or counts a whole configuration and is no setting of its own; "
-            "record what it stands for to see the effect."
+            f"Left out: {names}. These name or count a whole configuration rather than a setting; "
+            "record what they stand for to see the effect."
         )
     if not result.factors:
         st.caption(

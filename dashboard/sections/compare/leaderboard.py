@@ -100,7 +100,7 @@ def _conclusion(board: Leaderboard, names: dict[str, str]) -> str:
     if not others:
         return f"{of_all}; no other version has this metric"
     if not alike:
-        return f"{of_all}; every other of {count(others + 1, 'version')} is below it"
+        return f"{of_all}; the other {'version is' if others == 1 else f'{others:,} versions are'} worse"
     return f"{of_all}; {alike:,} of {count(others, 'other version')} cannot be told from it"
 
 

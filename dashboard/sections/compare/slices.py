@@ -41,7 +41,7 @@ def draw_slices(compared: Compared) -> None:
     sentence = (
         f"{count(len(moved), 'slice')} of {len(changes):,} moved beyond chance"
         if moved
-        else f"None of {count(len(changes), 'slice')} moved beyond chance, with so many looked at"
+        else f"None of {count(len(changes), 'slice')} moved beyond chance, corrected for testing them all"
     )
     st.markdown(markdown_text(f"{name} against {base_name}: {sentence}."))
     show_table([_row(change, base_name, name) for change in shown], "Pass rate by slice")
