@@ -138,9 +138,10 @@ def test_the_name_is_asked_once_and_a_note_opens_its_box(
     workspace: RunStore, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = _open(workspace, monkeypatch)
-    assert app.button(key="label_Fail").disabled
+    app.button(key="label_Fail").click().run()
+    assert "enter your name first" in app.toast[0].value
+    assert not workspace.ledger.labels(run.run_id)
     app.text_input(key="annotator_name").set_value("Ann").run()
-    assert not app.button(key="label_Fail").disabled
     app.button(key="label_Note only").click().run()
     assert app.session_state["label_more"] is True
     assert not workspace.ledger.labels(run.run_id)
