@@ -20,10 +20,10 @@ import numpy as np
 import pyarrow as pa
 from make_runs import make_runs
 
-from data.contexts.batch_words import BatchWords, CompiledWords, PlainWords
-from data.store.ragged import Ragged
-from data.text.compiled.engine import compiled_loops
-from data.text.refusal_detection import detect_refusal
+from ragtriage.data.contexts.batch_words import BatchWords, CompiledWords, PlainWords
+from ragtriage.data.store.ragged import Ragged
+from ragtriage.data.text.compiled.engine import compiled_loops
+from ragtriage.data.text.refusal_detection import detect_refusal
 
 
 def measure(folder: Path, questions: int) -> dict[str, float]:

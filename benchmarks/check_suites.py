@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from data.api import add_file, open_store
-from data.checks.evaluate import evaluated_checks
-from data.scoring.scored_run import ScoredRun
-from data.store.sample_schema import conform
-from data.suites.failing import CheckFilter, check_page
-from data.suites.registry import suite_detail
-from data.suites.summary import suite_summaries
+from ragtriage.data.api import add_file, open_store
+from ragtriage.data.checks.evaluate import evaluated_checks
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.store.sample_schema import conform
+from ragtriage.data.suites.failing import CheckFilter, check_page
+from ragtriage.data.suites.registry import suite_detail
+from ragtriage.data.suites.summary import suite_summaries
 
 ROUTES = ["billing", "sales", "support", "oos"]
 WRONG = 0.1  # share of each check that fails

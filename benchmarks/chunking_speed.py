@@ -29,16 +29,16 @@ from unittest.mock import patch
 import numpy as np
 from peak_memory import peak_mb
 
-from data.chunking.chunkers import Strategy
-from data.chunking.corpus import Corpus, Document, read_corpus
-from data.chunking.grid_plan import GridPlan, plan_configurations
-from data.chunking.grid_search import run_grid
-from data.chunking.grid_workers import processes_for
-from data.chunking.questions import Questions, read_questions
-from data.importers.parsing.input_file import InputFile
-from data.scoring.run_store import RunStore
-from data.scoring.score_run import ensure_scored
-from data.store.workspace import Run, Workspace
+from ragtriage.data.chunking.chunkers import Strategy
+from ragtriage.data.chunking.corpus import Corpus, Document, read_corpus
+from ragtriage.data.chunking.grid_plan import GridPlan, plan_configurations
+from ragtriage.data.chunking.grid_search import run_grid
+from ragtriage.data.chunking.grid_workers import processes_for
+from ragtriage.data.chunking.questions import Questions, read_questions
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.scoring.score_run import ensure_scored
+from ragtriage.data.store.workspace import Run, Workspace
 
 BUNDLED = Path(__file__).parent.parent / "data" / "bundled"
 SPEECH = BUNDLED / "state_of_the_union"
@@ -66,7 +66,7 @@ def timed_grid(root: Path, plan: GridPlan) -> tuple[RunStore, list[Run], dict[st
     """Run a grid in a new workspace; gives its runs, and the seconds of each cell and of each step in all."""
     store, scoring = RunStore(Workspace(root).create()), TimedScoring()
     marks = [time.perf_counter()]
-    with patch("data.importers.load.ensure_scored", scoring):
+    with patch("ragtriage.data.importers.load.ensure_scored", scoring):
         runs = run_grid(store, plan, "bench", lambda _: marks.append(time.perf_counter()), 1)
     start, *cells = np.diff(marks).tolist()
     steps = {name: sum(float(run.measured[f"{name}_s"]) for run in runs) for name in STEPS[:3]}

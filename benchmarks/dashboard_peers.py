@@ -42,7 +42,7 @@ def _records(path: Path) -> list[dict[str, Any]]:
 
 def import_ragtriage(files: Sequence[Path], folder: Path, _url: str) -> None:
     """Import and score the files."""
-    from data.api import add_file
+    from ragtriage.data.api import add_file
 
     for path in files:
         add_file(str(path), workspace=str(folder / "workspace"))
@@ -326,7 +326,7 @@ def measure(name: str, python: str, files: Sequence[Path], folder: Path) -> dict
 def warm(name: str) -> None:
     """Import what the import of a tool needs."""
     modules = {
-        "ragtriage": ("data.api", "data.scoring.score_run"),
+        "ragtriage": ("ragtriage.data.api", "ragtriage.data.scoring.score_run"),
         "trulens": ("trulens.core", "trulens.apps.app"),
         "phoenix": ("phoenix.client",),
     }

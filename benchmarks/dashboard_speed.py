@@ -27,7 +27,7 @@ from make_runs import make_runs
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-    from dashboard.shell.selection import Selection
+    from ragtriage.dashboard.shell.selection import Selection
 
 APP = (
     Path(str(find_spec("dashboard").submodule_search_locations[0])) / "app.py"
@@ -58,11 +58,11 @@ class Opened:
 
 def import_rate(root: Path, files: list[Path]) -> tuple[float, float]:
     """Give samples a second over all files: reading alone, and reading with scoring."""
-    from data.importers.load import Step, import_source
-    from data.importers.parsing.input_file import InputFile
-    from data.importers.parsing.options import Options
-    from data.scoring.run_store import RunStore
-    from data.store.workspace import Workspace
+    from ragtriage.data.importers.load import Step, import_source
+    from ragtriage.data.importers.parsing.input_file import InputFile
+    from ragtriage.data.importers.parsing.options import Options
+    from ragtriage.data.scoring.run_store import RunStore
+    from ragtriage.data.store.workspace import Workspace
 
     store = RunStore(Workspace(root).create())
     samples, reading, whole = 0, 0.0, 0.0
@@ -102,7 +102,7 @@ def reruns(root: Path) -> dict[str, float]:
 
 
 def _changes() -> dict[str, tuple[str, Change]]:
-    from dashboard.shell.selection import Selection
+    from ragtriage.dashboard.shell.selection import Selection
 
     metrics = ("faithfulness", "answer_relevancy")
     return {
@@ -158,7 +158,7 @@ def server(root: Path) -> Iterator[tuple[str, int]]:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     started = (
-        "dashboard.cli" if find_spec("dashboard.cli.__main__") else "dashboard.cli.main"
+        "ragtriage.dashboard.cli" if find_spec("ragtriage.dashboard.cli.__main__") else "ragtriage.dashboard.cli.main"
     )  # as it once was
     command = [sys.executable, "-m", started, "serve", "--port", str(port)]
     environment = {**os.environ, "RAGTRIAGE_WORKSPACE": str(root)}

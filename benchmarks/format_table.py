@@ -18,12 +18,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from data.errors import DataError, ValidationErrors
-from data.importers.detect import read_runs
-from data.importers.inputs import inputs_of, joined
-from data.importers.parsing.options import Options
-from data.store.question_sets import parsed_set
-from data.store.sample_validation import normalise
+from ragtriage.data.errors import DataError, ValidationErrors
+from ragtriage.data.importers.detect import read_runs
+from ragtriage.data.importers.inputs import inputs_of, joined
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.store.question_sets import parsed_set
+from ragtriage.data.store.sample_validation import normalise
 
 __all__ = ["EXPORTS", "FILES", "OLDER", "Expected", "differences", "read"]
 

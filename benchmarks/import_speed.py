@@ -25,11 +25,11 @@ from pathlib import Path
 
 from format_table import EXPORTS
 
-from data.errors import ValidationErrors
-from data.importers.detect import read_runs
-from data.importers.inputs import inputs_of, joined
-from data.importers.parsing.options import Options
-from data.store.sample_validation import normalise
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.detect import read_runs
+from ragtriage.data.importers.inputs import inputs_of, joined
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.store.sample_validation import normalise
 
 UNIT = 12  # questions in each file
 HEX = re.compile(  # ids; plain numbers such as times in nanoseconds stay

@@ -33,15 +33,15 @@ from typing import Any
 from judge_server import JudgeServer, Script
 from peer_replies import Meter
 
-from data.api import add_run
-from data.demo import load_samples
-from data.judge.client import ClientSettings
-from data.judge.evaluation import REFERENCE_WAYS, EvaluationTask, ReferenceWay
-from data.judge.prices import read_prices
-from data.judge.run_job import JobSpec, run_task
-from data.scoring.run_store import RunStore
-from data.store.sample_reader import StoredSamples
-from data.store.workspace import Workspace
+from ragtriage.data.api import add_run
+from ragtriage.data.demo import load_samples
+from ragtriage.data.judge.client import ClientSettings
+from ragtriage.data.judge.evaluation import REFERENCE_WAYS, EvaluationTask, ReferenceWay
+from ragtriage.data.judge.prices import read_prices
+from ragtriage.data.judge.run_job import JobSpec, run_task
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.sample_reader import StoredSamples
+from ragtriage.data.store.workspace import Workspace
 
 PROJECTS = ("iris", "mtrag")
 PEERS = ("ragas", "ragchecker")

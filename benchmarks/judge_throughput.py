@@ -27,16 +27,16 @@ import orjson
 from judge_server import JudgeServer, Script
 from make_runs import make_runs
 
-from data.api import add_run
-from data.judge.client import ClientSettings
-from data.judge.evaluation import COLUMNS, EvaluationTask
-from data.judge.messages import message_params
-from data.judge.prices import read_prices
-from data.judge.requests import TaskSample
-from data.judge.run_job import JobSpec, run_task
-from data.scoring.run_store import RunStore
-from data.store.sample_reader import StoredSamples
-from data.store.workspace import Run, Workspace
+from ragtriage.data.api import add_run
+from ragtriage.data.judge.client import ClientSettings
+from ragtriage.data.judge.evaluation import COLUMNS, EvaluationTask
+from ragtriage.data.judge.messages import message_params
+from ragtriage.data.judge.prices import read_prices
+from ragtriage.data.judge.requests import TaskSample
+from ragtriage.data.judge.run_job import JobSpec, run_task
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.sample_reader import StoredSamples
+from ragtriage.data.store.workspace import Run, Workspace
 
 
 def serve(latency: float) -> None:

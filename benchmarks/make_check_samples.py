@@ -16,7 +16,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from data.text.tokens import search_tokens
+from ragtriage.data.text.tokens import search_tokens
 
 ROOT = Path(__file__).parent.parent
 FIXTURES, BUNDLED = ROOT / "tests" / "fixtures", ROOT / "data" / "bundled"

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from data.chunking.retrievers import Bm25Index
+from ragtriage.data.chunking.retrievers import Bm25Index
 
 CONTEXT, FIRST_PASS = 10, 50
 

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metrics.schema.scores import FloatArray
-from metrics.statistics.max_t import ClusterSums, max_t
-from metrics.statistics.paired import SIGNIFICANCE, holm
+from ragtriage.metrics.schema.scores import FloatArray
+from ragtriage.metrics.statistics.max_t import ClusterSums, max_t
+from ragtriage.metrics.statistics.paired import SIGNIFICANCE, holm
 
 METRICS, EFFECT, SPREAD, UNCHANGED = 11, 0.13, 0.35, 0.4
 

@@ -88,9 +88,9 @@ def main() -> None:
     """Print depth, functions and files of each page; with --chains the deepest chain too."""
     import os
 
-    from data.demo import load_samples
-    from data.scoring.run_store import RunStore
-    from data.store.workspace import Workspace
+    from ragtriage.data.demo import load_samples
+    from ragtriage.data.scoring.run_store import RunStore
+    from ragtriage.data.store.workspace import Workspace
 
     with tempfile.TemporaryDirectory() as folder:
         os.environ["RAGTRIAGE_WORKSPACE"] = folder

@@ -81,11 +81,11 @@ def make_workspace(root: Path, files: Sequence[Path], processes: int = 2) -> Non
 
 
 def _import(root: str, files: list[str]) -> None:
-    from data.importers.load import import_source
-    from data.importers.parsing.input_file import InputFile
-    from data.importers.parsing.options import Options
-    from data.scoring.run_store import RunStore
-    from data.store.workspace import Workspace
+    from ragtriage.data.importers.load import import_source
+    from ragtriage.data.importers.parsing.input_file import InputFile
+    from ragtriage.data.importers.parsing.options import Options
+    from ragtriage.data.scoring.run_store import RunStore
+    from ragtriage.data.store.workspace import Workspace
 
     store = RunStore(Workspace(Path(root)).create())
     for file in files:
@@ -100,7 +100,7 @@ def server_times(root: Path, few: Path, rounds: int = 3) -> dict[str, dict[str, 
         few: a workspace with few runs, whose pages are drawn before.
         rounds: how often a page is drawn again.
     """
-    from dashboard.shell.selection import Selection
+    from ragtriage.dashboard.shell.selection import Selection
 
     os.environ["RAGTRIAGE_WORKSPACE"] = str(few)
     for page in PAGES:
@@ -147,8 +147,8 @@ def _forget() -> None:
 
     st.cache_data.clear()
     st.cache_resource.clear()
-    if find_spec("dashboard.shell.kept_results") is not None:
-        from dashboard.shell import kept_results
+    if find_spec("ragtriage.dashboard.shell.kept_results") is not None:
+        from ragtriage.dashboard.shell import kept_results
 
         kept_results._RESULTS = kept_results.KeptResults(kept_results._RESULTS.room)
 

@@ -20,19 +20,19 @@ from typing import Any
 
 import numpy as np
 
-from dashboard.charts.alignment import k_lines
-from dashboard.charts.chart import Axis, Heatmap
-from dashboard.charts.overview import Point, trend
-from dashboard.export.chromium import FLAGS, NO_SANDBOX, find_chromium
-from dashboard.export.html_report import html_report
-from dashboard.export.pdf import pdf_report
-from dashboard.export.pptx.report import pptx_report
-from dashboard.stories import report as stories
-from dashboard.stories.report import Report
-from dashboard.stories.story import RenderedSection
-from dashboard.wording.table_files import TABLE_FORMS, export_table
-from data.analysis.alignment import Group
-from metrics.statistics.intervals import Interval, interval
+from ragtriage.dashboard.charts.alignment import k_lines
+from ragtriage.dashboard.charts.chart import Axis, Heatmap
+from ragtriage.dashboard.charts.overview import Point, trend
+from ragtriage.dashboard.export.chromium import FLAGS, NO_SANDBOX, find_chromium
+from ragtriage.dashboard.export.html_report import html_report
+from ragtriage.dashboard.export.pdf import pdf_report
+from ragtriage.dashboard.export.pptx.report import pptx_report
+from ragtriage.dashboard.stories import report as stories
+from ragtriage.dashboard.stories.report import Report
+from ragtriage.dashboard.stories.story import RenderedSection
+from ragtriage.dashboard.wording.table_files import TABLE_FORMS, export_table
+from ragtriage.data.analysis.alignment import Group
+from ragtriage.metrics.statistics.intervals import Interval, interval
 
 METRICS = (
     "faithfulness",

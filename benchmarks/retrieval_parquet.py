@@ -59,8 +59,8 @@ def write(folder: Path, questions: int) -> None:
 
 def by_ragtriage(folder: Path) -> dict[str, float]:
     """Join and compute a row group at a time, two at once; the ids stay the numbers that the file has."""
-    from data.scoring.gold_join import rankings
-    from metrics.definitions.retrieval import ndcg, precision, recall, reciprocal_rank
+    from ragtriage.data.scoring.gold_join import rankings
+    from ragtriage.metrics.definitions.retrieval import ndcg, precision, recall, reciprocal_rank
 
     path = folder / "samples.parquet"
     groups = pq.read_metadata(path).num_row_groups
@@ -137,7 +137,7 @@ def by_ranx(folder: Path) -> dict[str, float]:
 
 WORK = {"ragtriage": by_ragtriage, "pytrec_eval": by_pytrec_eval, "ranx": by_ranx}
 NEEDS = {
-    "ragtriage": ("data.scoring.gold_join", "metrics.definitions.retrieval", "pandas"),
+    "ragtriage": ("ragtriage.data.scoring.gold_join", "ragtriage.metrics.definitions.retrieval", "pandas"),
     "pytrec_eval": ("pytrec_eval",),
     "ranx": ("ranx", "pandas"),
 }

@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow as pa
 import pytrec_eval
 
-from data.scoring.gold_join import rankings
-from data.store.sample_schema import SCHEMA
-from metrics.definitions.retrieval import ndcg, precision, recall, reciprocal_rank
-from metrics.schema.batch import Rankings
-from metrics.schema.scores import FloatArray, IntArray
+from ragtriage.data.scoring.gold_join import rankings
+from ragtriage.data.store.sample_schema import SCHEMA
+from ragtriage.metrics.definitions.retrieval import ndcg, precision, recall, reciprocal_rank
+from ragtriage.metrics.schema.batch import Rankings
+from ragtriage.metrics.schema.scores import FloatArray, IntArray
 
 DEPTH = 10
 POOL = 1_000  # ids a question's list and gold are drawn from are near each other, so that many are found

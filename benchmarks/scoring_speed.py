@@ -32,11 +32,11 @@ def imported(path: Path, cores: int) -> dict[str, float]:
 
 
 def _import(path: Path, cores: int) -> dict[str, float]:
-    from data.importers.load import import_source
-    from data.importers.parsing.input_file import InputFile
-    from data.importers.parsing.options import Options
-    from data.scoring.run_store import RunStore
-    from data.store.workspace import Workspace
+    from ragtriage.data.importers.load import import_source
+    from ragtriage.data.importers.parsing.input_file import InputFile
+    from ragtriage.data.importers.parsing.options import Options
+    from ragtriage.data.scoring.run_store import RunStore
+    from ragtriage.data.store.workspace import Workspace
 
     os.sched_setaffinity(0, set(itertools.islice(sorted(os.sched_getaffinity(0)), cores)))
     with tempfile.TemporaryDirectory(prefix="ragtriage-bench-") as folder:

@@ -60,12 +60,12 @@ def step_times(folder: Path, metrics: int, samples: int) -> dict[str, tuple[floa
     """
     from streamlit.testing.v1 import AppTest
 
-    from dashboard.cli.main import main as command_line
-    from data.importers.load import import_source
-    from data.importers.parsing.input_file import InputFile
-    from data.importers.parsing.options import Options
-    from data.scoring.run_store import RunStore
-    from data.store.workspace import Workspace
+    from ragtriage.dashboard.cli.main import main as command_line
+    from ragtriage.data.importers.load import import_source
+    from ragtriage.data.importers.parsing.input_file import InputFile
+    from ragtriage.data.importers.parsing.options import Options
+    from ragtriage.data.scoring.run_store import RunStore
+    from ragtriage.data.store.workspace import Workspace
 
     root = folder / "workspace"
     small, wide = make_wide(folder / "small.jsonl", 5, 5), make_wide(folder / "wide.jsonl", metrics, samples)

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import streamlit as st
 
-from dashboard.headlines.headline import Headline
-from dashboard.shell.blocks import current_theme, draw_style_sheet, open_page
-from dashboard.shell.components import begin_page
-from dashboard.shell.costs import costs_told
-from dashboard.shell.header import draw_header
-from dashboard.shell.session import (
+from ragtriage.dashboard.headlines.headline import Headline
+from ragtriage.dashboard.shell.blocks import current_theme, draw_style_sheet, open_page
+from ragtriage.dashboard.shell.components import begin_page
+from ragtriage.dashboard.shell.costs import costs_told
+from ragtriage.dashboard.shell.header import draw_header
+from ragtriage.dashboard.shell.session import (
     View,
     current_selection,
     end_presentation,
@@ -21,10 +21,10 @@ from dashboard.shell.session import (
     restore_selection,
     save_selection,
 )
-from dashboard.shell.stale_links import tell_missing, tell_unreadable
-from dashboard.wording.escaping import markdown_text
-from data.errors import DataError
-from metrics.schema.scores import MetricsError
+from ragtriage.dashboard.shell.stale_links import tell_missing, tell_unreadable
+from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.data.errors import DataError
+from ragtriage.metrics.schema.scores import MetricsError
 
 TYPED = "triage"  # an address that people type; the page that opens first has none of its own
 PAGES = {
@@ -114,7 +114,7 @@ try:
                 st.session_state["view"] = None
             save_selection(view)
             if view is not None and view.run.means and page.url_path not in SHOW_REPORTED_MEANS:
-                from dashboard.shell.reported_means import reported_means_page
+                from ragtriage.dashboard.shell.reported_means import reported_means_page
 
                 reported_means_page(view)
             else:

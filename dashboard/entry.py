@@ -18,7 +18,7 @@ from starlette.middleware import Middleware
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from dashboard.shell.preload import start_preloading, wait_for_preload
+from ragtriage.dashboard.shell.preload import start_preloading, wait_for_preload
 
 __all__ = ["ALLOWED_HOSTS", "SameOrigin", "app", "refusal"]
 

@@ -11,38 +11,38 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from data.cases.cases import stage_order
-from data.cases.export import native_record
-from data.cases.refusal_cohorts import refusal_counts
-from data.comparison.band_scales import band_scale, interpretations
-from data.comparison.compare import Comparison, compare
-from data.comparison.metric_families import shared_metrics
-from data.comparison.newly_failing import newly_failing
-from data.comparison.primary import primary_metric, resolved_primary
-from data.comparison.refusal_pairs import RefusalPairs
-from data.declarations import declaration_of, declare, use_declarations
-from data.diagnosis.context import context_metrics_of, not_the_context
-from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
-from data.diagnosis.doubts import pass_rate_doubts, stage_doubt
-from data.diagnosis.partial_gold import part_title
-from data.diagnosis.run_checks import check_run
-from data.errors import DataError, ValidationErrors
-from data.gates.baseline import baseline_of
-from data.gates.config import load_gates
-from data.gates.report import GateReport, gate_run
-from data.importers.formats.frames import runs_from_frame
-from data.importers.inputs import inputs_of, joined
-from data.importers.load import import_parsed_runs, import_source
-from data.importers.parsing.options import Options
-from data.importers.registry import tool_rows
-from data.scoring.run_store import RunStore
-from data.scoring.score_run import ScoreOptions
-from data.store.workspace import Run, Workspace
-from metrics.diagnosis.stages import STAGES
-from metrics.metric_registry import ordered
-from metrics.sanity.documents import read_first
-from metrics.statistics.intervals import Interval
-from metrics.statistics.question_means import question_means
+from ragtriage.data.cases.cases import stage_order
+from ragtriage.data.cases.export import native_record
+from ragtriage.data.cases.refusal_cohorts import refusal_counts
+from ragtriage.data.comparison.band_scales import band_scale, interpretations
+from ragtriage.data.comparison.compare import Comparison, compare
+from ragtriage.data.comparison.metric_families import shared_metrics
+from ragtriage.data.comparison.newly_failing import newly_failing
+from ragtriage.data.comparison.primary import primary_metric, resolved_primary
+from ragtriage.data.comparison.refusal_pairs import RefusalPairs
+from ragtriage.data.declarations import declaration_of, declare, use_declarations
+from ragtriage.data.diagnosis.context import context_metrics_of, not_the_context
+from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
+from ragtriage.data.diagnosis.doubts import pass_rate_doubts, stage_doubt
+from ragtriage.data.diagnosis.partial_gold import part_title
+from ragtriage.data.diagnosis.run_checks import check_run
+from ragtriage.data.errors import DataError, ValidationErrors
+from ragtriage.data.gates.baseline import baseline_of
+from ragtriage.data.gates.config import load_gates
+from ragtriage.data.gates.report import GateReport, gate_run
+from ragtriage.data.importers.formats.frames import runs_from_frame
+from ragtriage.data.importers.inputs import inputs_of, joined
+from ragtriage.data.importers.load import import_parsed_runs, import_source
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.registry import tool_rows
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.scoring.score_run import ScoreOptions
+from ragtriage.data.store.workspace import Run, Workspace
+from ragtriage.metrics.diagnosis.stages import STAGES
+from ragtriage.metrics.metric_registry import ordered
+from ragtriage.metrics.sanity.documents import read_first
+from ragtriage.metrics.statistics.intervals import Interval
+from ragtriage.metrics.statistics.question_means import question_means
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -22,12 +22,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from data.errors import DataError
-from data.store.read_only import must_write
-from data.store.sample_models import is_unicode
-from data.store.workspace import Workspace
-from metrics.metric_registry import declare_imported, declared, imported_declarations
-from metrics.schema.metric import Metric
+from ragtriage.data.errors import DataError
+from ragtriage.data.store.read_only import must_write
+from ragtriage.data.store.sample_models import is_unicode
+from ragtriage.data.store.workspace import Workspace
+from ragtriage.metrics.metric_registry import declare_imported, declared, imported_declarations
+from ragtriage.metrics.schema.metric import Metric
 
 __all__ = [
     "FILE_NAME",

@@ -13,37 +13,37 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from data.chunking.corpus import read_corpus
-from data.chunking.grid_plan import GridPlan, GridStep, plan_configurations
-from data.chunking.grid_search import run_grid
-from data.chunking.questions import read_questions
-from data.errors import ValidationErrors
-from data.experiments.languages.language_runs import run_language_experiment
-from data.experiments.languages.parallel_questions import read_multilingual
-from data.experiments.parsing.pages import ParsedPages
-from data.experiments.parsing.parsing_run import run_parsing_experiment
-from data.experiments.plan import plan_experiment
-from data.experiments.questions import Questions, corpus_of_questions, open_questions
-from data.experiments.record import Experiment
-from data.experiments.registry import kind_of
-from data.experiments.run_experiment import run_experiment
-from data.gates.config import FILE_NAME, bundled_text
-from data.importers.detect import read_runs
-from data.importers.load import Step, Watch, import_parsed_runs
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.jobs.process_lock import lock_file
-from data.judge.recorded import RecordedReplies, publish_recorded, read_recorded
-from data.scoring.run_store import RunStore
-from data.store.parsed_run import ParsedRun
-from data.store.stored_file import replace_file
-from data.store.versions import mark_release_once
-from data.store.workspace import Run
-from data.store.write_run import ImportedRun
-from data.systems.builtin.index import PipelineSettings
-from data.systems.builtin.pipeline import BuiltInSystem
-from data.systems.builtin.readers import Extractive
-from data.systems.system import SystemLimits
+from ragtriage.data.chunking.corpus import read_corpus
+from ragtriage.data.chunking.grid_plan import GridPlan, GridStep, plan_configurations
+from ragtriage.data.chunking.grid_search import run_grid
+from ragtriage.data.chunking.questions import read_questions
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.experiments.languages.language_runs import run_language_experiment
+from ragtriage.data.experiments.languages.parallel_questions import read_multilingual
+from ragtriage.data.experiments.parsing.pages import ParsedPages
+from ragtriage.data.experiments.parsing.parsing_run import run_parsing_experiment
+from ragtriage.data.experiments.plan import plan_experiment
+from ragtriage.data.experiments.questions import Questions, corpus_of_questions, open_questions
+from ragtriage.data.experiments.record import Experiment
+from ragtriage.data.experiments.registry import kind_of
+from ragtriage.data.experiments.run_experiment import run_experiment
+from ragtriage.data.gates.config import FILE_NAME, bundled_text
+from ragtriage.data.importers.detect import read_runs
+from ragtriage.data.importers.load import Step, Watch, import_parsed_runs
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.jobs.process_lock import lock_file
+from ragtriage.data.judge.recorded import RecordedReplies, publish_recorded, read_recorded
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.parsed_run import ParsedRun
+from ragtriage.data.store.stored_file import replace_file
+from ragtriage.data.store.versions import mark_release_once
+from ragtriage.data.store.workspace import Run
+from ragtriage.data.store.write_run import ImportedRun
+from ragtriage.data.systems.builtin.index import PipelineSettings
+from ragtriage.data.systems.builtin.pipeline import BuiltInSystem
+from ragtriage.data.systems.builtin.readers import Extractive
+from ragtriage.data.systems.system import SystemLimits
 
 __all__ = [
     "FIRST_PROJECT",
@@ -87,7 +87,7 @@ def _manifest() -> tuple[dict[str, Any], ...]:
 
 
 def _folder() -> Path:
-    return Path(str(files("data"))) / "bundled"
+    return Path(str(files("ragtriage.data"))) / "bundled"
 
 
 def load_samples(store: RunStore, watch: Watch | None = None) -> list[ImportedRun]:

@@ -10,14 +10,14 @@ from itertools import takewhile
 from pathlib import Path
 from types import MappingProxyType
 
-from data.gates.report import GateReport
-from data.importers.registry import GENERAL, QUESTION_FILES, TOOLS
-from metrics.diagnosis.context_metric import CONTEXT_METRICS
-from metrics.diagnosis.patterns import PATTERNS, CaseThresholds
-from metrics.diagnosis.stages import STAGES
-from metrics.gates.gates import Gate, GateResult
-from metrics.gates.wording import gate_title, subject_of
-from metrics.metric_registry import metrics_table
+from ragtriage.data.gates.report import GateReport
+from ragtriage.data.importers.registry import GENERAL, QUESTION_FILES, TOOLS
+from ragtriage.metrics.diagnosis.context_metric import CONTEXT_METRICS
+from ragtriage.metrics.diagnosis.patterns import PATTERNS, CaseThresholds
+from ragtriage.metrics.diagnosis.stages import STAGES
+from ragtriage.metrics.gates.gates import Gate, GateResult
+from ragtriage.metrics.gates.wording import gate_title, subject_of
+from ragtriage.metrics.metric_registry import metrics_table
 
 __all__ = [
     "CASE_THRESHOLDS",

@@ -1,10 +1,10 @@
 """Every metric of ragtriage: formula, text and required inputs. Uses NumPy only."""
 
-from metrics.metric_registry import REGISTRY, compute, lookup, unavailable
-from metrics.schema.batch import Batch
-from metrics.schema.metric import CONVENTIONS, Convention, Metric, MetricKey
-from metrics.schema.scores import MetricsError, Scores, Status
-from metrics.schema.source import Source
+from ragtriage.metrics.metric_registry import REGISTRY, compute, lookup, unavailable
+from ragtriage.metrics.schema.batch import Batch
+from ragtriage.metrics.schema.metric import CONVENTIONS, Convention, Metric, MetricKey
+from ragtriage.metrics.schema.scores import MetricsError, Scores, Status
+from ragtriage.metrics.schema.source import Source
 
 __all__ = [
     "CONVENTIONS",

@@ -10,7 +10,7 @@ from typing import get_args
 
 import numpy as np
 
-from metrics.definitions import (
+from ragtriage.metrics.definitions import (
     alignment,
     citations,
     context_quality,
@@ -24,13 +24,13 @@ from metrics.definitions import (
     spans,
     system,
 )
-from metrics.definitions.claims import METRICS as CLAIM_METRICS
-from metrics.definitions.spans import BUDGET_METRICS, BUDGETS, CHUNK_COUNT_METRICS
-from metrics.schema.applicability import ANSWERABLE_LABEL, missing
-from metrics.schema.batch import Batch
-from metrics.schema.metric import CONVENTIONS, Component, Convention, Metric, MetricKey, find_key, parse_key
-from metrics.schema.scores import MetricsError, Scores
-from metrics.schema.whole_number import whole_number
+from ragtriage.metrics.definitions.claims import METRICS as CLAIM_METRICS
+from ragtriage.metrics.definitions.spans import BUDGET_METRICS, BUDGETS, CHUNK_COUNT_METRICS
+from ragtriage.metrics.schema.applicability import ANSWERABLE_LABEL, missing
+from ragtriage.metrics.schema.batch import Batch
+from ragtriage.metrics.schema.metric import CONVENTIONS, Component, Convention, Metric, MetricKey, find_key, parse_key
+from ragtriage.metrics.schema.scores import MetricsError, Scores
+from ragtriage.metrics.schema.whole_number import whole_number
 
 __all__ = [
     "DEFAULT_KS",
@@ -116,7 +116,7 @@ def compute(
     Args:
         batch: n samples; metrics whose block is absent are left out, see `unavailable`.
         ks: of the metrics over ranks; token budgets are those of definitions.spans.
-        convention: how undefined values are treated, see `metrics.schema.metric.CONVENTIONS`.
+        convention: how undefined values are treated, see `ragtriage.metrics.schema.metric.CONVENTIONS`.
 
     Raises:
         MetricsError: a k below 1 or an unknown convention.

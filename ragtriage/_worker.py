@@ -13,7 +13,7 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from data.scoring.run_store import RunStore
+    from ragtriage.data.scoring.run_store import RunStore
 
 
 def answer(function: str, workspace: str | None, arguments: Mapping[str, Any]) -> Any:
@@ -22,8 +22,8 @@ def answer(function: str, workspace: str | None, arguments: Mapping[str, Any]) -
     Raises:
         RagtriageError: it cannot be done.
     """
-    from data.errors import DataError
-    from metrics.schema.scores import MetricsError
+    from ragtriage.data.errors import DataError
+    from ragtriage.metrics.schema.scores import MetricsError
     from ragtriage.errors import RagtriageError
 
     try:  # in a context of its own: what a project declares of imported metrics ends with the call
@@ -33,7 +33,7 @@ def answer(function: str, workspace: str | None, arguments: Mapping[str, Any]) -
 
 
 def _answer(function: str, workspace: str | None, arguments: Mapping[str, Any]) -> Any:
-    from data import api
+    from ragtriage.data import api
 
     if function == "add_run":
         run = api.add_run(workspace=workspace, **arguments)
@@ -55,9 +55,9 @@ def _answer(function: str, workspace: str | None, arguments: Mapping[str, Any]) 
 
 
 def _of_run(function: str, store: RunStore, arguments: Mapping[str, Any]) -> Any:
-    from data import api
-    from data.diagnosis.diagnosis import DiagnosisSettings
-    from metrics.diagnosis.patterns import CaseThresholds
+    from ragtriage.data import api
+    from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings
+    from ragtriage.metrics.diagnosis.patterns import CaseThresholds
 
     run = store.find(arguments["run"])
     if function == "run":

@@ -5,17 +5,17 @@ docs/importers.md shows how to write one and how to install it as an entry point
 
 from __future__ import annotations
 
-from data.errors import InputError, ValidationErrors
-from data.importers.importer import Importer
-from data.importers.parsing.documents_in_json import items_at, value_at
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.importers.parsing.payloads import answer_in, contexts_in, decoded, question_in, reference_in
-from data.importers.parsing.peek import Peek
-from data.importers.parsing.rows import open_table
-from data.importers.parsing.spool import Spool
-from data.importers.parsing.sqlite_file import open_sqlite, rows_of
-from data.store.parsed_run import ParsedRun, Record
+from ragtriage.data.errors import InputError, ValidationErrors
+from ragtriage.data.importers.importer import Importer
+from ragtriage.data.importers.parsing.documents_in_json import items_at, value_at
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.parsing.payloads import answer_in, contexts_in, decoded, question_in, reference_in
+from ragtriage.data.importers.parsing.peek import Peek
+from ragtriage.data.importers.parsing.rows import open_table
+from ragtriage.data.importers.parsing.spool import Spool
+from ragtriage.data.importers.parsing.sqlite_file import open_sqlite, rows_of
+from ragtriage.data.store.parsed_run import ParsedRun, Record
 
 __all__ = [
     "Importer",

@@ -17,7 +17,7 @@ import pytest
 from places import REPOSITORY
 from playwright.sync_api import Browser, Page
 
-from data.scoring.run_store import RunStore
+from ragtriage.data.scoring.run_store import RunStore
 
 __all__ = ["Site", "serving", "visiting", "wait_for"]
 
@@ -69,7 +69,7 @@ def serving(root: Path, settings: Mapping[str, str] | None = None) -> Iterator[s
     command = [
         sys.executable,
         "-m",
-        "dashboard.cli.main",
+        "ragtriage.dashboard.cli.main",
         "--workspace",
         str(root),
         "serve",

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dashboard.cli.main import main
+from ragtriage.dashboard.cli.main import main
 
 __all__ = ["Answer", "run"]
 

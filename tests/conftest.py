@@ -13,10 +13,10 @@ from chromium import FLAGS, HOW_TO_GET_ONE, find_chromium
 from copied_workspace import copied
 from playwright.sync_api import Browser, sync_playwright
 
-from data.demo import load_samples
-from data.scoring.run_store import RunStore
-from data.store.workspace import Workspace
-from metrics.metric_registry import declare_imported
+from ragtriage.data.demo import load_samples
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Workspace
+from ragtriage.metrics.metric_registry import declare_imported
 
 pytest_plugins = ["pytester"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from data.api import add_run
-from data.scoring.run_store import RunStore
+from ragtriage.data.api import add_run
+from ragtriage.data.scoring.run_store import RunStore
 
 __all__ = ["IDS", "RECORDS", "traced_run"]
 

@@ -15,11 +15,11 @@ from typing import Any
 
 from places import FIXTURES
 
-from data.errors import InputError, ValidationErrors
-from data.importers.detect import read_runs
-from data.importers.inputs import inputs_of, joined
-from data.importers.parsing.options import Options
-from data.store.sample_validation import normalise
+from ragtriage.data.errors import InputError, ValidationErrors
+from ragtriage.data.importers.detect import read_runs
+from ragtriage.data.importers.inputs import inputs_of, joined
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.store.sample_validation import normalise
 
 __all__ = ["EXPORTS", "assert_is_the_run", "expected", "outcome", "read", "scores_of"]
 

@@ -7,13 +7,13 @@ from typing import Any
 
 from judge_server import JudgeServer
 
-from data.api import add_run
-from data.judge.client import ClientSettings
-from data.judge.evaluation import EvaluationTask
-from data.judge.prices import read_prices
-from data.judge.run_job import JobResult, JobSpec, run_task
-from data.scoring.run_store import RunStore
-from data.store.workspace import Run, Workspace
+from ragtriage.data.api import add_run
+from ragtriage.data.judge.client import ClientSettings
+from ragtriage.data.judge.evaluation import EvaluationTask
+from ragtriage.data.judge.prices import read_prices
+from ragtriage.data.judge.run_job import JobResult, JobSpec, run_task
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Run, Workspace
 
 ALONG = ("--reference", "along")  # one request a sample
 LASTING = {"truncated": "truncated", "refusal": "refused", "window": "context_exceeded", "schema": "invalid"}

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from dashboard.charts.chart import Axis, Chart, Heatmap, ReferenceLine, Series
-from dashboard.charts.overview import Point, trend
-from dashboard.stories.report import Report
-from dashboard.stories.story import RenderedSection
+from ragtriage.dashboard.charts.chart import Axis, Chart, Heatmap, ReferenceLine, Series
+from ragtriage.dashboard.charts.overview import Point, trend
+from ragtriage.dashboard.stories.report import Report
+from ragtriage.dashboard.stories.story import RenderedSection
 
 __all__ = [
     "HOSTILE",

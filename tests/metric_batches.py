@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.schema.batch import (
+from ragtriage.metrics.schema.batch import (
     Answers,
     Batch,
     Checks,
@@ -22,8 +22,8 @@ from metrics.schema.batch import (
     ReferenceClaims,
     SpanRankings,
 )
-from metrics.schema.scores import FloatArray, Status
-from metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import FloatArray, Status
+from ragtriage.metrics.schema.source import Source
 
 WIDTH = 6  # ranks in the arrays of a sample
 

@@ -24,11 +24,11 @@ from copied_workspace import copied
 from places import BUNDLED, FIXTURES, REPOSITORY
 
 import ragtriage
-from dashboard.cli.main import main
-from dashboard.stories.samples import add_sample_stories
-from data.judge.evaluators import Evaluator, add_evaluator
-from data.scoring.run_store import RunStore
-from data.store.workspace import Workspace
+from ragtriage.dashboard.cli.main import main
+from ragtriage.dashboard.stories.samples import add_sample_stories
+from ragtriage.data.judge.evaluators import Evaluator, add_evaluator
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Workspace
 
 __all__ = ["ReadersFolder", "make_folder", "steps"]
 

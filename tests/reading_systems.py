@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from data.systems.system import SystemLimits, SystemReply, SystemRequest
+from ragtriage.data.systems.system import SystemLimits, SystemReply, SystemRequest
 
 __all__ = ["ReadingSystem", "even", "forgets_the_middle", "reads_late", "write_languages", "write_questions"]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from reading_systems import CODE
 
-from data.systems.system import SystemLimits, SystemReply, SystemRequest
+from ragtriage.data.systems.system import SystemLimits, SystemReply, SystemRequest
 
 __all__ = ["FLIPS_ON_SHUFFLE", "Changeable", "Obedient"]
 

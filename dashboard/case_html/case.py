@@ -13,10 +13,10 @@ from typing import Any
 
 from markupsafe import Markup
 
-from dashboard.case_html.templating import render
-from dashboard.wording.escaping import shorten
-from data.text.context_attribution import ContextAttribution, attribute_answer
-from data.text.shown_case import CUT
+from ragtriage.dashboard.case_html.templating import render
+from ragtriage.dashboard.wording.escaping import shorten
+from ragtriage.data.text.context_attribution import ContextAttribution, attribute_answer
+from ragtriage.data.text.shown_case import CUT
 
 __all__ = [
     "STYLE",
@@ -56,7 +56,7 @@ STYLE = """<style>
 
 
 Spans = tuple[tuple[int, int], ...]
-PACKAGE = "dashboard.case_html"
+PACKAGE = "ragtriage.dashboard.case_html"
 MOST_QUOTES = 4
 MOST_SENTENCES = 400  # of an answer that are marked
 CORRECTNESS = {True: "right", False: "wrong", None: "not checked against the reference"}

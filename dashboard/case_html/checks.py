@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dashboard.wording.escaping import shorten
-from data.cases.checks import case_checks
-from data.checks.check import DIFFERS, RECORDED
+from ragtriage.dashboard.wording.escaping import shorten
+from ragtriage.data.cases.checks import case_checks
+from ragtriage.data.checks.check import DIFFERS, RECORDED
 
 __all__ = ["check_rows"]
 

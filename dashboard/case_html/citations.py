@@ -7,17 +7,17 @@ from typing import Any
 
 from markupsafe import Markup
 
-from dashboard.case_html.templating import render
-from dashboard.wording.escaping import shorten
-from dashboard.wording.formatting import count
-from data.citations.answer import CitedAnswer, CitedSentence, cited_answer
-from data.citations.style import CitationStyle
-from data.citations.support import Basis, SentenceSupport, sentence_support, support_basis
-from data.text.context_attribution import ContextAttributor
+from ragtriage.dashboard.case_html.templating import render
+from ragtriage.dashboard.wording.escaping import shorten
+from ragtriage.dashboard.wording.formatting import count
+from ragtriage.data.citations.answer import CitedAnswer, CitedSentence, cited_answer
+from ragtriage.data.citations.style import CitationStyle
+from ragtriage.data.citations.support import Basis, SentenceSupport, sentence_support, support_basis
+from ragtriage.data.text.context_attribution import ContextAttributor
 
 __all__ = ["citations_html"]
 
-PACKAGE = "dashboard.case_html"
+PACKAGE = "ragtriage.dashboard.case_html"
 LONGEST_NAME = 40
 MOST_UNFOLDED = 8  # sentences; a longer list repeats the answer, and is folded at first
 MOST_SENTENCES = 200

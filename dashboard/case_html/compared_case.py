@@ -8,10 +8,10 @@ from typing import Any
 
 from markupsafe import Markup
 
-from dashboard.case_html.templating import render
-from dashboard.case_html.word_diff import LEAST_SHARED, diff_html, shared_words
-from dashboard.wording.escaping import shorten
-from dashboard.wording.formatting import percent
+from ragtriage.dashboard.case_html.templating import render
+from ragtriage.dashboard.case_html.word_diff import LEAST_SHARED, diff_html, shared_words
+from ragtriage.dashboard.wording.escaping import shorten
+from ragtriage.dashboard.wording.formatting import percent
 
 __all__ = ["ComparedSide", "compared_cases_html"]
 
@@ -50,7 +50,7 @@ def compared_cases_html(question: str, left: ComparedSide, right: ComparedSide) 
         }
         for side, answer, documents in zip((left, right), answers, moves, strict=True)
     ]
-    return render("dashboard.case_html", "compared_case.html", question=question, note=note, sides=sides)
+    return render("ragtriage.dashboard.case_html", "compared_case.html", question=question, note=note, sides=sides)
 
 
 def _answers(

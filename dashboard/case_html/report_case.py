@@ -7,18 +7,18 @@ from typing import Any, Literal
 
 from markupsafe import Markup
 
-from dashboard.case_html.case import STYLE, answer_html, context_html, conversation_html, highlights_of
-from dashboard.case_html.checks import check_rows
-from dashboard.case_html.templating import render
-from dashboard.wording.escaping import capital
-from dashboard.wording.export_text import cell_text, printable
-from dashboard.wording.formatting import count
-from data.errors import ValidationErrors
-from data.store.sample_validation import normalise
-from data.text.shown_case import cuts_told
-from metrics.diagnosis.patterns import PATTERNS
-from metrics.diagnosis.stages import STAGES
-from metrics.metric_registry import title_of
+from ragtriage.dashboard.case_html.case import STYLE, answer_html, context_html, conversation_html, highlights_of
+from ragtriage.dashboard.case_html.checks import check_rows
+from ragtriage.dashboard.case_html.templating import render
+from ragtriage.dashboard.wording.escaping import capital
+from ragtriage.dashboard.wording.export_text import cell_text, printable
+from ragtriage.dashboard.wording.formatting import count
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.store.sample_validation import normalise
+from ragtriage.data.text.shown_case import cuts_told
+from ragtriage.metrics.diagnosis.patterns import PATTERNS
+from ragtriage.metrics.diagnosis.stages import STAGES
+from ragtriage.metrics.metric_registry import title_of
 
 __all__ = ["CASE_STYLE", "CollapseLevel", "case_html", "case_name", "case_scores", "stored_case"]
 
@@ -70,7 +70,7 @@ def case_html(record: Mapping[str, Any], anchor: str, collapse: CollapseLevel) -
     else:
         body |= _body(sample, anchor, collapse)
     return render(
-        "dashboard.case_html",
+        "ragtriage.dashboard.case_html",
         "report_case.html",
         anchor=anchor,
         name=case_name(record),

@@ -15,7 +15,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from dashboard.wording.export_text import printable
+from ragtriage.dashboard.wording.export_text import printable
 
 __all__ = ["code_marked", "environment", "render", "svg_address"]
 
@@ -28,7 +28,7 @@ def environment(package: str) -> Environment:
     """Return the Jinja environment of a package: autoescape on, a missing value is an error.
 
     Args:
-        package: the package that has a folder `templates/`, as "dashboard.export".
+        package: the package that has a folder `templates/`, as "ragtriage.dashboard.export".
     """
     templates = Environment(
         loader=PackageLoader(package),

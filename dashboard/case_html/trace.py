@@ -9,13 +9,13 @@ from urllib.parse import urlsplit
 
 from markupsafe import Markup
 
-from dashboard.case_html.templating import render
-from dashboard.wording.escaping import shorten
-from data.exports.feedback import sample_ids
+from ragtriage.dashboard.case_html.templating import render
+from ragtriage.dashboard.wording.escaping import shorten
+from ragtriage.data.exports.feedback import sample_ids
 
 __all__ = ["safe_address", "trace_html", "trace_id"]
 
-PACKAGE = "dashboard.case_html"
+PACKAGE = "ragtriage.dashboard.case_html"
 LONGEST = 2000  # characters of an address
 SPELLED = {"langfuse": "Langfuse", "langsmith": "LangSmith", "mlflow": "MLflow", "trulens": "TruLens"}
 _PLAIN = re.compile(

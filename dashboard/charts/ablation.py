@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.charts.style import FRAME, LEGEND, error_bars, with_tokens
-from dashboard.charts.tokens import Tokens
-from dashboard.wording.comparisons import effect_label
-from dashboard.wording.escaping import chart_text, shorten
-from dashboard.wording.formatting import interval_text
-from data.comparison.ablation import Effect
-from data.comparison.cost import CostPoint
+from ragtriage.dashboard.charts.style import FRAME, LEGEND, error_bars, with_tokens
+from ragtriage.dashboard.charts.tokens import Tokens
+from ragtriage.dashboard.wording.comparisons import effect_label
+from ragtriage.dashboard.wording.escaping import chart_text, shorten
+from ragtriage.dashboard.wording.formatting import interval_text
+from ragtriage.data.comparison.ablation import Effect
+from ragtriage.data.comparison.cost import CostPoint
 
 __all__ = ["cost_map", "effect_forest"]
 

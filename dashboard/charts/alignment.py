@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.charts.chart import Axis, Chart, ErrorBars, ReferenceLine, Series, finite
-from dashboard.charts.style import (
+from ragtriage.dashboard.charts.chart import Axis, Chart, ErrorBars, ReferenceLine, Series, finite
+from ragtriage.dashboard.charts.style import (
     BLUE,
     FRAME,
     GREEN,
@@ -24,11 +24,11 @@ from dashboard.charts.style import (
     error_bars,
     with_layout,
 )
-from dashboard.wording.escaping import chart_text, shorten
-from dashboard.wording.formatting import interval_text, percent
-from data.analysis.alignment import ALERT, GOLD_POSITIONS, PUBLISHED, Group, Rate
-from data.scoring.context_use import ORIGINS
-from metrics.statistics.intervals import Interval
+from ragtriage.dashboard.wording.escaping import chart_text, shorten
+from ragtriage.dashboard.wording.formatting import interval_text, percent
+from ragtriage.data.analysis.alignment import ALERT, GOLD_POSITIONS, PUBLISHED, Group, Rate
+from ragtriage.data.scoring.context_use import ORIGINS
+from ragtriage.metrics.statistics.intervals import Interval
 
 __all__ = [
     "MOST_COUNTED",

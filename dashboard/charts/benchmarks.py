@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import plotly.graph_objects as go
 
-from dashboard.charts.style import (
+from ragtriage.dashboard.charts.style import (
     BLUE,
     FRAME,
     GREEN,
@@ -22,14 +22,14 @@ from dashboard.charts.style import (
     with_layout,
     with_tokens,
 )
-from dashboard.charts.tokens import Tokens, text_on
-from dashboard.headlines.headline import GLYPHS, LOOKS, State
-from dashboard.wording.escaping import capital, chart_text, shorten
-from dashboard.wording.formatting import metric_label, number
-from data.comparison.published_results import PublishedRow
-from data.scoring.summaries import MetricSummary
-from metrics.analysis.bands import Bands
-from metrics.metric_registry import is_share, title_of
+from ragtriage.dashboard.charts.tokens import Tokens, text_on
+from ragtriage.dashboard.headlines.headline import GLYPHS, LOOKS, State
+from ragtriage.dashboard.wording.escaping import capital, chart_text, shorten
+from ragtriage.dashboard.wording.formatting import metric_label, number
+from ragtriage.data.comparison.published_results import PublishedRow
+from ragtriage.data.scoring.summaries import MetricSummary
+from ragtriage.metrics.analysis.bands import Bands
+from ragtriage.metrics.metric_registry import is_share, title_of
 
 __all__ = ["Track", "TrackPoint", "VersionPoint", "band_tracks", "claim_shares", "dot_plot", "progress"]
 

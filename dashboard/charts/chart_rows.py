@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from dashboard.charts.chart import Axis, Chart, Heatmap, Series
-from dashboard.wording.export_text import one_line
+from ragtriage.dashboard.charts.chart import Axis, Chart, Heatmap, Series
+from ragtriage.dashboard.wording.export_text import one_line
 
 __all__ = ["chart_rows"]
 

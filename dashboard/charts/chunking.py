@@ -7,14 +7,14 @@ from math import isfinite
 
 import plotly.graph_objects as go
 
-from dashboard.charts.chart import Axis, Dash, Frame, Heatmap, finite
-from dashboard.charts.style import ORANGE, with_tokens
-from dashboard.charts.tokens import Tokens, text_on
-from dashboard.wording.escaping import chart_text
-from dashboard.wording.formatting import interval_text, number, signed
-from data.chunking.grids import Grid
-from data.chunking.ranking import GridRanking, MarginalEffect, TrialValue
-from metrics.metric_registry import declared
+from ragtriage.dashboard.charts.chart import Axis, Dash, Frame, Heatmap, finite
+from ragtriage.dashboard.charts.style import ORANGE, with_tokens
+from ragtriage.dashboard.charts.tokens import Tokens, text_on
+from ragtriage.dashboard.wording.escaping import chart_text
+from ragtriage.dashboard.wording.formatting import interval_text, number, signed
+from ragtriage.data.chunking.grids import Grid
+from ragtriage.data.chunking.ranking import GridRanking, MarginalEffect, TrialValue
+from ragtriage.metrics.metric_registry import declared
 
 __all__ = ["MOST_INTERVALS", "OUTCOME_SYMBOLS", "cost_map", "grid_map", "heatmap", "shares_of"]
 

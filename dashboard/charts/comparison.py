@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.charts.style import with_tokens
-from dashboard.charts.tokens import Tokens, contrast
-from dashboard.wording.directions import drawable, gain, gain_bounds, gain_title
-from dashboard.wording.escaping import chart_text, shorten
-from dashboard.wording.formatting import interval_text, number, p_value, signed
-from data.comparison.compare import GOOD, MetricDifference
-from data.comparison.leaderboard import LeaderboardRow
-from metrics.diagnosis.stages import STAGES
+from ragtriage.dashboard.charts.style import with_tokens
+from ragtriage.dashboard.charts.tokens import Tokens, contrast
+from ragtriage.dashboard.wording.directions import drawable, gain, gain_bounds, gain_title
+from ragtriage.dashboard.wording.escaping import chart_text, shorten
+from ragtriage.dashboard.wording.formatting import interval_text, number, p_value, signed
+from ragtriage.data.comparison.compare import GOOD, MetricDifference
+from ragtriage.data.comparison.leaderboard import LeaderboardRow
+from ragtriage.metrics.diagnosis.stages import STAGES
 
 __all__ = [
     "GLYPHS",

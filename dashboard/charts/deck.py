@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, floor, isfinite
 
-from dashboard.charts.chart import Axis, Chart, ErrorBars, Series, count_step, finite
-from dashboard.charts.tokens import LIGHT
-from dashboard.wording.escaping import shorten
-from dashboard.wording.formatting import MINUS, count, interval_text, number, signed
-from metrics.diagnosis.stages import Owner
-from metrics.statistics.paired import Verdict
+from ragtriage.dashboard.charts.chart import Axis, Chart, ErrorBars, Series, count_step, finite
+from ragtriage.dashboard.charts.tokens import LIGHT
+from ragtriage.dashboard.wording.escaping import shorten
+from ragtriage.dashboard.wording.formatting import MINUS, count, interval_text, number, signed
+from ragtriage.metrics.diagnosis.stages import Owner
+from ragtriage.metrics.statistics.paired import Verdict
 
 __all__ = ["BASE_COLOUR", "Difference", "Loss", "MetricBar", "difference_bars", "metric_bars", "step_columns"]
 

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.charts.chart import count_step
-from dashboard.charts.style import BLUE, FRAME, GREY, ORANGE, ROW, VERMILION, error_bars, with_layout
-from dashboard.wording.escaping import chart_text, shorten
-from dashboard.wording.formatting import interval_text, number, percent
-from data.cases.judge_cohorts import STATUS_TITLES
-from data.labels.agreement import CELLS, Cell
-from data.labels.evaluated_metric import EvaluatedMetric
-from data.labels.failure_taxonomy import LabelCount
-from metrics.statistics.agreement import Agreement, Confusion
+from ragtriage.dashboard.charts.chart import count_step
+from ragtriage.dashboard.charts.style import BLUE, FRAME, GREY, ORANGE, ROW, VERMILION, error_bars, with_layout
+from ragtriage.dashboard.wording.escaping import chart_text, shorten
+from ragtriage.dashboard.wording.formatting import interval_text, number, percent
+from ragtriage.data.cases.judge_cohorts import STATUS_TITLES
+from ragtriage.data.labels.agreement import CELLS, Cell
+from ragtriage.data.labels.evaluated_metric import EvaluatedMetric
+from ragtriage.data.labels.failure_taxonomy import LabelCount
+from ragtriage.metrics.statistics.agreement import Agreement, Confusion
 
 __all__ = [
     "MOST_BARS",

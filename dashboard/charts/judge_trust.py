@@ -7,12 +7,12 @@ from math import isfinite
 
 import plotly.graph_objects as go
 
-from dashboard.charts.tokens import FONT, Tokens
-from dashboard.headlines.judge import rank_correlation
-from dashboard.wording.escaping import chart_text, shorten
-from dashboard.wording.formatting import interval_text, number
-from data.labels.agreement_report import MetricAgreement
-from data.labels.human_ratings import dimension_title
+from ragtriage.dashboard.charts.tokens import FONT, Tokens
+from ragtriage.dashboard.headlines.judge import rank_correlation
+from ragtriage.dashboard.wording.escaping import chart_text, shorten
+from ragtriage.dashboard.wording.formatting import interval_text, number
+from ragtriage.data.labels.agreement_report import MetricAgreement
+from ragtriage.data.labels.human_ratings import dimension_title
 
 __all__ = ["trust_height", "trust_strips"]
 

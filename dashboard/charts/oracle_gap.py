@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from dashboard.charts.chart import Axis, Chart, ErrorBars, Note, ReferenceLine, Series, finite
-from dashboard.charts.style import BLUE, FRAME, GREEN, GREY, ROW, VERMILION
-from dashboard.wording.formatting import interval_text, number, signed
-from data.comparison.oracle_gap import GapEstimate, GapKind, OracleGap
+from ragtriage.dashboard.charts.chart import Axis, Chart, ErrorBars, Note, ReferenceLine, Series, finite
+from ragtriage.dashboard.charts.style import BLUE, FRAME, GREEN, GREY, ROW, VERMILION
+from ragtriage.dashboard.wording.formatting import interval_text, number, signed
+from ragtriage.data.comparison.oracle_gap import GapEstimate, GapKind, OracleGap
 
 __all__ = ["PARTS", "oracle_gap_bars"]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dashboard.charts.chart import Axis, Chart, ErrorBars, ReferenceLine, Series, finite
-from dashboard.charts.style import (
+from ragtriage.dashboard.charts.chart import Axis, Chart, ErrorBars, ReferenceLine, Series, finite
+from ragtriage.dashboard.charts.style import (
     BLUE,
     GREY,
 )
-from dashboard.wording.escaping import shorten
-from dashboard.wording.formatting import number
+from ragtriage.dashboard.wording.escaping import shorten
+from ragtriage.dashboard.wording.formatting import number
 
 __all__ = ["Point", "trend"]
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from dashboard.charts.chart import Axis, Chart, Heatmap, Series
-from dashboard.charts.style import LEGEND, with_layout
-from dashboard.wording.escaping import chart_text
+from ragtriage.dashboard.charts.chart import Axis, Chart, Heatmap, Series
+from ragtriage.dashboard.charts.style import LEGEND, with_layout
+from ragtriage.dashboard.wording.escaping import chart_text
 
 __all__ = ["figure_json", "plotly_figure"]
 

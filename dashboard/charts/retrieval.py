@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import plotly.graph_objects as go
 
-from dashboard.charts.chart import Axis, Band, Chart, ErrorBars, ReferenceLine, Series, count_step, finite
-from dashboard.charts.style import BLUE, FRAME, GREEN, GREY, ORANGE, PURPLE, ROW, VERMILION, with_layout
-from dashboard.wording.escaping import chart_text, shorten
-from dashboard.wording.formatting import interval_text, number
-from data.analysis.multi_hop import HopTally
-from data.analysis.question_types import TypeCurve
-from data.analysis.retrieval_curves import HOPS, Curve
-from metrics.metric_registry import title_of
+from ragtriage.dashboard.charts.chart import Axis, Band, Chart, ErrorBars, ReferenceLine, Series, count_step, finite
+from ragtriage.dashboard.charts.style import BLUE, FRAME, GREEN, GREY, ORANGE, PURPLE, ROW, VERMILION, with_layout
+from ragtriage.dashboard.wording.escaping import chart_text, shorten
+from ragtriage.dashboard.wording.formatting import interval_text, number
+from ragtriage.data.analysis.multi_hop import HopTally
+from ragtriage.data.analysis.question_types import TypeCurve
+from ragtriage.data.analysis.retrieval_curves import HOPS, Curve
+from ragtriage.metrics.metric_registry import title_of
 
 __all__ = ["hop_bars", "hop_lines", "k_curves", "move_bars", "type_lines"]
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from dashboard.charts.tokens import FONT, Tokens
-from dashboard.wording.escaping import chart_text, shorten
-from dashboard.wording.formatting import MINUS, count, percent
-from data.diagnosis.pipeline import NOT_JUDGED, Loss, Pipeline, PipelineStep
-from metrics.diagnosis.stages import STAGES, stage_code
+from ragtriage.dashboard.charts.tokens import FONT, Tokens
+from ragtriage.dashboard.wording.escaping import chart_text, shorten
+from ragtriage.dashboard.wording.formatting import MINUS, count, percent
+from ragtriage.data.diagnosis.pipeline import NOT_JUDGED, Loss, Pipeline, PipelineStep
+from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 
 __all__ = ["RIVER_HEIGHT", "river", "river_alt"]
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go
 
-from dashboard.charts.tokens import FONT, Tokens
-from dashboard.wording.escaping import chart_text, shorten
-from dashboard.wording.formatting import count, interval_text, percent
-from data.diagnosis.run_digest import RunDigest
-from data.store.workspace import Run
+from ragtriage.dashboard.charts.tokens import FONT, Tokens
+from ragtriage.dashboard.wording.escaping import chart_text, shorten
+from ragtriage.dashboard.wording.formatting import count, interval_text, percent
+from ragtriage.data.diagnosis.run_digest import RunDigest
+from ragtriage.data.store.workspace import Run
 
 __all__ = ["MANY_QUESTIONS", "project_strips", "strips_height"]
 

@@ -7,8 +7,8 @@ from math import ceil
 
 import plotly.graph_objects as go
 
-from dashboard.charts.tokens import FONT, Tokens
-from dashboard.wording.escaping import chart_text, shorten
+from ragtriage.dashboard.charts.tokens import FONT, Tokens
+from ragtriage.dashboard.wording.escaping import chart_text, shorten
 
 __all__ = [
     "FRAME",

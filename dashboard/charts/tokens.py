@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
-from metrics.diagnosis.stages import Owner
+from ragtriage.metrics.diagnosis.stages import Owner
 
 __all__ = [
     "DARK",

@@ -9,11 +9,11 @@ from math import floor, isfinite, log10
 
 import plotly.graph_objects as go
 
-from dashboard.charts.style import error_bars, set_places, with_tokens
-from dashboard.charts.tokens import Tokens
-from dashboard.wording.escaping import chart_text, shorten
-from dashboard.wording.formatting import interval_text, number
-from data.comparison.trend import Level
+from ragtriage.dashboard.charts.style import error_bars, set_places, with_tokens
+from ragtriage.dashboard.charts.tokens import Tokens
+from ragtriage.dashboard.wording.escaping import chart_text, shorten
+from ragtriage.dashboard.wording.formatting import interval_text, number
+from ragtriage.data.comparison.trend import Level
 
 __all__ = ["LOOKS", "NOT_COMPARABLE", "SMALL_HEIGHT", "TrendMark", "small_trend", "trend_lines"]
 

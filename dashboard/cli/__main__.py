@@ -1,5 +1,5 @@
 """Run the command line with `python -m dashboard.cli`."""
 
-from dashboard.cli.main import main
+from ragtriage.dashboard.cli.main import main
 
 main()

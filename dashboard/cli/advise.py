@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import click
 
-from dashboard.cli.options import JSON
-from dashboard.cli.terminal import plain, print_json, screen_width, table, wrapped
-from dashboard.wording.strategy import held_text, metric_rows, plan_sentence, size_text, step_rows
-from data.api import diagnosis_of, open_store
-from data.diagnosis.diagnosis import DiagnosisSettings
-from data.errors import DataError
-from data.scoring.run_store import RunStore
-from data.strategy.plan import USE_CASES, Plan, plan_answer, plan_of
+from ragtriage.dashboard.cli.options import JSON
+from ragtriage.dashboard.cli.terminal import plain, print_json, screen_width, table, wrapped
+from ragtriage.dashboard.wording.strategy import held_text, metric_rows, plan_sentence, size_text, step_rows
+from ragtriage.data.api import diagnosis_of, open_store
+from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings
+from ragtriage.data.errors import DataError
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.strategy.plan import USE_CASES, Plan, plan_answer, plan_of
 
 __all__ = ["advise"]
 

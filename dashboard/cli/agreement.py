@@ -9,14 +9,14 @@ from typing import Any
 
 import click
 
-from dashboard.cli.baseline import user_name
-from dashboard.cli.options import JSON
-from dashboard.cli.terminal import plain, print_json, table
-from dashboard.wording.formatting import count, interval_text, number, signed
-from data.api import open_store
-from data.errors import DataError
-from data.labels.agreement import DEFAULT_THRESHOLDS, Thresholds
-from data.labels.agreement_report import (
+from ragtriage.dashboard.cli.baseline import user_name
+from ragtriage.dashboard.cli.options import JSON
+from ragtriage.dashboard.cli.terminal import plain, print_json, table
+from ragtriage.dashboard.wording.formatting import count, interval_text, number, signed
+from ragtriage.data.api import open_store
+from ragtriage.data.errors import DataError
+from ragtriage.data.labels.agreement import DEFAULT_THRESHOLDS, Thresholds
+from ragtriage.data.labels.agreement_report import (
     FEWEST_CLASSES,
     MOST_CLASSES,
     MetricAgreement,
@@ -25,11 +25,11 @@ from data.labels.agreement_report import (
     annotator_rows,
     preference_rows,
 )
-from data.labels.corrected_means import corrected_means
-from data.labels.label_file import LoadedLabels, load_labels
-from data.labels.preference_files import file_preferences
-from data.scoring.run_store import RunStore
-from data.store.workspace import Run
+from ragtriage.data.labels.corrected_means import corrected_means
+from ragtriage.data.labels.label_file import LoadedLabels, load_labels
+from ragtriage.data.labels.preference_files import file_preferences
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Run
 
 __all__ = ["agreement", "agreement_answer", "agreement_text"]
 

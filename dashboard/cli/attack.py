@@ -10,19 +10,19 @@ from typing import Any
 import click
 from tqdm import tqdm
 
-from dashboard.cli.model_job import BAR
-from dashboard.cli.options import JSON, FiniteFloat, key_value_pairs
-from dashboard.cli.terminal import plain, print_json, table, wrapped
-from dashboard.wording.formatting import count
-from data.api import open_store
-from data.experiments.attack import AttackPlan, AttackResult, attack_plan, run_attack
-from data.experiments.attack_prompts import AttackPrompt, read_prompts
-from data.scoring.run_store import RunStore
-from data.suites.safety import safety_detail
-from data.systems.choose import open_system
-from data.systems.runner import AskProgress
-from data.systems.system import SystemLimits
-from metrics.suites.attack_types import ATTACK_TYPES
+from ragtriage.dashboard.cli.model_job import BAR
+from ragtriage.dashboard.cli.options import JSON, FiniteFloat, key_value_pairs
+from ragtriage.dashboard.cli.terminal import plain, print_json, table, wrapped
+from ragtriage.dashboard.wording.formatting import count
+from ragtriage.data.api import open_store
+from ragtriage.data.experiments.attack import AttackPlan, AttackResult, attack_plan, run_attack
+from ragtriage.data.experiments.attack_prompts import AttackPrompt, read_prompts
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.suites.safety import safety_detail
+from ragtriage.data.systems.choose import open_system
+from ragtriage.data.systems.runner import AskProgress
+from ragtriage.data.systems.system import SystemLimits
+from ragtriage.metrics.suites.attack_types import ATTACK_TYPES
 
 __all__ = ["attack"]
 

@@ -7,13 +7,13 @@ from dataclasses import asdict
 
 import click
 
-from dashboard.cli.options import JSON, PROJECT, WHO
-from dashboard.cli.terminal import plain, print_json
-from dashboard.wording.runs import baseline_move_text
-from data.api import open_store
-from data.errors import DataError
-from data.scoring.run_store import RunStore, distinct_labels
-from data.store.versions import baseline_history, clear_baseline
+from ragtriage.dashboard.cli.options import JSON, PROJECT, WHO
+from ragtriage.dashboard.cli.terminal import plain, print_json
+from ragtriage.dashboard.wording.runs import baseline_move_text
+from ragtriage.data.api import open_store
+from ragtriage.data.errors import DataError
+from ragtriage.data.scoring.run_store import RunStore, distinct_labels
+from ragtriage.data.store.versions import baseline_history, clear_baseline
 
 __all__ = ["baseline", "user_name"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from dashboard.cli.options import JSON, RUN
-from dashboard.cli.terminal import plain, print_json, wrapped
-from data.api import open_store
-from data.diagnosis.run_checks import check_run
+from ragtriage.dashboard.cli.options import JSON, RUN
+from ragtriage.dashboard.cli.terminal import plain, print_json, wrapped
+from ragtriage.data.api import open_store
+from ragtriage.data.diagnosis.run_checks import check_run
 
 __all__ = ["check"]
 

@@ -8,19 +8,19 @@ from typing import Any
 
 import click
 
-from dashboard.cli.options import JSON, RUN
-from dashboard.cli.terminal import plain, print_json, screen_width, table, wrapped
-from dashboard.headlines.checks import checks_headline, no_checks_headline
-from dashboard.wording.escaping import shorten
-from dashboard.wording.formatting import count, number
-from dashboard.wording.suites import counts_text, name_rows, reason_rows, suite_rows, table_rows
-from data.api import open_store
-from data.errors import DataError
-from data.scoring.scored_run import ScoredRun
-from data.suites.failing import CheckFilter, CheckPage, check_page
-from data.suites.registry import suite_detail
-from data.suites.router import router_scores
-from data.suites.summary import SuiteSummary, suite_summaries
+from ragtriage.dashboard.cli.options import JSON, RUN
+from ragtriage.dashboard.cli.terminal import plain, print_json, screen_width, table, wrapped
+from ragtriage.dashboard.headlines.checks import checks_headline, no_checks_headline
+from ragtriage.dashboard.wording.escaping import shorten
+from ragtriage.dashboard.wording.formatting import count, number
+from ragtriage.dashboard.wording.suites import counts_text, name_rows, reason_rows, suite_rows, table_rows
+from ragtriage.data.api import open_store
+from ragtriage.data.errors import DataError
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.suites.failing import CheckFilter, CheckPage, check_page
+from ragtriage.data.suites.registry import suite_detail
+from ragtriage.data.suites.router import router_scores
+from ragtriage.data.suites.summary import SuiteSummary, suite_summaries
 
 __all__ = ["checks"]
 

@@ -7,12 +7,12 @@ import xml.etree.ElementTree as ET
 from datetime import UTC, datetime
 from pathlib import Path
 
-from dashboard.cli.terminal import plain
-from dashboard.headlines.triage import report_headline
-from dashboard.wording.escaping import capital, markdown_text, shorten
-from dashboard.wording.gates import consequence, gate_row, newly_failing_text, rule_texts
-from data.gates.report import GateReport, NewlyFailingCase
-from metrics.gates.wording import gate_title
+from ragtriage.dashboard.cli.terminal import plain
+from ragtriage.dashboard.headlines.triage import report_headline
+from ragtriage.dashboard.wording.escaping import capital, markdown_text, shorten
+from ragtriage.dashboard.wording.gates import consequence, gate_row, newly_failing_text, rule_texts
+from ragtriage.data.gates.report import GateReport, NewlyFailingCase
+from ragtriage.metrics.gates.wording import gate_title
 
 __all__ = ["junit_xml", "markdown_summary"]
 

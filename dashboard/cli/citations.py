@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from dashboard.cli.options import JSON, RUN
-from dashboard.cli.terminal import plain, print_json, table, wrapped
-from dashboard.wording.citations import NOT_CITED, citation_facts, citation_rows, citations_sentence
-from data.analysis.citations import citations_answer, citations_of_run
-from data.api import open_store
-from data.errors import DataError
+from ragtriage.dashboard.cli.options import JSON, RUN
+from ragtriage.dashboard.cli.terminal import plain, print_json, table, wrapped
+from ragtriage.dashboard.wording.citations import NOT_CITED, citation_facts, citation_rows, citations_sentence
+from ragtriage.data.analysis.citations import citations_answer, citations_of_run
+from ragtriage.data.api import open_store
+from ragtriage.data.errors import DataError
 
 __all__ = ["citations"]
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import click
 
-from dashboard.cli.options import JSON
-from dashboard.cli.terminal import plain, print_json, table, wrapped
-from dashboard.wording.comparisons import not_compared_text, tested_text, undirected_text
-from dashboard.wording.formatting import count, interval_text, number, p_value, signed
-from data.api import comparison_answer, comparisons_with, open_store
-from data.comparison.compare import Comparison
-from data.scoring.run_store import distinct_labels
-from metrics.metric_registry import title_of
+from ragtriage.dashboard.cli.options import JSON
+from ragtriage.dashboard.cli.terminal import plain, print_json, table, wrapped
+from ragtriage.dashboard.wording.comparisons import not_compared_text, tested_text, undirected_text
+from ragtriage.dashboard.wording.formatting import count, interval_text, number, p_value, signed
+from ragtriage.data.api import comparison_answer, comparisons_with, open_store
+from ragtriage.data.comparison.compare import Comparison
+from ragtriage.data.scoring.run_store import distinct_labels
+from ragtriage.metrics.metric_registry import title_of
 
 __all__ = ["compare"]
 

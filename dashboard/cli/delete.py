@@ -6,9 +6,9 @@ import sys
 
 import click
 
-from dashboard.cli.options import JSON, RUNS
-from dashboard.cli.terminal import print_json
-from data.api import open_store
+from ragtriage.dashboard.cli.options import JSON, RUNS
+from ragtriage.dashboard.cli.terminal import print_json
+from ragtriage.data.api import open_store
 
 __all__ = ["delete"]
 

@@ -8,12 +8,12 @@ from urllib.parse import urlencode
 import click
 from tqdm import tqdm
 
-from dashboard.cli.options import PORT
-from dashboard.cli.serve import free_port, run_dashboard
-from dashboard.stories.samples import add_sample_stories
-from data.api import open_store
-from data.demo import FIRST_PROJECT, FIRST_RUN, load_samples
-from data.diagnosis.run_digest import digest_new_runs
+from ragtriage.dashboard.cli.options import PORT
+from ragtriage.dashboard.cli.serve import free_port, run_dashboard
+from ragtriage.dashboard.stories.samples import add_sample_stories
+from ragtriage.data.api import open_store
+from ragtriage.data.demo import FIRST_PROJECT, FIRST_RUN, load_samples
+from ragtriage.data.diagnosis.run_digest import digest_new_runs
 
 __all__ = ["demo"]
 

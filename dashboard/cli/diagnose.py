@@ -7,9 +7,9 @@ from dataclasses import fields
 
 import click
 
-from dashboard.cli.options import JSON, RUN
-from dashboard.cli.terminal import plain, print_json, screen_width, table, wrapped
-from dashboard.wording.diagnosis import (
+from ragtriage.dashboard.cli.options import JSON, RUN
+from ragtriage.dashboard.cli.terminal import plain, print_json, screen_width, table, wrapped
+from ragtriage.dashboard.wording.diagnosis import (
     bad_cases_text,
     context_metric_text,
     doubted_by,
@@ -22,17 +22,17 @@ from dashboard.wording.diagnosis import (
     stage_title,
     unused_context_metrics,
 )
-from dashboard.wording.formatting import NOT_MEASURED, count, percent
-from data.api import diagnosis_answer, diagnosis_of, open_store
-from data.cases.refusal_cohorts import refusal_counts
-from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings
-from data.diagnosis.doubts import pass_rate_doubts
-from data.diagnosis.run_checks import check_run
-from metrics.diagnosis.patterns import PATTERNS, CaseThresholds
-from metrics.diagnosis.stages import STAGES
-from metrics.diagnosis.symptoms import SymptomEdges
-from metrics.sanity.documents import read_first
-from metrics.sanity.rule import Finding
+from ragtriage.dashboard.wording.formatting import NOT_MEASURED, count, percent
+from ragtriage.data.api import diagnosis_answer, diagnosis_of, open_store
+from ragtriage.data.cases.refusal_cohorts import refusal_counts
+from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings
+from ragtriage.data.diagnosis.doubts import pass_rate_doubts
+from ragtriage.data.diagnosis.run_checks import check_run
+from ragtriage.metrics.diagnosis.patterns import PATTERNS, CaseThresholds
+from ragtriage.metrics.diagnosis.stages import STAGES
+from ragtriage.metrics.diagnosis.symptoms import SymptomEdges
+from ragtriage.metrics.sanity.documents import read_first
+from ragtriage.metrics.sanity.rule import Finding
 
 __all__ = ["diagnose"]
 

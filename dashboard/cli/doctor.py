@@ -13,8 +13,8 @@ from importlib import metadata
 
 import click
 
-from dashboard import __version__
-from dashboard.cli.installation import Finding, counted, findings_of
+from ragtriage.dashboard import __version__
+from ragtriage.dashboard.cli.installation import Finding, counted, findings_of
 
 __all__ = ["doctor"]
 

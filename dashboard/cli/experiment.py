@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import click
 
-from dashboard.cli.experiments.asking import print_summary
-from dashboard.cli.experiments.kinds import arms, noise, position
-from dashboard.cli.experiments.measured import languages, parsing, tables
-from dashboard.cli.experiments.robustness import flips, injection, poisoned, stability
-from dashboard.cli.options import JSON
-from dashboard.cli.terminal import plain, print_json, table
-from data.api import open_store
-from data.experiments.record import delete_experiment, experiments, find_experiment
-from data.experiments.registry import KINDS
-from data.experiments.summary import experiment_summary
+from ragtriage.dashboard.cli.experiments.asking import print_summary
+from ragtriage.dashboard.cli.experiments.kinds import arms, noise, position
+from ragtriage.dashboard.cli.experiments.measured import languages, parsing, tables
+from ragtriage.dashboard.cli.experiments.robustness import flips, injection, poisoned, stability
+from ragtriage.dashboard.cli.options import JSON
+from ragtriage.dashboard.cli.terminal import plain, print_json, table
+from ragtriage.data.api import open_store
+from ragtriage.data.experiments.record import delete_experiment, experiments, find_experiment
+from ragtriage.data.experiments.registry import KINDS
+from ragtriage.data.experiments.summary import experiment_summary
 
 __all__ = ["experiment"]
 

@@ -8,15 +8,15 @@ from pathlib import Path
 import click
 import numpy as np
 
-from dashboard.cli.options import RUN, ChosenWords
-from dashboard.cli.terminal import plain, write_file
-from dashboard.wording.tool_exports import cautions, left_out, sending, written
-from data.api import diagnosis_of, open_store
-from data.cases.export import EXPORTS, export_pieces
-from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings
-from data.errors import DataError
-from data.exports.feedback import SOURCES, Chosen
-from data.exports.tool_files import TOOLS, ToolFile
+from ragtriage.dashboard.cli.options import RUN, ChosenWords
+from ragtriage.dashboard.cli.terminal import plain, write_file
+from ragtriage.dashboard.wording.tool_exports import cautions, left_out, sending, written
+from ragtriage.data.api import diagnosis_of, open_store
+from ragtriage.data.cases.export import EXPORTS, export_pieces
+from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings
+from ragtriage.data.errors import DataError
+from ragtriage.data.exports.feedback import SOURCES, Chosen
+from ragtriage.data.exports.tool_files import TOOLS, ToolFile
 
 __all__ = ["export"]
 

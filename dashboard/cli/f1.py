@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from dashboard.cli.options import JSON, RUN
-from dashboard.cli.terminal import plain, print_json, screen_width, table, wrapped
-from dashboard.wording.escaping import capital
-from dashboard.wording.f1_tree import (
+from ragtriage.dashboard.cli.options import JSON, RUN
+from ragtriage.dashboard.cli.terminal import plain, print_json, screen_width, table, wrapped
+from ragtriage.dashboard.wording.escaping import capital
+from ragtriage.dashboard.wording.f1_tree import (
     BOUND_NOTE,
     INTERVAL,
     expected_rows,
@@ -17,12 +17,12 @@ from dashboard.wording.f1_tree import (
     largest_leaf,
     left_out_text,
 )
-from data.api import open_store
-from data.comparison.band_scales import SCALE_TITLES, band_scale
-from data.declarations import use_declarations
-from data.diagnosis.f1_tree import F1Diagnosis, f1_answer, f1_diagnosis
-from data.strategy.expected_gains import Outlook, outlook_answer, outlook_of
-from metrics.analysis.bands import BandScale
+from ragtriage.data.api import open_store
+from ragtriage.data.comparison.band_scales import SCALE_TITLES, band_scale
+from ragtriage.data.declarations import use_declarations
+from ragtriage.data.diagnosis.f1_tree import F1Diagnosis, f1_answer, f1_diagnosis
+from ragtriage.data.strategy.expected_gains import Outlook, outlook_answer, outlook_of
+from ragtriage.metrics.analysis.bands import BandScale
 
 __all__ = ["f1"]
 

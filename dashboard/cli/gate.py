@@ -7,14 +7,14 @@ import sys
 
 import click
 
-from dashboard.cli.ci_files import junit_xml, markdown_summary
-from dashboard.cli.options import GATES_FILE, JSON, RUN
-from dashboard.cli.terminal import plain, print_json, screen_width, table, wrapped, write_file
-from dashboard.headlines.triage import report_headline
-from dashboard.wording.escaping import capital
-from dashboard.wording.gates import DETECTABLE, gate_row, newly_failing_text, rule_texts
-from data import api
-from data.gates.report import GateReport
+from ragtriage.dashboard.cli.ci_files import junit_xml, markdown_summary
+from ragtriage.dashboard.cli.options import GATES_FILE, JSON, RUN
+from ragtriage.dashboard.cli.terminal import plain, print_json, screen_width, table, wrapped, write_file
+from ragtriage.dashboard.headlines.triage import report_headline
+from ragtriage.dashboard.wording.escaping import capital
+from ragtriage.dashboard.wording.gates import DETECTABLE, gate_row, newly_failing_text, rule_texts
+from ragtriage.data import api
+from ragtriage.data.gates.report import GateReport
 
 __all__ = ["gate"]
 

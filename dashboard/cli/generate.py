@@ -6,27 +6,27 @@ import sys
 
 import click
 
-from dashboard.cli.model_job import agreed, with_bar
-from dashboard.cli.options import JSON, FiniteFloat
-from dashboard.cli.terminal import plain, print_json
-from dashboard.wording.question_sets import kept_text
-from data.api import open_store
-from data.chunking.corpus import read_corpus
-from data.errors import DataError
-from data.generation.generate import CONTEXTS, GenerationTask, generate_run
-from data.generation.oracle_context import gold_texts
-from data.generation.question_samples import AskedQuestions, questions_of_set
-from data.importers.question_choice import is_question_file, named_questions
-from data.judge.client import ClientSettings
-from data.judge.evaluators import own_prompts
-from data.judge.plan import plan_task
-from data.judge.prices import read_prices
-from data.judge.run_job import JobResult, JobSpec
-from data.prompts.prompt import load_prompt
-from data.scoring.run_store import RunStore
-from data.store.question_sets import keep_set
-from data.store.sample_reader import StoredSamples
-from data.store.workspace import Run
+from ragtriage.dashboard.cli.model_job import agreed, with_bar
+from ragtriage.dashboard.cli.options import JSON, FiniteFloat
+from ragtriage.dashboard.cli.terminal import plain, print_json
+from ragtriage.dashboard.wording.question_sets import kept_text
+from ragtriage.data.api import open_store
+from ragtriage.data.chunking.corpus import read_corpus
+from ragtriage.data.errors import DataError
+from ragtriage.data.generation.generate import CONTEXTS, GenerationTask, generate_run
+from ragtriage.data.generation.oracle_context import gold_texts
+from ragtriage.data.generation.question_samples import AskedQuestions, questions_of_set
+from ragtriage.data.importers.question_choice import is_question_file, named_questions
+from ragtriage.data.judge.client import ClientSettings
+from ragtriage.data.judge.evaluators import own_prompts
+from ragtriage.data.judge.plan import plan_task
+from ragtriage.data.judge.prices import read_prices
+from ragtriage.data.judge.run_job import JobResult, JobSpec
+from ragtriage.data.prompts.prompt import load_prompt
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.question_sets import keep_set
+from ragtriage.data.store.sample_reader import StoredSamples
+from ragtriage.data.store.workspace import Run
 
 __all__ = ["generate"]
 

@@ -10,18 +10,18 @@ from typing import Any
 import click
 from tqdm import tqdm
 
-from dashboard.cli.options import JSON, WholeNumbers
-from dashboard.cli.terminal import plain, table
-from dashboard.wording.formatting import interval_text, number, signed
-from data.api import open_store
-from data.chunking.corpus import read_corpus
-from data.chunking.gold_location import open_questions, own_corpus
-from data.chunking.grid_job import HEADINGS, GridOptions, GridStoppedError, run_grid_job
-from data.chunking.grid_plan import GridPlan, GridStep, plan_configurations
-from data.chunking.grids import Grid, grids_of
-from data.chunking.ranking import rank_trials
-from data.scoring.run_store import RunStore
-from data.store.workspace import Run
+from ragtriage.dashboard.cli.options import JSON, WholeNumbers
+from ragtriage.dashboard.cli.terminal import plain, table
+from ragtriage.dashboard.wording.formatting import interval_text, number, signed
+from ragtriage.data.api import open_store
+from ragtriage.data.chunking.corpus import read_corpus
+from ragtriage.data.chunking.gold_location import open_questions, own_corpus
+from ragtriage.data.chunking.grid_job import HEADINGS, GridOptions, GridStoppedError, run_grid_job
+from ragtriage.data.chunking.grid_plan import GridPlan, GridStep, plan_configurations
+from ragtriage.data.chunking.grids import Grid, grids_of
+from ragtriage.data.chunking.ranking import rank_trials
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Run
 
 __all__ = ["grid"]
 

@@ -13,32 +13,32 @@ from typing import Any
 import click
 from tqdm import tqdm
 
-from dashboard.cli.options import JSON, key_value_pairs
-from dashboard.cli.show import not_computable, unmeasured_by_reason
-from dashboard.cli.terminal import error_text, plain, print_json, screen_width, table, wrapped
-from dashboard.wording.formatting import count
-from dashboard.wording.imports import formats, import_lines
-from dashboard.wording.question_sets import kept_text
-from data.api import open_store
-from data.declarations import declarations_of, parsed_declaration
-from data.diagnosis.run_checks import check_run
-from data.diagnosis.run_digest import digest_new_runs
-from data.errors import DataError, InputError
-from data.importers.inputs import Input, inputs_of, joined
-from data.importers.load import KeptSet, Step, load_source
-from data.importers.measurable import computable
-from data.importers.parsing.head_column import is_question
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.limits import NO_LIMITS
-from data.importers.parsing.options import Options
-from data.importers.parsing.tool_list import read_tools
-from data.importers.preview import Preview, preview
-from data.importers.question_choice import named_questions
-from data.importers.registry import importers, plugin_faults
-from data.scoring.run_store import RunStore
-from data.store.workspace import Run, Workspace
-from data.store.write_run import ImportedRun
-from metrics.schema.scores import MetricsError
+from ragtriage.dashboard.cli.options import JSON, key_value_pairs
+from ragtriage.dashboard.cli.show import not_computable, unmeasured_by_reason
+from ragtriage.dashboard.cli.terminal import error_text, plain, print_json, screen_width, table, wrapped
+from ragtriage.dashboard.wording.formatting import count
+from ragtriage.dashboard.wording.imports import formats, import_lines
+from ragtriage.dashboard.wording.question_sets import kept_text
+from ragtriage.data.api import open_store
+from ragtriage.data.declarations import declarations_of, parsed_declaration
+from ragtriage.data.diagnosis.run_checks import check_run
+from ragtriage.data.diagnosis.run_digest import digest_new_runs
+from ragtriage.data.errors import DataError, InputError
+from ragtriage.data.importers.inputs import Input, inputs_of, joined
+from ragtriage.data.importers.load import KeptSet, Step, load_source
+from ragtriage.data.importers.measurable import computable
+from ragtriage.data.importers.parsing.head_column import is_question
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.limits import NO_LIMITS
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.parsing.tool_list import read_tools
+from ragtriage.data.importers.preview import Preview, preview
+from ragtriage.data.importers.question_choice import named_questions
+from ragtriage.data.importers.registry import importers, plugin_faults
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Run, Workspace
+from ragtriage.data.store.write_run import ImportedRun
+from ragtriage.metrics.schema.scores import MetricsError
 
 __all__ = ["import_"]
 

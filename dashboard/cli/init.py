@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from dashboard.cli.options import JSON
-from dashboard.cli.terminal import plain, print_json, screen_width, table
-from data.store.workspace import Workspace
-from data.strategy.init_profile import PROFILES, profile_gates, write_profile
-from metrics.gates.wording import gate_title
+from ragtriage.dashboard.cli.options import JSON
+from ragtriage.dashboard.cli.terminal import plain, print_json, screen_width, table
+from ragtriage.data.store.workspace import Workspace
+from ragtriage.data.strategy.init_profile import PROFILES, profile_gates, write_profile
+from ragtriage.metrics.gates.wording import gate_title
 
 __all__ = ["init"]
 

@@ -203,7 +203,7 @@ def _extras() -> Iterator[Finding]:
 
 def _fast() -> Iterator[Finding]:
     """Check that what numba compiles can be kept and called; nothing is said without numba."""
-    from data.text.compiled.engine import why_not
+    from ragtriage.data.text.compiled.engine import why_not
 
     if fault := why_not():
         text = f"numba is installed and cannot be used ({fault.replace(str(Path.home()), '~')})"
@@ -212,7 +212,7 @@ def _fast() -> Iterator[Finding]:
 
 def _importers() -> Iterator[Finding]:
     """Check the importers that other packages bring; nothing is said where none is installed."""
-    from data.importers.registry import plugin_faults
+    from ragtriage.data.importers.registry import plugin_faults
 
     for fault in plugin_faults():
         # What another package raises may hold a path.
@@ -226,7 +226,7 @@ def _importers() -> Iterator[Finding]:
 
 
 def _chromium() -> Iterator[Finding]:
-    from dashboard.export.chromium import HOW_TO_INSTALL, find_chromium
+    from ragtriage.dashboard.export.chromium import HOW_TO_INSTALL, find_chromium
 
     path = find_chromium()
     if path is None:
@@ -239,8 +239,8 @@ def _chromium() -> Iterator[Finding]:
 
 
 def _workspace(folder: str | None) -> Iterator[Finding]:
-    from data.scoring.run_store import RunStore
-    from data.store.workspace import Workspace
+    from ragtriage.data.scoring.run_store import RunStore
+    from ragtriage.data.store.workspace import Workspace
 
     workspace = Workspace.find(folder)
     root, shown = workspace.root, homeless(workspace.root)
@@ -267,7 +267,7 @@ def _workspace(folder: str | None) -> Iterator[Finding]:
 
 
 def _writable(root: Path, shown: str) -> Finding:
-    from data.store.read_only import READ_ONLY, read_only
+    from ragtriage.data.store.read_only import READ_ONLY, read_only
 
     if read_only():
         return Finding("ok", "workspace", f"{shown}, for reading only ({READ_ONLY})", "for reading only")

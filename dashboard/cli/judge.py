@@ -10,34 +10,34 @@ from typing import Any
 
 import click
 
-from dashboard.cli.agreement import agreement_answer, agreement_text
-from dashboard.cli.model_job import agreed, with_bar
-from dashboard.cli.options import JSON, ChosenWords, FiniteFloat
-from dashboard.cli.terminal import plain, print_json, table
-from dashboard.wording.formatting import interval_text, number, percent, signed
-from data.api import open_store
-from data.checks.evaluate import SAFETY
-from data.checks.verdicts import ATTACK_RESULT
-from data.demo import LABELLED_SETS, labelled_runs
-from data.errors import DataError
-from data.judge.bias.judge_bias import JudgeBias, judge_bias
-from data.judge.bias.shuffled import ShuffledTask, share_of_rows
-from data.judge.checks.attacks import AttackTask, answers_on_attacks, rows_for_the_judge
-from data.judge.client import ClientSettings
-from data.judge.evaluation import REFERENCE_WAYS, EvaluationTask, ReferenceWay
-from data.judge.evaluators import judge_task, prompt_folder
-from data.judge.plan import JudgePlan, choose_rows, plan_task
-from data.judge.prices import read_prices
-from data.judge.progress import AGAIN, STOP_AFTER, JobSpec
-from data.judge.requests import JudgeTask
-from data.judge.run_job import JobResult
-from data.labels.agreement_report import labelled_rows
-from data.scoring.run_store import RunStore
-from data.scoring.summaries import MetricSummary
-from data.store.judge_replies import EVALUATION, QuoteCheck, quote_check, reply_from
-from data.store.judge_results import CallStatus
-from data.store.workspace import Run
-from metrics.schema.source import Source
+from ragtriage.dashboard.cli.agreement import agreement_answer, agreement_text
+from ragtriage.dashboard.cli.model_job import agreed, with_bar
+from ragtriage.dashboard.cli.options import JSON, ChosenWords, FiniteFloat
+from ragtriage.dashboard.cli.terminal import plain, print_json, table
+from ragtriage.dashboard.wording.formatting import interval_text, number, percent, signed
+from ragtriage.data.api import open_store
+from ragtriage.data.checks.evaluate import SAFETY
+from ragtriage.data.checks.verdicts import ATTACK_RESULT
+from ragtriage.data.demo import LABELLED_SETS, labelled_runs
+from ragtriage.data.errors import DataError
+from ragtriage.data.judge.bias.judge_bias import JudgeBias, judge_bias
+from ragtriage.data.judge.bias.shuffled import ShuffledTask, share_of_rows
+from ragtriage.data.judge.checks.attacks import AttackTask, answers_on_attacks, rows_for_the_judge
+from ragtriage.data.judge.client import ClientSettings
+from ragtriage.data.judge.evaluation import REFERENCE_WAYS, EvaluationTask, ReferenceWay
+from ragtriage.data.judge.evaluators import judge_task, prompt_folder
+from ragtriage.data.judge.plan import JudgePlan, choose_rows, plan_task
+from ragtriage.data.judge.prices import read_prices
+from ragtriage.data.judge.progress import AGAIN, STOP_AFTER, JobSpec
+from ragtriage.data.judge.requests import JudgeTask
+from ragtriage.data.judge.run_job import JobResult
+from ragtriage.data.labels.agreement_report import labelled_rows
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.scoring.summaries import MetricSummary
+from ragtriage.data.store.judge_replies import EVALUATION, QuoteCheck, quote_check, reply_from
+from ragtriage.data.store.judge_results import CallStatus
+from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.schema.source import Source
 
 __all__ = ["judge"]
 

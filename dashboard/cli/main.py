@@ -19,8 +19,8 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from dashboard import __version__
-from dashboard.cli.stored_help import stored_help
+from ragtriage.dashboard import __version__
+from ragtriage.dashboard.cli.stored_help import stored_help
 
 __all__ = ["COMMANDS", "app", "main"]
 
@@ -148,7 +148,7 @@ class LazyGroup(click.Group):
         module = COMMANDS[cmd_name][0]
         if cmd_name in ("demo", "serve"):  # before pyarrow is loaded: its usual pool keeps memory for itself
             os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
-        command: click.Command = getattr(import_module(f"dashboard.cli.{module}"), module)
+        command: click.Command = getattr(import_module(f"ragtriage.dashboard.cli.{module}"), module)
         for inner in command.commands.values() if isinstance(command, click.Group) else ():
             _with_shared_options(inner)
         return _with_shared_options(command)
@@ -222,7 +222,7 @@ def main(arguments: list[str] | None = None) -> None:
         error.show()
         sys.exit(2)
     except Exception as error:  # noqa: BLE001 -- the one place that catches everything
-        from dashboard.cli.terminal import error_text  # here: it loads NumPy, which --help does without
+        from ragtriage.dashboard.cli.terminal import error_text  # here: it loads NumPy, which --help does without
 
         click.echo(f"error: {error_text(error)}", err=True)
         sys.exit(2)

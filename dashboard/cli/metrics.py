@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from dashboard.cli.options import JSON, RUN, WholeNumbers
-from dashboard.cli.terminal import print_json, table, wrapped
-from dashboard.wording.formatting import interval_text, number
-from data.api import metrics_answer, open_store
-from data.comparison.band_scales import SCALE_TITLES, band_scale, interpretations
-from metrics.schema.metric import CONVENTIONS, Convention
-from metrics.statistics.intervals import FEW_CLUSTERS
+from ragtriage.dashboard.cli.options import JSON, RUN, WholeNumbers
+from ragtriage.dashboard.cli.terminal import print_json, table, wrapped
+from ragtriage.dashboard.wording.formatting import interval_text, number
+from ragtriage.data.api import metrics_answer, open_store
+from ragtriage.data.comparison.band_scales import SCALE_TITLES, band_scale, interpretations
+from ragtriage.metrics.schema.metric import CONVENTIONS, Convention
+from ragtriage.metrics.statistics.intervals import FEW_CLUSTERS
 
 __all__ = ["metrics"]
 

@@ -8,16 +8,16 @@ import sys
 import click
 from tqdm import tqdm
 
-from dashboard.cli.terminal import plain
-from dashboard.wording.judge import other_way_text
-from data.judge.client import ClientSettings
-from data.judge.plan import JudgePlan
-from data.judge.progress import JobSpec, Progress
-from data.judge.requests import JudgeTask
-from data.judge.run_job import JobResult, run_task
-from data.scoring.run_store import RunStore
-from data.store.judge_replies import EVALUATION
-from data.store.workspace import Run
+from ragtriage.dashboard.cli.terminal import plain
+from ragtriage.dashboard.wording.judge import other_way_text
+from ragtriage.data.judge.client import ClientSettings
+from ragtriage.data.judge.plan import JudgePlan
+from ragtriage.data.judge.progress import JobSpec, Progress
+from ragtriage.data.judge.requests import JudgeTask
+from ragtriage.data.judge.run_job import JobResult, run_task
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.judge_replies import EVALUATION
+from ragtriage.data.store.workspace import Run
 
 __all__ = ["agreed", "plan_text", "with_bar"]
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
-from dashboard.cli.options import JSON
-from dashboard.cli.terminal import plain, print_json, table, wrapped
-from dashboard.wording.question_sets import gold_text, set_line
-from data.api import open_store
-from data.store.question_sets import (
+from ragtriage.dashboard.cli.options import JSON
+from ragtriage.dashboard.cli.terminal import plain, print_json, table, wrapped
+from ragtriage.dashboard.wording.question_sets import gold_text, set_line
+from ragtriage.data.api import open_store
+from ragtriage.data.store.question_sets import (
     LoadedSet,
     QuestionSet,
     delete_set,
@@ -20,7 +20,7 @@ from data.store.question_sets import (
     question_sets,
     unreadable_sets,
 )
-from data.store.workspace import Workspace
+from ragtriage.data.store.workspace import Workspace
 
 __all__ = ["questions"]
 

@@ -6,13 +6,13 @@ from dataclasses import asdict
 
 import click
 
-from dashboard.cli.baseline import user_name
-from dashboard.cli.options import JSON, PROJECT, WHO
-from dashboard.cli.terminal import plain, print_json, table
-from data.api import open_store
-from data.errors import DataError
-from data.scoring.run_store import RunStore, distinct_labels
-from data.store.versions import mark_release, releases_of, unmark_release
+from ragtriage.dashboard.cli.baseline import user_name
+from ragtriage.dashboard.cli.options import JSON, PROJECT, WHO
+from ragtriage.dashboard.cli.terminal import plain, print_json, table
+from ragtriage.data.api import open_store
+from ragtriage.data.errors import DataError
+from ragtriage.data.scoring.run_store import RunStore, distinct_labels
+from ragtriage.data.store.versions import mark_release, releases_of, unmark_release
 
 __all__ = ["release"]
 

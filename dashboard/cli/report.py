@@ -9,17 +9,17 @@ from pathlib import Path
 
 import click
 
-from dashboard.cli.options import JSON, RUNS
-from dashboard.cli.terminal import write_file
-from dashboard.export.formats import FORMATS, export_report
-from dashboard.stories.context import StoryView
-from dashboard.stories.sections import default_sections, render_section
-from dashboard.stories.story import Audience, Story, story_from_json
-from data.api import open_store
-from data.errors import DataError
-from data.gates.baseline import baseline_of
-from data.scoring.run_store import RunStore
-from data.store.stories import story_of
+from ragtriage.dashboard.cli.options import JSON, RUNS
+from ragtriage.dashboard.cli.terminal import write_file
+from ragtriage.dashboard.export.formats import FORMATS, export_report
+from ragtriage.dashboard.stories.context import StoryView
+from ragtriage.dashboard.stories.sections import default_sections, render_section
+from ragtriage.dashboard.stories.story import Audience, Story, story_from_json
+from ragtriage.data.api import open_store
+from ragtriage.data.errors import DataError
+from ragtriage.data.gates.baseline import baseline_of
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.stories import story_of
 
 __all__ = ["report"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from dashboard.cli.options import JSON
-from dashboard.cli.terminal import plain, print_json, table
-from dashboard.wording.formatting import NOT_MEASURED
-from data.api import open_store, runs_answer
+from ragtriage.dashboard.cli.options import JSON
+from ragtriage.dashboard.cli.terminal import plain, print_json, table
+from ragtriage.dashboard.wording.formatting import NOT_MEASURED
+from ragtriage.data.api import open_store, runs_answer
 
 __all__ = ["runs"]
 

@@ -8,23 +8,23 @@ from typing import Any
 import click
 from tqdm import tqdm
 
-from dashboard.cli.model_job import agreed, with_bar
-from dashboard.cli.options import JSON, FiniteFloat
-from dashboard.cli.terminal import plain, print_json, table
-from dashboard.wording.formatting import interval_text, number
-from data.api import open_store
-from data.errors import DataError
-from data.judge.client import ClientSettings
-from data.judge.plan import plan_task
-from data.judge.prices import read_prices
-from data.judge.progress import JobSpec
-from data.local_models.models import WORDS, open_embedding, open_nli
-from data.local_models.reverse_questions import ReverseQuestionTask
-from data.local_models.score import LOCAL_KINDS, LocalModels, off_topic_baseline, score_locally
-from data.scoring.run_store import RunStore
-from data.scoring.summaries import MetricSummary
-from data.store.judge_results import JudgeResult
-from data.store.workspace import Run
+from ragtriage.dashboard.cli.model_job import agreed, with_bar
+from ragtriage.dashboard.cli.options import JSON, FiniteFloat
+from ragtriage.dashboard.cli.terminal import plain, print_json, table
+from ragtriage.dashboard.wording.formatting import interval_text, number
+from ragtriage.data.api import open_store
+from ragtriage.data.errors import DataError
+from ragtriage.data.judge.client import ClientSettings
+from ragtriage.data.judge.plan import plan_task
+from ragtriage.data.judge.prices import read_prices
+from ragtriage.data.judge.progress import JobSpec
+from ragtriage.data.local_models.models import WORDS, open_embedding, open_nli
+from ragtriage.data.local_models.reverse_questions import ReverseQuestionTask
+from ragtriage.data.local_models.score import LOCAL_KINDS, LocalModels, off_topic_baseline, score_locally
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.scoring.summaries import MetricSummary
+from ragtriage.data.store.judge_results import JudgeResult
+from ragtriage.data.store.workspace import Run
 
 __all__ = ["score"]
 

@@ -19,9 +19,9 @@ from urllib.parse import urlsplit
 
 import click
 
-from dashboard.cli.options import PORT
-from data.store.read_only import READ_ONLY
-from data.store.workspace import Workspace
+from ragtriage.dashboard.cli.options import PORT
+from ragtriage.data.store.read_only import READ_ONLY
+from ragtriage.data.store.workspace import Workspace
 
 __all__ = ["EXPOSED", "BindAddress", "free_port", "run_dashboard", "serve"]
 

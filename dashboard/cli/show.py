@@ -8,13 +8,13 @@ from typing import Any
 import click
 import numpy as np
 
-from dashboard.cli.options import JSON, RUN
-from dashboard.cli.terminal import plain, print_json, wrapped
-from dashboard.wording.formatting import NOT_MEASURED
-from data.api import open_store, run_entry
-from data.scoring.run_store import RunStore
-from data.store.workspace import Run
-from metrics.metric_registry import unlabelled
+from ragtriage.dashboard.cli.options import JSON, RUN
+from ragtriage.dashboard.cli.terminal import plain, print_json, wrapped
+from ragtriage.dashboard.wording.formatting import NOT_MEASURED
+from ragtriage.data.api import open_store, run_entry
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.metric_registry import unlabelled
 
 __all__ = ["not_computable", "show", "unmeasured_by_reason"]
 

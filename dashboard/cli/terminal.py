@@ -16,10 +16,10 @@ from unicodedata import category, east_asian_width
 
 import click
 
-from dashboard.wording.escaping import UNPRINTABLE
-from data.errors import CANNOT_WRITE, DataError
-from data.store.stored_file import replace_file
-from metrics.schema.scores import MetricsError
+from ragtriage.dashboard.wording.escaping import UNPRINTABLE
+from ragtriage.data.errors import CANNOT_WRITE, DataError
+from ragtriage.data.store.stored_file import replace_file
+from ragtriage.metrics.schema.scores import MetricsError
 
 __all__ = ["error_text", "plain", "print_json", "screen_width", "table", "wrapped", "write_file"]
 

@@ -15,13 +15,13 @@ from typing import Any
 
 import click
 
-from dashboard.cli.options import GATES_FILE, JSON
-from dashboard.cli.terminal import plain
-from dashboard.wording.gates import verdict_text
-from data.api import open_store
-from data.gates.config import load_gates
-from data.gates.hooks import command_words, run_hook
-from data.gates.watch import Watched, Watcher, WatchOptions
+from ragtriage.dashboard.cli.options import GATES_FILE, JSON
+from ragtriage.dashboard.cli.terminal import plain
+from ragtriage.dashboard.wording.gates import verdict_text
+from ragtriage.data.api import open_store
+from ragtriage.data.gates.config import load_gates
+from ragtriage.data.gates.hooks import command_words, run_hook
+from ragtriage.data.gates.watch import Watched, Watcher, WatchOptions
 
 __all__ = ["watch"]
 

@@ -16,8 +16,8 @@ from typing import IO, Any, Self
 
 import orjson
 
-from dashboard.export.chromium import FLAGS, end_group, no_pdf, sandboxes
-from data.errors import DataError
+from ragtriage.dashboard.export.chromium import FLAGS, end_group, no_pdf, sandboxes
+from ragtriage.data.errors import DataError
 
 __all__ = ["Browser"]
 

@@ -7,11 +7,11 @@ import re
 import zipfile
 from collections.abc import Sequence
 
-from dashboard.charts.chart_rows import chart_rows
-from dashboard.export.chart_images import chart_image
-from dashboard.stories.story import RenderedSection
-from dashboard.wording.table_files import export_table
-from data.errors import DataError
+from ragtriage.dashboard.charts.chart_rows import chart_rows
+from ragtriage.dashboard.export.chart_images import chart_image
+from ragtriage.dashboard.stories.story import RenderedSection
+from ragtriage.dashboard.wording.table_files import export_table
+from ragtriage.data.errors import DataError
 
 __all__ = ["report_files"]
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import orjson
 
-from dashboard.charts.chart import Chart, Heatmap
-from dashboard.charts.plotly_figure import figure_json
-from dashboard.export.chromium import required_chromium, run_bounded
-from data.errors import DataError
+from ragtriage.dashboard.charts.chart import Chart, Heatmap
+from ragtriage.dashboard.charts.plotly_figure import figure_json
+from ragtriage.dashboard.export.chromium import required_chromium, run_bounded
+from ragtriage.data.errors import DataError
 
 __all__ = ["IMAGE_FORMATS", "chart_image"]
 
@@ -43,7 +43,7 @@ def chart_image(
     if importlib.util.find_spec("kaleido") is None:
         raise DataError('images of charts need kaleido: `pip install "ragtriage[images]"`')
     request = orjson.dumps({"figure": _on_white(chart), "format": image_format, "width": width})
-    command = [sys.executable, "-P", "-m", "dashboard.export.chart_images"]
+    command = [sys.executable, "-P", "-m", "ragtriage.dashboard.export.chart_images"]
     with tempfile.TemporaryDirectory(prefix="ragtriage-", ignore_cleanup_errors=True) as folder:
         variables = {"BROWSER_PATH": required_chromium(), "PYTHONPATH": _python_path(), "TMPDIR": folder}
         process = run_bounded(command, seconds, request, {**os.environ, **variables})

@@ -8,13 +8,13 @@ from typing import Any
 
 from markupsafe import Markup
 
-from dashboard.case_html.templating import render
-from dashboard.charts.chart import Chart, Series
-from dashboard.charts.tokens import LIGHT
-from dashboard.export.pptx.chart_model import EditableChart, SlideAxis, editable_chart
-from dashboard.export.pptx.text_fit import cut_to, line_width
-from dashboard.export.pptx.theme import hex_digits, readable_on
-from dashboard.wording.formatting import MINUS
+from ragtriage.dashboard.case_html.templating import render
+from ragtriage.dashboard.charts.chart import Chart, Series
+from ragtriage.dashboard.charts.tokens import LIGHT
+from ragtriage.dashboard.export.pptx.chart_model import EditableChart, SlideAxis, editable_chart
+from ragtriage.dashboard.export.pptx.text_fit import cut_to, line_width
+from ragtriage.dashboard.export.pptx.theme import hex_digits, readable_on
+from ragtriage.dashboard.wording.formatting import MINUS
 
 __all__ = ["chart_svg"]
 
@@ -55,7 +55,7 @@ def chart_svg(chart: Chart, width: float, height: float) -> Markup:
     draw.categories()
     draw.series()
     return render(
-        "dashboard.export",
+        "ragtriage.dashboard.export",
         "chart_svg.html",
         width=round(width * POINTS, 1),
         height=round(height * POINTS, 1),

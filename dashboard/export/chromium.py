@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from data.errors import DataError
+from ragtriage.data.errors import DataError
 
 __all__ = [
     "FLAGS",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dashboard.stories.context import StoryView
-from dashboard.stories.story import RenderedSection, Story
+from ragtriage.dashboard.stories.context import StoryView
+from ragtriage.dashboard.stories.story import RenderedSection, Story
 
 __all__ = ["FORMATS", "export_report"]
 
@@ -22,20 +22,20 @@ def export_report(
 ) -> bytes:
     """Return a story, with its rendered sections, in one of FORMATS."""
     if format_name == "zip":
-        from dashboard.export.bundle import report_files
+        from ragtriage.dashboard.export.bundle import report_files
 
         return report_files(sections)
-    from dashboard.stories.report import report_of
+    from ragtriage.dashboard.stories.report import report_of
 
     report = report_of(view, story, sections)
     if format_name == "html":
-        from dashboard.export.html_report import html_report
+        from ragtriage.dashboard.export.html_report import html_report
 
         return html_report(report).encode("utf-8")
     if format_name == "pptx":
-        from dashboard.export.pptx.report import pptx_report
+        from ragtriage.dashboard.export.pptx.report import pptx_report
 
         return pptx_report(report)
-    from dashboard.export.pdf import pdf_report
+    from ragtriage.dashboard.export.pdf import pdf_report
 
     return pdf_report(report)

@@ -13,22 +13,22 @@ from typing import Any
 import orjson
 from markupsafe import Markup
 
-from dashboard.case_html.report_case import CASE_STYLE, CollapseLevel, case_html
-from dashboard.case_html.templating import render
-from dashboard.charts.chart import Chart, Heatmap
-from dashboard.charts.chart_rows import chart_rows
-from dashboard.charts.plotly_figure import figure_json
-from dashboard.charts.tokens import Theme
-from dashboard.headlines.headline import GLYPHS, LOOKS, Headline
-from dashboard.page_html.blocks import band, style_sheet, tile
-from dashboard.stories.report import OBTAINED, Report
-from dashboard.stories.story import RenderedSection
-from dashboard.wording.export_text import cell_text, columns_of
-from dashboard.wording.table_files import export_table
+from ragtriage.dashboard.case_html.report_case import CASE_STYLE, CollapseLevel, case_html
+from ragtriage.dashboard.case_html.templating import render
+from ragtriage.dashboard.charts.chart import Chart, Heatmap
+from ragtriage.dashboard.charts.chart_rows import chart_rows
+from ragtriage.dashboard.charts.plotly_figure import figure_json
+from ragtriage.dashboard.charts.tokens import Theme
+from ragtriage.dashboard.headlines.headline import GLYPHS, LOOKS, Headline
+from ragtriage.dashboard.page_html.blocks import band, style_sheet, tile
+from ragtriage.dashboard.stories.report import OBTAINED, Report
+from ragtriage.dashboard.stories.story import RenderedSection
+from ragtriage.dashboard.wording.export_text import cell_text, columns_of
+from ragtriage.dashboard.wording.table_files import export_table
 
 __all__ = ["html_report", "paper_report"]
 
-PACKAGE = "dashboard.export"
+PACKAGE = "ragtriage.dashboard.export"
 FOLDER = Path(__file__).parent
 SHOWN_ROWS = 200  # of the data behind a chart; the CSV has all
 SHORT_TABLE = 12  # rows that paper keeps on one page

@@ -6,10 +6,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from dashboard.export.browser import Browser
-from dashboard.export.chromium import FLAGS, no_pdf, required_chromium, run_bounded, sandboxes
-from dashboard.export.html_report import paper_report
-from dashboard.stories.report import Report
+from ragtriage.dashboard.export.browser import Browser
+from ragtriage.dashboard.export.chromium import FLAGS, no_pdf, required_chromium, run_bounded, sandboxes
+from ragtriage.dashboard.export.html_report import paper_report
+from ragtriage.dashboard.stories.report import Report
 
 __all__ = ["pdf_report", "print_by_command"]
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from markupsafe import Markup
 
-from dashboard.case_html.templating import render, svg_address
-from dashboard.export.chart_svg import chart_svg
-from dashboard.export.slide_layout import (
+from ragtriage.dashboard.case_html.templating import render, svg_address
+from ragtriage.dashboard.export.chart_svg import chart_svg
+from ragtriage.dashboard.export.slide_layout import (
     SLIDE_HEIGHT,
     SLIDE_WIDTH,
     Area,
@@ -25,7 +25,7 @@ POINTS = 72.0  # an inch
 
 def slide_style() -> Markup:
     """Return the style sheet of slides, which are white in both themes, as paper is."""
-    return render("dashboard.export", "slide_style.html")
+    return render("ragtriage.dashboard.export", "slide_style.html")
 
 
 def slide_html(plan: SlidePlan, number: int, total: int, name: str, chosen: bool = False) -> Markup:
@@ -39,7 +39,7 @@ def slide_html(plan: SlidePlan, number: int, total: int, name: str, chosen: bool
         chosen: whether an outline marks it among others.
     """
     return render(
-        "dashboard.export",
+        "ragtriage.dashboard.export",
         "slide.html",
         edge=plan.edge,
         foot=plan.foot,

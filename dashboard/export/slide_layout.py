@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from dashboard.charts.chart import Chart
-from dashboard.charts.tokens import LIGHT, StateColours
-from dashboard.export.pptx.text_fit import cut_to, height_of
-from dashboard.headlines.headline import GLYPHS, LOOKS, State
-from dashboard.page_html.blocks import Tile
-from dashboard.stories.slide import BigNumber, Remark, SideAnswer, SlideContent, Step
-from dashboard.stories.story import RenderedSection
-from dashboard.wording.export_text import one_line, printable
-from dashboard.wording.formatting import count
+from ragtriage.dashboard.charts.chart import Chart
+from ragtriage.dashboard.charts.tokens import LIGHT, StateColours
+from ragtriage.dashboard.export.pptx.text_fit import cut_to, height_of
+from ragtriage.dashboard.headlines.headline import GLYPHS, LOOKS, State
+from ragtriage.dashboard.page_html.blocks import Tile
+from ragtriage.dashboard.stories.slide import BigNumber, Remark, SideAnswer, SlideContent, Step
+from ragtriage.dashboard.stories.story import RenderedSection
+from ragtriage.dashboard.wording.export_text import one_line, printable
+from ragtriage.dashboard.wording.formatting import count
 
 __all__ = [
     "SLIDE_HEIGHT",

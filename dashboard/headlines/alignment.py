@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dashboard.headlines.headline import Headline, State
-from dashboard.wording.escaping import shorten
-from dashboard.wording.formatting import METHODS, count, percent, span
-from data.analysis.alignment import ALERT, Group, Rate
-from data.scoring.context_use import ORIGINS
-from metrics.sanity.documents import read_first
-from metrics.sanity.rule import Finding
+from ragtriage.dashboard.headlines.headline import Headline, State
+from ragtriage.dashboard.wording.escaping import shorten
+from ragtriage.dashboard.wording.formatting import METHODS, count, percent, span
+from ragtriage.data.analysis.alignment import ALERT, Group, Rate
+from ragtriage.data.scoring.context_use import ORIGINS
+from ragtriage.metrics.sanity.documents import read_first
+from ragtriage.metrics.sanity.rule import Finding
 
 __all__ = ["alignment_headline", "no_use_headline"]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dashboard.headlines.headline import Headline
-from dashboard.wording.escaping import capital, in_sentence, shorten
-from dashboard.wording.formatting import count, number
-from data.scoring.summaries import MetricSummary
-from metrics.analysis.bands import Bands
-from metrics.metric_registry import bounds_of, is_share, title_of
+from ragtriage.dashboard.headlines.headline import Headline
+from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
+from ragtriage.dashboard.wording.formatting import count, number
+from ragtriage.data.scoring.summaries import MetricSummary
+from ragtriage.metrics.analysis.bands import Bands
+from ragtriage.metrics.metric_registry import bounds_of, is_share, title_of
 
 __all__ = ["BandStanding", "benchmark_headline", "standings_of"]
 

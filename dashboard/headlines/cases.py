@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dashboard.headlines.headline import Headline, State
-from dashboard.wording.diagnosis import REFUSALS_ALONE
-from dashboard.wording.escaping import shorten
-from dashboard.wording.formatting import count
-from data.comparison.newly_failing import NewlyFailing
-from data.diagnosis.diagnosis import Diagnosis
-from metrics.diagnosis.stages import STAGES, stage_code
-from metrics.gates.gates import FEWEST_QUESTIONS
-from metrics.metric_registry import title_of
-from metrics.schema.scores import IntArray
+from ragtriage.dashboard.headlines.headline import Headline, State
+from ragtriage.dashboard.wording.diagnosis import REFUSALS_ALONE
+from ragtriage.dashboard.wording.escaping import shorten
+from ragtriage.dashboard.wording.formatting import count
+from ragtriage.data.comparison.newly_failing import NewlyFailing
+from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
+from ragtriage.metrics.gates.gates import FEWEST_QUESTIONS
+from ragtriage.metrics.metric_registry import title_of
+from ragtriage.metrics.schema.scores import IntArray
 
 __all__ = [
     "CaseCounts",

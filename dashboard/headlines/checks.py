@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from dashboard.headlines.headline import Headline, State
-from dashboard.wording.escaping import shorten
-from dashboard.wording.formatting import count, percent, span
-from dashboard.wording.suites import share_text
-from data.checks.check import DIFFERS
-from data.suites.summary import SuiteSummary
-from metrics.diagnosis.check_kinds import CRITICAL_SUITES
-from metrics.statistics.rule_of_three import still_possible
+from ragtriage.dashboard.headlines.headline import Headline, State
+from ragtriage.dashboard.wording.escaping import shorten
+from ragtriage.dashboard.wording.formatting import count, percent, span
+from ragtriage.dashboard.wording.suites import share_text
+from ragtriage.data.checks.check import DIFFERS
+from ragtriage.data.suites.summary import SuiteSummary
+from ragtriage.metrics.diagnosis.check_kinds import CRITICAL_SUITES
+from ragtriage.metrics.statistics.rule_of_three import still_possible
 
 __all__ = ["ENOUGH", "checks_headline", "failing_text", "no_checks_headline", "suite_state"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dashboard.headlines.headline import Headline
-from dashboard.wording.escaping import capital, in_sentence, shorten
-from dashboard.wording.formatting import count, interval_text, number
-from data.chunking.ranking import GridRanking, Outcome, TrialValue
-from metrics.metric_registry import title_of
+from ragtriage.dashboard.headlines.headline import Headline
+from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
+from ragtriage.dashboard.wording.formatting import count, interval_text, number
+from ragtriage.data.chunking.ranking import GridRanking, Outcome, TrialValue
+from ragtriage.metrics.metric_registry import title_of
 
 __all__ = ["NO_GRID", "cheapest", "chunking_headline", "index_size"]
 

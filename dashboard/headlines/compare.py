@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, isfinite
 
-from dashboard.headlines.headline import Headline, State
-from dashboard.wording.directions import drawable, gain, gain_bounds, gain_title, is_flipped
-from dashboard.wording.escaping import in_sentence, shorten
-from dashboard.wording.formatting import count, interval_text, number, signed
-from data.comparison.compare import GOOD_SHARE, Comparison, MetricDifference
-from data.diagnosis.diagnosis import Diagnosis
-from data.diagnosis.doubts import metric_doubts, pass_rate_doubts
-from metrics.sanity.rule import Finding
+from ragtriage.dashboard.headlines.headline import Headline, State
+from ragtriage.dashboard.wording.directions import drawable, gain, gain_bounds, gain_title, is_flipped
+from ragtriage.dashboard.wording.escaping import in_sentence, shorten
+from ragtriage.dashboard.wording.formatting import count, interval_text, number, signed
+from ragtriage.data.comparison.compare import GOOD_SHARE, Comparison, MetricDifference
+from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.data.diagnosis.doubts import metric_doubts, pass_rate_doubts
+from ragtriage.metrics.sanity.rule import Finding
 
 __all__ = [
     "MOST_METRICS",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dashboard.headlines.headline import State
-from dashboard.wording.escaping import shorten
-from dashboard.wording.formatting import count
-from metrics.diagnosis.stages import Owner
+from ragtriage.dashboard.headlines.headline import State
+from ragtriage.dashboard.wording.escaping import shorten
+from ragtriage.dashboard.wording.formatting import count
+from ragtriage.metrics.diagnosis.stages import Owner
 
 __all__ = ["change_title", "example_title", "next_title", "repair_of", "why_title"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from dashboard.wording.comparisons import effect_label, family_text
-from dashboard.wording.formatting import count, interval_text, number, p_value, percent, signed, span
-from data.experiments.arms import ArmsFindings
-from data.experiments.injection.findings import InjectionFindings
-from data.experiments.stability.stability import StabilityFindings
-from data.experiments.summary import ExperimentSummary
+from ragtriage.dashboard.wording.comparisons import effect_label, family_text
+from ragtriage.dashboard.wording.formatting import count, interval_text, number, p_value, percent, signed, span
+from ragtriage.data.experiments.arms import ArmsFindings
+from ragtriage.data.experiments.injection.findings import InjectionFindings
+from ragtriage.data.experiments.stability.stability import StabilityFindings
+from ragtriage.data.experiments.summary import ExperimentSummary
 
 __all__ = ["effect_method", "effect_rows"]
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from dashboard.headlines.headline import Headline, State
-from dashboard.headlines.robustness import ROBUSTNESS_HEADLINES
-from dashboard.wording.escaping import shorten
-from dashboard.wording.formatting import count, interval_text, number, p_value, percent, signed, span
-from data.experiments.arms import ArmsFindings
-from data.experiments.noise import NoiseFindings
-from data.experiments.position import PositionFindings
-from data.experiments.record import Experiment
-from data.experiments.registry import kind_of
-from data.experiments.summary import ExperimentSummary
-from metrics.metric_registry import title_of
-from metrics.suites.position_effect import PositionEffect, PositionVerdict
+from ragtriage.dashboard.headlines.headline import Headline, State
+from ragtriage.dashboard.headlines.robustness import ROBUSTNESS_HEADLINES
+from ragtriage.dashboard.wording.escaping import shorten
+from ragtriage.dashboard.wording.formatting import count, interval_text, number, p_value, percent, signed, span
+from ragtriage.data.experiments.arms import ArmsFindings
+from ragtriage.data.experiments.noise import NoiseFindings
+from ragtriage.data.experiments.position import PositionFindings
+from ragtriage.data.experiments.record import Experiment
+from ragtriage.data.experiments.registry import kind_of
+from ragtriage.data.experiments.summary import ExperimentSummary
+from ragtriage.metrics.metric_registry import title_of
+from ragtriage.metrics.suites.position_effect import PositionEffect, PositionVerdict
 
 __all__ = ["HEADLINES", "arm_rows", "experiment_headline", "no_experiment"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import isfinite
 
-from dashboard.headlines.headline import Headline
-from dashboard.wording.formatting import count, interval_text, number
-from data.labels.agreement_report import MetricAgreement
-from data.labels.human_ratings import dimension_title
-from metrics.statistics.annotator_ceiling import Ceiling
+from ragtriage.dashboard.headlines.headline import Headline
+from ragtriage.dashboard.wording.formatting import count, interval_text, number
+from ragtriage.data.labels.agreement_report import MetricAgreement
+from ragtriage.data.labels.human_ratings import dimension_title
+from ragtriage.metrics.statistics.annotator_ceiling import Ceiling
 
 __all__ = ["ADVISED", "FEW_LABELS", "judge_headline", "rank_correlation"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from dashboard.headlines.headline import Headline, State
+from ragtriage.dashboard.headlines.headline import Headline, State
 
 __all__ = ["Problem", "present_headline"]
 

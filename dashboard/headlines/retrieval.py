@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from dashboard.headlines.headline import Headline, State
-from dashboard.wording.escaping import shorten
-from dashboard.wording.formatting import count, percent, rounded_up, span
-from data.analysis.gold_reach import Need
-from metrics.sanity.documents import read_first
-from metrics.sanity.rule import Finding
-from metrics.statistics.intervals import Interval, questions_to_exclude
+from ragtriage.dashboard.headlines.headline import Headline, State
+from ragtriage.dashboard.wording.escaping import shorten
+from ragtriage.dashboard.wording.formatting import count, percent, rounded_up, span
+from ragtriage.data.analysis.gold_reach import Need
+from ragtriage.metrics.sanity.documents import read_first
+from ragtriage.metrics.sanity.rule import Finding
+from ragtriage.metrics.statistics.intervals import Interval, questions_to_exclude
 
 __all__ = ["ENOUGH", "TopGold", "needed_text", "no_gold_headline", "nothing_retrieved", "retrieval_headline"]
 

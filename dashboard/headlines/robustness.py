@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from dashboard.headlines.headline import Headline
-from dashboard.wording.escaping import shorten
-from dashboard.wording.formatting import count, number, p_value, percent, signed, span
-from data.experiments.injection.findings import Defence, InjectionFindings, PoisonedArm
-from data.experiments.languages.findings import LanguageFindings
-from data.experiments.parsing.findings import ParsingFindings
-from data.experiments.stability.stability import StabilityFindings
-from data.experiments.summary import ExperimentSummary
-from metrics.metric_registry import title_of
+from ragtriage.dashboard.headlines.headline import Headline
+from ragtriage.dashboard.wording.escaping import shorten
+from ragtriage.dashboard.wording.formatting import count, number, p_value, percent, signed, span
+from ragtriage.data.experiments.injection.findings import Defence, InjectionFindings, PoisonedArm
+from ragtriage.data.experiments.languages.findings import LanguageFindings
+from ragtriage.data.experiments.parsing.findings import ParsingFindings
+from ragtriage.data.experiments.stability.stability import StabilityFindings
+from ragtriage.data.experiments.summary import ExperimentSummary
+from ragtriage.metrics.metric_registry import title_of
 
 __all__ = ["ROBUSTNESS_HEADLINES"]
 

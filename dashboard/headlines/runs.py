@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from dashboard.headlines.headline import Headline
-from dashboard.wording.escaping import shorten
-from dashboard.wording.formatting import count
-from data.diagnosis.run_digest import RunDigest
-from data.store.workspace import Run
+from ragtriage.dashboard.headlines.headline import Headline
+from ragtriage.dashboard.wording.escaping import shorten
+from ragtriage.dashboard.wording.formatting import count
+from ragtriage.data.diagnosis.run_digest import RunDigest
+from ragtriage.data.store.workspace import Run
 
 __all__ = ["runs_headline"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dashboard.headlines.headline import Headline, State
-from dashboard.wording.escaping import capital, in_sentence, shorten
-from dashboard.wording.formatting import count, interval_text, signed
-from data.comparison.compare import Comparison, MetricDifference
-from metrics.metric_registry import title_of
+from ragtriage.dashboard.headlines.headline import Headline, State
+from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
+from ragtriage.dashboard.wording.formatting import count, interval_text, signed
+from ragtriage.data.comparison.compare import Comparison, MetricDifference
+from ragtriage.metrics.metric_registry import title_of
 
 __all__ = ["TrendFacts", "trend_headline"]
 

@@ -6,16 +6,16 @@ import re
 from collections.abc import Sequence
 from math import ceil
 
-from dashboard.headlines.headline import Headline
-from dashboard.wording.escaping import capital, in_sentence, shorten
-from dashboard.wording.formatting import MINUS, count, number, percent, rounded_up, signed, span
-from data.diagnosis.diagnosis import Diagnosis
-from data.gates.report import GateReport
-from metrics.diagnosis.stages import STAGES, stage_code
-from metrics.gates.gates import GateResult, GateVerdict
-from metrics.gates.wording import subject_of
-from metrics.sanity.documents import read_first
-from metrics.sanity.rule import Finding
+from ragtriage.dashboard.headlines.headline import Headline
+from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
+from ragtriage.dashboard.wording.formatting import MINUS, count, number, percent, rounded_up, signed, span
+from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.data.gates.report import GateReport
+from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
+from ragtriage.metrics.gates.gates import GateResult, GateVerdict
+from ragtriage.metrics.gates.wording import subject_of
+from ragtriage.metrics.sanity.documents import read_first
+from ragtriage.metrics.sanity.rule import Finding
 
 __all__ = [
     "gate_phrase",

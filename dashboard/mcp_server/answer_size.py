@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from data.errors import DataError
+from ragtriage.data.errors import DataError
 
 __all__ = ["MOST_BYTES", "fitting", "json_text", "shortened"]
 

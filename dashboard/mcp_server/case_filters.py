@@ -10,15 +10,15 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from dashboard.mcp_server.quoting import name_text
-from data.cases.cases import CaseFilter, case_rows, stage_order
-from data.diagnosis.diagnosis import Diagnosis
-from data.errors import DataError
-from data.gates.baseline import baseline_of
-from data.scoring.run_store import RunStore
-from data.store.workspace import Run, utc_now
-from metrics.metric_registry import ordered
-from metrics.schema.scores import BoolArray, IntArray
+from ragtriage.dashboard.mcp_server.quoting import name_text
+from ragtriage.data.cases.cases import CaseFilter, case_rows, stage_order
+from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.data.errors import DataError
+from ragtriage.data.gates.baseline import baseline_of
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Run, utc_now
+from ragtriage.metrics.metric_registry import ordered
+from ragtriage.metrics.schema.scores import BoolArray, IntArray
 
 __all__ = [
     "Against",

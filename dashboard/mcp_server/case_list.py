@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from dashboard.headlines.cases import cases_headline, count_cases, nothing_newly_fails
-from dashboard.mcp_server.answer_size import fitting, json_text
-from dashboard.mcp_server.case_filters import (
+from ragtriage.dashboard.headlines.cases import cases_headline, count_cases, nothing_newly_fails
+from ragtriage.dashboard.mcp_server.answer_size import fitting, json_text
+from ragtriage.dashboard.mcp_server.case_filters import (
     Against,
     AtLeast,
     AtMost,
@@ -27,7 +27,7 @@ from dashboard.mcp_server.case_filters import (
     earlier_run,
     matching_rows,
 )
-from dashboard.mcp_server.chosen_runs import (
+from ragtriage.dashboard.mcp_server.chosen_runs import (
     Cursor,
     RunName,
     chosen_run,
@@ -35,20 +35,20 @@ from dashboard.mcp_server.chosen_runs import (
     headline_values,
     run_values,
 )
-from dashboard.mcp_server.quoting import DATA_NOTE, quoted
-from dashboard.mcp_server.single_case import case_values
-from dashboard.wording.diagnosis import stage_advice
-from dashboard.wording.formatting import count
-from data.api import diagnosis_of
-from data.cases.cases import read_cases
-from data.comparison.newly_failing import newly_failing
-from data.diagnosis.context import GOLD_IN_CONTEXT
-from data.diagnosis.diagnosis import CORRECTNESS, Diagnosis, DiagnosisSettings
-from data.diagnosis.doubts import pass_rate_doubts
-from data.diagnosis.run_checks import check_run
-from data.scoring.run_store import RunStore
-from metrics.diagnosis.stages import STAGES, stage_code
-from metrics.sanity.rule import Finding
+from ragtriage.dashboard.mcp_server.quoting import DATA_NOTE, quoted
+from ragtriage.dashboard.mcp_server.single_case import case_values
+from ragtriage.dashboard.wording.diagnosis import stage_advice
+from ragtriage.dashboard.wording.formatting import count
+from ragtriage.data.api import diagnosis_of
+from ragtriage.data.cases.cases import read_cases
+from ragtriage.data.comparison.newly_failing import newly_failing
+from ragtriage.data.diagnosis.context import GOLD_IN_CONTEXT
+from ragtriage.data.diagnosis.diagnosis import CORRECTNESS, Diagnosis, DiagnosisSettings
+from ragtriage.data.diagnosis.doubts import pass_rate_doubts
+from ragtriage.data.diagnosis.run_checks import check_run
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
+from ragtriage.metrics.sanity.rule import Finding
 
 __all__ = ["CaseListTools"]
 

@@ -7,18 +7,18 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from dashboard.headlines.headline import Headline
-from dashboard.mcp_server.answer_size import fitting, json_text
-from dashboard.mcp_server.quoting import DATA_NOTE, name_text, quoted
-from dashboard.wording.formatting import count
-from data.api import run_entry
-from data.diagnosis.run_digest import RunDigest, read_digests, stored_digests
-from data.errors import DataError
-from data.scoring.run_store import RunStore
-from data.store.versions import releases_of
-from data.store.workspace import Run
-from metrics.schema.scores import MetricsError
-from metrics.schema.whole_number import whole_number
+from ragtriage.dashboard.headlines.headline import Headline
+from ragtriage.dashboard.mcp_server.answer_size import fitting, json_text
+from ragtriage.dashboard.mcp_server.quoting import DATA_NOTE, name_text, quoted
+from ragtriage.dashboard.wording.formatting import count
+from ragtriage.data.api import run_entry
+from ragtriage.data.diagnosis.run_digest import RunDigest, read_digests, stored_digests
+from ragtriage.data.errors import DataError
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.versions import releases_of
+from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.schema.scores import MetricsError
+from ragtriage.metrics.schema.whole_number import whole_number
 
 __all__ = ["Cursor", "RunName", "RunTools", "chosen_run", "first_entry", "headline_values", "run_values"]
 

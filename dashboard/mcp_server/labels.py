@@ -7,13 +7,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from dashboard.mcp_server.chosen_runs import run_values
-from dashboard.mcp_server.quoting import name_text
-from dashboard.mcp_server.single_case import QuestionId, case_state, found_row
-from data.api import diagnosis_of
-from data.diagnosis.diagnosis import DiagnosisSettings
-from data.labels.failure_taxonomy import LONGEST_LABEL
-from data.scoring.run_store import RunStore
+from ragtriage.dashboard.mcp_server.chosen_runs import run_values
+from ragtriage.dashboard.mcp_server.quoting import name_text
+from ragtriage.dashboard.mcp_server.single_case import QuestionId, case_state, found_row
+from ragtriage.data.api import diagnosis_of
+from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings
+from ragtriage.data.labels.failure_taxonomy import LONGEST_LABEL
+from ragtriage.data.scoring.run_store import RunStore
 
 __all__ = ["AGENT", "LabelTools"]
 

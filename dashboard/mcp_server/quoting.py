@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dashboard.wording.escaping import shorten
+from ragtriage.dashboard.wording.escaping import shorten
 
 __all__ = ["DATA_NOTE", "LONGEST_NAME", "Quoting", "name_text", "quoted"]
 

@@ -14,18 +14,18 @@ from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp_types import CallToolResult, InputRequiredResult, TextContent, ToolAnnotations
 from pydantic import ValidationError
 
-from dashboard import __version__
-from dashboard.mcp_server.answer_size import json_text
-from dashboard.mcp_server.case_list import CaseListTools
-from dashboard.mcp_server.chosen_runs import RunTools
-from dashboard.mcp_server.labels import LabelTools
-from dashboard.mcp_server.quoting import DATA_NOTE
-from dashboard.mcp_server.single_case import SingleCaseTools
-from dashboard.mcp_server.verdicts import VerdictTools
-from data.errors import DataError
-from data.scoring.run_store import RunStore
-from data.store.read_only import READ_ONLY
-from metrics.schema.scores import MetricsError
+from ragtriage.dashboard import __version__
+from ragtriage.dashboard.mcp_server.answer_size import json_text
+from ragtriage.dashboard.mcp_server.case_list import CaseListTools
+from ragtriage.dashboard.mcp_server.chosen_runs import RunTools
+from ragtriage.dashboard.mcp_server.labels import LabelTools
+from ragtriage.dashboard.mcp_server.quoting import DATA_NOTE
+from ragtriage.dashboard.mcp_server.single_case import SingleCaseTools
+from ragtriage.dashboard.mcp_server.verdicts import VerdictTools
+from ragtriage.data.errors import DataError
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.read_only import READ_ONLY
+from ragtriage.metrics.schema.scores import MetricsError
 
 __all__ = ["TriageServer", "serve_stdio"]
 

@@ -10,19 +10,19 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from dashboard.mcp_server.answer_size import MOST_BYTES, json_text
-from dashboard.mcp_server.chosen_runs import RunName, chosen_run, run_values
-from dashboard.mcp_server.quoting import DATA_NOTE, Quoting, quoted
-from dashboard.wording.diagnosis import case_conclusion, stage_advice, stage_evidence
-from data.api import diagnosis_of
-from data.cases.cases import read_case
-from data.cases.checks import failed_checks_text
-from data.cases.export import case_result, native_record
-from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, row_of
-from data.diagnosis.run_checks import check_run
-from data.errors import DataError
-from data.scoring.run_store import RunStore
-from metrics.diagnosis.stages import STAGES
+from ragtriage.dashboard.mcp_server.answer_size import MOST_BYTES, json_text
+from ragtriage.dashboard.mcp_server.chosen_runs import RunName, chosen_run, run_values
+from ragtriage.dashboard.mcp_server.quoting import DATA_NOTE, Quoting, quoted
+from ragtriage.dashboard.wording.diagnosis import case_conclusion, stage_advice, stage_evidence
+from ragtriage.data.api import diagnosis_of
+from ragtriage.data.cases.cases import read_case
+from ragtriage.data.cases.checks import failed_checks_text
+from ragtriage.data.cases.export import case_result, native_record
+from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, row_of
+from ragtriage.data.diagnosis.run_checks import check_run
+from ragtriage.data.errors import DataError
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.metrics.diagnosis.stages import STAGES
 
 __all__ = ["QuestionId", "Repeat", "SingleCaseTools", "case_state", "case_values", "found_row"]
 

@@ -8,32 +8,32 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from dashboard.headlines.compare import compare_headline, drawn_metrics, metric_doubts_of
-from dashboard.headlines.headline import Headline
-from dashboard.headlines.triage import gates_unreadable, report_headline, reported_means_headline
-from dashboard.mcp_server.answer_size import shortened
-from dashboard.mcp_server.chosen_runs import RunName, chosen_run, headline_values, run_values
-from dashboard.mcp_server.quoting import DATA_NOTE, name_text, quoted
-from dashboard.wording.diagnosis import (
+from ragtriage.dashboard.headlines.compare import compare_headline, drawn_metrics, metric_doubts_of
+from ragtriage.dashboard.headlines.headline import Headline
+from ragtriage.dashboard.headlines.triage import gates_unreadable, report_headline, reported_means_headline
+from ragtriage.dashboard.mcp_server.answer_size import shortened
+from ragtriage.dashboard.mcp_server.chosen_runs import RunName, chosen_run, headline_values, run_values
+from ragtriage.dashboard.mcp_server.quoting import DATA_NOTE, name_text, quoted
+from ragtriage.dashboard.wording.diagnosis import (
     doubted_metrics,
     fix_first_sentence,
     no_bad_case,
     stage_advice,
     stage_title,
 )
-from dashboard.wording.gates import newly_failing_text
-from data.api import comparison_answer, comparisons_with, diagnosis_answer, diagnosis_of, metrics_answer
-from data.comparison.compare import Comparison
-from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings
-from data.diagnosis.run_checks import check_run
-from data.errors import DataError
-from data.gates.baseline import baseline_of
-from data.gates.config import load_gates
-from data.gates.report import GateReport, gate_run
-from data.scoring.run_store import RunStore
-from data.store.workspace import Run
-from metrics.diagnosis.stages import STAGES
-from metrics.sanity.rule import Finding
+from ragtriage.dashboard.wording.gates import newly_failing_text
+from ragtriage.data.api import comparison_answer, comparisons_with, diagnosis_answer, diagnosis_of, metrics_answer
+from ragtriage.data.comparison.compare import Comparison
+from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings
+from ragtriage.data.diagnosis.run_checks import check_run
+from ragtriage.data.errors import DataError
+from ragtriage.data.gates.baseline import baseline_of
+from ragtriage.data.gates.config import load_gates
+from ragtriage.data.gates.report import GateReport, gate_run
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.diagnosis.stages import STAGES
+from ragtriage.metrics.sanity.rule import Finding
 
 __all__ = ["VerdictTools"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dashboard.case_html.templating import render, svg_address
-from dashboard.charts.tokens import THEMES, Theme
+from ragtriage.dashboard.case_html.templating import render, svg_address
+from ragtriage.dashboard.charts.tokens import THEMES, Theme
 
 __all__ = ["bar_image"]
 
-_PACKAGE = "dashboard.page_html"
+_PACKAGE = "ragtriage.dashboard.page_html"
 BAR_WIDTH, BAR_HEIGHT = 84, 14  # pixels
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from dashboard.case_html.templating import render
-from dashboard.headlines.headline import GLYPHS, LOOKS, WORDS, State
-from dashboard.page_html.blocks import Strip, strip
+from ragtriage.dashboard.case_html.templating import render
+from ragtriage.dashboard.headlines.headline import GLYPHS, LOOKS, WORDS, State
+from ragtriage.dashboard.page_html.blocks import Strip, strip
 
 __all__ = ["MissingRow", "missing_rows"]
 
@@ -45,4 +45,4 @@ def missing_rows(rows: Sequence[MissingRow]) -> Markup:
         }
         for row in rows
     ]
-    return render("dashboard.page_html", "missing_rows.html", rows=drawn)
+    return render("ragtriage.dashboard.page_html", "missing_rows.html", rows=drawn)

@@ -9,13 +9,13 @@ from math import isfinite
 
 from markupsafe import Markup
 
-from dashboard.case_html.templating import render
-from dashboard.charts.tokens import THEMES, Theme
-from dashboard.headlines.headline import GLYPHS, LOOKS, WORDS, Headline, State
+from ragtriage.dashboard.case_html.templating import render
+from ragtriage.dashboard.charts.tokens import THEMES, Theme
+from ragtriage.dashboard.headlines.headline import GLYPHS, LOOKS, WORDS, Headline, State
 
 __all__ = ["Strip", "Tile", "band", "strip", "style_sheet", "tile"]
 
-_PACKAGE = "dashboard.page_html"
+_PACKAGE = "ragtriage.dashboard.page_html"
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from typing import Literal
 
 from markupsafe import Markup
 
-from dashboard.case_html.templating import render, svg_address
-from dashboard.charts.tokens import THEMES, Theme, Tokens
-from dashboard.headlines.headline import Look
-from metrics.diagnosis.stages import Owner
+from ragtriage.dashboard.case_html.templating import render, svg_address
+from ragtriage.dashboard.charts.tokens import THEMES, Theme, Tokens
+from ragtriage.dashboard.headlines.headline import Look
+from ragtriage.metrics.diagnosis.stages import Owner
 
 __all__ = [
     "CaseHead",
@@ -28,7 +28,7 @@ __all__ = [
     "score_bars",
 ]
 
-_PACKAGE = "dashboard.page_html"
+_PACKAGE = "ragtriage.dashboard.page_html"
 _WIDTH, _HEIGHT, _GAP = 16, 26, 6  # of a bar in the list, in pixels
 
 

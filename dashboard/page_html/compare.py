@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from dashboard.case_html.templating import render
-from dashboard.charts.comparison import GLYPHS
-from dashboard.charts.tokens import Tokens
+from ragtriage.dashboard.case_html.templating import render
+from ragtriage.dashboard.charts.comparison import GLYPHS
+from ragtriage.dashboard.charts.tokens import Tokens
 
 __all__ = ["bars_legend", "compare_style", "forest_legend"]
 
-_PACKAGE = "dashboard.page_html"
+_PACKAGE = "ragtriage.dashboard.page_html"
 
 
 def compare_style() -> Markup:

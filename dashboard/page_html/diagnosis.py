@@ -7,13 +7,13 @@ from functools import cache
 
 from markupsafe import Markup
 
-from dashboard.case_html.templating import render
-from dashboard.charts.tokens import THEMES, Theme
-from metrics.diagnosis.patterns import Level, Pattern
+from ragtriage.dashboard.case_html.templating import render
+from ragtriage.dashboard.charts.tokens import THEMES, Theme
+from ragtriage.metrics.diagnosis.patterns import Level, Pattern
 
 __all__ = ["diagnosis_style", "pattern_head", "pattern_row", "stage_row"]
 
-_PACKAGE = "dashboard.page_html"
+_PACKAGE = "ragtriage.dashboard.page_html"
 
 
 @cache

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from functools import cache
 
-from dashboard.case_html.templating import render, svg_address
-from dashboard.charts.runs import MANY_QUESTIONS
-from dashboard.charts.tokens import THEMES, Theme
-from data.diagnosis.run_digest import MEASURES, RunDigest
+from ragtriage.dashboard.case_html.templating import render, svg_address
+from ragtriage.dashboard.charts.runs import MANY_QUESTIONS
+from ragtriage.dashboard.charts.tokens import THEMES, Theme
+from ragtriage.data.diagnosis.run_digest import MEASURES, RunDigest
 
 __all__ = ["LETTERS", "measured_image", "pass_strip_image"]
 
 LETTERS = dict(zip(MEASURES, "CFRAP", strict=True))  # context, faithfulness, relevancy, answer, people
 START, LENGTH = 6.0, 92.0  # pixels of the line that stands for 0 to 1
-_PACKAGE = "dashboard.page_html"
+_PACKAGE = "ragtriage.dashboard.page_html"
 
 
 def pass_strip_image(digest: RunDigest | None, theme: Theme) -> str:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from dashboard.case_html.templating import render
-from dashboard.headlines.headline import GLYPHS, LOOKS, State
-from dashboard.page_html.blocks import Strip, strip
+from ragtriage.dashboard.case_html.templating import render
+from ragtriage.dashboard.headlines.headline import GLYPHS, LOOKS, State
+from ragtriage.dashboard.page_html.blocks import Strip, strip
 
 __all__ = [
     "ChangeRow",
@@ -22,7 +22,7 @@ __all__ = [
     "triage_style",
 ]
 
-_PACKAGE = "dashboard.page_html"
+_PACKAGE = "ragtriage.dashboard.page_html"
 
 
 @dataclass(frozen=True)

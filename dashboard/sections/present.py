@@ -11,19 +11,19 @@ from typing import Any
 import streamlit as st
 from markupsafe import Markup
 
-from dashboard.charts.plotly_figure import plotly_figure
-from dashboard.export.formats import FORMATS, export_report
-from dashboard.export.slide_html import slide_html, slide_style
-from dashboard.export.slide_layout import plan_slide, sketch_slide
-from dashboard.headlines.headline import Headline
-from dashboard.headlines.present import present_headline
-from dashboard.shell.components import draw, show_table
-from dashboard.shell.kept_results import kept
-from dashboard.shell.session import View, current_selection, keep
-from dashboard.shell.user import current_user, may_write, only_reads
-from dashboard.stories.context import StoryView
-from dashboard.stories.sections import SECTION_KINDS, default_sections, render_section
-from dashboard.stories.story import (
+from ragtriage.dashboard.charts.plotly_figure import plotly_figure
+from ragtriage.dashboard.export.formats import FORMATS, export_report
+from ragtriage.dashboard.export.slide_html import slide_html, slide_style
+from ragtriage.dashboard.export.slide_layout import plan_slide, sketch_slide
+from ragtriage.dashboard.headlines.headline import Headline
+from ragtriage.dashboard.headlines.present import present_headline
+from ragtriage.dashboard.shell.components import draw, show_table
+from ragtriage.dashboard.shell.kept_results import kept
+from ragtriage.dashboard.shell.session import View, current_selection, keep
+from ragtriage.dashboard.shell.user import current_user, may_write, only_reads
+from ragtriage.dashboard.stories.context import StoryView
+from ragtriage.dashboard.stories.sections import SECTION_KINDS, default_sections, render_section
+from ragtriage.dashboard.stories.story import (
     AUDIENCES,
     LONGEST_HEADING,
     LONGEST_NOTE,
@@ -32,11 +32,11 @@ from dashboard.stories.story import (
     StorySection,
     story_from_json,
 )
-from dashboard.wording.escaping import markdown_text
-from data.errors import DataError
-from data.store.ledger import Ledger
-from data.store.stories import StoredStory, add_story, change_story, remove_story, stories, story_of
-from data.text.shown_case import shown_case
+from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.data.errors import DataError
+from ragtriage.data.store.ledger import Ledger
+from ragtriage.data.store.stories import StoredStory, add_story, change_story, remove_story, stories, story_of
+from ragtriage.data.text.shown_case import shown_case
 
 __all__ = [
     "conclusion",

@@ -8,12 +8,12 @@ from math import ceil
 import streamlit as st
 from markupsafe import Markup
 
-from dashboard.charts.tokens import Theme
-from dashboard.headlines.headline import Headline
-from dashboard.page_html.blocks import Tile, band, style_sheet, tile
-from dashboard.shell.session import View, keep, open_store
-from dashboard.wording.escaping import markdown_text
-from dashboard.wording.formatting import count
+from ragtriage.dashboard.charts.tokens import Theme
+from ragtriage.dashboard.headlines.headline import Headline
+from ragtriage.dashboard.page_html.blocks import Tile, band, style_sheet, tile
+from ragtriage.dashboard.shell.session import View, keep, open_store
+from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.dashboard.wording.formatting import count
 
 __all__ = [
     "bundled_example",

@@ -11,13 +11,13 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from dashboard.shell.session import View
-from dashboard.wording.escaping import capital, markdown_text
-from dashboard.wording.formatting import NOT_MEASURED
-from data.store.run_config import flat_settings, setting_text
-from data.store.workspace import Run
-from metrics.metric_registry import title_of
-from metrics.sanity.run import Finding
+from ragtriage.dashboard.shell.session import View
+from ragtriage.dashboard.wording.escaping import capital, markdown_text
+from ragtriage.dashboard.wording.formatting import NOT_MEASURED
+from ragtriage.data.store.run_config import flat_settings, setting_text
+from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.metric_registry import title_of
+from ragtriage.metrics.sanity.run import Finding
 
 __all__ = [
     "begin_page",
@@ -106,7 +106,7 @@ def export_menu(rows: Sequence[Mapping[str, Any]], alt: str) -> None:
 
 
 def _file(rows: Sequence[Mapping[str, Any]], form: str) -> bytes:
-    from dashboard.wording.table_files import export_table
+    from ragtriage.dashboard.wording.table_files import export_table
 
     return export_table(rows, form)
 

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 
 import streamlit as st
 
-from dashboard.shell.memory import give_back_memory
-from data.read_costs import ReadCosts, counting_costs
+from ragtriage.dashboard.shell.memory import give_back_memory
+from ragtriage.data.read_costs import ReadCosts, counting_costs
 
 __all__ = ["COSTS", "costs_told"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.shell.components import finding_list
-from dashboard.shell.session import View
-from dashboard.shell.user import may_write
-from dashboard.shell.widgets import choose
-from dashboard.wording.escaping import markdown_text
-from dashboard.wording.runs import baseline_text
+from ragtriage.dashboard.shell.components import finding_list
+from ragtriage.dashboard.shell.session import View
+from ragtriage.dashboard.shell.user import may_write
+from ragtriage.dashboard.shell.widgets import choose
+from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.dashboard.wording.runs import baseline_text
 
 __all__ = ["draw_header"]
 

@@ -16,14 +16,14 @@ from threading import Thread
 
 import streamlit as st
 
-from dashboard.shell.user import may_write
-from dashboard.wording.escaping import markdown_text
-from dashboard.wording.formatting import count
-from data.errors import DataError
-from data.jobs.record import Job, ask_to_stop, jobs_of
-from data.scoring.run_store import RunStore
-from data.store.ledger import Ledger
-from data.store.read_only import must_write
+from ragtriage.dashboard.shell.user import may_write
+from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.dashboard.wording.formatting import count
+from ragtriage.data.errors import DataError
+from ragtriage.data.jobs.record import Job, ask_to_stop, jobs_of
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.ledger import Ledger
+from ragtriage.data.store.read_only import must_write
 
 __all__ = ["JobPanel", "duration", "job_section", "start_job", "start_or_report"]
 
@@ -55,7 +55,7 @@ def start_job(store: RunStore, words: Sequence[str], folder: str | None = None) 
     earlier = {job.job_id for job in jobs_of(store.ledger)}
     here = str(Path(__file__).resolve().parents[2])
     path = os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])
-    command = [sys.executable, "-P", "-m", "dashboard.cli", "--workspace", str(store.workspace.root), *words]
+    command = [sys.executable, "-P", "-m", "ragtriage.dashboard.cli", "--workspace", str(store.workspace.root), *words]
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(  # noqa: S603 -- this interpreter on this program
             command,

@@ -19,12 +19,12 @@ import numpy as np
 import pyarrow as pa
 import streamlit as st
 
-from data.read_costs import add_costs
-from data.scoring.run_store import RunStore
-from data.scoring.scored_run import ScoredRun
-from data.store.ledger import Ledger
-from data.store.workspace import Run, Workspace
-from metrics.metric_registry import imported_declarations
+from ragtriage.data.read_costs import add_costs
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.store.ledger import Ledger
+from ragtriage.data.store.workspace import Run, Workspace
+from ragtriage.metrics.metric_registry import imported_declarations
 
 __all__ = ["KeptResults", "forget", "kept", "kept_with_spinner", "key_of", "room_asked", "size_of"]
 

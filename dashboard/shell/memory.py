@@ -7,7 +7,7 @@ import sys
 from functools import cache
 from typing import Any
 
-from data.read_costs import ReadCosts
+from ragtriage.data.read_costs import ReadCosts
 
 __all__ = ["give_back_memory"]
 

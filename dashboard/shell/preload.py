@@ -10,20 +10,20 @@ from importlib import import_module
 __all__ = ["MODULES", "start_preloading", "wait_for_preload"]
 
 MODULES = (  # in the order in which the first page needs them
-    "dashboard.shell.costs",
-    "dashboard.shell.header",
-    "dashboard.shell.stale_links",
+    "ragtriage.dashboard.shell.costs",
+    "ragtriage.dashboard.shell.header",
+    "ragtriage.dashboard.shell.stale_links",
     "pandas",
     "pyarrow.dataset",
     "PIL.ImageFile",
     "streamlit.material_icon_names",
-    "dashboard.page_html.triage",
-    "dashboard.sections.triage.f1",
-    "dashboard.sections.triage.gates",
-    "dashboard.sections.triage.lists",
-    "dashboard.sections.triage.overview",
-    "dashboard.sections.triage.pipeline",
-    "dashboard.sections.triage.tiles",
+    "ragtriage.dashboard.page_html.triage",
+    "ragtriage.dashboard.sections.triage.f1",
+    "ragtriage.dashboard.sections.triage.gates",
+    "ragtriage.dashboard.sections.triage.lists",
+    "ragtriage.dashboard.sections.triage.overview",
+    "ragtriage.dashboard.sections.triage.pipeline",
+    "ragtriage.dashboard.sections.triage.tiles",
 )
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.headlines.triage import reported_means_headline
-from dashboard.shell.blocks import open_page, run_facts
-from dashboard.shell.components import finding_list, show_table
-from dashboard.shell.session import View
-from dashboard.wording.formatting import NOT_MEASURED, metric_label
+from ragtriage.dashboard.headlines.triage import reported_means_headline
+from ragtriage.dashboard.shell.blocks import open_page, run_facts
+from ragtriage.dashboard.shell.components import finding_list, show_table
+from ragtriage.dashboard.shell.session import View
+from ragtriage.dashboard.wording.formatting import NOT_MEASURED, metric_label
 
 __all__ = ["reported_means_page"]
 

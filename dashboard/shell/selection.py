@@ -7,19 +7,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from data.cases.cases import LABEL_STATES, CaseFilter
-from data.cases.cohorts import cohort_title
-from data.comparison.band_scales import SCALE_TITLES
-from data.diagnosis.diagnosis import DiagnosisSettings
-from data.errors import DataError
-from data.labels.evaluated_metric import evaluated_metric_of
-from data.labels.human_ratings import dimension_title
-from data.strategy.plan import USE_CASES
-from metrics.diagnosis.patterns import PATTERNS, CaseThresholds
-from metrics.diagnosis.stages import DEFAULT_ORDER, STAGES
-from metrics.diagnosis.symptoms import SymptomEdges
-from metrics.schema.metric import CONVENTIONS
-from metrics.schema.whole_number import whole_number
+from ragtriage.data.cases.cases import LABEL_STATES, CaseFilter
+from ragtriage.data.cases.cohorts import cohort_title
+from ragtriage.data.comparison.band_scales import SCALE_TITLES
+from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings
+from ragtriage.data.errors import DataError
+from ragtriage.data.labels.evaluated_metric import evaluated_metric_of
+from ragtriage.data.labels.human_ratings import dimension_title
+from ragtriage.data.strategy.plan import USE_CASES
+from ragtriage.metrics.diagnosis.patterns import PATTERNS, CaseThresholds
+from ragtriage.metrics.diagnosis.stages import DEFAULT_ORDER, STAGES
+from ragtriage.metrics.diagnosis.symptoms import SymptomEdges
+from ragtriage.metrics.schema.metric import CONVENTIONS
+from ragtriage.metrics.schema.whole_number import whole_number
 
 __all__ = ["Selection"]
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard.shell.kept_results import kept
-from dashboard.shell.selection import Selection
-from data.comparison.compare import (
+from ragtriage.dashboard.shell.kept_results import kept
+from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.data.comparison.compare import (
     Changes,
     Comparison,
     Side,
@@ -21,20 +21,20 @@ from data.comparison.compare import (
     metric_sides,
     stage_transitions,
 )
-from data.comparison.primary import primary_metric
-from data.declarations import use_declarations
-from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
-from data.diagnosis.run_checks import check_run
-from data.errors import DataError
-from data.gates.baseline import Baseline, baseline_of
-from data.scoring.run_store import RunStore, distinct_labels
-from data.scoring.score_run import DEFAULT_KS, ScoreOptions
-from data.scoring.scored_run import ScoredRun
-from data.scoring.summaries import MetricSummary
-from data.store.ledger import Label, Ledger
-from data.store.workspace import Run, Workspace
-from metrics.sanity.run import Finding
-from metrics.schema.metric import CONVENTIONS, Convention
+from ragtriage.data.comparison.primary import primary_metric
+from ragtriage.data.declarations import use_declarations
+from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
+from ragtriage.data.diagnosis.run_checks import check_run
+from ragtriage.data.errors import DataError
+from ragtriage.data.gates.baseline import Baseline, baseline_of
+from ragtriage.data.scoring.run_store import RunStore, distinct_labels
+from ragtriage.data.scoring.score_run import DEFAULT_KS, ScoreOptions
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.scoring.summaries import MetricSummary
+from ragtriage.data.store.ledger import Label, Ledger
+from ragtriage.data.store.workspace import Run, Workspace
+from ragtriage.metrics.sanity.run import Finding
+from ragtriage.metrics.schema.metric import CONVENTIONS, Convention
 
 __all__ = [
     "View",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.shell.selection import Selection
-from dashboard.shell.session import current_selection, keep
-from dashboard.wording.escaping import markdown_text, shorten
-from data.scoring.run_store import RunStore
+from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.dashboard.shell.session import current_selection, keep
+from ragtriage.dashboard.wording.escaping import markdown_text, shorten
+from ragtriage.data.scoring.run_store import RunStore
 
 __all__ = ["missing_choices", "tell_missing", "tell_unreadable"]
 

@@ -6,10 +6,10 @@ from functools import partial
 
 import streamlit as st
 
-from data.diagnosis.diagnosis import Diagnosis
-from data.exports.tool_files import TOOLS, ToolFile, tools_of
-from data.store.ledger import Ledger
-from metrics.schema.scores import IntArray
+from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.data.exports.tool_files import TOOLS, ToolFile, tools_of
+from ragtriage.data.store.ledger import Ledger
+from ragtriage.metrics.schema.scores import IntArray
 
 __all__ = ["tool_downloads"]
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard.wording.escaping import markdown_text
-from data.errors import DataError
-from data.store.read_only import read_only
+from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.data.errors import DataError
+from ragtriage.data.store.read_only import read_only
 
 __all__ = [
     "attempt",

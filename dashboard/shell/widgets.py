@@ -8,9 +8,9 @@ from typing import Any
 import streamlit as st
 from streamlit.elements.lib.mutable_tab_container import TabContainer
 
-from dashboard.shell.session import current_selection, keep
-from data.analysis.retrieval_curves import LONGEST_K
-from data.store.workspace import Run
+from ragtriage.dashboard.shell.session import current_selection, keep
+from ragtriage.data.analysis.retrieval_curves import LONGEST_K
+from ragtriage.data.store.workspace import Run
 
 __all__ = [
     "choose",

@@ -5,26 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dashboard.charts.deck import Loss, step_columns
-from dashboard.charts.tokens import LIGHT
-from dashboard.headlines.deck import next_title, repair_of, why_title
-from dashboard.stories.context import StoryView
-from dashboard.stories.slide import BigNumber, SlideContent, Step
-from dashboard.stories.story import RenderedSection
-from dashboard.stories.verdict_slide import foot_of
-from dashboard.wording.diagnosis import fix_first_sentence, no_bad_case
-from dashboard.wording.escaping import capital, in_sentence, shorten
-from dashboard.wording.formatting import count, number, percent
-from data.diagnosis.diagnosis import Diagnosis
-from data.diagnosis.doubts import stage_doubt
-from data.errors import DataError
-from metrics.diagnosis.fix_first import UNEXPLAINED, FixFirst
-from metrics.diagnosis.stages import STAGES, FailureStage, Owner, stage_code
-from metrics.gates.gates import FEWEST_QUESTIONS, GateResult
-from metrics.gates.wording import subject_of
-from metrics.metric_registry import title_of
-from metrics.sanity.documents import read_first
-from metrics.sanity.rule import Finding
+from ragtriage.dashboard.charts.deck import Loss, step_columns
+from ragtriage.dashboard.charts.tokens import LIGHT
+from ragtriage.dashboard.headlines.deck import next_title, repair_of, why_title
+from ragtriage.dashboard.stories.context import StoryView
+from ragtriage.dashboard.stories.slide import BigNumber, SlideContent, Step
+from ragtriage.dashboard.stories.story import RenderedSection
+from ragtriage.dashboard.stories.verdict_slide import foot_of
+from ragtriage.dashboard.wording.diagnosis import fix_first_sentence, no_bad_case
+from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
+from ragtriage.dashboard.wording.formatting import count, number, percent
+from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.data.diagnosis.doubts import stage_doubt
+from ragtriage.data.errors import DataError
+from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED, FixFirst
+from ragtriage.metrics.diagnosis.stages import STAGES, FailureStage, Owner, stage_code
+from ragtriage.metrics.gates.gates import FEWEST_QUESTIONS, GateResult
+from ragtriage.metrics.gates.wording import subject_of
+from ragtriage.metrics.metric_registry import title_of
+from ragtriage.metrics.sanity.documents import read_first
+from ragtriage.metrics.sanity.rule import Finding
 
 __all__ = ["next_section", "why_section"]
 

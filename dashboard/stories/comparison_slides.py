@@ -8,26 +8,26 @@ from typing import Any
 
 import numpy as np
 
-from dashboard.charts.deck import Difference, difference_bars
-from dashboard.headlines.deck import change_title, example_title
-from dashboard.headlines.headline import State
-from dashboard.stories.context import StoryView
-from dashboard.stories.slide import Remark, SideAnswer, SlideContent
-from dashboard.stories.story import RenderedSection
-from dashboard.stories.verdict_slide import foot_of
-from dashboard.wording.comparisons import tested_text
-from dashboard.wording.escaping import capital, in_sentence, shorten
-from dashboard.wording.formatting import count, interval_text, number, p_value, signed
-from data.cases.cases import read_case
-from data.cases.export import native_record
-from data.comparison.compare import GOOD_SHARE, MetricDifference
-from data.comparison.cost import percentiles
-from data.comparison.newly_failing import newly_failing
-from data.diagnosis.diagnosis import Diagnosis, passing_of, row_of
-from data.diagnosis.doubts import case_doubts
-from metrics.diagnosis.stages import STAGES, stage_code
-from metrics.metric_registry import declared, title_of
-from metrics.sanity.documents import read_first
+from ragtriage.dashboard.charts.deck import Difference, difference_bars
+from ragtriage.dashboard.headlines.deck import change_title, example_title
+from ragtriage.dashboard.headlines.headline import State
+from ragtriage.dashboard.stories.context import StoryView
+from ragtriage.dashboard.stories.slide import Remark, SideAnswer, SlideContent
+from ragtriage.dashboard.stories.story import RenderedSection
+from ragtriage.dashboard.stories.verdict_slide import foot_of
+from ragtriage.dashboard.wording.comparisons import tested_text
+from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
+from ragtriage.dashboard.wording.formatting import count, interval_text, number, p_value, signed
+from ragtriage.data.cases.cases import read_case
+from ragtriage.data.cases.export import native_record
+from ragtriage.data.comparison.compare import GOOD_SHARE, MetricDifference
+from ragtriage.data.comparison.cost import percentiles
+from ragtriage.data.comparison.newly_failing import newly_failing
+from ragtriage.data.diagnosis.diagnosis import Diagnosis, passing_of, row_of
+from ragtriage.data.diagnosis.doubts import case_doubts
+from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
+from ragtriage.metrics.metric_registry import declared, title_of
+from ragtriage.metrics.sanity.documents import read_first
 
 __all__ = ["change_section", "example_section"]
 

@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
-from dashboard.headlines.headline import Headline
-from dashboard.headlines.triage import gates_unreadable, triage_headline
-from data.comparison.compare import Comparison, compare
-from data.comparison.metric_families import shared_metrics
-from data.comparison.primary import primary_metric
-from data.declarations import use_declarations
-from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
-from data.diagnosis.run_checks import check_run
-from data.errors import DataError
-from data.gates.baseline import known_baseline
-from data.gates.config import load_gates
-from data.gates.report import GateReport, gate_run
-from data.scoring.run_store import RunStore, distinct_labels
-from data.scoring.scored_run import ScoredRun
-from data.scoring.summaries import MetricSummary
-from data.store.workspace import Run
-from metrics.sanity.rule import Finding
+from ragtriage.dashboard.headlines.headline import Headline
+from ragtriage.dashboard.headlines.triage import gates_unreadable, triage_headline
+from ragtriage.data.comparison.compare import Comparison, compare
+from ragtriage.data.comparison.metric_families import shared_metrics
+from ragtriage.data.comparison.primary import primary_metric
+from ragtriage.data.declarations import use_declarations
+from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
+from ragtriage.data.diagnosis.run_checks import check_run
+from ragtriage.data.errors import DataError
+from ragtriage.data.gates.baseline import known_baseline
+from ragtriage.data.gates.config import load_gates
+from ragtriage.data.gates.report import GateReport, gate_run
+from ragtriage.data.scoring.run_store import RunStore, distinct_labels
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.scoring.summaries import MetricSummary
+from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.sanity.rule import Finding
 
 __all__ = ["StoryView"]
 

@@ -4,31 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dashboard.charts.alignment import rank_bars
-from dashboard.charts.chunking import heatmap
-from dashboard.charts.oracle_gap import oracle_gap_bars
-from dashboard.charts.retrieval import k_curves
-from dashboard.charts.stages.f1_tree import f1_bars
-from dashboard.stories.context import StoryView
-from dashboard.stories.story import RenderedSection
-from dashboard.wording.citations import NOT_CITED, citation_facts, citation_rows, citations_sentence
-from dashboard.wording.escaping import capital
-from dashboard.wording.f1_tree import BOUND_NOTE, expected_text, f1_rows, f1_sentence, left_out_text
-from dashboard.wording.formatting import count, interval_text, number, percent, signed
-from data.analysis.alignment import by_rank, rate_of, sources_of_use
-from data.analysis.citations import citations_of_run
-from data.analysis.retrieval_curves import curves
-from data.chunking.grids import grids_of
-from data.chunking.ranking import grid_metrics, rank_trials
-from data.comparison.band_scales import band_scale
-from data.comparison.oracle_gap import oracle_gap, outcome_metrics_of, paired_runs_of
-from data.diagnosis.diagnosis import diagnose
-from data.diagnosis.f1_tree import f1_diagnosis
-from data.scoring.context_use import ORIGINS, context_use_of
-from data.scoring.ranked_lists import ranked_lists
-from data.strategy.expected_gains import outlook_of
-from metrics.metric_registry import title_of
-from metrics.schema.whole_number import whole_number
+from ragtriage.dashboard.charts.alignment import rank_bars
+from ragtriage.dashboard.charts.chunking import heatmap
+from ragtriage.dashboard.charts.oracle_gap import oracle_gap_bars
+from ragtriage.dashboard.charts.retrieval import k_curves
+from ragtriage.dashboard.charts.stages.f1_tree import f1_bars
+from ragtriage.dashboard.stories.context import StoryView
+from ragtriage.dashboard.stories.story import RenderedSection
+from ragtriage.dashboard.wording.citations import NOT_CITED, citation_facts, citation_rows, citations_sentence
+from ragtriage.dashboard.wording.escaping import capital
+from ragtriage.dashboard.wording.f1_tree import BOUND_NOTE, expected_text, f1_rows, f1_sentence, left_out_text
+from ragtriage.dashboard.wording.formatting import count, interval_text, number, percent, signed
+from ragtriage.data.analysis.alignment import by_rank, rate_of, sources_of_use
+from ragtriage.data.analysis.citations import citations_of_run
+from ragtriage.data.analysis.retrieval_curves import curves
+from ragtriage.data.chunking.grids import grids_of
+from ragtriage.data.chunking.ranking import grid_metrics, rank_trials
+from ragtriage.data.comparison.band_scales import band_scale
+from ragtriage.data.comparison.oracle_gap import oracle_gap, outcome_metrics_of, paired_runs_of
+from ragtriage.data.diagnosis.diagnosis import diagnose
+from ragtriage.data.diagnosis.f1_tree import f1_diagnosis
+from ragtriage.data.scoring.context_use import ORIGINS, context_use_of
+from ragtriage.data.scoring.ranked_lists import ranked_lists
+from ragtriage.data.strategy.expected_gains import outlook_of
+from ragtriage.metrics.metric_registry import title_of
+from ragtriage.metrics.schema.whole_number import whole_number
 
 __all__ = [
     "alignment_section",

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dashboard.charts.chart import Chart
-from dashboard.charts.experiments.curves import arm_dots, noise_curve, position_curve
-from dashboard.charts.experiments.robustness import flip_dots
-from dashboard.headlines.experiment_effects import effect_method, effect_rows
-from dashboard.headlines.experiments import arm_rows, experiment_headline
-from dashboard.stories.context import StoryView
-from dashboard.stories.story import RenderedSection
-from dashboard.wording.escaping import capital
-from dashboard.wording.formatting import count
-from data.errors import WorkspaceError
-from data.experiments.noise import NoiseFindings
-from data.experiments.position import PositionFindings
-from data.experiments.published import published_positions
-from data.experiments.record import Experiment, find_experiment
-from data.experiments.registry import KINDS
-from data.experiments.run_experiment import EXPERIMENT
-from data.experiments.stability.stability import StabilityFindings
-from data.experiments.summary import ExperimentSummary, experiment_summary
-from metrics.metric_registry import title_of
+from ragtriage.dashboard.charts.chart import Chart
+from ragtriage.dashboard.charts.experiments.curves import arm_dots, noise_curve, position_curve
+from ragtriage.dashboard.charts.experiments.robustness import flip_dots
+from ragtriage.dashboard.headlines.experiment_effects import effect_method, effect_rows
+from ragtriage.dashboard.headlines.experiments import arm_rows, experiment_headline
+from ragtriage.dashboard.stories.context import StoryView
+from ragtriage.dashboard.stories.story import RenderedSection
+from ragtriage.dashboard.wording.escaping import capital
+from ragtriage.dashboard.wording.formatting import count
+from ragtriage.data.errors import WorkspaceError
+from ragtriage.data.experiments.noise import NoiseFindings
+from ragtriage.data.experiments.position import PositionFindings
+from ragtriage.data.experiments.published import published_positions
+from ragtriage.data.experiments.record import Experiment, find_experiment
+from ragtriage.data.experiments.registry import KINDS
+from ragtriage.data.experiments.run_experiment import EXPERIMENT
+from ragtriage.data.experiments.stability.stability import StabilityFindings
+from ragtriage.data.experiments.summary import ExperimentSummary, experiment_summary
+from ragtriage.metrics.metric_registry import title_of
 
 __all__ = ["experiment_section"]
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from dashboard.stories.context import StoryView
-from dashboard.stories.slide import SlideContent, Step
-from dashboard.stories.story import RenderedSection
-from dashboard.stories.verdict_slide import foot_of
-from dashboard.wording.escaping import capital, in_sentence, shorten
-from dashboard.wording.formatting import count
-from data.diagnosis.f1_tree import f1_diagnosis
-from data.errors import DataError
-from data.gates.report import GateReport
-from data.strategy.horizons import HORIZONS, Recommendation, recommendations
+from ragtriage.dashboard.stories.context import StoryView
+from ragtriage.dashboard.stories.slide import SlideContent, Step
+from ragtriage.dashboard.stories.story import RenderedSection
+from ragtriage.dashboard.stories.verdict_slide import foot_of
+from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
+from ragtriage.dashboard.wording.formatting import count
+from ragtriage.data.diagnosis.f1_tree import f1_diagnosis
+from ragtriage.data.errors import DataError
+from ragtriage.data.gates.report import GateReport
+from ragtriage.data.strategy.horizons import HORIZONS, Recommendation, recommendations
 
 __all__ = ["horizon_section"]
 

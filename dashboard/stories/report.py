@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 from itertools import islice
 from shlex import quote
 
-from dashboard import __version__
-from dashboard.stories.context import StoryView
-from dashboard.stories.story import Audience, RenderedSection, Story
-from dashboard.wording.formatting import count
-from data.store.judge_replies import EVALUATION
-from data.store.judge_results import judge_of
-from data.text.shown_case import shown_cases
+from ragtriage.dashboard import __version__
+from ragtriage.dashboard.stories.context import StoryView
+from ragtriage.dashboard.stories.story import Audience, RenderedSection, Story
+from ragtriage.dashboard.wording.formatting import count
+from ragtriage.data.store.judge_replies import EVALUATION
+from ragtriage.data.store.judge_results import judge_of
+from ragtriage.data.text.shown_case import shown_cases
 
 __all__ = [
     "OBTAINED",

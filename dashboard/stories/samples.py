@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import replace
 
-from dashboard.stories.sections import default_sections
-from dashboard.stories.story import AUDIENCES, Story
-from data.demo import WHO, SampleStory, sample_stories
-from data.scoring.run_store import RunStore
-from data.store.stories import add_stories_once
+from ragtriage.dashboard.stories.sections import default_sections
+from ragtriage.dashboard.stories.story import AUDIENCES, Story
+from ragtriage.data.demo import WHO, SampleStory, sample_stories
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.stories import add_stories_once
 
 __all__ = ["add_sample_stories"]
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dashboard.charts.overview import Point, trend
-from dashboard.stories.causes_slides import next_section, why_section
-from dashboard.stories.comparison_slides import change_section, example_section
-from dashboard.stories.context import StoryView
-from dashboard.stories.diagnostic_sections import (
+from ragtriage.dashboard.charts.overview import Point, trend
+from ragtriage.dashboard.stories.causes_slides import next_section, why_section
+from ragtriage.dashboard.stories.comparison_slides import change_section, example_section
+from ragtriage.dashboard.stories.context import StoryView
+from ragtriage.dashboard.stories.diagnostic_sections import (
     alignment_section,
     citations_section,
     f1_section,
@@ -22,35 +22,35 @@ from dashboard.stories.diagnostic_sections import (
     oracle_gap_section,
     retrieval_section,
 )
-from dashboard.stories.experiment_section import experiment_section
-from dashboard.stories.horizon_section import horizon_section
-from dashboard.stories.story import AUDIENCES, RENAMED, Audience, RenderedSection, StorySection
-from dashboard.stories.suite_section import suite_section
-from dashboard.stories.verdict_slide import HEADLINE, verdict_section
-from dashboard.wording.diagnosis import (
+from ragtriage.dashboard.stories.experiment_section import experiment_section
+from ragtriage.dashboard.stories.horizon_section import horizon_section
+from ragtriage.dashboard.stories.story import AUDIENCES, RENAMED, Audience, RenderedSection, StorySection
+from ragtriage.dashboard.stories.suite_section import suite_section
+from ragtriage.dashboard.stories.verdict_slide import HEADLINE, verdict_section
+from ragtriage.dashboard.wording.diagnosis import (
     context_metric_text,
     doubted_by,
     rate_title,
 )
-from dashboard.wording.escaping import capital
-from dashboard.wording.formatting import count, interval_text, number, p_value, percent, source_text
-from dashboard.wording.gates import gate_row, rule_texts, verdict_text
-from data.cases.cases import read_judged_cases
-from data.cases.export import native_record
-from data.comparison.band_scales import band_scale, interpretations
-from data.comparison.trend import versions_of
-from data.diagnosis.diagnosis import row_of
-from data.diagnosis.doubts import metric_doubts, pass_rate_doubts
-from data.errors import DataError
-from data.experiments.run_experiment import EXPERIMENT
-from data.store.workspace import Run
-from metrics.analysis.bands import Interpretation
-from metrics.diagnosis.patterns import PATTERNS
-from metrics.diagnosis.stages import STAGES
-from metrics.gates.gates import ORDER
-from metrics.metric_registry import title_of
-from metrics.sanity.documents import read_first
-from metrics.schema.whole_number import whole_number
+from ragtriage.dashboard.wording.escaping import capital
+from ragtriage.dashboard.wording.formatting import count, interval_text, number, p_value, percent, source_text
+from ragtriage.dashboard.wording.gates import gate_row, rule_texts, verdict_text
+from ragtriage.data.cases.cases import read_judged_cases
+from ragtriage.data.cases.export import native_record
+from ragtriage.data.comparison.band_scales import band_scale, interpretations
+from ragtriage.data.comparison.trend import versions_of
+from ragtriage.data.diagnosis.diagnosis import row_of
+from ragtriage.data.diagnosis.doubts import metric_doubts, pass_rate_doubts
+from ragtriage.data.errors import DataError
+from ragtriage.data.experiments.run_experiment import EXPERIMENT
+from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.analysis.bands import Interpretation
+from ragtriage.metrics.diagnosis.patterns import PATTERNS
+from ragtriage.metrics.diagnosis.stages import STAGES
+from ragtriage.metrics.gates.gates import ORDER
+from ragtriage.metrics.metric_registry import title_of
+from ragtriage.metrics.sanity.documents import read_first
+from ragtriage.metrics.schema.whole_number import whole_number
 
 __all__ = [
     "SECTION_KINDS",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from dashboard.headlines.headline import State
-from dashboard.page_html.blocks import Tile
+from ragtriage.dashboard.headlines.headline import State
+from ragtriage.dashboard.page_html.blocks import Tile
 
 __all__ = ["BigNumber", "Layout", "Remark", "SideAnswer", "SlideContent", "Step"]
 

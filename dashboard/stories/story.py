@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
-from dashboard.charts.chart import Chart, Heatmap
-from dashboard.stories.slide import SlideContent
-from data.errors import DataError
+from ragtriage.dashboard.charts.chart import Chart, Heatmap
+from ragtriage.dashboard.stories.slide import SlideContent
+from ragtriage.data.errors import DataError
 
 __all__ = [
     "AUDIENCES",

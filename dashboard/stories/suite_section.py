@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dashboard.charts.chart import Chart, Heatmap
-from dashboard.charts.checks.attacks import attack_rates
-from dashboard.charts.checks.confusion import confusion_map
-from dashboard.headlines.checks import checks_headline
-from dashboard.stories.context import StoryView
-from dashboard.stories.story import RenderedSection
-from dashboard.wording.suites import suite_rows
-from data.suites.detail import SuiteDetail
-from data.suites.registry import suite_detail
-from data.suites.router_detail import RouterDetail
-from data.suites.safety import SafetyDetail
-from data.suites.summary import suite_summaries
+from ragtriage.dashboard.charts.chart import Chart, Heatmap
+from ragtriage.dashboard.charts.checks.attacks import attack_rates
+from ragtriage.dashboard.charts.checks.confusion import confusion_map
+from ragtriage.dashboard.headlines.checks import checks_headline
+from ragtriage.dashboard.stories.context import StoryView
+from ragtriage.dashboard.stories.story import RenderedSection
+from ragtriage.dashboard.wording.suites import suite_rows
+from ragtriage.data.suites.detail import SuiteDetail
+from ragtriage.data.suites.registry import suite_detail
+from ragtriage.data.suites.router_detail import RouterDetail
+from ragtriage.data.suites.safety import SafetyDetail
+from ragtriage.data.suites.summary import suite_summaries
 
 __all__ = ["suite_section"]
 

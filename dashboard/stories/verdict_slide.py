@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import isfinite
 
-from dashboard.charts.deck import MetricBar, metric_bars
-from dashboard.charts.tokens import LIGHT
-from dashboard.headlines.headline import State
-from dashboard.page_html.blocks import Strip, Tile
-from dashboard.stories.context import StoryView
-from dashboard.stories.slide import Remark, SlideContent
-from dashboard.stories.story import RenderedSection
-from dashboard.wording.escaping import capital, in_sentence, shorten
-from dashboard.wording.formatting import count, number, percent, signed, source_text
-from dashboard.wording.gates import rule_texts
-from data.comparison.compare import GOOD_SHARE, MetricDifference, Side, metric_sides
-from data.errors import DataError
-from metrics.gates.gates import GateKind, GateResult
-from metrics.gates.wording import subject_of
-from metrics.metric_registry import bounds_of, declared, title_of
+from ragtriage.dashboard.charts.deck import MetricBar, metric_bars
+from ragtriage.dashboard.charts.tokens import LIGHT
+from ragtriage.dashboard.headlines.headline import State
+from ragtriage.dashboard.page_html.blocks import Strip, Tile
+from ragtriage.dashboard.stories.context import StoryView
+from ragtriage.dashboard.stories.slide import Remark, SlideContent
+from ragtriage.dashboard.stories.story import RenderedSection
+from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
+from ragtriage.dashboard.wording.formatting import count, number, percent, signed, source_text
+from ragtriage.dashboard.wording.gates import rule_texts
+from ragtriage.data.comparison.compare import GOOD_SHARE, MetricDifference, Side, metric_sides
+from ragtriage.data.errors import DataError
+from ragtriage.metrics.gates.gates import GateKind, GateResult
+from ragtriage.metrics.gates.wording import subject_of
+from ragtriage.metrics.metric_registry import bounds_of, declared, title_of
 
 __all__ = ["EDGES", "HEADLINE", "foot_of", "verdict_section"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.headlines.alignment import alignment_headline, no_use_headline
-from dashboard.sections.alignment.citations import citation_section
-from dashboard.sections.alignment.context_use import (
+from ragtriage.dashboard.headlines.alignment import alignment_headline, no_use_headline
+from ragtriage.dashboard.sections.alignment.citations import citation_section
+from ragtriage.dashboard.sections.alignment.context_use import (
     advice,
     by_relevance,
     context_use_in,
@@ -20,10 +20,10 @@ from dashboard.sections.alignment.context_use import (
     split_section,
     version_section,
 )
-from dashboard.sections.alignment.grid import grid_section
-from dashboard.shell.blocks import bundled_example, open_page, run_facts
-from dashboard.shell.session import current_view
-from dashboard.shell.widgets import k_picker, page_tabs
+from ragtriage.dashboard.sections.alignment.grid import grid_section
+from ragtriage.dashboard.shell.blocks import bundled_example, open_page, run_facts
+from ragtriage.dashboard.shell.session import current_view
+from ragtriage.dashboard.shell.widgets import k_picker, page_tabs
 
 view = current_view()
 name = view.store.names()[view.run.run_id]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.headlines.benchmarks import benchmark_headline
-from dashboard.sections.benchmarks.tables import (
+from ragtriage.dashboard.headlines.benchmarks import benchmark_headline
+from ragtriage.dashboard.sections.benchmarks.tables import (
     against_section,
     band_section,
     finding_section,
@@ -14,17 +14,17 @@ from dashboard.sections.benchmarks.tables import (
     sources_section,
     table_picker,
 )
-from dashboard.sections.benchmarks.targets import (
+from ragtriage.dashboard.sections.benchmarks.targets import (
     claims_section,
     errors_of,
     missing_section,
     standings_on,
     tracks_section,
 )
-from dashboard.shell.blocks import open_page, run_facts
-from dashboard.shell.session import current_view
-from dashboard.shell.widgets import choose, chosen_of, page_tabs
-from data.comparison.band_scales import SCALE_TITLES, band_scale
+from ragtriage.dashboard.shell.blocks import open_page, run_facts
+from ragtriage.dashboard.shell.session import current_view
+from ragtriage.dashboard.shell.widgets import choose, chosen_of, page_tabs
+from ragtriage.data.comparison.band_scales import SCALE_TITLES, band_scale
 
 TABS = {
     "rows": "Published rows",

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.headlines.cases import cases_headline
-from dashboard.page_html.cases import case_style
-from dashboard.sections.cases.attack_verdict import attack_bar
-from dashboard.sections.cases.case_list import case_list, case_name, export_menu, pager, position_of
-from dashboard.sections.cases.counts import case_counts, count_doubts
-from dashboard.sections.cases.filters import filter_bar, listed_rows, order_text
-from dashboard.sections.cases.labelling import label_buttons, label_list, step_buttons
-from dashboard.sections.cases.labelling_queue import labelling_queue, queue_form, queue_reminder
-from dashboard.sections.cases.open_case import open_case
-from dashboard.shell.blocks import current_theme, open_page, run_facts
-from dashboard.shell.session import current_view
-from dashboard.wording.formatting import count
-from data.cases.cases import page_of, read_case
+from ragtriage.dashboard.headlines.cases import cases_headline
+from ragtriage.dashboard.page_html.cases import case_style
+from ragtriage.dashboard.sections.cases.attack_verdict import attack_bar
+from ragtriage.dashboard.sections.cases.case_list import case_list, case_name, export_menu, pager, position_of
+from ragtriage.dashboard.sections.cases.counts import case_counts, count_doubts
+from ragtriage.dashboard.sections.cases.filters import filter_bar, listed_rows, order_text
+from ragtriage.dashboard.sections.cases.labelling import label_buttons, label_list, step_buttons
+from ragtriage.dashboard.sections.cases.labelling_queue import labelling_queue, queue_form, queue_reminder
+from ragtriage.dashboard.sections.cases.open_case import open_case
+from ragtriage.dashboard.shell.blocks import current_theme, open_page, run_facts
+from ragtriage.dashboard.shell.session import current_view
+from ragtriage.dashboard.wording.formatting import count
+from ragtriage.data.cases.cases import page_of, read_case
 
 SIZE = 25
 LIST, CASE = 43, 57  # widths in percent

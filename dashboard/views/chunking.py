@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.headlines.chunking import NO_GRID, chunking_headline
-from dashboard.sections.chunking.grid_search import grid_button, grid_form, grid_searches, unfinished_search
-from dashboard.sections.chunking.results import (
+from ragtriage.dashboard.headlines.chunking import NO_GRID, chunking_headline
+from ragtriage.dashboard.sections.chunking.grid_search import grid_button, grid_form, grid_searches, unfinished_search
+from ragtriage.dashboard.sections.chunking.results import (
     best_first,
     chosen_grid,
     curves_over_k,
@@ -24,13 +24,13 @@ from dashboard.sections.chunking.results import (
     trial_table,
     unfinished_text,
 )
-from dashboard.shell.blocks import bundled_example, open_page
-from dashboard.shell.components import facts
-from dashboard.shell.session import current_view
-from dashboard.shell.widgets import chosen_of
-from dashboard.wording.comparisons import family_text
-from dashboard.wording.formatting import count
-from data.chunking.grids import grids_of
+from ragtriage.dashboard.shell.blocks import bundled_example, open_page
+from ragtriage.dashboard.shell.components import facts
+from ragtriage.dashboard.shell.session import current_view
+from ragtriage.dashboard.shell.widgets import chosen_of
+from ragtriage.dashboard.wording.comparisons import family_text
+from ragtriage.dashboard.wording.formatting import count
+from ragtriage.data.chunking.grids import grids_of
 
 view = current_view()
 grids = newest_first(grids_of(view.sampled))

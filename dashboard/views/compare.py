@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.headlines.compare import NO_SECOND_RUN
-from dashboard.page_html.compare import compare_style
-from dashboard.sections.compare.ablation import cost_section, factor_section
-from dashboard.sections.compare.choices import compared_versions, draw_choices
-from dashboard.sections.compare.hero import draw_hero, page_headline
-from dashboard.sections.compare.leaderboard import draw_leaderboard
-from dashboard.sections.compare.numbers import draw_flow, draw_numbers
-from dashboard.sections.compare.questions import draw_questions
-from dashboard.sections.compare.slices import draw_slices
-from dashboard.shell.blocks import bundled_example, open_page, run_facts
-from dashboard.shell.components import config_table
-from dashboard.shell.session import current_view
-from dashboard.shell.widgets import page_tabs
-from dashboard.wording.directions import on_share_scale
-from data.comparison.metric_families import shared_metrics
+from ragtriage.dashboard.headlines.compare import NO_SECOND_RUN
+from ragtriage.dashboard.page_html.compare import compare_style
+from ragtriage.dashboard.sections.compare.ablation import cost_section, factor_section
+from ragtriage.dashboard.sections.compare.choices import compared_versions, draw_choices
+from ragtriage.dashboard.sections.compare.hero import draw_hero, page_headline
+from ragtriage.dashboard.sections.compare.leaderboard import draw_leaderboard
+from ragtriage.dashboard.sections.compare.numbers import draw_flow, draw_numbers
+from ragtriage.dashboard.sections.compare.questions import draw_questions
+from ragtriage.dashboard.sections.compare.slices import draw_slices
+from ragtriage.dashboard.shell.blocks import bundled_example, open_page, run_facts
+from ragtriage.dashboard.shell.components import config_table
+from ragtriage.dashboard.shell.session import current_view
+from ragtriage.dashboard.shell.widgets import page_tabs
+from ragtriage.dashboard.wording.directions import on_share_scale
+from ragtriage.data.comparison.metric_families import shared_metrics
 
 TABS = {
     "numbers": "Numbers",

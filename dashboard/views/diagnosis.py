@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.headlines.diagnosis import diagnosis_headline
-from dashboard.page_html.diagnosis import diagnosis_style
-from dashboard.sections.diagnosis.case_map import map_section, threshold_controls
-from dashboard.sections.diagnosis.failures import (
+from ragtriage.dashboard.headlines.diagnosis import diagnosis_headline
+from ragtriage.dashboard.page_html.diagnosis import diagnosis_style
+from ragtriage.dashboard.sections.diagnosis.case_map import map_section, threshold_controls
+from ragtriage.dashboard.sections.diagnosis.failures import (
     pattern_table,
     refusal_table,
     source_facts,
@@ -16,11 +16,11 @@ from dashboard.sections.diagnosis.failures import (
     symptom_edges,
     symptom_list,
 )
-from dashboard.sections.diagnosis.oracle_gap import oracle_gap_section
-from dashboard.shell.blocks import current_theme, open_page, run_facts
-from dashboard.shell.components import facts
-from dashboard.shell.session import current_view
-from dashboard.shell.widgets import page_tabs
+from ragtriage.dashboard.sections.diagnosis.oracle_gap import oracle_gap_section
+from ragtriage.dashboard.shell.blocks import current_theme, open_page, run_facts
+from ragtriage.dashboard.shell.components import facts
+from ragtriage.dashboard.shell.session import current_view
+from ragtriage.dashboard.shell.widgets import page_tabs
 
 view = current_view()
 findings = view.findings(view.run)

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.headlines.experiments import experiment_headline, no_experiment
-from dashboard.sections.experiments.arms_table import arm_table
-from dashboard.sections.experiments.choice import (
+from ragtriage.dashboard.headlines.experiments import experiment_headline, no_experiment
+from ragtriage.dashboard.sections.experiments.arms_table import arm_table
+from ragtriage.dashboard.sections.experiments.choice import (
     chosen_experiment,
     elsewhere,
     experiment_picker,
     project_experiments,
     summary_of,
 )
-from dashboard.sections.experiments.registry import kind_section
-from dashboard.shell.blocks import bundled_example, open_page
-from dashboard.shell.session import current_view
-from dashboard.wording.escaping import markdown_text
-from dashboard.wording.formatting import count
-from data.experiments.registry import kind_of
+from ragtriage.dashboard.sections.experiments.registry import kind_section
+from ragtriage.dashboard.shell.blocks import bundled_example, open_page
+from ragtriage.dashboard.shell.session import current_view
+from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.dashboard.wording.formatting import count
+from ragtriage.data.experiments.registry import kind_of
 
 view = current_view()
 listed = project_experiments(view)

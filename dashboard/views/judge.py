@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.headlines.judge import judge_headline
-from dashboard.sections.judge.calibration import calibration_section
-from dashboard.sections.judge.error_analysis import error_analysis_section
-from dashboard.sections.judge.progress import judge_jobs
-from dashboard.sections.judge.results import current_result, verdict_section
-from dashboard.sections.judge.start import judge_form
-from dashboard.sections.judge.trust import judged_agreements, judged_cases, rated_cases, trust_section
-from dashboard.shell.blocks import bundled_example, open_page, run_facts
-from dashboard.shell.session import current_view
-from dashboard.shell.widgets import pick
-from data.labels.reviewed_cases import reviewed_cases
+from ragtriage.dashboard.headlines.judge import judge_headline
+from ragtriage.dashboard.sections.judge.calibration import calibration_section
+from ragtriage.dashboard.sections.judge.error_analysis import error_analysis_section
+from ragtriage.dashboard.sections.judge.progress import judge_jobs
+from ragtriage.dashboard.sections.judge.results import current_result, verdict_section
+from ragtriage.dashboard.sections.judge.start import judge_form
+from ragtriage.dashboard.sections.judge.trust import judged_agreements, judged_cases, rated_cases, trust_section
+from ragtriage.dashboard.shell.blocks import bundled_example, open_page, run_facts
+from ragtriage.dashboard.shell.session import current_view
+from ragtriage.dashboard.shell.widgets import pick
+from ragtriage.data.labels.reviewed_cases import reviewed_cases
 
 PARTS = {"": "Judge", "people": "Against people", "errors": "What people found"}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.sections.present import (
+from ragtriage.dashboard.sections.present import (
     conclusion,
     edit_slide,
     export_bar,
@@ -15,9 +15,9 @@ from dashboard.sections.present import (
     story_on_display,
     thumbnails,
 )
-from dashboard.shell.blocks import open_page, run_facts
-from dashboard.shell.session import current_selection, current_view, end_presentation, keep
-from dashboard.stories.report import report_facts
+from ragtriage.dashboard.shell.blocks import open_page, run_facts
+from ragtriage.dashboard.shell.session import current_selection, current_view, end_presentation, keep
+from ragtriage.dashboard.stories.report import report_facts
 
 view = current_view()
 shown = story_on_display(view)

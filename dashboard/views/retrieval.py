@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.headlines.retrieval import no_gold_headline, retrieval_headline
-from dashboard.sections.retrieval.context_quality import context_section, has_context_quality
-from dashboard.sections.retrieval.curves import curve_section, lists_of
-from dashboard.sections.retrieval.gold_ranks import gold_section, step_section, tile_section, top_gold
-from dashboard.sections.retrieval.question_types import type_section
-from dashboard.sections.retrieval.reranking import hop_section, rerank_section
-from dashboard.shell.blocks import bundled_example, open_page, run_facts
-from dashboard.shell.session import current_view
-from dashboard.shell.widgets import k_picker, page_tabs
-from data.analysis.retrieval_curves import list_lengths
+from ragtriage.dashboard.headlines.retrieval import no_gold_headline, retrieval_headline
+from ragtriage.dashboard.sections.retrieval.context_quality import context_section, has_context_quality
+from ragtriage.dashboard.sections.retrieval.curves import curve_section, lists_of
+from ragtriage.dashboard.sections.retrieval.gold_ranks import gold_section, step_section, tile_section, top_gold
+from ragtriage.dashboard.sections.retrieval.question_types import type_section
+from ragtriage.dashboard.sections.retrieval.reranking import hop_section, rerank_section
+from ragtriage.dashboard.shell.blocks import bundled_example, open_page, run_facts
+from ragtriage.dashboard.shell.session import current_view
+from ragtriage.dashboard.shell.widgets import k_picker, page_tabs
+from ragtriage.data.analysis.retrieval_curves import list_lengths
 
 view = current_view()
 name = view.store.names()[view.run.run_id]

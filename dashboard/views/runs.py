@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.headlines.runs import runs_headline
-from dashboard.sections.runs.chosen_run import run_card, run_detail
-from dashboard.sections.runs.declarations import declaration_section
-from dashboard.sections.runs.loading import load_results, loader
-from dashboard.sections.runs.means import run_table
-from dashboard.sections.runs.plan import plan_section
-from dashboard.sections.runs.question_sets import question_set_list
-from dashboard.sections.runs.run_list import (
+from ragtriage.dashboard.headlines.runs import runs_headline
+from ragtriage.dashboard.sections.runs.chosen_run import run_card, run_detail
+from ragtriage.dashboard.sections.runs.declarations import declaration_section
+from ragtriage.dashboard.sections.runs.loading import load_results, loader
+from ragtriage.dashboard.sections.runs.means import run_table
+from ragtriage.dashboard.sections.runs.plan import plan_section
+from ragtriage.dashboard.sections.runs.question_sets import question_set_list
+from ragtriage.dashboard.sections.runs.run_list import (
     LIST_HEIGHT,
     all_digests,
     matching_runs,
@@ -21,12 +21,12 @@ from dashboard.sections.runs.run_list import (
     strip_chart,
     strip_legend,
 )
-from dashboard.shell.blocks import open_page
-from dashboard.shell.session import View, current_selection, open_store
-from dashboard.shell.stale_links import tell_unreadable
-from dashboard.shell.user import may_write, only_reads
-from dashboard.shell.widgets import page_tabs
-from dashboard.wording.formatting import count
+from ragtriage.dashboard.shell.blocks import open_page
+from ragtriage.dashboard.shell.session import View, current_selection, open_store
+from ragtriage.dashboard.shell.stale_links import tell_unreadable
+from ragtriage.dashboard.shell.user import may_write, only_reads
+from ragtriage.dashboard.shell.widgets import page_tabs
+from ragtriage.dashboard.wording.formatting import count
 
 store = open_store()
 view = View.of(store, current_selection())

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.headlines.trend import TrendFacts, trend_headline
-from dashboard.sections.trend.headline_metrics import (
+from ragtriage.dashboard.headlines.trend import TrendFacts, trend_headline
+from ragtriage.dashboard.sections.trend.headline_metrics import (
     newest_comparison,
     show_small_charts,
     small_metrics,
     trend_facts,
 )
-from dashboard.sections.trend.versions import (
+from ragtriage.dashboard.sections.trend.versions import (
     comparability_warnings,
     methods_of,
     metrics_of,
@@ -23,17 +23,17 @@ from dashboard.sections.trend.versions import (
     unanswered_text,
     versions_shown,
 )
-from dashboard.shell.blocks import bundled_example, open_page
-from dashboard.shell.components import facts, metric_title
-from dashboard.shell.session import current_view
-from dashboard.shell.widgets import choose, chosen_of, page_tabs, pick
-from dashboard.wording.escaping import markdown_text
-from dashboard.wording.formatting import count
-from data.comparison.compare import GOOD_SHARE
-from data.comparison.trend import most_drop
-from data.declarations import HOW_TO_DECLARE
-from data.store.versions import releases_of
-from metrics.metric_registry import declared
+from ragtriage.dashboard.shell.blocks import bundled_example, open_page
+from ragtriage.dashboard.shell.components import facts, metric_title
+from ragtriage.dashboard.shell.session import current_view
+from ragtriage.dashboard.shell.widgets import choose, chosen_of, page_tabs, pick
+from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.dashboard.wording.formatting import count
+from ragtriage.data.comparison.compare import GOOD_SHARE
+from ragtriage.data.comparison.trend import most_drop
+from ragtriage.data.declarations import HOW_TO_DECLARE
+from ragtriage.data.store.versions import releases_of
+from ragtriage.metrics.metric_registry import declared
 
 AXES = {"": "Equal steps", "time": "By time"}
 MOST_WARNINGS = 6

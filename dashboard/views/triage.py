@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.headlines.triage import gates_unreadable, report_headline
-from dashboard.page_html.triage import triage_style
-from dashboard.sections.triage.f1 import f1_section
-from dashboard.sections.triage.gates import gate_report, gate_section
-from dashboard.sections.triage.lists import change_list, fix_list, gate_list
-from dashboard.sections.triage.overview import (
+from ragtriage.dashboard.headlines.triage import gates_unreadable, report_headline
+from ragtriage.dashboard.page_html.triage import triage_style
+from ragtriage.dashboard.sections.triage.f1 import f1_section
+from ragtriage.dashboard.sections.triage.gates import gate_report, gate_section
+from ragtriage.dashboard.sections.triage.lists import change_list, fix_list, gate_list
+from ragtriage.dashboard.sections.triage.overview import (
     compared_with_baseline,
     metric_table,
     slice_section,
     trend_section,
 )
-from dashboard.sections.triage.pipeline import pipeline_section
-from dashboard.sections.triage.tiles import triage_tiles
-from dashboard.shell.blocks import draw_tiles, open_page, run_facts
-from dashboard.shell.components import finding_list
-from dashboard.shell.session import current_view
-from dashboard.shell.widgets import page_tabs
-from data.errors import DataError
+from ragtriage.dashboard.sections.triage.pipeline import pipeline_section
+from ragtriage.dashboard.sections.triage.tiles import triage_tiles
+from ragtriage.dashboard.shell.blocks import draw_tiles, open_page, run_facts
+from ragtriage.dashboard.shell.components import finding_list
+from ragtriage.dashboard.shell.session import current_view
+from ragtriage.dashboard.shell.widgets import page_tabs
+from ragtriage.data.errors import DataError
 
 view = current_view()
 diagnosis = view.diagnosis(view.run)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dashboard.wording.formatting import count, methods, percent, source_text, span
-from data.analysis.citations import RunCitations
+from ragtriage.dashboard.wording.formatting import count, methods, percent, source_text, span
+from ragtriage.data.analysis.citations import RunCitations
 
 __all__ = ["NOT_CITED", "SUPPORT_NOTE", "citation_facts", "citation_rows", "citations_sentence"]
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dashboard.wording.escaping import shorten
-from dashboard.wording.formatting import count
-from data.comparison.ablation import Effect
-from data.comparison.compare import Comparison, MetricDifference
-from data.declarations import HOW_TO_DECLARE
-from metrics.metric_registry import declared, title_of
+from ragtriage.dashboard.wording.escaping import shorten
+from ragtriage.dashboard.wording.formatting import count
+from ragtriage.data.comparison.ablation import Effect
+from ragtriage.data.comparison.compare import Comparison, MetricDifference
+from ragtriage.data.declarations import HOW_TO_DECLARE
+from ragtriage.metrics.metric_registry import declared, title_of
 
 __all__ = [
     "correction_text",

@@ -7,20 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from dashboard.wording.escaping import capital
-from dashboard.wording.formatting import count
-from data.cases.checks import failed_checks_text
-from data.diagnosis.context import not_the_context
-from data.diagnosis.diagnosis import Diagnosis
-from data.diagnosis.doubts import metric_doubts, stage_doubt
-from data.diagnosis.partial_gold import part_title
-from metrics.diagnosis.explanations import evidence_sentence
-from metrics.diagnosis.fix_first import UNEXPLAINED, FixFirst
-from metrics.diagnosis.patterns import PATTERNS, Pattern, pattern_code
-from metrics.diagnosis.stages import STAGES, stage_code
-from metrics.metric_registry import title_of
-from metrics.sanity.rule import Finding
-from metrics.schema.scores import BoolArray
+from ragtriage.dashboard.wording.escaping import capital
+from ragtriage.dashboard.wording.formatting import count
+from ragtriage.data.cases.checks import failed_checks_text
+from ragtriage.data.diagnosis.context import not_the_context
+from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.data.diagnosis.doubts import metric_doubts, stage_doubt
+from ragtriage.data.diagnosis.partial_gold import part_title
+from ragtriage.metrics.diagnosis.explanations import evidence_sentence
+from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED, FixFirst
+from ragtriage.metrics.diagnosis.patterns import PATTERNS, Pattern, pattern_code
+from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
+from ragtriage.metrics.metric_registry import title_of
+from ragtriage.metrics.sanity.rule import Finding
+from ragtriage.metrics.schema.scores import BoolArray
 
 __all__ = [
     "NOTHING_MEASURED",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from dashboard.wording.escaping import capital
-from data.comparison.compare import GOOD_SHARE, MetricDifference
-from metrics.metric_registry import declared, is_share, title_of
+from ragtriage.dashboard.wording.escaping import capital
+from ragtriage.data.comparison.compare import GOOD_SHARE, MetricDifference
+from ragtriage.metrics.metric_registry import declared, is_share, title_of
 
 __all__ = ["drawable", "gain", "gain_bounds", "gain_title", "is_flipped", "on_share_scale"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 
-from data.text.printable import UNPRINTABLE, printable
+from ragtriage.data.text.printable import UNPRINTABLE, printable
 
 __all__ = ["UNPRINTABLE", "capital", "chart_text", "in_sentence", "markdown_text", "printable", "shorten"]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from dashboard.wording.escaping import markdown_text, printable
-from dashboard.wording.formatting import NOT_MEASURED, number
+from ragtriage.dashboard.wording.escaping import markdown_text, printable
+from ragtriage.dashboard.wording.formatting import NOT_MEASURED, number
 
 __all__ = ["cell_text", "columns_of", "markdown_cell", "one_line", "printable"]
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from dashboard.wording.escaping import capital
-from data.scoring.summaries import MetricSummary
-from metrics.metric_registry import declared, title_of
-from metrics.statistics.intervals import Interval
+from ragtriage.dashboard.wording.escaping import capital
+from ragtriage.data.scoring.summaries import MetricSummary
+from ragtriage.metrics.metric_registry import declared, title_of
+from ragtriage.metrics.statistics.intervals import Interval
 
 __all__ = [
     "METHODS",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number, signed
-from data.gates.report import GateReport
-from metrics.gates.gates import GateResult, GateVerdict
-from metrics.gates.wording import distance_text, judged_title, nothing_shows
+from ragtriage.dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number, signed
+from ragtriage.data.gates.report import GateReport
+from ragtriage.metrics.gates.gates import GateResult, GateVerdict
+from ragtriage.metrics.gates.wording import distance_text, judged_title, nothing_shows
 
 __all__ = [
     "DETECTABLE",

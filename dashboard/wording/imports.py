@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from dashboard.wording.formatting import count
-from data.importers.importer import Importer
-from data.importers.registry import importers
-from data.store.write_run import ImportedRun
+from ragtriage.dashboard.wording.formatting import count
+from ragtriage.data.importers.importer import Importer
+from ragtriage.data.importers.registry import importers
+from ragtriage.data.store.write_run import ImportedRun
 
 __all__ = ["formats", "import_lines", "note_on_page"]
 

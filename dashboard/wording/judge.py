@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from data.judge.plan import OtherWay
+from ragtriage.data.judge.plan import OtherWay
 
 __all__ = ["other_way_text"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from dashboard.wording.formatting import count
-from data.store.question_sets import QuestionSet
+from ragtriage.dashboard.wording.formatting import count
+from ragtriage.data.store.question_sets import QuestionSet
 
 __all__ = ["gold_text", "kept_text", "set_argument", "set_line"]
 

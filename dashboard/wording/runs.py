@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from data.gates.baseline import Baseline
-from data.store.versions import BaselineMove
-from data.store.workspace import Run
+from ragtriage.data.gates.baseline import Baseline
+from ragtriage.data.store.versions import BaselineMove
+from ragtriage.data.store.workspace import Run
 
 __all__ = [
     "baseline_move_text",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dashboard.wording.escaping import capital
-from dashboard.wording.formatting import NOT_MEASURED, count
-from data.strategy.holdings import HELD
-from data.strategy.plan import Plan
-from metrics.metric_registry import title_of
+from ragtriage.dashboard.wording.escaping import capital
+from ragtriage.dashboard.wording.formatting import NOT_MEASURED, count
+from ragtriage.data.strategy.holdings import HELD
+from ragtriage.data.strategy.plan import Plan
+from ragtriage.metrics.metric_registry import title_of
 
 __all__ = ["held_text", "metric_rows", "plan_sentence", "size_text", "step_rows"]
 

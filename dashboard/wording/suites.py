@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dashboard.wording.formatting import NOT_MEASURED, count, number, percent, span
-from data.suites.detail import Cell, SuiteTable
-from data.suites.summary import NameSummary, SuiteSummary
-from metrics.statistics.intervals import FEW_CLUSTERS, Interval
-from metrics.statistics.rule_of_three import still_possible
+from ragtriage.dashboard.wording.formatting import NOT_MEASURED, count, number, percent, span
+from ragtriage.data.suites.detail import Cell, SuiteTable
+from ragtriage.data.suites.summary import NameSummary, SuiteSummary
+from ragtriage.metrics.statistics.intervals import FEW_CLUSTERS, Interval
+from ragtriage.metrics.statistics.rule_of_three import still_possible
 
 __all__ = [
     "cell_text",

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from dashboard.wording.export_text import columns_of, markdown_cell, printable
-from data.cases.export import safe_cell
-from data.errors import DataError
+from ragtriage.dashboard.wording.export_text import columns_of, markdown_cell, printable
+from ragtriage.data.cases.export import safe_cell
+from ragtriage.data.errors import DataError
 
 __all__ = ["TABLE_FORMS", "csv_text", "export_table"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from data.exports.feedback import Counts
-from data.exports.tool import Tool
+from ragtriage.data.exports.feedback import Counts
+from ragtriage.data.exports.tool import Tool
 
 __all__ = ["cautions", "left_out", "sending", "written"]
 

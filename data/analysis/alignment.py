@@ -8,21 +8,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from data.scoring.context_use import ORIGINS, RunContextUse
-from data.scoring.scored_run import ScoredRun
-from metrics.analysis.cutoff_curves import curve_intervals
-from metrics.definitions.alignment import (
+from ragtriage.data.scoring.context_use import ORIGINS, RunContextUse
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.metrics.analysis.cutoff_curves import curve_intervals
+from ragtriage.metrics.definitions.alignment import (
     deep_reliance,
     ignored_top_ranked,
     rank_use_gap,
     used_nothing,
     wasted_context,
 )
-from metrics.metric_registry import bounds_of
-from metrics.schema.batch import ContextUse
-from metrics.schema.scores import BoolArray, FloatArray, IntArray, Scores
-from metrics.statistics.intervals import Interval, interval
-from metrics.statistics.question_means import question_means
+from ragtriage.metrics.metric_registry import bounds_of
+from ragtriage.metrics.schema.batch import ContextUse
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Scores
+from ragtriage.metrics.statistics.intervals import Interval, interval
+from ragtriage.metrics.statistics.question_means import question_means
 
 __all__ = [
     "ALERT",

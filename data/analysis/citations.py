@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from data.scoring.scored_run import ScoredRun
-from metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
-from metrics.schema.source import Source
-from metrics.statistics.intervals import Interval, interval
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
+from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.statistics.intervals import Interval, interval
 
 __all__ = [
     "CitationCounts",

@@ -8,14 +8,14 @@ from typing import Literal
 
 import numpy as np
 
-from data.analysis.retrieval_curves import LONGEST_K, Curve, curve_of, first_ranks, longest_list
-from data.scoring.gold_join import hop_order
-from data.scoring.ranked_lists import RankedLists
-from data.scoring.scored_run import ScoredRun
-from metrics.schema.batch import Rankings
-from metrics.schema.scores import BoolArray, FloatArray, Status
-from metrics.statistics.intervals import Interval, interval
-from metrics.statistics.question_means import question_means
+from ragtriage.data.analysis.retrieval_curves import LONGEST_K, Curve, curve_of, first_ranks, longest_list
+from ragtriage.data.scoring.gold_join import hop_order
+from ragtriage.data.scoring.ranked_lists import RankedLists
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.metrics.schema.batch import Rankings
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, Status
+from ragtriage.metrics.statistics.intervals import Interval, interval
+from ragtriage.metrics.statistics.question_means import question_means
 
 __all__ = ["STEPS", "GoldReach", "Need", "Step", "gold_reach", "hop_ranks", "reach_curve", "reach_rows"]
 

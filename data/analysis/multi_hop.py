@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from data.analysis.retrieval_curves import HOPS, LONGEST_K, Curve, curve_of, longest_list, question_values
-from data.scoring.gold_join import hop_order
-from data.scoring.ranked_lists import RankedLists, missed_names
-from data.scoring.scored_run import ScoredRun
-from metrics.analysis.multi_hop import hop_outcomes
-from metrics.schema.scores import Status
-from metrics.statistics.question_means import question_means
+from ragtriage.data.analysis.retrieval_curves import HOPS, LONGEST_K, Curve, curve_of, longest_list, question_values
+from ragtriage.data.scoring.gold_join import hop_order
+from ragtriage.data.scoring.ranked_lists import RankedLists, missed_names
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.metrics.analysis.multi_hop import hop_outcomes
+from ragtriage.metrics.schema.scores import Status
+from ragtriage.metrics.statistics.question_means import question_means
 
 __all__ = ["HopTally", "hop_curves", "hop_tallies"]
 

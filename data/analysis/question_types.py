@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from data.analysis.retrieval_curves import (
+from ragtriage.data.analysis.retrieval_curves import (
     HOPS,
     LONGEST_K,
     Curve,
@@ -17,13 +17,13 @@ from data.analysis.retrieval_curves import (
     longest_list,
     question_values,
 )
-from data.scoring.ranked_lists import RankedLists
-from data.scoring.scored_run import ScoredRun
-from metrics.analysis.cutoff_curves import curve_intervals, suggested_k
-from metrics.analysis.query_types import KINDS, query_type_named
-from metrics.schema.batch import Rankings
-from metrics.schema.scores import BoolArray, FloatArray
-from metrics.statistics.intervals import Interval
+from ragtriage.data.scoring.ranked_lists import RankedLists
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.metrics.analysis.cutoff_curves import curve_intervals, suggested_k
+from ragtriage.metrics.analysis.query_types import KINDS, query_type_named
+from ragtriage.metrics.schema.batch import Rankings
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray
+from ragtriage.metrics.statistics.intervals import Interval
 
 __all__ = ["EVERY", "Gain", "TypeCurve", "kind_of", "type_curves", "types_named"]
 

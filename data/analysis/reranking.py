@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from data.analysis.retrieval_curves import HOPS, question_values
-from data.scoring.ranked_lists import RankedLists
-from data.scoring.scored_run import ScoredRun
-from metrics.analysis.reranking import RankMoves, rank_moves
-from metrics.schema.batch import Rankings
-from metrics.schema.scores import BoolArray, Status
-from metrics.statistics.max_t import cluster_sums, max_t
-from metrics.statistics.paired import PairedDifference, Verdict, paired, verdict
+from ragtriage.data.analysis.retrieval_curves import HOPS, question_values
+from ragtriage.data.scoring.ranked_lists import RankedLists
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.metrics.analysis.reranking import RankMoves, rank_moves
+from ragtriage.metrics.schema.batch import Rankings
+from ragtriage.metrics.schema.scores import BoolArray, Status
+from ragtriage.metrics.statistics.max_t import cluster_sums, max_t
+from ragtriage.metrics.statistics.paired import PairedDifference, Verdict, paired, verdict
 
 __all__ = ["Change", "RerankingEffect", "misranked", "nowhere", "reranking_effect"]
 

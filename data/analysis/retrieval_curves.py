@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from data.scoring.ranked_lists import RankedLists
-from data.scoring.scored_run import ScoredRun
-from metrics.analysis.cutoff_curves import DOCUMENT_CURVES, SPAN_CURVES, curve_intervals, curve_values
-from metrics.schema.batch import Rankings, SpanRankings
-from metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
-from metrics.statistics.intervals import Interval
-from metrics.statistics.question_means import question_means
+from ragtriage.data.scoring.ranked_lists import RankedLists
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.metrics.analysis.cutoff_curves import DOCUMENT_CURVES, SPAN_CURVES, curve_intervals, curve_values
+from ragtriage.metrics.schema.batch import Rankings, SpanRankings
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
+from ragtriage.metrics.statistics.intervals import Interval
+from ragtriage.metrics.statistics.question_means import question_means
 
 __all__ = [
     "HOPS",

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from data.analysis.retrieval_curves import block_of
-from data.scoring.context_use import RunContextUse
-from data.scoring.ranked_lists import ranked_lists
-from data.scoring.scored_run import ScoredRun
-from metrics.schema.batch import Rankings
-from metrics.schema.scores import BoolArray, IntArray
+from ragtriage.data.analysis.retrieval_curves import block_of
+from ragtriage.data.scoring.context_use import RunContextUse
+from ragtriage.data.scoring.ranked_lists import ranked_lists
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.metrics.schema.batch import Rankings
+from ragtriage.metrics.schema.scores import BoolArray, IntArray
 
 __all__ = ["GOLD_GROUPS", "UseGrid", "gold_group", "use_grid"]
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import quote, unquote
 
-from data.cases.cohort import Cohort
-from data.labels.agreement import CELLS, DEFAULT_THRESHOLDS, BinaryLabels, Cell, Thresholds, binary_labels_of
-from data.labels.evaluated_metric import EvaluatedMetric, evaluated_metric_of
-from data.labels.human_ratings import DEGREES, answer_words, dimension_title, human_ratings
-from data.scoring.scored_run import ScoredRun
-from data.store.ledger import Ledger
-from metrics.schema.scores import BoolArray
+from ragtriage.data.cases.cohort import Cohort
+from ragtriage.data.labels.agreement import CELLS, DEFAULT_THRESHOLDS, BinaryLabels, Cell, Thresholds, binary_labels_of
+from ragtriage.data.labels.evaluated_metric import EvaluatedMetric, evaluated_metric_of
+from ragtriage.data.labels.human_ratings import DEGREES, answer_words, dimension_title, human_ratings
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.store.ledger import Ledger
+from ragtriage.metrics.schema.scores import BoolArray
 
 __all__ = ["AGREEMENT_COHORTS", "confusion_cohort", "disagreement_cohort"]
 

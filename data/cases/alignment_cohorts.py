@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from data.analysis.alignment import (
+from ragtriage.data.analysis.alignment import (
     GOLD_POSITIONS,
     GOLD_RANK_BANDS,
     LENGTHS,
@@ -19,12 +19,12 @@ from data.analysis.alignment import (
     ignored,
     length_band,
 )
-from data.analysis.use_grid import GOLD_GROUPS, gold_group
-from data.cases.cohort import Cohort, parse_rank
-from data.scoring.context_use import ORIGINS, RunContextUse, context_use_of
-from data.scoring.scored_run import ScoredRun
-from metrics.definitions.alignment import used_nothing
-from metrics.schema.scores import BoolArray
+from ragtriage.data.analysis.use_grid import GOLD_GROUPS, gold_group
+from ragtriage.data.cases.cohort import Cohort, parse_rank
+from ragtriage.data.scoring.context_use import ORIGINS, RunContextUse, context_use_of
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.metrics.definitions.alignment import used_nothing
+from ragtriage.metrics.schema.scores import BoolArray
 
 __all__ = ["ALIGNMENT_COHORTS"]
 

@@ -8,17 +8,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from data.cases.cohorts import cohort_rows
-from data.diagnosis.diagnosis import Diagnosis
-from data.errors import DataError
-from data.scoring.judged_labels import judged_sample
-from data.scoring.scored_run import ScoredRun
-from data.store.duckdb_engine import query
-from data.store.judge_replies import EVALUATION, reply_from
-from data.store.judge_results import read_payload
-from metrics.diagnosis.patterns import PATTERNS
-from metrics.diagnosis.stages import STAGES, stage_code
-from metrics.schema.scores import BoolArray, IntArray
+from ragtriage.data.cases.cohorts import cohort_rows
+from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.data.errors import DataError
+from ragtriage.data.scoring.judged_labels import judged_sample
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.store.duckdb_engine import query
+from ragtriage.data.store.judge_replies import EVALUATION, reply_from
+from ragtriage.data.store.judge_results import read_payload
+from ragtriage.metrics.diagnosis.patterns import PATTERNS
+from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
+from ragtriage.metrics.schema.scores import BoolArray, IntArray
 
 __all__ = [
     "LABEL_STATES",

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from data.checks.check import CheckedSample, CheckOutcome, RecordedCheck, stored_value
-from data.checks.evaluate import SAFETY, outcome_of
-from data.checks.isolation import account_checks
-from data.checks.safety import FOUND, UNASKED, question_of
-from data.checks.tool_account import actual_calls_text, call_faults, expected_calls_text
-from data.checks.verdicts import Verdict
+from ragtriage.data.checks.check import CheckedSample, CheckOutcome, RecordedCheck, stored_value
+from ragtriage.data.checks.evaluate import SAFETY, outcome_of
+from ragtriage.data.checks.isolation import account_checks
+from ragtriage.data.checks.safety import FOUND, UNASKED, question_of
+from ragtriage.data.checks.tool_account import actual_calls_text, call_faults, expected_calls_text
+from ragtriage.data.checks.verdicts import Verdict
 
 __all__ = ["CaseCheck", "attack_questions", "case_checks", "failed_checks_text"]
 

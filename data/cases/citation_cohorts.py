@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from data.analysis.citations import CitationCounts, citation_counts
-from data.cases.cohort import Cohort
-from data.scoring.scored_run import ScoredRun
-from metrics.schema.scores import BoolArray
+from ragtriage.data.analysis.citations import CitationCounts, citation_counts
+from ragtriage.data.cases.cohort import Cohort
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.metrics.schema.scores import BoolArray
 
 __all__ = ["CITATION_COHORTS"]
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from data.scoring.scored_run import ScoredRun
-from metrics.schema.scores import BoolArray
-from metrics.schema.whole_number import whole_number
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.metrics.schema.scores import BoolArray
+from ragtriage.metrics.schema.whole_number import whole_number
 
 __all__ = ["Cohort", "parse_rank"]
 

@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from data.cases.cohort import Cohort
-from data.scoring.scored_run import ScoredRun
-from metrics.metric_registry import title_of
-from metrics.schema.scores import BoolArray
+from ragtriage.data.cases.cohort import Cohort
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.metrics.metric_registry import title_of
+from ragtriage.metrics.schema.scores import BoolArray
 
 __all__ = [
     "COMPARISON_COHORTS",

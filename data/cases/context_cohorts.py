@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from data.cases.cohort import Cohort
-from data.scoring.scored_run import ScoredRun
-from metrics.schema.scores import BoolArray, FloatArray
-from metrics.schema.source import Source
+from ragtriage.data.cases.cohort import Cohort
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray
+from ragtriage.metrics.schema.source import Source
 
 __all__ = ["CONTEXT_COHORTS"]
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from data.cases.cohort import Cohort
-from data.diagnosis.context import context_choice, context_metrics_of
-from data.scoring.scored_run import ScoredRun
-from metrics.schema.scores import BoolArray, FloatArray, IntArray
+from ragtriage.data.cases.cohort import Cohort
+from ragtriage.data.diagnosis.context import context_choice, context_metrics_of
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray
 
 __all__ = ["DIAGNOSIS_COHORTS", "MAP_CELLS", "map_cell_key", "map_cells"]
 

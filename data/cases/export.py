@@ -10,14 +10,14 @@ from typing import Any
 
 import orjson
 
-from data.cases.cases import read_cases
-from data.cases.parquet_export import parquet_pieces
-from data.diagnosis.diagnosis import Diagnosis
-from data.errors import DataError
-from data.store.sample_reader import further_fields
-from metrics.diagnosis.patterns import PATTERNS
-from metrics.diagnosis.stages import STAGES
-from metrics.schema.scores import IntArray
+from ragtriage.data.cases.cases import read_cases
+from ragtriage.data.cases.parquet_export import parquet_pieces
+from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.data.errors import DataError
+from ragtriage.data.store.sample_reader import further_fields
+from ragtriage.metrics.diagnosis.patterns import PATTERNS
+from ragtriage.metrics.diagnosis.stages import STAGES
+from ragtriage.metrics.schema.scores import IntArray
 
 __all__ = ["EXPORTS", "case_result", "csv_line", "export_pieces", "export_rows", "native_record", "safe_cell"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from data.cases.cohort import Cohort
-from data.diagnosis.f1_tree import f1_cases
-from metrics.diagnosis.f1_tree import F1_PARTS
+from ragtriage.data.cases.cohort import Cohort
+from ragtriage.data.diagnosis.f1_tree import f1_cases
+from ragtriage.metrics.diagnosis.f1_tree import F1_PARTS
 
 __all__ = ["F1_COHORTS"]
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import pyarrow.compute as pc
 
-from data.cases.cohort import Cohort
-from data.scoring.scored_run import ScoredRun
-from metrics.schema.scores import BoolArray
+from ragtriage.data.cases.cohort import Cohort
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.metrics.schema.scores import BoolArray
 
 __all__ = ["JUDGE_COHORTS", "STATUS_TITLES"]
 

@@ -15,13 +15,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from data.diagnosis.diagnosis import Diagnosis
-from data.scoring.scored_run import MetricColumn
-from data.store.sample_schema import SCHEMA, conform
-from metrics.diagnosis.patterns import PATTERNS
-from metrics.diagnosis.stages import STAGES
-from metrics.schema.scores import IntArray, Status
-from metrics.schema.source import Source
+from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.data.scoring.scored_run import MetricColumn
+from ragtriage.data.store.sample_schema import SCHEMA, conform
+from ragtriage.metrics.diagnosis.patterns import PATTERNS
+from ragtriage.metrics.diagnosis.stages import STAGES
+from ragtriage.metrics.schema.scores import IntArray, Status
+from ragtriage.metrics.schema.source import Source
 
 __all__ = ["DESCRIPTIONS", "parquet_pieces"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from data.cases.cohort import Cohort
-from data.suites.counted.figures import part_rows, part_title
+from ragtriage.data.cases.cohort import Cohort
+from ragtriage.data.suites.counted.figures import part_rows, part_title
 
 __all__ = ["PART_COHORTS"]
 

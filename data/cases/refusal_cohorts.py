@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from data.cases.cohort import Cohort
-from data.scoring.scored_run import ScoredRun
-from metrics.schema.scores import BoolArray
+from ragtriage.data.cases.cohort import Cohort
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.metrics.schema.scores import BoolArray
 
 __all__ = ["REFUSAL_CELLS", "REFUSAL_COHORTS", "refusal_counts"]
 

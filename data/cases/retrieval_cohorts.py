@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from data.analysis.gold_reach import STEPS, Step, hop_ranks, reach_rows
-from data.analysis.reranking import misranked, nowhere
-from data.analysis.retrieval_curves import first_ranks
-from data.cases.cohort import Cohort, parse_rank
-from data.diagnosis.partial_gold import gold_parts, part_title
-from data.scoring.ranked_lists import RankedLists, missed_names, ranked_lists
-from data.scoring.scored_run import ScoredRun
-from metrics.analysis.multi_hop import HopOutcome, hop_outcomes
-from metrics.analysis.reranking import rank_moves
-from metrics.schema.scores import BoolArray
+from ragtriage.data.analysis.gold_reach import STEPS, Step, hop_ranks, reach_rows
+from ragtriage.data.analysis.reranking import misranked, nowhere
+from ragtriage.data.analysis.retrieval_curves import first_ranks
+from ragtriage.data.cases.cohort import Cohort, parse_rank
+from ragtriage.data.diagnosis.partial_gold import gold_parts, part_title
+from ragtriage.data.scoring.ranked_lists import RankedLists, missed_names, ranked_lists
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.metrics.analysis.multi_hop import HopOutcome, hop_outcomes
+from ragtriage.metrics.analysis.reranking import rank_moves
+from ragtriage.metrics.schema.scores import BoolArray
 
 __all__ = ["RETRIEVAL_COHORTS"]
 

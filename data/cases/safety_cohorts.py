@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from data.cases.cohort import Cohort
-from data.checks.safety import WAITS
-from data.scoring.scored_run import ScoredRun
-from data.suites.attacks import attacks_in
-from metrics.schema.scores import BoolArray
-from metrics.suites.attack_types import ATTACK_TYPES
+from ragtriage.data.cases.cohort import Cohort
+from ragtriage.data.checks.safety import WAITS
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.suites.attacks import attacks_in
+from ragtriage.metrics.schema.scores import BoolArray
+from ragtriage.metrics.suites.attack_types import ATTACK_TYPES
 
 __all__ = ["SAFETY_COHORTS", "WAITING"]
 

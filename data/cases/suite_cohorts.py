@@ -11,12 +11,12 @@ from urllib.parse import quote, unquote
 
 import numpy as np
 
-from data.cases.cohort import Cohort
-from data.scoring.scored_run import ScoredRun
-from data.suites.check_table import CheckTable, check_table
-from data.suites.router import decisions
-from metrics.diagnosis.check_kinds import suite_title
-from metrics.schema.scores import BoolArray
+from ragtriage.data.cases.cohort import Cohort
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.suites.check_table import CheckTable, check_table
+from ragtriage.data.suites.router import decisions
+from ragtriage.metrics.diagnosis.check_kinds import suite_title
+from ragtriage.metrics.schema.scores import BoolArray
 
 __all__ = ["SUITE_COHORTS", "check_cohort", "suite_cohort"]
 

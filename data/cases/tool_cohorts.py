@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from data.cases.cohort import Cohort
-from data.suites.tools.cohorts import cohort_title, matching_calls
+from ragtriage.data.cases.cohort import Cohort
+from ragtriage.data.suites.tools.cohorts import cohort_title, matching_calls
 
 __all__ = ["TOOL_COHORTS"]
 

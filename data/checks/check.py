@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from data.store.sample_reader import further_fields
+from ragtriage.data.store.sample_reader import further_fields
 
 __all__ = [
     "DIFFERS",

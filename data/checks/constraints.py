@@ -14,8 +14,8 @@ from typing import Any, cast
 
 import orjson
 
-from data.checks.malformed import MalformedCheckError, shown
-from metrics.suites.filtering import OPERATORS, Constraint, Operator, comparable, number_of, place_of
+from ragtriage.data.checks.malformed import MalformedCheckError, shown
+from ragtriage.metrics.suites.filtering import OPERATORS, Constraint, Operator, comparable, number_of, place_of
 
 __all__ = ["constraint_key", "constraints_of", "is_constraints"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from data.checks.check import (
+from ragtriage.data.checks.check import (
     CheckedSample,
     CheckOutcome,
     Evaluate,
@@ -16,23 +16,23 @@ from data.checks.check import (
     recorded_outcome,
     stored_value,
 )
-from data.checks.filters import filter_outcome
-from data.checks.formats import format_outcome
-from data.checks.isolation import (
+from ragtriage.data.checks.filters import filter_outcome
+from ragtriage.data.checks.formats import format_outcome
+from ragtriage.data.checks.isolation import (
     AccountChecks,
     account_checks,
     apart_from_lone_account,
     isolation_outcome,
     rows_with_accounts,
 )
-from data.checks.malformed import MALFORMED, MalformedCheckError
-from data.checks.memory import memory_outcome
-from data.checks.orders import order_outcome
-from data.checks.safety import over_refusal_outcome, safety_outcome
-from data.checks.tool_calls import tool_call_outcome
-from data.checks.verdicts import Verdict
-from data.store.sample_models import as_json
-from metrics.diagnosis.check_kinds import suite_of
+from ragtriage.data.checks.malformed import MALFORMED, MalformedCheckError
+from ragtriage.data.checks.memory import memory_outcome
+from ragtriage.data.checks.orders import order_outcome
+from ragtriage.data.checks.safety import over_refusal_outcome, safety_outcome
+from ragtriage.data.checks.tool_calls import tool_call_outcome
+from ragtriage.data.checks.verdicts import Verdict
+from ragtriage.data.store.sample_models import as_json
+from ragtriage.metrics.diagnosis.check_kinds import suite_of
 
 __all__ = [
     "EVALUATED",

@@ -14,11 +14,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from data.checks.check import CheckedSample, CheckOutcome, RecordedCheck, recorded_outcome
-from data.checks.constraints import constraint_key, constraints_of, is_constraints
-from data.checks.items import Items, Named, items_of, named_items
-from data.checks.malformed import MalformedCheckError, shown
-from metrics.suites.filtering import Constraint, agreement, empty_result, violations
+from ragtriage.data.checks.check import CheckedSample, CheckOutcome, RecordedCheck, recorded_outcome
+from ragtriage.data.checks.constraints import constraint_key, constraints_of, is_constraints
+from ragtriage.data.checks.items import Items, Named, items_of, named_items
+from ragtriage.data.checks.malformed import MalformedCheckError, shown
+from ragtriage.metrics.suites.filtering import Constraint, agreement, empty_result, violations
 
 __all__ = ["filter_outcome", "read_filter"]
 

@@ -13,12 +13,12 @@ from typing import Any
 
 import orjson
 
-from data.checks.check import CheckedSample, CheckOutcome, RecordedCheck, recorded_outcome
-from data.checks.malformed import MalformedCheckError, shown
-from data.checks.schemas import UnusableSchemaError, schema_violation, usable_schema
-from data.text.language import language_of
-from data.text.patterns import PatternError, found_in
-from data.text.tokens import count_words
+from ragtriage.data.checks.check import CheckedSample, CheckOutcome, RecordedCheck, recorded_outcome
+from ragtriage.data.checks.malformed import MalformedCheckError, shown
+from ragtriage.data.checks.schemas import UnusableSchemaError, schema_violation, usable_schema
+from ragtriage.data.text.language import language_of
+from ragtriage.data.text.patterns import PatternError, found_in
+from ragtriage.data.text.tokens import count_words
 
 __all__ = ["RULES", "format_outcome", "read_format"]
 

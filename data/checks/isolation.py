@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
-from data.checks.check import CheckedSample, CheckOutcome, RecordedCheck, document_account, recorded_outcome
-from data.checks.malformed import MalformedCheckError, shown
-from data.store.ragged import Ragged
-from data.store.sample_reader import further_fields
-from data.text.folding import folded_question
-from metrics.suites.memory import leak_of
+from ragtriage.data.checks.check import CheckedSample, CheckOutcome, RecordedCheck, document_account, recorded_outcome
+from ragtriage.data.checks.malformed import MalformedCheckError, shown
+from ragtriage.data.store.ragged import Ragged
+from ragtriage.data.store.sample_reader import further_fields
+from ragtriage.data.text.folding import folded_question
+from ragtriage.metrics.suites.memory import leak_of
 
 __all__ = [
     "ANSWER",

@@ -13,10 +13,10 @@ from typing import Any
 
 import orjson
 
-from data.checks.check import CheckedSample
-from data.checks.malformed import MalformedCheckError, shown
-from data.text.refusal_detection import detect_refusal
-from metrics.suites.filtering import Constraint, holds
+from ragtriage.data.checks.check import CheckedSample
+from ragtriage.data.checks.malformed import MalformedCheckError, shown
+from ragtriage.data.text.refusal_detection import detect_refusal
+from ragtriage.metrics.suites.filtering import Constraint, holds
 
 __all__ = ["Items", "Named", "item_name", "items_of", "named_items", "says_none"]
 

@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
-from data.checks.check import CheckedSample, CheckOutcome, RecordedCheck, recorded_outcome
-from data.checks.malformed import MalformedCheckError, shown
-from data.text.folding import folded_question
-from metrics.suites.filtering import number_of
-from metrics.suites.memory import gap_label
+from ragtriage.data.checks.check import CheckedSample, CheckOutcome, RecordedCheck, recorded_outcome
+from ragtriage.data.checks.malformed import MalformedCheckError, shown
+from ragtriage.data.text.folding import folded_question
+from ragtriage.metrics.suites.filtering import number_of
+from ragtriage.metrics.suites.memory import gap_label
 
 __all__ = ["memory_outcome", "read_memory"]
 

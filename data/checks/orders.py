@@ -17,11 +17,11 @@ from typing import Any
 
 import orjson
 
-from data.checks.check import CheckedSample, CheckOutcome, RecordedCheck, recorded_outcome
-from data.checks.items import Items, Named, items_of, named_items
-from data.checks.malformed import MalformedCheckError, shown
-from metrics.suites.filtering import haversine_km, number_of, place_of
-from metrics.suites.ordering import ordering_of
+from ragtriage.data.checks.check import CheckedSample, CheckOutcome, RecordedCheck, recorded_outcome
+from ragtriage.data.checks.items import Items, Named, items_of, named_items
+from ragtriage.data.checks.malformed import MalformedCheckError, shown
+from ragtriage.metrics.suites.filtering import haversine_km, number_of, place_of
+from ragtriage.metrics.suites.ordering import ordering_of
 
 __all__ = ["order_outcome", "read_order"]
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from data.checks.check import RecordedCheck, stored_value
-from data.checks.constraints import constraints_of, is_constraints
-from data.checks.filters import read_filter
-from data.checks.formats import read_format
-from data.checks.isolation import read_isolation
-from data.checks.malformed import MalformedCheckError
-from data.checks.memory import read_memory
-from data.checks.orders import read_order
-from data.checks.safety import read_safety
-from metrics.diagnosis.check_kinds import suite_of
+from ragtriage.data.checks.check import RecordedCheck, stored_value
+from ragtriage.data.checks.constraints import constraints_of, is_constraints
+from ragtriage.data.checks.filters import read_filter
+from ragtriage.data.checks.formats import read_format
+from ragtriage.data.checks.isolation import read_isolation
+from ragtriage.data.checks.malformed import MalformedCheckError
+from ragtriage.data.checks.memory import read_memory
+from ragtriage.data.checks.orders import read_order
+from ragtriage.data.checks.safety import read_safety
+from ragtriage.metrics.diagnosis.check_kinds import suite_of
 
 __all__ = ["check_problems"]
 

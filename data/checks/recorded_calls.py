@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
-from metrics.suites.tool_calls import ExpectedCall, ToolCall
+from ragtriage.metrics.suites.tool_calls import ExpectedCall, ToolCall
 
 __all__ = ["NO_ERROR", "Expected", "MadeCall", "expected_of", "made_calls"]
 

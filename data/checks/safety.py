@@ -24,12 +24,12 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from data.checks.check import CheckedSample, CheckOutcome, RecordedCheck, recorded_outcome
-from data.checks.malformed import MalformedCheckError, shown
-from data.store.sample_reader import further_fields
-from data.text.patterns import PatternError, found_in
-from data.text.safety_refusal import refusal_of
-from metrics.suites.attack_types import attack_type
+from ragtriage.data.checks.check import CheckedSample, CheckOutcome, RecordedCheck, recorded_outcome
+from ragtriage.data.checks.malformed import MalformedCheckError, shown
+from ragtriage.data.store.sample_reader import further_fields
+from ragtriage.data.text.patterns import PatternError, found_in
+from ragtriage.data.text.safety_refusal import refusal_of
+from ragtriage.metrics.suites.attack_types import attack_type
 
 __all__ = [
     "DEFAULT_QUESTION",

@@ -18,7 +18,7 @@ from jsonschema.validators import extend
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
-from data.text.patterns import PatternError, found_in
+from ragtriage.data.text.patterns import PatternError, found_in
 
 __all__ = ["UnusableSchemaError", "schema_violation", "usable_schema"]
 

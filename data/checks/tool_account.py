@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from data.checks.recorded_calls import expected_of, made_calls
+from ragtriage.data.checks.recorded_calls import expected_of, made_calls
 
 __all__ = ["actual_calls_text", "call_faults", "expected_calls_text"]
 

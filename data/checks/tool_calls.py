@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from data.checks.check import RECORDED, CheckedSample, CheckOutcome, RecordedCheck, recorded_outcome
-from data.checks.recorded_calls import NO_ERROR, Expected, MadeCall, expected_of, made_calls
-from metrics.suites.grounding import ArgumentValue, Reading, argument_values
-from metrics.suites.tool_calls import (
+from ragtriage.data.checks.check import RECORDED, CheckedSample, CheckOutcome, RecordedCheck, recorded_outcome
+from ragtriage.data.checks.recorded_calls import NO_ERROR, Expected, MadeCall, expected_of, made_calls
+from ragtriage.metrics.suites.grounding import ArgumentValue, Reading, argument_values
+from ragtriage.metrics.suites.tool_calls import (
     ArgumentError,
     ErrorKind,
     Selection,
@@ -19,7 +19,7 @@ from metrics.suites.tool_calls import (
     schema_errors,
     selection,
 )
-from metrics.suites.tool_schemas import NO_SCHEMA, ToolSchema, tool_schemas
+from ragtriage.metrics.suites.tool_schemas import NO_SCHEMA, ToolSchema, tool_schemas
 
 __all__ = ["tool_call_outcome"]
 

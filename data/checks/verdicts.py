@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from data.checks.safety import question_of
-from data.store.judge_results import read_task_results
-from data.store.ledger import Ledger
+from ragtriage.data.checks.safety import question_of
+from ragtriage.data.store.judge_results import read_task_results
+from ragtriage.data.store.ledger import Ledger
 
 __all__ = ["ATTACK", "ATTACK_RESULT", "AttackVerdicts", "Verdict", "judge_verdicts", "people_on_attacks"]
 

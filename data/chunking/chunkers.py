@@ -16,9 +16,9 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from data.chunking.tokens import count_tokens, token_starts
-from data.errors import DataError
-from metrics.schema.scores import IntArray
+from ragtriage.data.chunking.tokens import count_tokens, token_starts
+from ragtriage.data.errors import DataError
+from ragtriage.metrics.schema.scores import IntArray
 
 __all__ = ["STRATEGIES", "UNITS", "Chunk", "Chunking", "Strategy", "TokenizedText", "Unit", "chunks_of"]
 

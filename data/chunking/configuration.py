@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from data.chunking.chunkers import Chunking
-from data.chunking.grid_plan import GridPlan
-from data.chunking.prepared_corpus import CorpusChunk, PreparedCorpus
-from data.chunking.questions import Questions
-from data.chunking.retrievers import WORDS, Bm25Index, Retriever, open_retriever, retriever_name
-from data.errors import ValidationErrors
-from data.importers.load import import_parsed_runs
-from data.scoring.run_store import RunStore
-from data.store.parsed_run import ParsedRun, Record
-from data.store.workspace import Run
-from metrics.schema.scores import FloatArray, IntArray
+from ragtriage.data.chunking.chunkers import Chunking
+from ragtriage.data.chunking.grid_plan import GridPlan
+from ragtriage.data.chunking.prepared_corpus import CorpusChunk, PreparedCorpus
+from ragtriage.data.chunking.questions import Questions
+from ragtriage.data.chunking.retrievers import WORDS, Bm25Index, Retriever, open_retriever, retriever_name
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.load import import_parsed_runs
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.parsed_run import ParsedRun, Record
+from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.schema.scores import FloatArray, IntArray
 
 __all__ = ["chunking_config", "run_configuration"]
 

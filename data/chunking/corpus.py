@@ -11,10 +11,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from data.errors import DataError, ValidationErrors
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.streams import TEXT_ACCEPTED
-from data.store.sample_models import is_unicode
+from ragtriage.data.errors import DataError, ValidationErrors
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.streams import TEXT_ACCEPTED
+from ragtriage.data.store.sample_models import is_unicode
 
 __all__ = ["Corpus", "Document", "corpus_of", "read_corpus"]
 

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from data.chunking.corpus import Corpus, Document, read_corpus
-from data.chunking.questions import KEPT, Questions, has_spans, read_questions
-from data.errors import DataError
-from data.importers.parsing.input_file import InputFile
-from data.importers.question_choice import is_question_file, named_questions
-from data.store.question_sets import LoadedSet, corpus_path, find_set
-from data.store.workspace import Workspace
-from data.text.folding import FoldedText, folded
+from ragtriage.data.chunking.corpus import Corpus, Document, read_corpus
+from ragtriage.data.chunking.questions import KEPT, Questions, has_spans, read_questions
+from ragtriage.data.errors import DataError
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.question_choice import is_question_file, named_questions
+from ragtriage.data.store.question_sets import LoadedSet, corpus_path, find_set
+from ragtriage.data.store.workspace import Workspace
+from ragtriage.data.text.folding import FoldedText, folded
 
 __all__ = ["open_questions", "own_corpus", "questions_of_set"]
 

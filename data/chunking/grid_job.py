@@ -8,17 +8,17 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path, PurePath
 from typing import Any
 
-from data.chunking.chunkers import Strategy, Unit
-from data.chunking.grid_plan import DEPTH, GridPlan, GridStep, GridWatch
-from data.chunking.grid_search import run_grid
-from data.errors import DataError
-from data.jobs.heartbeat import Heartbeat
-from data.jobs.record import Job, JobState, begin_job, end_job, jobs_of
-from data.scoring.run_store import RunStore
-from data.store.ledger import Ledger
-from data.store.stored_file import replace_file
-from data.store.workspace import Run, Workspace
-from metrics.schema.scores import MetricsError
+from ragtriage.data.chunking.chunkers import Strategy, Unit
+from ragtriage.data.chunking.grid_plan import DEPTH, GridPlan, GridStep, GridWatch
+from ragtriage.data.chunking.grid_search import run_grid
+from ragtriage.data.errors import DataError
+from ragtriage.data.jobs.heartbeat import Heartbeat
+from ragtriage.data.jobs.record import Job, JobState, begin_job, end_job, jobs_of
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.ledger import Ledger
+from ragtriage.data.store.stored_file import replace_file
+from ragtriage.data.store.workspace import Run, Workspace
+from ragtriage.metrics.schema.scores import MetricsError
 
 __all__ = [
     "HEADINGS",

@@ -10,10 +10,10 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from data.chunking.chunkers import Chunking, Strategy, Unit
-from data.chunking.corpus import Corpus, Document
-from data.chunking.questions import Questions
-from data.errors import DataError
+from ragtriage.data.chunking.chunkers import Chunking, Strategy, Unit
+from ragtriage.data.chunking.corpus import Corpus, Document
+from ragtriage.data.chunking.questions import Questions
+from ragtriage.data.errors import DataError
 
 __all__ = ["DEPTH", "GridPlan", "GridStep", "GridWatch", "plan_configurations"]
 

@@ -11,13 +11,13 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Any
 
-from data.chunking.configuration import chunking_config, run_configuration
-from data.chunking.grid_plan import GridPlan, GridStep, GridWatch
-from data.chunking.grid_workers import in_processes, processes_for
-from data.chunking.prepared_corpus import PreparedCorpus
-from data.chunking.retrievers import WORDS, open_retriever
-from data.scoring.run_store import RunStore
-from data.store.workspace import Run
+from ragtriage.data.chunking.configuration import chunking_config, run_configuration
+from ragtriage.data.chunking.grid_plan import GridPlan, GridStep, GridWatch
+from ragtriage.data.chunking.grid_workers import in_processes, processes_for
+from ragtriage.data.chunking.prepared_corpus import PreparedCorpus
+from ragtriage.data.chunking.retrievers import WORDS, open_retriever
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Run
 
 __all__ = ["run_grid"]
 

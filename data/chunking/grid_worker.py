@@ -10,12 +10,12 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TextIO
 
-from data.chunking.configuration import run_configuration
-from data.chunking.grid_plan import GridPlan
-from data.chunking.prepared_corpus import PreparedCorpus
-from data.chunking.retrievers import WORDS
-from data.scoring.run_store import RunStore
-from data.store.workspace import Workspace
+from ragtriage.data.chunking.configuration import run_configuration
+from ragtriage.data.chunking.grid_plan import GridPlan
+from ragtriage.data.chunking.prepared_corpus import PreparedCorpus
+from ragtriage.data.chunking.retrievers import WORDS
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Workspace
 
 __all__ = ["work"]
 

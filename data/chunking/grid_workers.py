@@ -20,9 +20,9 @@ from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
 
-from data.chunking.grid_plan import GridPlan
-from data.chunking.retrievers import WORDS
-from data.store.workspace import Workspace
+from ragtriage.data.chunking.grid_plan import GridPlan
+from ragtriage.data.chunking.retrievers import WORDS
+from ragtriage.data.store.workspace import Workspace
 
 __all__ = ["in_processes", "processes_for"]
 
@@ -145,7 +145,7 @@ def _start() -> Worker:
     here = str(Path(__file__).resolve().parents[2])  # -P: a stray data/ folder is not taken for this package
     path = os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])
     return subprocess.Popen(
-        [sys.executable, "-P", "-m", "data.chunking.grid_worker"],
+        [sys.executable, "-P", "-m", "ragtriage.data.chunking.grid_worker"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

@@ -11,9 +11,9 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any, TypeVar
 
-from data.store.run_config import flat_settings, setting_text
-from data.store.workspace import Run
-from metrics.schema.whole_number import whole_number
+from ragtriage.data.store.run_config import flat_settings, setting_text
+from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.schema.whole_number import whole_number
 
 __all__ = ["BOOKKEEPING", "Grid", "GridTrial", "grids_of"]
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 
-from data.chunking.chunkers import Chunk, Chunking, TokenizedText, chunks_of
-from data.chunking.corpus import Corpus, Document
-from data.text.tokens import search_runs, search_tokens
+from ragtriage.data.chunking.chunkers import Chunk, Chunking, TokenizedText, chunks_of
+from ragtriage.data.chunking.corpus import Corpus, Document
+from ragtriage.data.text.tokens import search_runs, search_tokens
 
 __all__ = ["CorpusChunk", "DocumentWords", "PreparedCorpus", "Split"]
 

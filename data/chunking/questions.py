@@ -11,11 +11,11 @@ from typing import Any
 
 import orjson
 
-from data.chunking.corpus import Corpus, Document
-from data.errors import InputError, ValidationErrors
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.rows import open_table
-from data.store.sample_validation import normalise
+from ragtriage.data.chunking.corpus import Corpus, Document
+from ragtriage.data.errors import InputError, ValidationErrors
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.rows import open_table
+from ragtriage.data.store.sample_validation import normalise
 
 __all__ = ["KEPT", "Questions", "has_spans", "read_questions"]
 

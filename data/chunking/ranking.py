@@ -8,14 +8,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from data.chunking.grids import Grid, GridTrial
-from data.scoring.scored_run import ScoredRun
-from metrics.metric_registry import bounds_of, declared, ordered
-from metrics.schema.scores import FloatArray
-from metrics.statistics.intervals import Interval, interval
-from metrics.statistics.max_t import FamilyTest, cluster_sums, max_t
-from metrics.statistics.paired import SIGNIFICANCE, PairedDifference, paired
-from metrics.statistics.question_means import question_means
+from ragtriage.data.chunking.grids import Grid, GridTrial
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.metrics.metric_registry import bounds_of, declared, ordered
+from ragtriage.metrics.schema.scores import FloatArray
+from ragtriage.metrics.statistics.intervals import Interval, interval
+from ragtriage.metrics.statistics.max_t import FamilyTest, cluster_sums, max_t
+from ragtriage.metrics.statistics.paired import SIGNIFICANCE, PairedDifference, paired
+from ragtriage.metrics.statistics.question_means import question_means
 
 __all__ = [
     "GridRanking",

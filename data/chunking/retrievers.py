@@ -12,9 +12,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from data.errors import DataError
-from data.text.tokens import search_tokens
-from metrics.schema.scores import FloatArray, IntArray
+from ragtriage.data.errors import DataError
+from ragtriage.data.text.tokens import search_tokens
+from ragtriage.metrics.schema.scores import FloatArray, IntArray
 
 __all__ = [
     "Bm25Index",

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from metrics.schema.scores import IntArray
+from ragtriage.metrics.schema.scores import IntArray
 
 __all__ = ["count_tokens", "token_starts"]
 
@@ -20,7 +20,7 @@ BLOCK = 100_000  # characters tokenized at once: bounds the memory that long tex
 def _tokenizer() -> Any:
     from tokenizers import Tokenizer
 
-    packed = (files("data") / "tokenizer" / "bpe.json.gz").read_bytes()
+    packed = (files("ragtriage.data") / "tokenizer" / "bpe.json.gz").read_bytes()
     return Tokenizer.from_str(gzip.decompress(packed).decode("utf-8"))
 
 

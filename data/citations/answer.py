@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from data.store.sample_reader import further_fields
-from data.text.citation_marks import CitationMark, find_marks
-from data.text.cited_sentences import MarkedSentence, marked_sentences, needs_citation
+from ragtriage.data.store.sample_reader import further_fields
+from ragtriage.data.text.citation_marks import CitationMark, find_marks
+from ragtriage.data.text.cited_sentences import MarkedSentence, marked_sentences, needs_citation
 
 __all__ = ["Citation", "CitedAnswer", "CitedSentence", "cited_answer"]
 

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from data.citations.answer import CitedAnswer, cited_answer
-from data.citations.style import CitationStyle
-from data.citations.support import SentenceSupport, sentence_support, support_basis
-from data.text.context_attribution import ContextAttributor
-from metrics.schema.batch import Batch, Citations
-from metrics.schema.scores import BoolArray, Status
-from metrics.schema.source import Source
+from ragtriage.data.citations.answer import CitedAnswer, cited_answer
+from ragtriage.data.citations.style import CitationStyle
+from ragtriage.data.citations.support import SentenceSupport, sentence_support, support_basis
+from ragtriage.data.text.context_attribution import ContextAttributor
+from ragtriage.metrics.schema.batch import Batch, Citations
+from ragtriage.metrics.schema.scores import BoolArray, Status
+from ragtriage.metrics.schema.source import Source
 
 __all__ = ["citation_table", "citations_of"]
 

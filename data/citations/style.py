@@ -10,11 +10,11 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from data.declarations import FILE_NAME, read_settings
-from data.errors import DataError
-from data.store.stored_file import reading
-from data.store.workspace import Run, Workspace
-from data.text.citation_marks import TEMPLATE_ACCEPTED, find_marks, template_fault
+from ragtriage.data.declarations import FILE_NAME, read_settings
+from ragtriage.data.errors import DataError
+from ragtriage.data.store.stored_file import reading
+from ragtriage.data.store.workspace import Run, Workspace
+from ragtriage.data.text.citation_marks import TEMPLATE_ACCEPTED, find_marks, template_fault
 
 __all__ = [
     "PATTERN",

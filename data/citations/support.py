@@ -10,10 +10,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from data.citations.answer import Citation, CitedAnswer, CitedSentence
-from data.text.context_attribution import ContextAttributor
-from data.text.tokens import content_tokens, lowered
-from metrics.schema.scores import FloatArray, IntArray
+from ragtriage.data.citations.answer import Citation, CitedAnswer, CitedSentence
+from ragtriage.data.text.context_attribution import ContextAttributor
+from ragtriage.data.text.tokens import content_tokens, lowered
+from ragtriage.metrics.schema.scores import FloatArray, IntArray
 
 __all__ = ["Basis", "SentenceSupport", "sentence_support", "support_basis"]
 

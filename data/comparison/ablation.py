@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from data.chunking.grids import BOOKKEEPING
-from data.scoring.scored_run import ScoredRun
-from data.store.run_config import flat_settings, setting_text
-from data.store.workspace import Run
-from metrics.metric_registry import bounds_of, declared
-from metrics.schema.scores import FloatArray
-from metrics.statistics.max_t import cluster_sums, max_t
-from metrics.statistics.paired import PairedDifference, Verdict, paired, verdict
-from metrics.statistics.question_means import question_means
+from ragtriage.data.chunking.grids import BOOKKEEPING
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.store.run_config import flat_settings, setting_text
+from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.metric_registry import bounds_of, declared
+from ragtriage.metrics.schema.scores import FloatArray
+from ragtriage.metrics.statistics.max_t import cluster_sums, max_t
+from ragtriage.metrics.statistics.paired import PairedDifference, Verdict, paired, verdict
+from ragtriage.metrics.statistics.question_means import question_means
 
 __all__ = ["Ablation", "Confounded", "Effect", "Factor", "ablation", "factors_of"]
 

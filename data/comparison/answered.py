@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from data.scoring.scored_run import ScoredRun
-from data.store.stored_file import reading
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.store.stored_file import reading
 
 __all__ = ["Answered", "answered_of", "own_answered"]
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from data.comparison.published_results import read_published
-from data.diagnosis.run_checks import uncomputed_metrics
-from data.scoring.scored_run import ScoredRun
-from data.scoring.summaries import MetricSummary
-from data.store.workspace import Workspace
-from metrics.analysis.bands import GUIDES, TARGETS, BandScale, Interpretation, interpret
-from metrics.metric_registry import declared, title_of
+from ragtriage.data.comparison.published_results import read_published
+from ragtriage.data.diagnosis.run_checks import uncomputed_metrics
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.scoring.summaries import MetricSummary
+from ragtriage.data.store.workspace import Workspace
+from ragtriage.metrics.analysis.bands import GUIDES, TARGETS, BandScale, Interpretation, interpret
+from ragtriage.metrics.metric_registry import declared, title_of
 
 __all__ = ["SCALE_TITLES", "band_scale", "interpretations"]
 

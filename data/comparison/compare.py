@@ -9,18 +9,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from data.comparison.answered import own_answered
-from data.comparison.refusal_pairs import RefusalPairs, refusal_pairs, refusal_sentence
-from data.diagnosis.diagnosis import Diagnosis, passing_of
-from data.scoring.scored_run import ScoredRun
-from data.store.judge_replies import EVALUATION
-from data.store.judge_results import judge_of
-from metrics.diagnosis.stages import STAGES
-from metrics.gates.wording import GOOD_SHARE
-from metrics.metric_registry import bounds_of, declared
-from metrics.schema.scores import FloatArray, IntArray
-from metrics.statistics.max_t import ClusterSums, FamilyTest, cluster_sums, max_t
-from metrics.statistics.paired import (
+from ragtriage.data.comparison.answered import own_answered
+from ragtriage.data.comparison.refusal_pairs import RefusalPairs, refusal_pairs, refusal_sentence
+from ragtriage.data.diagnosis.diagnosis import Diagnosis, passing_of
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.store.judge_replies import EVALUATION
+from ragtriage.data.store.judge_results import judge_of
+from ragtriage.metrics.diagnosis.stages import STAGES
+from ragtriage.metrics.gates.wording import GOOD_SHARE
+from ragtriage.metrics.metric_registry import bounds_of, declared
+from ragtriage.metrics.schema.scores import FloatArray, IntArray
+from ragtriage.metrics.statistics.max_t import ClusterSums, FamilyTest, cluster_sums, max_t
+from ragtriage.metrics.statistics.paired import (
     PairedDifference,
     RunFacts,
     Verdict,
@@ -28,7 +28,7 @@ from metrics.statistics.paired import (
     paired,
     verdict,
 )
-from metrics.statistics.question_means import question_means
+from ragtriage.metrics.statistics.question_means import question_means
 
 __all__ = [
     "GOOD",

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from data.scoring.scored_run import ScoredRun
-from data.scoring.summaries import MetricSummary
-from metrics.metric_registry import bounds_of
-from metrics.schema.scores import FloatArray
-from metrics.statistics.intervals import Interval, interval
-from metrics.statistics.pareto import pareto_front
-from metrics.statistics.question_means import question_means
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.scoring.summaries import MetricSummary
+from ragtriage.metrics.metric_registry import bounds_of
+from ragtriage.metrics.schema.scores import FloatArray
+from ragtriage.metrics.statistics.intervals import Interval, interval
+from ragtriage.metrics.statistics.pareto import pareto_front
+from ragtriage.metrics.statistics.question_means import question_means
 
 __all__ = ["COSTS", "PERCENTILES", "CostPoint", "cost_points", "cost_values", "measured_costs", "percentiles"]
 

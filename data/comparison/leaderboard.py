@@ -8,15 +8,15 @@ from typing import Literal
 
 import numpy as np
 
-from data.comparison.compare import GOOD_SHARE, QuestionMatch, match_questions
-from data.diagnosis.diagnosis import Diagnosis, passing_of
-from data.scoring.scored_run import ScoredRun
-from metrics.metric_registry import bounds_of, declared
-from metrics.schema.scores import FloatArray
-from metrics.statistics.intervals import Interval, interval
-from metrics.statistics.max_t import ClusterSums, FamilyTest, max_t
-from metrics.statistics.paired import SIGNIFICANCE, PairedDifference, paired
-from metrics.statistics.question_means import question_means
+from ragtriage.data.comparison.compare import GOOD_SHARE, QuestionMatch, match_questions
+from ragtriage.data.diagnosis.diagnosis import Diagnosis, passing_of
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.metrics.metric_registry import bounds_of, declared
+from ragtriage.metrics.schema.scores import FloatArray
+from ragtriage.metrics.statistics.intervals import Interval, interval
+from ragtriage.metrics.statistics.max_t import ClusterSums, FamilyTest, max_t
+from ragtriage.metrics.statistics.paired import SIGNIFICANCE, PairedDifference, paired
+from ragtriage.metrics.statistics.question_means import question_means
 
 __all__ = ["Leaderboard", "LeaderboardRow", "Standing", "leaderboard", "rate_leaderboard"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from data.scoring.scored_run import ScoredRun
-from metrics.metric_registry import declared, imported_declarations, ordered
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.metrics.metric_registry import declared, imported_declarations, ordered
 
 __all__ = ["FAMILIES", "in_family", "shared_metrics"]
 

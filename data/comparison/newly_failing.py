@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from data.comparison.compare import match_questions
-from data.diagnosis.diagnosis import Diagnosis, passing_of
-from data.scoring.scored_run import ScoredRun
-from metrics.schema.scores import BoolArray, IntArray
-from metrics.statistics.question_means import question_means
+from ragtriage.data.comparison.compare import match_questions
+from ragtriage.data.diagnosis.diagnosis import Diagnosis, passing_of
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.metrics.schema.scores import BoolArray, IntArray
+from ragtriage.metrics.statistics.question_means import question_means
 
 __all__ = [
     "CriticalCounts",

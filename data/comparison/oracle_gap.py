@@ -14,17 +14,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from data.comparison.compare import GOOD_SHARE, match_questions
-from data.diagnosis.diagnosis import Diagnosis, passing_of
-from data.scoring.scored_run import ScoredRun
-from data.store.workspace import Run
-from metrics.diagnosis.patterns import CaseThresholds
-from metrics.metric_registry import declared, ordered
-from metrics.schema.scores import BoolArray, FloatArray, IntArray
-from metrics.schema.source import Source
-from metrics.statistics.intervals import interval
-from metrics.statistics.paired import paired
-from metrics.statistics.question_means import question_means
+from ragtriage.data.comparison.compare import GOOD_SHARE, match_questions
+from ragtriage.data.diagnosis.diagnosis import Diagnosis, passing_of
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.diagnosis.patterns import CaseThresholds
+from ragtriage.metrics.metric_registry import declared, ordered
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray
+from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.statistics.intervals import interval
+from ragtriage.metrics.statistics.paired import paired
+from ragtriage.metrics.statistics.question_means import question_means
 
 __all__ = [
     "BEST",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from data.comparison.compare import GOOD_SHARE
-from data.declarations import FILE_NAME, read_settings
-from data.errors import DataError
-from data.store.workspace import Workspace
-from metrics.metric_registry import REGISTRY, lookup
-from metrics.schema.scores import MetricsError
+from ragtriage.data.comparison.compare import GOOD_SHARE
+from ragtriage.data.declarations import FILE_NAME, read_settings
+from ragtriage.data.errors import DataError
+from ragtriage.data.store.workspace import Workspace
+from ragtriage.metrics.metric_registry import REGISTRY, lookup
+from ragtriage.metrics.schema.scores import MetricsError
 
 __all__ = ["primary_metric", "resolved_primary"]
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log10
 
-from data.comparison.published_results import PublishedRow, PublishedTable
-from metrics.metric_registry import declared
+from ragtriage.data.comparison.published_results import PublishedRow, PublishedTable
+from ragtriage.metrics.metric_registry import declared
 
 __all__ = ["Difference", "VersionMean", "VersionStep", "best_published", "version_steps"]
 

@@ -10,12 +10,12 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from data.errors import DataError, InputError
-from data.importers.parsing.input_file import InputFile
-from data.store.workspace import Workspace
-from metrics.analysis.bands import TARGETS, Bands
-from metrics.metric_registry import declared, is_share
-from metrics.sanity.means import Means
+from ragtriage.data.errors import DataError, InputError
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.store.workspace import Workspace
+from ragtriage.metrics.analysis.bands import TARGETS, Bands
+from ragtriage.metrics.metric_registry import declared, is_share
+from ragtriage.metrics.sanity.means import Means
 
 __all__ = [
     "BAND_NAMES",
@@ -122,7 +122,7 @@ class Published:
 
 @cache
 def _shipped() -> tuple[Path, ...]:
-    return tuple(sorted(Path(str(files("data") / "published")).glob("*.json")))
+    return tuple(sorted(Path(str(files("ragtriage.data") / "published")).glob("*.json")))
 
 
 def read_published(workspace: Workspace) -> Published:

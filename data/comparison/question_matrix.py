@@ -10,10 +10,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from data.comparison.compare import GOOD_SHARE, match_questions
-from data.diagnosis.diagnosis import Diagnosis, passing_of
-from metrics.schema.scores import BoolArray, FloatArray, IntArray
-from metrics.statistics.question_means import question_means
+from ragtriage.data.comparison.compare import GOOD_SHARE, match_questions
+from ragtriage.data.diagnosis.diagnosis import Diagnosis, passing_of
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray
+from ragtriage.metrics.statistics.question_means import question_means
 
 __all__ = ["ORDERS", "Order", "QuestionMatrix", "changed_rows", "question_matrix"]
 

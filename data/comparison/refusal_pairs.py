@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from data.diagnosis.diagnosis import Diagnosis
-from metrics.metric_registry import title_of
-from metrics.schema.scores import BoolArray, FloatArray, IntArray
-from metrics.statistics.paired import PairedDifference, paired
-from metrics.statistics.question_means import question_means
+from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.metrics.metric_registry import title_of
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray
+from ragtriage.metrics.statistics.paired import PairedDifference, paired
+from ragtriage.metrics.statistics.question_means import question_means
 
 __all__ = ["RefusalPairs", "refusal_pairs", "refusal_sentence"]
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from data.comparison.compare import match_questions
-from data.diagnosis.diagnosis import Diagnosis, passing_of
-from data.scoring.scored_run import NOT_GIVEN, Slice
-from metrics.schema.scores import FloatArray
-from metrics.statistics.paired import PairedDifference, holm, paired
-from metrics.statistics.question_means import question_means
+from ragtriage.data.comparison.compare import match_questions
+from ragtriage.data.diagnosis.diagnosis import Diagnosis, passing_of
+from ragtriage.data.scoring.scored_run import NOT_GIVEN, Slice
+from ragtriage.metrics.schema.scores import FloatArray
+from ragtriage.metrics.statistics.paired import PairedDifference, holm, paired
+from ragtriage.metrics.statistics.question_means import question_means
 
 __all__ = ["FEWEST_PAIRS", "SliceChange", "slice_changes"]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from data.comparison.compare import (
+from ragtriage.data.comparison.compare import (
     GOOD_SHARE,
     Side,
     match_questions,
@@ -15,22 +15,22 @@ from data.comparison.compare import (
     paired_side,
     run_facts,
 )
-from data.comparison.metric_families import SHOWN_K, in_family
-from data.diagnosis.diagnosis import Diagnosis, passing_of
-from data.scoring.scored_run import ScoredRun
-from data.scoring.summaries import MetricSummary
-from data.store.workspace import Run
-from metrics.metric_registry import declared, is_share, ordered, title_of
-from metrics.statistics.intervals import Interval
-from metrics.statistics.max_t import ClusterSums, max_t
-from metrics.statistics.paired import (
+from ragtriage.data.comparison.metric_families import SHOWN_K, in_family
+from ragtriage.data.diagnosis.diagnosis import Diagnosis, passing_of
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.scoring.summaries import MetricSummary
+from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.metric_registry import declared, is_share, ordered, title_of
+from ragtriage.metrics.statistics.intervals import Interval
+from ragtriage.metrics.statistics.max_t import ClusterSums, max_t
+from ragtriage.metrics.statistics.paired import (
     MOST_DROP,
     PairedDifference,
     RegressionVerdict,
     comparability,
     regression_verdict,
 )
-from metrics.statistics.question_means import question_means
+from ragtriage.metrics.statistics.question_means import question_means
 
 __all__ = [
     "MOST_RUNS",

@@ -15,18 +15,18 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from data.contexts.known_texts import KnownTexts, ReadTexts, shared_texts
-from data.contexts.passage_overlap import (
+from ragtriage.data.contexts.known_texts import KnownTexts, ReadTexts, shared_texts
+from ragtriage.data.contexts.passage_overlap import (
     LONGEST,
     MOST_PAIRED,
     NEAR_DUPLICATE,
     passage_overlap,
     word_coverage,
 )
-from data.store.ragged import Ragged, padded
-from data.text.compiled.engine import compiled_loops, is_loaded
-from data.text.context_attribution import ContextAttributor
-from metrics.schema.scores import BoolArray, FloatArray, IntArray
+from ragtriage.data.store.ragged import Ragged, padded
+from ragtriage.data.text.compiled.engine import compiled_loops, is_loaded
+from ragtriage.data.text.context_attribution import ContextAttributor
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray
 
 __all__ = ["BatchWords", "CompiledWords", "Overlaps", "PlainWords", "with_text", "words_of"]
 

@@ -12,10 +12,10 @@ from types import ModuleType
 import numpy as np
 from numpy.typing import NDArray
 
-from data.contexts.passage_overlap import LONGEST
-from data.text.compiled.characters import new_kinds
-from data.text.compiled.vocabulary import Documents, Vocabulary
-from metrics.schema.scores import IntArray
+from ragtriage.data.contexts.passage_overlap import LONGEST
+from ragtriage.data.text.compiled.characters import new_kinds
+from ragtriage.data.text.compiled.vocabulary import Documents, Vocabulary
+from ragtriage.metrics.schema.scores import IntArray
 
 __all__ = ["KnownTexts", "ReadTexts", "shared_texts", "sharing_texts"]
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import combinations
 from math import sqrt
 
-from data.text.tokens import content_tokens, lowered, surface_tokens
+from ragtriage.data.text.tokens import content_tokens, lowered, surface_tokens
 
 __all__ = ["NEAR_DUPLICATE", "PassageOverlap", "passage_overlap", "word_coverage"]
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from data.contexts.batch_words import BatchWords, with_text
-from data.store.ragged import Ragged
-from data.store.sample_reader import further_fields
-from data.text.folding import folded_question
-from data.text.refusal_detection import refused_answers
-from metrics.schema.batch import Passages
-from metrics.schema.scores import IntArray
+from ragtriage.data.contexts.batch_words import BatchWords, with_text
+from ragtriage.data.store.ragged import Ragged
+from ragtriage.data.store.sample_reader import further_fields
+from ragtriage.data.text.folding import folded_question
+from ragtriage.data.text.refusal_detection import refused_answers
+from ragtriage.metrics.schema.batch import Passages
+from ragtriage.metrics.schema.scores import IntArray
 
 __all__ = ["passages_of"]
 

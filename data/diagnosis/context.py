@@ -6,16 +6,16 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from data.scoring.scored_run import ScoredRun
-from metrics.diagnosis.context_metric import (
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.metrics.diagnosis.context_metric import (
     ContextChoice,
     ContextColumn,
     choose_per_question,
     is_context_metric,
 )
-from metrics.metric_registry import ordered
-from metrics.schema.scores import BoolArray, FloatArray, Status
-from metrics.schema.source import Source
+from ragtriage.metrics.metric_registry import ordered
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, Status
+from ragtriage.metrics.schema.source import Source
 
 __all__ = ["GOLD_IN_CONTEXT", "context_choice", "context_metrics_of", "not_the_context"]
 

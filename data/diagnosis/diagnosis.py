@@ -10,14 +10,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from data.diagnosis.context import GOLD_IN_CONTEXT, context_choice, context_metrics_of
-from data.diagnosis.partial_gold import gold_parts
-from data.errors import DataError
-from data.scoring.scored_run import NOT_GIVEN, ScoredRun
-from data.store.ledger import Label
-from metrics.diagnosis.context_metric import ContextChoice
-from metrics.diagnosis.fix_first import FixFirst, fix_first
-from metrics.diagnosis.patterns import (
+from ragtriage.data.diagnosis.context import GOLD_IN_CONTEXT, context_choice, context_metrics_of
+from ragtriage.data.diagnosis.partial_gold import gold_parts
+from ragtriage.data.errors import DataError
+from ragtriage.data.scoring.scored_run import NOT_GIVEN, ScoredRun
+from ragtriage.data.store.ledger import Label
+from ragtriage.metrics.diagnosis.context_metric import ContextChoice
+from ragtriage.metrics.diagnosis.fix_first import FixFirst, fix_first
+from ragtriage.metrics.diagnosis.patterns import (
     PATTERNS,
     BadCases,
     CaseThresholds,
@@ -27,14 +27,14 @@ from metrics.diagnosis.patterns import (
     pattern_code,
     refusals,
 )
-from metrics.diagnosis.slices import SliceFinding, worst_slices
-from metrics.diagnosis.stage_rules import StageFeatures
-from metrics.diagnosis.stages import DEFAULT_ORDER, STAGES, StageResult, attribute_failures, stage_code
-from metrics.diagnosis.symptoms import Symptom, SymptomEdges, symptoms
-from metrics.metric_registry import title_of
-from metrics.schema.scores import BoolArray, FloatArray
-from metrics.statistics.intervals import Interval, interval
-from metrics.statistics.question_means import question_means
+from ragtriage.metrics.diagnosis.slices import SliceFinding, worst_slices
+from ragtriage.metrics.diagnosis.stage_rules import StageFeatures
+from ragtriage.metrics.diagnosis.stages import DEFAULT_ORDER, STAGES, StageResult, attribute_failures, stage_code
+from ragtriage.metrics.diagnosis.symptoms import Symptom, SymptomEdges, symptoms
+from ragtriage.metrics.metric_registry import title_of
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray
+from ragtriage.metrics.statistics.intervals import Interval, interval
+from ragtriage.metrics.statistics.question_means import question_means
 
 __all__ = [
     "CORRECTNESS",

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from data.diagnosis.diagnosis import CORRECTNESS, Diagnosis
-from data.scoring.scored_run import ScoredRun
-from metrics.diagnosis.stages import STAGES, stage_code
-from metrics.sanity.rule import Finding
-from metrics.schema.scores import BoolArray
-from metrics.schema.source import Source
+from ragtriage.data.diagnosis.diagnosis import CORRECTNESS, Diagnosis
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
+from ragtriage.metrics.sanity.rule import Finding
+from ragtriage.metrics.schema.scores import BoolArray
+from ragtriage.metrics.schema.source import Source
 
 __all__ = ["StageDoubt", "case_doubts", "metric_doubts", "pass_rate_doubts", "stage_doubt"]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from data.scoring.scored_run import ScoredRun
-from metrics.diagnosis.f1_tree import (
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.metrics.diagnosis.f1_tree import (
     F1_PARTS,
     F1Branch,
     F1Part,
@@ -20,9 +20,9 @@ from metrics.diagnosis.f1_tree import (
     f1_tree,
     perfect_f1,
 )
-from metrics.schema.scores import BoolArray, FloatArray
-from metrics.schema.source import Source
-from metrics.statistics.intervals import Interval
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray
+from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.statistics.intervals import Interval
 
 __all__ = ["F1Diagnosis", "f1_answer", "f1_cases", "f1_diagnosis", "f1_gains"]
 

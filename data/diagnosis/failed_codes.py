@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from data.scoring.imported_scores import FAILED_CODE
-from data.scoring.scored_run import ScoredRun
-from metrics.sanity.rule import Finding, rows_of
-from metrics.schema.scores import FloatArray, Status
-from metrics.schema.source import Source
-from metrics.statistics.question_means import question_means
+from ragtriage.data.scoring.imported_scores import FAILED_CODE
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.metrics.sanity.rule import Finding, rows_of
+from ragtriage.metrics.schema.scores import FloatArray, Status
+from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.statistics.question_means import question_means
 
 __all__ = ["failed_codes"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from data.scoring.ranked_lists import missed_names, ranked_lists
-from data.scoring.scored_run import ScoredRun
-from metrics.analysis.multi_hop import hop_outcomes
+from ragtriage.data.scoring.ranked_lists import missed_names, ranked_lists
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.metrics.analysis.multi_hop import hop_outcomes
 
 __all__ = ["OUT_OF_TOP_K", "gold_parts", "part_title"]
 

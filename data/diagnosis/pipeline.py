@@ -8,9 +8,9 @@ from typing import Literal
 
 import numpy as np
 
-from data.diagnosis.diagnosis import Diagnosis
-from metrics.diagnosis.stages import STAGES
-from metrics.schema.scores import BoolArray, FloatArray
+from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.metrics.diagnosis.stages import STAGES
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray
 
 __all__ = ["NOT_JUDGED", "Basis", "Loss", "Pipeline", "PipelineStep", "pipeline_of"]
 

@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
-from data.scoring.answered_only import OVER_ANSWERS
-from data.scoring.imported_scores import imported_scores
-from data.scoring.scored_run import ScoredRun
-from data.store.stored_file import reading
-from metrics.sanity.rule import Finding, rows_of
-from metrics.schema.scores import FloatArray
-from metrics.schema.source import Source
-from metrics.statistics.question_means import question_means
+from ragtriage.data.scoring.answered_only import OVER_ANSWERS
+from ragtriage.data.scoring.imported_scores import imported_scores
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.store.stored_file import reading
+from ragtriage.metrics.sanity.rule import Finding, rows_of
+from ragtriage.metrics.schema.scores import FloatArray
+from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.statistics.question_means import question_means
 
 __all__ = ["refused_scores"]
 

@@ -9,23 +9,23 @@ from typing import Any
 
 import numpy as np
 
-from data.declarations import HOW_TO_DECLARE
-from data.diagnosis.failed_codes import failed_codes
-from data.diagnosis.refused_scores import refused_scores
-from data.scoring.context_lists import context_lists
-from data.scoring.id_overlap import id_mismatch
-from data.scoring.score_run import match_of
-from data.scoring.scored_run import ScoredRun
-from data.store.workspace import Run
-from metrics.metric_registry import bounds_of, declared
-from metrics.sanity.columns import zero_columns
-from metrics.sanity.means import Means, check_means, looks_uncomputed
-from metrics.sanity.rule import SAMPLES_NAMED, IdMismatch
-from metrics.sanity.run import CheckInput, Finding, check_numbers
-from metrics.schema.metric import Convention
-from metrics.schema.scores import FloatArray, Status
-from metrics.schema.source import Source
-from metrics.schema.whole_number import whole_number
+from ragtriage.data.declarations import HOW_TO_DECLARE
+from ragtriage.data.diagnosis.failed_codes import failed_codes
+from ragtriage.data.diagnosis.refused_scores import refused_scores
+from ragtriage.data.scoring.context_lists import context_lists
+from ragtriage.data.scoring.id_overlap import id_mismatch
+from ragtriage.data.scoring.score_run import match_of
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.metric_registry import bounds_of, declared
+from ragtriage.metrics.sanity.columns import zero_columns
+from ragtriage.metrics.sanity.means import Means, check_means, looks_uncomputed
+from ragtriage.metrics.sanity.rule import SAMPLES_NAMED, IdMismatch
+from ragtriage.metrics.sanity.run import CheckInput, Finding, check_numbers
+from ragtriage.metrics.schema.metric import Convention
+from ragtriage.metrics.schema.scores import FloatArray, Status
+from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.whole_number import whole_number
 
 __all__ = ["check_run", "means_of", "uncomputed_metrics"]
 

@@ -16,18 +16,18 @@ from typing import Any
 
 import numpy as np
 
-from data.declarations import declarations_of, use_declarations
-from data.diagnosis.diagnosis import CORRECTNESS, Diagnosis, DiagnosisSettings, diagnose
-from data.diagnosis.doubts import stage_doubt
-from data.diagnosis.run_checks import check_run
-from data.errors import DataError
-from data.scoring.run_store import RunStore
-from data.store.ledger import Label
-from data.store.workspace import Run
-from metrics.diagnosis.fix_first import UNEXPLAINED
-from metrics.sanity.documents import read_first
-from metrics.sanity.rule import Finding
-from metrics.schema.scores import MetricsError
+from ragtriage.data.declarations import declarations_of, use_declarations
+from ragtriage.data.diagnosis.diagnosis import CORRECTNESS, Diagnosis, DiagnosisSettings, diagnose
+from ragtriage.data.diagnosis.doubts import stage_doubt
+from ragtriage.data.diagnosis.run_checks import check_run
+from ragtriage.data.errors import DataError
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.ledger import Label
+from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED
+from ragtriage.metrics.sanity.documents import read_first
+from ragtriage.metrics.sanity.rule import Finding
+from ragtriage.metrics.schema.scores import MetricsError
 
 __all__ = ["MEASURES", "RunDigest", "digest_new_runs", "read_digests", "stored_digests"]
 

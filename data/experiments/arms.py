@@ -8,12 +8,12 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from data.chunking.retrievers import retriever_name
-from data.comparison.ablation import Ablation, ablation
-from data.errors import DataError
-from data.experiments.experiment import Arm, Design, ExperimentKind, Level, Measured, PlannedSample
-from data.experiments.questions import AskedQuestion, Questions
-from data.systems.system import SystemRequest
+from ragtriage.data.chunking.retrievers import retriever_name
+from ragtriage.data.comparison.ablation import Ablation, ablation
+from ragtriage.data.errors import DataError
+from ragtriage.data.experiments.experiment import Arm, Design, ExperimentKind, Level, Measured, PlannedSample
+from ragtriage.data.experiments.questions import AskedQuestion, Questions
+from ragtriage.data.systems.system import SystemRequest
 
 __all__ = ["ARMS", "ArmsFindings", "combinations"]
 

@@ -14,18 +14,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from data.errors import ValidationErrors
-from data.experiments.attack_prompts import AttackPrompt, type_counts
-from data.importers.load import import_parsed_runs
-from data.scoring.run_store import RunStore
-from data.store.parsed_run import ParsedRun, Record
-from data.store.read_only import must_write
-from data.store.workspace import Run, Workspace
-from data.systems.answers import sample_record
-from data.systems.runner import Asked, AskProgress, ask_all
-from data.systems.system import System, SystemLimits, SystemReply, SystemRequest
-from metrics.statistics.rule_of_three import still_possible
-from metrics.suites.safety import FEWEST_PROMPTS, all_pass_bound
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.experiments.attack_prompts import AttackPrompt, type_counts
+from ragtriage.data.importers.load import import_parsed_runs
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.parsed_run import ParsedRun, Record
+from ragtriage.data.store.read_only import must_write
+from ragtriage.data.store.workspace import Run, Workspace
+from ragtriage.data.systems.answers import sample_record
+from ragtriage.data.systems.runner import Asked, AskProgress, ask_all
+from ragtriage.data.systems.system import System, SystemLimits, SystemReply, SystemRequest
+from ragtriage.metrics.statistics.rule_of_three import still_possible
+from ragtriage.metrics.suites.safety import FEWEST_PROMPTS, all_pass_bound
 
 __all__ = ["AttackPlan", "AttackResult", "attack_plan", "run_attack"]
 

@@ -9,17 +9,17 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from data.checks.problems import check_problems
-from data.checks.safety import RULE_KEYS
-from data.errors import DataError, ValidationErrors
-from data.importers.detect import read_runs
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.store.parsed_run import Record
-from data.store.sample_validation import normalise
-from data.systems.system import SystemRequest
-from metrics.diagnosis.check_kinds import suite_of
-from metrics.suites.attack_types import attack_type
+from ragtriage.data.checks.problems import check_problems
+from ragtriage.data.checks.safety import RULE_KEYS
+from ragtriage.data.errors import DataError, ValidationErrors
+from ragtriage.data.importers.detect import read_runs
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.store.parsed_run import Record
+from ragtriage.data.store.sample_validation import normalise
+from ragtriage.data.systems.system import SystemRequest
+from ragtriage.metrics.diagnosis.check_kinds import suite_of
+from ragtriage.metrics.suites.attack_types import attack_type
 
 __all__ = ["BUNDLED", "AttackPrompt", "bundled_names", "read_prompts", "type_counts"]
 
@@ -128,7 +128,7 @@ def _bundled(wanted: str) -> Sequence[str]:
 
 
 def _bundled_file(name: str) -> InputFile:
-    path = files("data") / "bundled" / "attacks" / f"{name}.jsonl"
+    path = files("ragtriage.data") / "bundled" / "attacks" / f"{name}.jsonl"
     return InputFile.from_bytes(f"{name}.jsonl", path.read_bytes())
 
 

@@ -6,10 +6,10 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from data.chunking.retrievers import Bm25Index
-from data.experiments.questions import AskedQuestion, Passage, Questions
-from data.text.answer_match import normalised
-from data.text.folding import folded
+from ragtriage.data.chunking.retrievers import Bm25Index
+from ragtriage.data.experiments.questions import AskedQuestion, Passage, Questions
+from ragtriage.data.text.answer_match import normalised
+from ragtriage.data.text.folding import folded
 
 __all__ = ["Distractors", "Drawn", "draw_distractors"]
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from data.experiments.questions import AskedQuestion, Passage, Questions
-from data.scoring.scored_run import ScoredRun
-from data.systems.system import SystemRequest
-from data.text.answer_match import holds_answer
-from metrics.schema.scores import FloatArray
+from ragtriage.data.experiments.questions import AskedQuestion, Passage, Questions
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.systems.system import SystemRequest
+from ragtriage.data.text.answer_match import holds_answer
+from ragtriage.metrics.schema.scores import FloatArray
 
 __all__ = [
     "QUALITY",

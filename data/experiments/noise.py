@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from data.errors import DataError
-from data.experiments.distractors import draw_distractors
-from data.experiments.experiment import (
+from ragtriage.data.errors import DataError
+from ragtriage.data.experiments.distractors import draw_distractors
+from ragtriage.data.experiments.experiment import (
     Arm,
     Design,
     ExperimentKind,
@@ -25,12 +25,12 @@ from data.experiments.experiment import (
     answer_scores,
     asked_from,
 )
-from data.experiments.questions import AskedQuestion, Passage, Questions
-from data.text.answer_match import holds_answer
-from data.text.refusal_detection import detect_refusal
-from metrics.schema.scores import FloatArray
-from metrics.statistics.intervals import Interval, mean_over_questions
-from metrics.suites.noise_effect import NoiseEffect, Outcome, noise_effect, outcome_of, shares_of
+from ragtriage.data.experiments.questions import AskedQuestion, Passage, Questions
+from ragtriage.data.text.answer_match import holds_answer
+from ragtriage.data.text.refusal_detection import detect_refusal
+from ragtriage.metrics.schema.scores import FloatArray
+from ragtriage.metrics.statistics.intervals import Interval, mean_over_questions
+from ragtriage.metrics.suites.noise_effect import NoiseEffect, Outcome, noise_effect, outcome_of, shares_of
 
 __all__ = ["ALTERED_ARM", "NOISE", "REMOVED_ARM", "NoiseFindings", "altered_answer"]
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import orjson
 
-from data.chunking.tokens import count_tokens
-from data.errors import DataError
-from data.experiments.experiment import Design, ExperimentKind
-from data.experiments.questions import Questions
-from data.experiments.record import ArmRecord, Experiment, experiment_id
-from data.store.workspace import utc_now
-from data.systems.system import ModelUse, System, SystemLimits, SystemReply, SystemRequest
+from ragtriage.data.chunking.tokens import count_tokens
+from ragtriage.data.errors import DataError
+from ragtriage.data.experiments.experiment import Design, ExperimentKind
+from ragtriage.data.experiments.questions import Questions
+from ragtriage.data.experiments.record import ArmRecord, Experiment, experiment_id
+from ragtriage.data.store.workspace import utc_now
+from ragtriage.data.systems.system import ModelUse, System, SystemLimits, SystemReply, SystemRequest
 
 __all__ = ["ExperimentPlan", "PlannedExperiment", "distinct_requests", "estimate", "plan_experiment"]
 

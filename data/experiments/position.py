@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from data.errors import DataError
-from data.experiments.distractors import draw_distractors
-from data.experiments.experiment import (
+from ragtriage.data.errors import DataError
+from ragtriage.data.experiments.distractors import draw_distractors
+from ragtriage.data.experiments.experiment import (
     Arm,
     Design,
     ExperimentKind,
@@ -22,10 +22,10 @@ from data.experiments.experiment import (
     PlannedSample,
     asked_from,
 )
-from data.experiments.questions import AskedQuestion, Passage, Questions
-from metrics.schema.scores import MetricsError
-from metrics.statistics.intervals import Interval, mean_over_questions
-from metrics.suites.position_effect import PositionEffect, position_effect, positions_of
+from ragtriage.data.experiments.questions import AskedQuestion, Passage, Questions
+from ragtriage.metrics.schema.scores import MetricsError
+from ragtriage.metrics.statistics.intervals import Interval, mean_over_questions
+from ragtriage.metrics.suites.position_effect import PositionEffect, position_effect, positions_of
 
 __all__ = ["CLOSED_BOOK", "GOLD_ONLY", "POSITION", "PositionFindings"]
 

@@ -49,7 +49,7 @@ class PublishedCurves:
 @cache
 def published_positions() -> PublishedCurves:
     """Return the published curves of quality by the rank of the gold document."""
-    text = files("data.experiments").joinpath("lost_in_the_middle.json").read_text(encoding="utf-8")
+    text = files("ragtriage.data.experiments").joinpath("lost_in_the_middle.json").read_text(encoding="utf-8")
     facts = json.loads(text)
     curves = tuple(
         PublishedCurve(model["name"], tuple(model["quality"]), model["closed_book"], model["gold_only"])

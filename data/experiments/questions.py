@@ -10,16 +10,16 @@ from typing import Any
 
 import orjson
 
-from data.cases.export import native_record
-from data.checks.malformed import shown
-from data.chunking.corpus import Corpus, Document
-from data.errors import DataError, WorkspaceError
-from data.generation.oracle_context import gold_texts, oracle_documents
-from data.importers.question_choice import is_question_file, named_questions
-from data.scoring.run_store import RunStore
-from data.store.question_sets import KEPT, LoadedSet
-from data.store.sample_models import is_unicode
-from data.store.sample_reader import StoredSamples
+from ragtriage.data.cases.export import native_record
+from ragtriage.data.checks.malformed import shown
+from ragtriage.data.chunking.corpus import Corpus, Document
+from ragtriage.data.errors import DataError, WorkspaceError
+from ragtriage.data.generation.oracle_context import gold_texts, oracle_documents
+from ragtriage.data.importers.question_choice import is_question_file, named_questions
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.question_sets import KEPT, LoadedSet
+from ragtriage.data.store.sample_models import is_unicode
+from ragtriage.data.store.sample_reader import StoredSamples
 
 __all__ = ["AskedQuestion", "Passage", "Questions", "corpus_of_questions", "open_questions"]
 

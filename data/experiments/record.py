@@ -18,11 +18,11 @@ from typing import Any, Literal
 import orjson
 from pydantic import TypeAdapter, ValidationError
 
-from data.errors import WorkspaceError
-from data.experiments.experiment import Design
-from data.store.read_only import must_write
-from data.store.stored_file import replace_file
-from data.store.workspace import Workspace, writing
+from ragtriage.data.errors import WorkspaceError
+from ragtriage.data.experiments.experiment import Design
+from ragtriage.data.store.read_only import must_write
+from ragtriage.data.store.stored_file import replace_file
+from ragtriage.data.store.workspace import Workspace, writing
 
 __all__ = [
     "ArmRecord",

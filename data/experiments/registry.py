@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from data.errors import DataError
-from data.experiments.arms import ARMS
-from data.experiments.experiment import ExperimentKind
-from data.experiments.injection.findings import INJECTION
-from data.experiments.languages.findings import LANGUAGES
-from data.experiments.noise import NOISE
-from data.experiments.parsing.findings import PARSING_KIND
-from data.experiments.position import POSITION
-from data.experiments.stability.stability import STABILITY
+from ragtriage.data.errors import DataError
+from ragtriage.data.experiments.arms import ARMS
+from ragtriage.data.experiments.experiment import ExperimentKind
+from ragtriage.data.experiments.injection.findings import INJECTION
+from ragtriage.data.experiments.languages.findings import LANGUAGES
+from ragtriage.data.experiments.noise import NOISE
+from ragtriage.data.experiments.parsing.findings import PARSING_KIND
+from ragtriage.data.experiments.position import POSITION
+from ragtriage.data.experiments.stability.stability import STABILITY
 
 __all__ = ["KINDS", "kind_of"]
 

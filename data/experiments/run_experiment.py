@@ -6,16 +6,16 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from data.errors import ValidationErrors, WorkspaceError
-from data.experiments.experiment import Arm, PlannedSample
-from data.experiments.plan import PlannedExperiment, distinct_requests
-from data.experiments.record import Experiment, find_experiment, journal_path, keep_experiment
-from data.importers.load import import_parsed_runs
-from data.scoring.run_store import RunStore
-from data.store.parsed_run import ParsedRun, Record
-from data.systems.answers import sample_record
-from data.systems.runner import AskProgress, ask_all
-from data.systems.system import System, SystemLimits, SystemReply
+from ragtriage.data.errors import ValidationErrors, WorkspaceError
+from ragtriage.data.experiments.experiment import Arm, PlannedSample
+from ragtriage.data.experiments.plan import PlannedExperiment, distinct_requests
+from ragtriage.data.experiments.record import Experiment, find_experiment, journal_path, keep_experiment
+from ragtriage.data.importers.load import import_parsed_runs
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.parsed_run import ParsedRun, Record
+from ragtriage.data.systems.answers import sample_record
+from ragtriage.data.systems.runner import AskProgress, ask_all
+from ragtriage.data.systems.system import System, SystemLimits, SystemReply
 
 __all__ = ["EXPERIMENT", "ExperimentOutcome", "kept_replies", "run_experiment"]
 

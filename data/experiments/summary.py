@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from data.errors import DataError
-from data.experiments.experiment import ExperimentKind, Measured
-from data.experiments.record import ArmRecord, Experiment
-from data.experiments.registry import kind_of
-from data.scoring.run_store import RunStore
-from data.scoring.scored_run import ScoredRun
-from metrics.schema.scores import FloatArray
-from metrics.statistics.intervals import Interval, mean_over_questions
-from metrics.statistics.question_means import question_means
+from ragtriage.data.errors import DataError
+from ragtriage.data.experiments.experiment import ExperimentKind, Measured
+from ragtriage.data.experiments.record import ArmRecord, Experiment
+from ragtriage.data.experiments.registry import kind_of
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.metrics.schema.scores import FloatArray
+from ragtriage.metrics.statistics.intervals import Interval, mean_over_questions
+from ragtriage.metrics.statistics.question_means import question_means
 
 __all__ = [
     "ArmResult",

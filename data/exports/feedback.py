@@ -9,22 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from data.diagnosis.diagnosis import Diagnosis, passing_of
-from data.errors import DataError
-from data.labels.human_ratings import IMPORTED, rated_dimensions
-from data.labels.random_sample import rows_of
-from data.labels.rating_dimensions import PASS, dimension_of
-from data.labels.ratings import ratings_of
-from data.scoring.imported_scores import on_metric_scale
-from data.scoring.scored_run import MetricColumn, ScoredRun
-from data.store.judge_replies import EVALUATION
-from data.store.judge_results import judge_of
-from data.store.ledger import Label, Ledger
-from data.store.sample_reader import further_fields
-from metrics.diagnosis.stages import STAGES
-from metrics.metric_registry import known_name, ordered
-from metrics.schema.scores import IntArray, Status
-from metrics.schema.source import Source
+from ragtriage.data.diagnosis.diagnosis import Diagnosis, passing_of
+from ragtriage.data.errors import DataError
+from ragtriage.data.labels.human_ratings import IMPORTED, rated_dimensions
+from ragtriage.data.labels.random_sample import rows_of
+from ragtriage.data.labels.rating_dimensions import PASS, dimension_of
+from ragtriage.data.labels.ratings import ratings_of
+from ragtriage.data.scoring.imported_scores import on_metric_scale
+from ragtriage.data.scoring.scored_run import MetricColumn, ScoredRun
+from ragtriage.data.store.judge_replies import EVALUATION
+from ragtriage.data.store.judge_results import judge_of
+from ragtriage.data.store.ledger import Label, Ledger
+from ragtriage.data.store.sample_reader import further_fields
+from ragtriage.metrics.diagnosis.stages import STAGES
+from ragtriage.metrics.metric_registry import known_name, ordered
+from ragtriage.metrics.schema.scores import IntArray, Status
+from ragtriage.metrics.schema.source import Source
 
 __all__ = ["IDS", "SOURCES", "Chosen", "Counts", "Feedback", "RunFeedback", "SampleFeedback", "sample_ids"]
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import orjson
 
-from data.exports.feedback import Feedback, SampleFeedback
-from data.exports.tool import Tool, feedback_id, metadata_of
-from data.text.printable import printable
+from ragtriage.data.exports.feedback import Feedback, SampleFeedback
+from ragtriage.data.exports.tool import Tool, feedback_id, metadata_of
+from ragtriage.data.text.printable import printable
 
 __all__ = ["LANGFUSE"]
 

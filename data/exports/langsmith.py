@@ -12,10 +12,10 @@ from typing import Any
 
 import orjson
 
-from data.exports.feedback import Feedback, SampleFeedback
-from data.exports.tool import Tool, feedback_id, metadata_of
-from data.text.printable import printable
-from metrics.schema.source import Source
+from ragtriage.data.exports.feedback import Feedback, SampleFeedback
+from ragtriage.data.exports.tool import Tool, feedback_id, metadata_of
+from ragtriage.data.text.printable import printable
+from ragtriage.metrics.schema.source import Source
 
 __all__ = ["LANGSMITH"]
 

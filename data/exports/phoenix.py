@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import orjson
 
-from data.cases.export import csv_line, safe_cell
-from data.exports.feedback import Feedback, SampleFeedback
-from data.exports.tool import Tool, metadata_of
-from data.text.printable import printable
-from metrics.schema.source import Source
+from ragtriage.data.cases.export import csv_line, safe_cell
+from ragtriage.data.exports.feedback import Feedback, SampleFeedback
+from ragtriage.data.exports.tool import Tool, metadata_of
+from ragtriage.data.text.printable import printable
+from ragtriage.metrics.schema.source import Source
 
 __all__ = ["PHOENIX"]
 

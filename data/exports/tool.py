@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from data.exports.feedback import Feedback, SampleFeedback
+from ragtriage.data.exports.feedback import Feedback, SampleFeedback
 
 __all__ = ["Tool", "feedback_id", "metadata_of"]
 

@@ -7,17 +7,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from data.diagnosis.diagnosis import Diagnosis
-from data.errors import DataError
-from data.exports.feedback import Chosen, Counts, RunFeedback, SampleFeedback, sample_ids
-from data.exports.langfuse import LANGFUSE
-from data.exports.langsmith import LANGSMITH
-from data.exports.mlflow import MLFLOW
-from data.exports.phoenix import PHOENIX
-from data.exports.tool import Tool
-from data.scoring.scored_run import ScoredRun
-from data.store.ledger import Ledger
-from metrics.schema.scores import IntArray
+from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.data.errors import DataError
+from ragtriage.data.exports.feedback import Chosen, Counts, RunFeedback, SampleFeedback, sample_ids
+from ragtriage.data.exports.langfuse import LANGFUSE
+from ragtriage.data.exports.langsmith import LANGSMITH
+from ragtriage.data.exports.mlflow import MLFLOW
+from ragtriage.data.exports.phoenix import PHOENIX
+from ragtriage.data.exports.tool import Tool
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.store.ledger import Ledger
+from ragtriage.metrics.schema.scores import IntArray
 
 __all__ = ["TOOLS", "ToolFile", "tools_of"]
 

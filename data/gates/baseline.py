@@ -9,13 +9,13 @@ import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from data.comparison.compare import match_questions, run_facts
-from data.diagnosis.diagnosis import Diagnosis
-from data.errors import DataError
-from data.scoring.run_store import RunStore
-from data.scoring.scored_run import ScoredRun
-from data.store.workspace import Run
-from metrics.statistics.paired import comparability
+from ragtriage.data.comparison.compare import match_questions, run_facts
+from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.data.errors import DataError
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.statistics.paired import comparability
 
 __all__ = ["Baseline", "baseline_of", "known_baseline", "unequal_sides"]
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from data.errors import DataError, ValidationErrors
-from data.gates.gates_file import GatesFile, GateTable, describe
-from data.store.workspace import Workspace
-from metrics.gates.gates import Gate
+from ragtriage.data.errors import DataError, ValidationErrors
+from ragtriage.data.gates.gates_file import GatesFile, GateTable, describe
+from ragtriage.data.store.workspace import Workspace
+from ragtriage.metrics.gates.gates import Gate
 
 __all__ = ["BUNDLED", "FILE_NAME", "GateConfig", "bundled_text", "load_gates", "read_gates"]
 
@@ -80,7 +80,7 @@ def load_gates(workspace: Workspace, file: str | None = None) -> GateConfig:
 
 def bundled_text() -> str:
     """Return the text of the bundled gates.toml."""
-    return (files("data.gates") / FILE_NAME).read_text(encoding="utf-8")
+    return (files("ragtriage.data.gates") / FILE_NAME).read_text(encoding="utf-8")
 
 
 def read_gates(text: str, source: str) -> GateConfig:

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from threading import current_thread, main_thread
 
-from data.errors import DataError
-from data.gates.report import GateReport
+from ragtriage.data.errors import DataError
+from ragtriage.data.gates.report import GateReport
 
 __all__ = ["HOOK_SECONDS", "command_words", "run_hook"]
 

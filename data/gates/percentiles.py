@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from data.comparison.newly_failing import slice_mask
-from data.diagnosis.diagnosis import Diagnosis
-from data.gates.thresholds import metric_lacking, slice_lacking
-from data.scoring.scored_run import MetricColumn, ScoredRun
-from metrics.gates.gates import Gate, GateResult, judge_percentile, unmeasured
-from metrics.metric_registry import bounds_of
-from metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
-from metrics.statistics.quantiles import quantile_interval
-from metrics.statistics.question_means import question_means
+from ragtriage.data.comparison.newly_failing import slice_mask
+from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.data.gates.thresholds import metric_lacking, slice_lacking
+from ragtriage.data.scoring.scored_run import MetricColumn, ScoredRun
+from ragtriage.metrics.gates.gates import Gate, GateResult, judge_percentile, unmeasured
+from ragtriage.metrics.metric_registry import bounds_of
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
+from ragtriage.metrics.statistics.quantiles import quantile_interval
+from ragtriage.metrics.statistics.question_means import question_means
 
 __all__ = ["judge_percentile_gate"]
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from data.comparison.compare import (
+from ragtriage.data.comparison.compare import (
     GOOD_SHARE,
     QuestionMatch,
     Side,
@@ -15,16 +15,16 @@ from data.comparison.compare import (
     match_questions,
     paired_side,
 )
-from data.comparison.metric_families import FAMILIES, SHOWN_K, in_family
-from data.comparison.newly_failing import slice_mask
-from data.declarations import HOW_TO_DECLARE
-from data.diagnosis.diagnosis import Diagnosis, passing_of
-from data.gates.thresholds import slice_lacking
-from metrics.gates.gates import Gate, GateResult, judge_regression, unmeasured
-from metrics.metric_registry import declared, is_share, ordered
-from metrics.schema.scores import FloatArray
-from metrics.statistics.max_t import FamilyTest
-from metrics.statistics.question_means import question_means
+from ragtriage.data.comparison.metric_families import FAMILIES, SHOWN_K, in_family
+from ragtriage.data.comparison.newly_failing import slice_mask
+from ragtriage.data.declarations import HOW_TO_DECLARE
+from ragtriage.data.diagnosis.diagnosis import Diagnosis, passing_of
+from ragtriage.data.gates.thresholds import slice_lacking
+from ragtriage.metrics.gates.gates import Gate, GateResult, judge_regression, unmeasured
+from ragtriage.metrics.metric_registry import declared, is_share, ordered
+from ragtriage.metrics.schema.scores import FloatArray
+from ragtriage.metrics.statistics.max_t import FamilyTest
+from ragtriage.metrics.statistics.question_means import question_means
 
 __all__ = ["judge_regressions"]
 

@@ -6,27 +6,27 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from data.comparison.compare import GOOD_SHARE, match_questions
-from data.comparison.newly_failing import NewlyFailing, critical_counts, critical_ids, newly_failing
-from data.comparison.primary import primary_metric
-from data.comparison.refusal_pairs import refusal_pairs, refusal_sentence
-from data.declarations import use_declarations
-from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
-from data.diagnosis.doubts import metric_doubts, pass_rate_doubts
-from data.diagnosis.run_checks import check_run
-from data.errors import DataError
-from data.gates.baseline import Baseline, unequal_sides
-from data.gates.config import GateConfig
-from data.gates.percentiles import judge_percentile_gate
-from data.gates.regressions import judge_regressions
-from data.gates.thresholds import judge_checks, judge_mean_gate
-from data.scoring.run_store import RunStore, distinct_labels
-from data.scoring.summaries import MetricSummary
-from data.store.workspace import Run
-from metrics.gates.gates import Gate, GateResult, GateVerdict, exit_code, judge_critical, overall, unmeasured
-from metrics.gates.wording import gate_sentence, gate_title
-from metrics.sanity.documents import read_first
-from metrics.sanity.rule import Finding
+from ragtriage.data.comparison.compare import GOOD_SHARE, match_questions
+from ragtriage.data.comparison.newly_failing import NewlyFailing, critical_counts, critical_ids, newly_failing
+from ragtriage.data.comparison.primary import primary_metric
+from ragtriage.data.comparison.refusal_pairs import refusal_pairs, refusal_sentence
+from ragtriage.data.declarations import use_declarations
+from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
+from ragtriage.data.diagnosis.doubts import metric_doubts, pass_rate_doubts
+from ragtriage.data.diagnosis.run_checks import check_run
+from ragtriage.data.errors import DataError
+from ragtriage.data.gates.baseline import Baseline, unequal_sides
+from ragtriage.data.gates.config import GateConfig
+from ragtriage.data.gates.percentiles import judge_percentile_gate
+from ragtriage.data.gates.regressions import judge_regressions
+from ragtriage.data.gates.thresholds import judge_checks, judge_mean_gate
+from ragtriage.data.scoring.run_store import RunStore, distinct_labels
+from ragtriage.data.scoring.summaries import MetricSummary
+from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.gates.gates import Gate, GateResult, GateVerdict, exit_code, judge_critical, overall, unmeasured
+from ragtriage.metrics.gates.wording import gate_sentence, gate_title
+from ragtriage.metrics.sanity.documents import read_first
+from ragtriage.metrics.sanity.rule import Finding
 
 __all__ = ["GateReport", "NewlyFailingCase", "gate_run", "judge_run"]
 

@@ -12,19 +12,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from data.errors import DataError, WorkspaceError
-from data.gates.baseline import baseline_of
-from data.gates.config import GateConfig
-from data.gates.report import GateReport, gate_run
-from data.importers.load import load_source
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.scoring.run_store import RunStore
-from data.store.read_only import must_write
-from data.store.stored_file import replace_file
-from data.store.workspace import Run
-from data.store.write_run import ImportedRun
-from metrics.schema.scores import MetricsError
+from ragtriage.data.errors import DataError, WorkspaceError
+from ragtriage.data.gates.baseline import baseline_of
+from ragtriage.data.gates.config import GateConfig
+from ragtriage.data.gates.report import GateReport, gate_run
+from ragtriage.data.importers.load import load_source
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.read_only import must_write
+from ragtriage.data.store.stored_file import replace_file
+from ragtriage.data.store.workspace import Run
+from ragtriage.data.store.write_run import ImportedRun
+from ragtriage.metrics.schema.scores import MetricsError
 
 __all__ = [
     "FileState",

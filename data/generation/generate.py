@@ -13,19 +13,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from data.cases.export import native_record
-from data.errors import DataError, ValidationErrors
-from data.generation.oracle_context import GoldTexts, oracle_documents
-from data.importers.load import import_parsed_runs
-from data.judge.reply_model import ReplyError
-from data.judge.requests import Request, Sample, TaskSample, Workflow
-from data.prompts.message import Document, JudgedCase, case_message
-from data.prompts.prompt import Prompt, load_prompt
-from data.scoring.run_store import RunStore
-from data.store.judge_results import TaskResult
-from data.store.parsed_run import ParsedRun, Record
-from data.store.sample_reader import StoredSamples
-from data.store.workspace import Run
+from ragtriage.data.cases.export import native_record
+from ragtriage.data.errors import DataError, ValidationErrors
+from ragtriage.data.generation.oracle_context import GoldTexts, oracle_documents
+from ragtriage.data.importers.load import import_parsed_runs
+from ragtriage.data.judge.reply_model import ReplyError
+from ragtriage.data.judge.requests import Request, Sample, TaskSample, Workflow
+from ragtriage.data.prompts.message import Document, JudgedCase, case_message
+from ragtriage.data.prompts.prompt import Prompt, load_prompt
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.judge_results import TaskResult
+from ragtriage.data.store.parsed_run import ParsedRun, Record
+from ragtriage.data.store.sample_reader import StoredSamples
+from ragtriage.data.store.workspace import Run
 
 __all__ = ["CONTEXTS", "Context", "GenerationTask", "generate_run", "generated_run"]
 

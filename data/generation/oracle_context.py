@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from data.chunking.corpus import Corpus
-from data.store.duckdb_engine import query
+from ragtriage.data.chunking.corpus import Corpus
+from ragtriage.data.store.duckdb_engine import query
 
 __all__ = ["GoldTexts", "gold_texts", "oracle_documents"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from data.scoring.run_store import RunStore
-from data.store.question_sets import QuestionSet, questions_path
-from data.store.workspace import Run, Workspace
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.question_sets import QuestionSet, questions_path
+from ragtriage.data.store.workspace import Run, Workspace
 
 __all__ = ["AskedQuestions", "questions_of_set"]
 

@@ -7,25 +7,25 @@ from dataclasses import replace
 from difflib import get_close_matches
 from itertools import chain
 
-from data.errors import InputError, ValidationError, ValidationErrors
-from data.importers.formats import trec
-from data.importers.formats.qrels import Qrels, read_qrels, with_qrels
-from data.importers.guarded import recognises, refusing
-from data.importers.importer import Importer
-from data.importers.parsing.documents_in_json import beginning, outline
-from data.importers.parsing.field_names import MAP_QUESTION, NoQuestionError
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.json_rows import SeveralListsError
-from data.importers.parsing.limits import LIFT
-from data.importers.parsing.options import Options
-from data.importers.parsing.peek import Peek
-from data.importers.parsing.rows import Table, open_table
-from data.importers.parsing.sqlite_file import check_readable
-from data.importers.parsing.tool_list import with_tools
-from data.importers.question_join import QuestionJoin
-from data.importers.registry import GENERAL, importers
-from data.store.parsed_run import ParsedRun, Record
-from data.store.question_sets import LoadedSet
+from ragtriage.data.errors import InputError, ValidationError, ValidationErrors
+from ragtriage.data.importers.formats import trec
+from ragtriage.data.importers.formats.qrels import Qrels, read_qrels, with_qrels
+from ragtriage.data.importers.guarded import recognises, refusing
+from ragtriage.data.importers.importer import Importer
+from ragtriage.data.importers.parsing.documents_in_json import beginning, outline
+from ragtriage.data.importers.parsing.field_names import MAP_QUESTION, NoQuestionError
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.json_rows import SeveralListsError
+from ragtriage.data.importers.parsing.limits import LIFT
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.parsing.peek import Peek
+from ragtriage.data.importers.parsing.rows import Table, open_table
+from ragtriage.data.importers.parsing.sqlite_file import check_readable
+from ragtriage.data.importers.parsing.tool_list import with_tools
+from ragtriage.data.importers.question_join import QuestionJoin
+from ragtriage.data.importers.registry import GENERAL, importers
+from ragtriage.data.store.parsed_run import ParsedRun, Record
+from ragtriage.data.store.question_sets import LoadedSet
 
 __all__ = ["detect", "read_runs"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from data.errors import DataError
-from data.importers.importer import Importer
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.peek import Peek
-from metrics.schema.scores import MetricsError
+from ragtriage.data.errors import DataError
+from ragtriage.data.importers.importer import Importer
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.peek import Peek
+from ragtriage.metrics.schema.scores import MetricsError
 
 __all__ = ["recognises", "refusing"]
 

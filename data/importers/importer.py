@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from data.errors import ValidationErrors
-from data.importers.formats.tool_rows import ToolRows
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.importers.parsing.peek import Peek
-from data.store.parsed_run import ParsedRun
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.formats.tool_rows import ToolRows
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.parsing.peek import Peek
+from ragtriage.data.store.parsed_run import ParsedRun
 
 __all__ = ["Importer"]
 

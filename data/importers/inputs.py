@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from data.importers.detect import detect
-from data.importers.formats.beir import beir_inputs, is_beir
-from data.importers.importer import Importer
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.importers.parsing.peek import Peek
-from data.importers.registry import importers
+from ragtriage.data.importers.detect import detect
+from ragtriage.data.importers.formats.beir import beir_inputs, is_beir
+from ragtriage.data.importers.importer import Importer
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.parsing.peek import Peek
+from ragtriage.data.importers.registry import importers
 
 __all__ = ["Input", "inputs_of", "joined"]
 

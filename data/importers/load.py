@@ -6,25 +6,25 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from data.checks.problems import check_problems
-from data.declarations import (
+from ragtriage.data.checks.problems import check_problems
+from ragtriage.data.declarations import (
     Declaration,
     declaration_of,
     declarations_of,
     declare,
     use_declarations,
 )
-from data.errors import ValidationErrors
-from data.importers.detect import read_runs
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.scoring.batches.early import EarlyScores
-from data.scoring.run_store import RunStore
-from data.scoring.score_run import ensure_scored, options_of
-from data.store.parsed_run import ParsedRun
-from data.store.question_sets import QuestionSet, keep_set, parsed_set
-from data.store.workspace import Run
-from data.store.write_run import ImportedRun, store_run
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.detect import read_runs
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.scoring.batches.early import EarlyScores
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.scoring.score_run import ensure_scored, options_of
+from ragtriage.data.store.parsed_run import ParsedRun
+from ragtriage.data.store.question_sets import QuestionSet, keep_set, parsed_set
+from ragtriage.data.store.workspace import Run
+from ragtriage.data.store.write_run import ImportedRun, store_run
 
 __all__ = ["KeptSet", "Loaded", "Step", "Watch", "import_parsed_runs", "import_source", "load_source"]
 

@@ -7,15 +7,15 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from data.checks.evaluate import with_evaluated_checks
-from data.citations.style import style_of
-from data.errors import ValidationErrors
-from data.scoring.batch_inputs import batch_of
-from data.scoring.imported_scores import human_scores, imported_scores
-from data.store.parsed_run import Record
-from data.store.sample_schema import SCHEMA, Sample
-from data.store.sample_validation import normalise
-from metrics.metric_registry import compute, unavailable, unlabelled
+from ragtriage.data.checks.evaluate import with_evaluated_checks
+from ragtriage.data.citations.style import style_of
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.scoring.batch_inputs import batch_of
+from ragtriage.data.scoring.imported_scores import human_scores, imported_scores
+from ragtriage.data.store.parsed_run import Record
+from ragtriage.data.store.sample_schema import SCHEMA, Sample
+from ragtriage.data.store.sample_validation import normalise
+from ragtriage.metrics.metric_registry import compute, unavailable, unlabelled
 
 __all__ = ["computable"]
 

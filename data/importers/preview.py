@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 
-from data.errors import ValidationError, ValidationErrors
-from data.importers.detect import read_runs
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.store.parsed_run import MappedColumn, Record
-from data.store.sample_schema import FIELDS
+from ragtriage.data.errors import ValidationError, ValidationErrors
+from ragtriage.data.importers.detect import read_runs
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.store.parsed_run import MappedColumn, Record
+from ragtriage.data.store.sample_schema import FIELDS
 
 __all__ = ["Preview", "PreviewRun", "preview"]
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from data.errors import ValidationErrors, WorkspaceError
-from data.importers.detect import read_runs
-from data.importers.inputs import inputs_of
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.store.question_sets import LoadedSet, find_set, load_set, parsed_set
-from data.store.workspace import Workspace
+from ragtriage.data.errors import ValidationErrors, WorkspaceError
+from ragtriage.data.importers.detect import read_runs
+from ragtriage.data.importers.inputs import inputs_of
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.store.question_sets import LoadedSet, find_set, load_set, parsed_set
+from ragtriage.data.store.workspace import Workspace
 
 __all__ = ["is_question_file", "named_questions", "read_question_file"]
 

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 from typing import Any
 
-from data.errors import InputError, ValidationError
-from data.store.parsed_run import Record
-from data.store.question_sets import LoadedSet
-from data.store.sample_schema import document_id
-from data.text.folding import folded, folded_question
+from ragtriage.data.errors import InputError, ValidationError
+from ragtriage.data.store.parsed_run import Record
+from ragtriage.data.store.question_sets import LoadedSet
+from ragtriage.data.store.sample_schema import document_id
+from ragtriage.data.text.folding import folded, folded_question
 
 __all__ = ["QuestionJoin"]
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
-from data.importers.formats import inspectorraget, native, pipelines, ragas, ragchecker, table, trec, versions
-from data.importers.formats.tool_rows import ToolRows
-from data.importers.importer import Importer
-from data.importers.parsing.field_names import guessed_fields
-from data.importers.parsing.peek import Peek
-from data.importers.question_files import (
+from ragtriage.data.importers.formats import inspectorraget, native, pipelines, ragas, ragchecker, table, trec, versions
+from ragtriage.data.importers.formats.tool_rows import ToolRows
+from ragtriage.data.importers.importer import Importer
+from ragtriage.data.importers.parsing.field_names import guessed_fields
+from ragtriage.data.importers.parsing.peek import Peek
+from ragtriage.data.importers.question_files import (
     attack_prompts,
     beir_questions,
     deepeval_goldens,
@@ -23,7 +23,7 @@ from data.importers.question_files import (
     ragas_testset,
     table_questions,
 )
-from data.importers.tools import (
+from ragtriage.data.importers.tools import (
     ares,
     attribution_labels,
     autorag,

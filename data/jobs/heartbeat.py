@@ -9,9 +9,9 @@ from threading import Event, Thread, current_thread, main_thread
 from types import TracebackType
 from typing import Any, Self
 
-from data.errors import DataError
-from data.jobs.record import pulse
-from data.store.ledger import Ledger
+from ragtriage.data.errors import DataError
+from ragtriage.data.jobs.record import pulse
+from ragtriage.data.store.ledger import Ledger
 
 __all__ = ["Heartbeat"]
 

@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
-from data.errors import DataError
-from data.store.ledger import Ledger
-from data.store.workspace import utc_now
+from ragtriage.data.errors import DataError
+from ragtriage.data.store.ledger import Ledger
+from ragtriage.data.store.workspace import utc_now
 
 __all__ = ["Job", "JobState", "ask_to_stop", "begin_job", "end_job", "jobs_of", "pulse"]
 

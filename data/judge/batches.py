@@ -15,8 +15,8 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
-from data.judge.client import GONE, Claude, JudgeStoppedError, service_host
-from data.judge.messages import (
+from ragtriage.data.judge.client import GONE, Claude, JudgeStoppedError, service_host
+from ragtriage.data.judge.messages import (
     Spent,
     as_message,
     call_of,
@@ -26,10 +26,10 @@ from data.judge.messages import (
     storable,
     usage_of,
 )
-from data.judge.requests import ModelCall, Request
-from data.store.judge_results import CallStatus
-from data.store.ledger import Ledger
-from data.store.workspace import utc_now
+from ragtriage.data.judge.requests import ModelCall, Request
+from ragtriage.data.store.judge_results import CallStatus
+from ragtriage.data.store.ledger import Ledger
+from ragtriage.data.store.workspace import utc_now
 
 __all__ = ["BATCH_REQUESTS", "BatchRound", "SentBatch"]
 

@@ -10,13 +10,13 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
-from data.judge.client import Claude, JudgeStoppedError
-from data.judge.limits import Budget, FaultStreak, StoppedError, most_cost
-from data.judge.messages import again
-from data.judge.progress import JobSpec, Progress
-from data.judge.requests import ModelCall, Request, Usage, request_key
-from data.store.ledger import Ledger
-from data.store.workspace import utc_now
+from ragtriage.data.judge.client import Claude, JudgeStoppedError
+from ragtriage.data.judge.limits import Budget, FaultStreak, StoppedError, most_cost
+from ragtriage.data.judge.messages import again
+from ragtriage.data.judge.progress import JobSpec, Progress
+from ragtriage.data.judge.requests import ModelCall, Request, Usage, request_key
+from ragtriage.data.store.ledger import Ledger
+from ragtriage.data.store.workspace import utc_now
 
 __all__ = [
     "CachedCalls",

@@ -19,9 +19,9 @@ from functools import partial
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from data.errors import DataError
-from data.judge.limits import ConcurrencyLimiter, backoff
-from data.judge.messages import (
+from ragtriage.data.errors import DataError
+from ragtriage.data.judge.limits import ConcurrencyLimiter, backoff
+from ragtriage.data.judge.messages import (
     KEYS,
     ClientSettings,
     Spent,
@@ -33,9 +33,9 @@ from data.judge.messages import (
     storable,
     usage_of,
 )
-from data.judge.requests import ModelCall, Request
-from data.read_costs import add_costs
-from data.store.judge_results import CallStatus
+from ragtriage.data.judge.requests import ModelCall, Request
+from ragtriage.data.read_costs import add_costs
+from ragtriage.data.store.judge_results import CallStatus
 
 __all__ = [
     "GONE",

@@ -12,9 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from data.errors import DataError
-from data.judge.expected_reply import expected_reply
-from data.judge.reply import (
+from ragtriage.data.errors import DataError
+from ragtriage.data.judge.expected_reply import expected_reply
+from ragtriage.data.judge.reply import (
     FORM,
     FurtherLabels,
     follow_up_schema,
@@ -24,12 +24,12 @@ from data.judge.reply import (
     reference_schema,
     reply_schema,
 )
-from data.judge.requests import ModelCall, Request, Sample, TaskSample, Workflow
-from data.prompts.message import Document, JudgedCase, case_message
-from data.prompts.prompt import Prompt, load_prompt
-from data.store.judge_replies import EVALUATION, JudgeReply, RequestedLabels, reply_payload
-from data.store.judge_results import TaskResult
-from data.text.sentences import split_sentences
+from ragtriage.data.judge.requests import ModelCall, Request, Sample, TaskSample, Workflow
+from ragtriage.data.prompts.message import Document, JudgedCase, case_message
+from ragtriage.data.prompts.prompt import Prompt, load_prompt
+from ragtriage.data.store.judge_replies import EVALUATION, JudgeReply, RequestedLabels, reply_payload
+from ragtriage.data.store.judge_results import TaskResult
+from ragtriage.data.text.sentences import split_sentences
 
 __all__ = ["REFERENCE_WAYS", "EvaluationTask", "ReferenceWay", "judged_case", "split_documents"]
 

@@ -11,22 +11,22 @@ from typing import Literal
 import numpy as np
 from pydantic import field_validator
 
-from data.diagnosis.diagnosis import HumanLabels
-from data.errors import DataError, WorkspaceError
-from data.judge.evaluation import EvaluationTask, ReferenceWay, judged_case
-from data.judge.prices import Model
-from data.judge.reply_model import Instruction, ReplyObject, misfit, validate_reply, wire_schema
-from data.judge.requests import JudgeTask, Request, TaskSample, Workflow
-from data.labels.reviewed_cases import annotator_name
-from data.prompts.message import evaluator_message
-from data.prompts.prompt import Prompt, load_prompt
-from data.scoring.scored_run import ScoredRun
-from data.store.judge_results import TaskResult, read_task_results
-from data.store.ledger import Ledger
-from data.store.workspace import Workspace, utc_now
-from metrics.schema.scores import FloatArray, Status
-from metrics.schema.source import Source
-from metrics.statistics.prevalence import EvaluatorAccuracy, evaluator_accuracy
+from ragtriage.data.diagnosis.diagnosis import HumanLabels
+from ragtriage.data.errors import DataError, WorkspaceError
+from ragtriage.data.judge.evaluation import EvaluationTask, ReferenceWay, judged_case
+from ragtriage.data.judge.prices import Model
+from ragtriage.data.judge.reply_model import Instruction, ReplyObject, misfit, validate_reply, wire_schema
+from ragtriage.data.judge.requests import JudgeTask, Request, TaskSample, Workflow
+from ragtriage.data.labels.reviewed_cases import annotator_name
+from ragtriage.data.prompts.message import evaluator_message
+from ragtriage.data.prompts.prompt import Prompt, load_prompt
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.store.judge_results import TaskResult, read_task_results
+from ragtriage.data.store.ledger import Ledger
+from ragtriage.data.store.workspace import Workspace, utc_now
+from ragtriage.metrics.schema.scores import FloatArray, Status
+from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.statistics.prevalence import EvaluatorAccuracy, evaluator_accuracy
 
 __all__ = [
     "ANSWERS",

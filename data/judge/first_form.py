@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 
 from pydantic import model_validator
 
-from data.judge.reply_model import (
+from ragtriage.data.judge.reply_model import (
     Instruction,
     Ranks,
     ReplyObject,
@@ -21,7 +21,7 @@ from data.judge.reply_model import (
     reply_model,
     validate_reply,
 )
-from data.store.judge_replies import JudgedClaim, JudgedStatement, JudgeReply, RequestedLabels
+from ragtriage.data.store.judge_replies import JudgedClaim, JudgedStatement, JudgeReply, RequestedLabels
 
 __all__ = ["parse_first_form"]
 

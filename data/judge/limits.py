@@ -8,9 +8,9 @@ import random
 from collections.abc import Callable
 from types import TracebackType
 
-from data.judge.messages import reply_limit
-from data.judge.prices import Model
-from data.judge.requests import ModelCall, Request, Usage
+from ragtriage.data.judge.messages import reply_limit
+from ragtriage.data.judge.prices import Model
+from ragtriage.data.judge.requests import ModelCall, Request, Usage
 
 __all__ = [
     "Budget",

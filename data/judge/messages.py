@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from data.judge.prices import Model
-from data.judge.reply_model import ReplyError
-from data.judge.requests import ModelCall, Request, Usage, request_key
-from data.store.judge_results import CallStatus
+from ragtriage.data.judge.prices import Model
+from ragtriage.data.judge.reply_model import ReplyError
+from ragtriage.data.judge.requests import ModelCall, Request, Usage, request_key
+from ragtriage.data.store.judge_results import CallStatus
 
 __all__ = [
     "KEYS",

@@ -8,15 +8,15 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
-from data.chunking.tokens import count_tokens
-from data.judge.call_cache import CachedCalls, CallCache
-from data.judge.client import Claude
-from data.judge.limits import small_budget
-from data.judge.messages import ClientSettings
-from data.judge.plan import TOKENS_FOR_ONE
-from data.judge.progress import JobSpec, Progress
-from data.judge.requests import FINAL, ModelCall, Request, Usage, request_key
-from data.store.ledger import Ledger
+from ragtriage.data.chunking.tokens import count_tokens
+from ragtriage.data.judge.call_cache import CachedCalls, CallCache
+from ragtriage.data.judge.client import Claude
+from ragtriage.data.judge.limits import small_budget
+from ragtriage.data.judge.messages import ClientSettings
+from ragtriage.data.judge.plan import TOKENS_FOR_ONE
+from ragtriage.data.judge.progress import JobSpec, Progress
+from ragtriage.data.judge.requests import FINAL, ModelCall, Request, Usage, request_key
+from ragtriage.data.store.ledger import Ledger
 
 __all__ = ["AskedRequests", "RequestPlan", "ask_requests", "kept_calls", "plan_requests"]
 

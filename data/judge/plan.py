@@ -9,22 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from data.chunking.tokens import count_tokens
-from data.errors import DataError
-from data.judge.bias.self_preference import self_preference
-from data.judge.call_cache import CallCache
-from data.judge.client import count_on_service
-from data.judge.evaluation import EvaluationTask
-from data.judge.limits import most_cost, small_budget
-from data.judge.messages import ClientSettings
-from data.judge.prices import PriceTable
-from data.judge.progress import JobSpec
-from data.judge.requests import JudgeTask, ModelCall, Request, TaskSample, Usage, Workflow, request_key
-from data.scoring.scored_run import ScoredRun
-from data.store.ledger import Ledger
-from data.store.sample_reader import StoredSamples
-from data.store.workspace import Run, Workspace
-from metrics.schema.scores import IntArray
+from ragtriage.data.chunking.tokens import count_tokens
+from ragtriage.data.errors import DataError
+from ragtriage.data.judge.bias.self_preference import self_preference
+from ragtriage.data.judge.call_cache import CallCache
+from ragtriage.data.judge.client import count_on_service
+from ragtriage.data.judge.evaluation import EvaluationTask
+from ragtriage.data.judge.limits import most_cost, small_budget
+from ragtriage.data.judge.messages import ClientSettings
+from ragtriage.data.judge.prices import PriceTable
+from ragtriage.data.judge.progress import JobSpec
+from ragtriage.data.judge.requests import JudgeTask, ModelCall, Request, TaskSample, Usage, Workflow, request_key
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.store.ledger import Ledger
+from ragtriage.data.store.sample_reader import StoredSamples
+from ragtriage.data.store.workspace import Run, Workspace
+from ragtriage.metrics.schema.scores import IntArray
 
 __all__ = ["TOKENS_FOR_ONE", "JudgePlan", "OtherWay", "choose_rows", "plan_task"]
 

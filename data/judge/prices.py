@@ -10,8 +10,8 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from data.errors import DataError
-from data.judge.requests import Usage
+from ragtriage.data.errors import DataError
+from ragtriage.data.judge.requests import Usage
 
 __all__ = ["Band", "Model", "PriceTable", "read_prices"]
 
@@ -127,7 +127,7 @@ def read_prices(folder: Path | None = None) -> PriceTable:
     """
     own = None if folder is None else folder / FILE
     if own is None or not own.is_file():
-        return PriceTable.model_validate_json((files("data.judge") / FILE).read_text("utf-8"))
+        return PriceTable.model_validate_json((files("ragtriage.data.judge") / FILE).read_text("utf-8"))
     try:
         return PriceTable.model_validate_json(own.read_text("utf-8"))
     except ValidationError as error:

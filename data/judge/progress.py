@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from data.judge.requests import FINAL, ModelCall
-from data.store.judge_results import CallStatus, TaskResult
+from ragtriage.data.judge.requests import FINAL, ModelCall
+from ragtriage.data.store.judge_results import CallStatus, TaskResult
 
 __all__ = ["AGAIN", "STOP_AFTER", "JobSpec", "Progress"]
 

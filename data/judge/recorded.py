@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from data.errors import DataError
-from data.judge.evaluation import COLUMNS, judged_case
-from data.judge.first_form import parse_first_form
-from data.judge.reply import FORM, parse_reply
-from data.judge.reply_model import ReplyError
-from data.store.judge_replies import EVALUATION, RequestedLabels, reply_payload
-from data.store.judge_results import RECORDED, JudgeResult, TaskResult, judge_results_of, publish
-from data.store.ledger import Ledger
-from data.store.sample_reader import StoredSamples
-from data.store.workspace import Run, Workspace
+from ragtriage.data.errors import DataError
+from ragtriage.data.judge.evaluation import COLUMNS, judged_case
+from ragtriage.data.judge.first_form import parse_first_form
+from ragtriage.data.judge.reply import FORM, parse_reply
+from ragtriage.data.judge.reply_model import ReplyError
+from ragtriage.data.store.judge_replies import EVALUATION, RequestedLabels, reply_payload
+from ragtriage.data.store.judge_results import RECORDED, JudgeResult, TaskResult, judge_results_of, publish
+from ragtriage.data.store.ledger import Ledger
+from ragtriage.data.store.sample_reader import StoredSamples
+from ragtriage.data.store.workspace import Run, Workspace
 
 __all__ = ["RecordedReplies", "publish_recorded", "read_recorded"]
 

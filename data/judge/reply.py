@@ -15,8 +15,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, model_validator
 
-from data.judge.quotes import is_quoted
-from data.judge.reply_model import (
+from ragtriage.data.judge.quotes import is_quoted
+from ragtriage.data.judge.reply_model import (
     Instruction,
     NumberedObject,
     Rank,
@@ -32,7 +32,7 @@ from data.judge.reply_model import (
     validate_reply,
     wire_schema,
 )
-from data.store.judge_replies import (
+from ragtriage.data.store.judge_replies import (
     Evidence,
     Injection,
     JudgedClaim,

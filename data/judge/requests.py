@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from data.store.judge_results import CallStatus, TaskResult
+from ragtriage.data.store.judge_results import CallStatus, TaskResult
 
 __all__ = ["FINAL", "JudgeTask", "ModelCall", "Request", "TaskSample", "Usage", "Workflow", "request_key"]
 

@@ -13,20 +13,20 @@ from threading import Thread
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from data.errors import DataError
-from data.jobs.heartbeat import Heartbeat
-from data.jobs.record import JobState, begin_job, end_job
-from data.judge.batches import BatchRound
-from data.judge.call_cache import CachedCalls, CallCache
-from data.judge.client import Claude, ClientSettings, JudgeStoppedError, service_host
-from data.judge.limits import most_cost, small_budget
-from data.judge.messages import again
-from data.judge.progress import JobSpec, Progress
-from data.judge.requests import JudgeTask, ModelCall, Request, TaskSample, Workflow, request_key
-from data.store.judge_results import JudgeResult, TaskResult, publish
-from data.store.ledger import Ledger
-from data.store.sample_reader import StoredSamples
-from data.store.workspace import Run, Workspace
+from ragtriage.data.errors import DataError
+from ragtriage.data.jobs.heartbeat import Heartbeat
+from ragtriage.data.jobs.record import JobState, begin_job, end_job
+from ragtriage.data.judge.batches import BatchRound
+from ragtriage.data.judge.call_cache import CachedCalls, CallCache
+from ragtriage.data.judge.client import Claude, ClientSettings, JudgeStoppedError, service_host
+from ragtriage.data.judge.limits import most_cost, small_budget
+from ragtriage.data.judge.messages import again
+from ragtriage.data.judge.progress import JobSpec, Progress
+from ragtriage.data.judge.requests import JudgeTask, ModelCall, Request, TaskSample, Workflow, request_key
+from ragtriage.data.store.judge_results import JudgeResult, TaskResult, publish
+from ragtriage.data.store.ledger import Ledger
+from ragtriage.data.store.sample_reader import StoredSamples
+from ragtriage.data.store.workspace import Run, Workspace
 
 __all__ = [
     "JobResult",

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from data.scoring.batch_inputs import batch_of
-from data.scoring.judged_labels import judged_sample
-from data.scoring.judged_scores import judge_result_of
-from data.store.judge_replies import JudgeReply, reply_from
-from data.store.judge_results import read_task_results
-from data.store.sample_schema import SCHEMA
-from metrics.metric_registry import compute
-from metrics.schema.batch import Batch
-from metrics.schema.scores import FloatArray
-from metrics.statistics.distributions import normal_quantile
+from ragtriage.data.scoring.batch_inputs import batch_of
+from ragtriage.data.scoring.judged_labels import judged_sample
+from ragtriage.data.scoring.judged_scores import judge_result_of
+from ragtriage.data.store.judge_replies import JudgeReply, reply_from
+from ragtriage.data.store.judge_results import read_task_results
+from ragtriage.data.store.sample_schema import SCHEMA
+from ragtriage.metrics.metric_registry import compute
+from ragtriage.metrics.schema.batch import Batch
+from ragtriage.metrics.schema.scores import FloatArray
+from ragtriage.metrics.statistics.distributions import normal_quantile
 
 __all__ = ["Variance", "judge_variance", "replies_batch"]
 

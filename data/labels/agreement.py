@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from data.labels.evaluated_metric import (
+from ragtriage.data.labels.evaluated_metric import (
     EvaluatedMetric,
     column_of,
     evaluated_metrics,
@@ -16,11 +16,11 @@ from data.labels.evaluated_metric import (
     oriented,
     passes,
 )
-from data.labels.human_ratings import HumanRatings, annotator_values
-from data.scoring.scored_run import ScoredRun
-from data.store.ledger import Ledger
-from metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
-from metrics.statistics.agreement import (
+from ragtriage.data.labels.human_ratings import HumanRatings, annotator_values
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.store.ledger import Ledger
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
+from ragtriage.metrics.statistics.agreement import (
     Agreement,
     Confusion,
     Level,

@@ -8,27 +8,27 @@ from typing import Any
 
 import numpy as np
 
-from data.errors import DataError
-from data.labels.agreement import DEFAULT_THRESHOLDS, Thresholds, alpha_of, binary_labels_of
-from data.labels.evaluated_metric import EvaluatedMetric, evaluated_metrics, oriented
-from data.labels.human_ratings import (
+from ragtriage.data.errors import DataError
+from ragtriage.data.labels.agreement import DEFAULT_THRESHOLDS, Thresholds, alpha_of, binary_labels_of
+from ragtriage.data.labels.evaluated_metric import EvaluatedMetric, evaluated_metrics, oriented
+from ragtriage.data.labels.human_ratings import (
     UNANSWERABLE,
     HumanRatings,
     annotator_values,
     human_ratings,
     rated_dimensions,
 )
-from data.scoring.lexical_groundedness import LEXICAL_GROUNDEDNESS
-from data.scoring.run_store import RunStore
-from data.scoring.scored_run import ScoredRun
-from data.store.judge_replies import EVALUATION
-from data.store.judge_results import JudgeResult, judge_results_of
-from data.store.workspace import Run
-from metrics.schema.scores import FloatArray, IntArray
-from metrics.schema.source import Source
-from metrics.statistics.agreement import Agreement, binary_agreement, spearman
-from metrics.statistics.annotator_ceiling import Ceiling, annotator_ceiling
-from metrics.statistics.class_agreement import (
+from ragtriage.data.scoring.lexical_groundedness import LEXICAL_GROUNDEDNESS
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.store.judge_replies import EVALUATION
+from ragtriage.data.store.judge_results import JudgeResult, judge_results_of
+from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.schema.scores import FloatArray, IntArray
+from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.statistics.agreement import Agreement, binary_agreement, spearman
+from ragtriage.metrics.statistics.annotator_ceiling import Ceiling, annotator_ceiling
+from ragtriage.metrics.statistics.class_agreement import (
     class_agreement,
     classes_of,
     contingency,

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from data.labels.agreement import Thresholds
-from data.labels.agreement_report import MetricAgreement, finite_dict, judges_of
-from data.labels.human_ratings import human_ratings
-from data.labels.ppi_estimate import ADVISED_LABELS, PpiEstimate, ppi_estimate
-from data.scoring.run_store import RunStore
-from data.store.workspace import Run
-from metrics.statistics.intervals import Interval
-from metrics.statistics.ppi import PpiMean
+from ragtriage.data.labels.agreement import Thresholds
+from ragtriage.data.labels.agreement_report import MetricAgreement, finite_dict, judges_of
+from ragtriage.data.labels.human_ratings import human_ratings
+from ragtriage.data.labels.ppi_estimate import ADVISED_LABELS, PpiEstimate, ppi_estimate
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.statistics.intervals import Interval
+from ragtriage.metrics.statistics.ppi import PpiMean
 
 __all__ = ["corrected_means"]
 

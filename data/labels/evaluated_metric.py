@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from data.errors import DataError
-from data.labels.human_ratings import UNANSWERABLE, HumanRatings
-from data.labels.rating_dimensions import PASS
-from data.scoring.lexical_groundedness import LEXICAL_GROUNDEDNESS, lexical_groundedness
-from data.scoring.scored_run import MetricColumn, ScoredRun
-from metrics.metric_registry import bounds_of, declared, ordered, title_of
-from metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
-from metrics.schema.source import Source
+from ragtriage.data.errors import DataError
+from ragtriage.data.labels.human_ratings import UNANSWERABLE, HumanRatings
+from ragtriage.data.labels.rating_dimensions import PASS
+from ragtriage.data.scoring.lexical_groundedness import LEXICAL_GROUNDEDNESS, lexical_groundedness
+from ragtriage.data.scoring.scored_run import MetricColumn, ScoredRun
+from ragtriage.metrics.metric_registry import bounds_of, declared, ordered, title_of
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
+from ragtriage.metrics.schema.source import Source
 
 __all__ = [
     "EvaluatedMetric",

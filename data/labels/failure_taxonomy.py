@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from data.errors import WorkspaceError
-from data.labels.reviewed_cases import CURRENT_LABELS, annotator_name
-from data.store.ledger import Label, Ledger
-from data.store.workspace import utc_now
+from ragtriage.data.errors import WorkspaceError
+from ragtriage.data.labels.reviewed_cases import CURRENT_LABELS, annotator_name
+from ragtriage.data.store.ledger import Label, Ledger
+from ragtriage.data.store.workspace import utc_now
 
 __all__ = [
     "LONGEST_LABEL",

@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from data.errors import DataError
-from data.labels.random_sample import rows_of
-from data.labels.rating_dimensions import EVALUATOR, RATING_DIMENSIONS, dimension_of
-from data.labels.ratings import Rating, ratings_of, unrated
-from data.scoring.scored_run import ScoredRun
-from data.store.ledger import Ledger
-from data.store.ragged import Ragged, numbers, padded
-from metrics.metric_registry import bounds_of, declared, known_name, title_of
-from metrics.schema.batch import ANSWERABLE
-from metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
-from metrics.schema.source import Source
-from metrics.statistics.agreement import Level
+from ragtriage.data.errors import DataError
+from ragtriage.data.labels.random_sample import rows_of
+from ragtriage.data.labels.rating_dimensions import EVALUATOR, RATING_DIMENSIONS, dimension_of
+from ragtriage.data.labels.ratings import Rating, ratings_of, unrated
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.store.ledger import Ledger
+from ragtriage.data.store.ragged import Ragged, numbers, padded
+from ragtriage.metrics.metric_registry import bounds_of, declared, known_name, title_of
+from ragtriage.metrics.schema.batch import ANSWERABLE
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
+from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.statistics.agreement import Level
 
 __all__ = [
     "DEGREES",

@@ -9,14 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from data.errors import DataError
-from data.labels.random_sample import start_queue
-from data.labels.rating_dimensions import PASS, RATING_DIMENSIONS, RatingDimension, dimension_of
-from data.labels.ratings import rate
-from data.scoring.scored_run import ScoredRun
-from data.store.ledger import Ledger
-from data.store.sample_reader import StoredSamples
-from metrics.schema.whole_number import whole_number
+from ragtriage.data.errors import DataError
+from ragtriage.data.labels.random_sample import start_queue
+from ragtriage.data.labels.rating_dimensions import PASS, RATING_DIMENSIONS, RatingDimension, dimension_of
+from ragtriage.data.labels.ratings import rate
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.store.ledger import Ledger
+from ragtriage.data.store.sample_reader import StoredSamples
+from ragtriage.metrics.schema.whole_number import whole_number
 
 __all__ = ["FileLabel", "LoadedLabels", "load_labels", "read_labels"]
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from data.labels.agreement import DEFAULT_THRESHOLDS, Thresholds
-from data.labels.evaluated_metric import EvaluatedMetric, column_of, oriented, passes
-from data.labels.human_ratings import HumanRatings
-from data.scoring.scored_run import ScoredRun
-from metrics.schema.scores import BoolArray, FloatArray, Status
-from metrics.statistics.intervals import Interval, interval
-from metrics.statistics.ppi import PpiMean, ppi_mean
+from ragtriage.data.labels.agreement import DEFAULT_THRESHOLDS, Thresholds
+from ragtriage.data.labels.evaluated_metric import EvaluatedMetric, column_of, oriented, passes
+from ragtriage.data.labels.human_ratings import HumanRatings
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, Status
+from ragtriage.metrics.statistics.intervals import Interval, interval
+from ragtriage.metrics.statistics.ppi import PpiMean, ppi_mean
 
 __all__ = ["ADVISED_LABELS", "FEW_LABELS", "PpiEstimate", "ppi_estimate"]
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from data.errors import DataError
-from data.labels.agreement_report import CORRELATIONS, PreferenceAgreement, preference_agreement
-from metrics.schema.scores import FloatArray, IntArray
+from ragtriage.data.errors import DataError
+from ragtriage.data.labels.agreement_report import CORRELATIONS, PreferenceAgreement, preference_agreement
+from ragtriage.metrics.schema.scores import FloatArray, IntArray
 
 __all__ = ["file_preferences"]
 

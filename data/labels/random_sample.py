@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from data.errors import WorkspaceError
-from data.labels.rating_dimensions import dimension_of
-from data.scoring.scored_run import ScoredRun
-from data.store.ledger import Ledger
-from data.store.workspace import utc_now
-from metrics.schema.scores import IntArray
+from ragtriage.data.errors import WorkspaceError
+from ragtriage.data.labels.rating_dimensions import dimension_of
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.store.ledger import Ledger
+from ragtriage.data.store.workspace import utc_now
+from ragtriage.metrics.schema.scores import IntArray
 
 __all__ = ["Queue", "QueueState", "queue_of", "queue_state", "rows_of", "start_queue"]
 

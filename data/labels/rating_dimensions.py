@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from data.checks.verdicts import ATTACK
-from data.errors import DataError
-from data.prompts.prompt import label_wording
-from data.store.judge_replies import ADDRESSES, AGREES, COMPLETE
-from data.store.ledger import Ledger
+from ragtriage.data.checks.verdicts import ATTACK
+from ragtriage.data.errors import DataError
+from ragtriage.data.prompts.prompt import label_wording
+from ragtriage.data.store.judge_replies import ADDRESSES, AGREES, COMPLETE
+from ragtriage.data.store.ledger import Ledger
 
 __all__ = [
     "EVALUATOR",

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from data.errors import DataError, WorkspaceError
-from data.labels.rating_dimensions import PASS, RatingDimension, dimension_of
-from data.store.ledger import Ledger
-from data.store.workspace import utc_now
+from ragtriage.data.errors import DataError, WorkspaceError
+from ragtriage.data.labels.rating_dimensions import PASS, RatingDimension, dimension_of
+from ragtriage.data.store.ledger import Ledger
+from ragtriage.data.store.workspace import utc_now
 
 __all__ = ["Rating", "rate", "ratings_of", "undo", "unrated"]
 

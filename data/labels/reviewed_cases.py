@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from data.errors import WorkspaceError
-from data.store.ledger import Ledger
-from data.store.workspace import utc_now
+from ragtriage.data.errors import WorkspaceError
+from ragtriage.data.store.ledger import Ledger
+from ragtriage.data.store.workspace import utc_now
 
 __all__ = ["CURRENT_LABELS", "ReviewedCases", "annotator_name", "mark_reviewed", "reviewed_cases"]
 

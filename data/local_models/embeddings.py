@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from data.local_models.models import EmbeddingModel
-from data.store.judge_results import TaskResult
-from data.store.sample_reader import further_fields
+from ragtriage.data.local_models.models import EmbeddingModel
+from ragtriage.data.store.judge_results import TaskResult
+from ragtriage.data.store.sample_reader import further_fields
 
 __all__ = ["SAME_MEANING", "context_result", "recorded_questions", "reverse_result"]
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from data.chunking.retrievers import quiet_loading
-from data.errors import DataError
-from data.text.tokens import surface_tokens
-from metrics.schema.scores import FloatArray
+from ragtriage.data.chunking.retrievers import quiet_loading
+from ragtriage.data.errors import DataError
+from ragtriage.data.text.tokens import surface_tokens
+from ragtriage.metrics.schema.scores import FloatArray
 
 __all__ = ["WORDS", "EmbeddingModel", "NliModel", "open_embedding", "open_nli"]
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from data.local_models.models import NliModel
-from data.store.judge_results import TaskResult
-from data.text.refusal_detection import detect_refusal
-from data.text.sentences import split_sentences
-from metrics.schema.scores import FloatArray
+from ragtriage.data.local_models.models import NliModel
+from ragtriage.data.store.judge_results import TaskResult
+from ragtriage.data.text.refusal_detection import detect_refusal
+from ragtriage.data.text.sentences import split_sentences
+from ragtriage.metrics.schema.scores import FloatArray
 
 __all__ = ["THRESHOLD", "WINDOW", "nli_result", "windows"]
 

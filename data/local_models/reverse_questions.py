@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import partial
 
-from data.judge.reply_model import ReplyError, ReplyObject, validate_reply, wire_schema
-from data.judge.requests import Request, TaskSample, Workflow
-from data.prompts.message import JudgedCase, case_message
-from data.prompts.prompt import Prompt, load_prompt
-from data.store.judge_results import TaskResult
+from ragtriage.data.judge.reply_model import ReplyError, ReplyObject, validate_reply, wire_schema
+from ragtriage.data.judge.requests import Request, TaskSample, Workflow
+from ragtriage.data.prompts.message import JudgedCase, case_message
+from ragtriage.data.prompts.prompt import Prompt, load_prompt
+from ragtriage.data.store.judge_results import TaskResult
 
 __all__ = ["N_QUESTIONS", "ReverseQuestionTask"]
 

@@ -6,18 +6,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from data.local_models.embeddings import context_result, recorded_questions, reverse_result
-from data.local_models.models import EmbeddingModel, NliModel
-from data.local_models.nli import nli_result
-from data.scoring.run_store import RunStore
-from data.store.judge_results import (
+from ragtriage.data.local_models.embeddings import context_result, recorded_questions, reverse_result
+from ragtriage.data.local_models.models import EmbeddingModel, NliModel
+from ragtriage.data.local_models.nli import nli_result
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.judge_results import (
     JudgeResult,
     TaskResult,
     judge_result_path,
     publish,
     read_task_results,
 )
-from data.store.workspace import Run
+from ragtriage.data.store.workspace import Run
 
 __all__ = ["LOCAL_KINDS", "LocalModels", "off_topic_baseline", "score_locally"]
 

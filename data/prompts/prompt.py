@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
-from data.errors import DataError
+from ragtriage.data.errors import DataError
 
 __all__ = ["PROMPTS", "Prompt", "label_wording", "load_prompt"]
 
@@ -44,7 +44,7 @@ def load_prompt(name: str, folder: Path | None = None) -> Prompt:
     """
     if name not in PROMPTS:
         raise DataError(f"unknown prompt {name!r}; known: {', '.join(PROMPTS)}")
-    path = files("data.prompts") / "texts" / f"{name}.md"
+    path = files("ragtriage.data.prompts") / "texts" / f"{name}.md"
     if folder is not None and (folder / f"{name}.md").is_file():
         path = folder / f"{name}.md"
     try:

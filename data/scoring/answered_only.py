@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from metrics.schema.metric import Convention
-from metrics.schema.scores import BoolArray, Scores, Status
-from metrics.schema.source import Source
+from ragtriage.metrics.schema.metric import Convention
+from ragtriage.metrics.schema.scores import BoolArray, Scores, Status
+from ragtriage.metrics.schema.source import Source
 
 __all__ = ["OVER_ANSWERS", "over_answers"]
 

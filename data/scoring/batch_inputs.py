@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from data.citations.block import citations_of
-from data.citations.style import CitationStyle
-from data.contexts.batch_words import BatchWords, with_text, words_of
-from data.contexts.passages import passages_of
-from data.scoring.gold_join import Match, facets_of, rankings, span_rankings
-from data.store.ragged import Ragged, flags, numbers, padded, rank_matrix
-from data.text.refusal_detection import refused_answers
-from metrics.schema.batch import (
+from ragtriage.data.citations.block import citations_of
+from ragtriage.data.citations.style import CitationStyle
+from ragtriage.data.contexts.batch_words import BatchWords, with_text, words_of
+from ragtriage.data.contexts.passages import passages_of
+from ragtriage.data.scoring.gold_join import Match, facets_of, rankings, span_rankings
+from ragtriage.data.store.ragged import Ragged, flags, numbers, padded, rank_matrix
+from ragtriage.data.text.refusal_detection import refused_answers
+from ragtriage.metrics.schema.batch import (
     ANSWERABLE,
     Answers,
     Batch,
@@ -25,8 +25,8 @@ from metrics.schema.batch import (
     ReferenceClaims,
     SpanRankings,
 )
-from metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
-from metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
+from ragtriage.metrics.schema.source import Source
 
 __all__ = [
     "batch_of",

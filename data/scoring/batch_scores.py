@@ -12,20 +12,20 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow.parquet as pq
 
-from data.checks.evaluate import with_evaluated_checks
-from data.citations.block import citation_table
-from data.citations.style import CitationStyle, citation_style
-from data.scoring.answered_only import over_answers
-from data.scoring.batch_inputs import batch_of
-from data.scoring.context_lists import context_list_table
-from data.scoring.context_use import use_table
-from data.scoring.gold_join import Match
-from data.scoring.grouping.languages import language_table
-from data.scoring.grouping.noise import noise_table
-from data.scoring.id_overlap import id_mismatch
-from data.scoring.imported_scores import human_scores, imported_scores, recorded_figures
-from data.scoring.judged_labels import overlaid
-from data.scoring.judged_scores import (
+from ragtriage.data.checks.evaluate import with_evaluated_checks
+from ragtriage.data.citations.block import citation_table
+from ragtriage.data.citations.style import CitationStyle, citation_style
+from ragtriage.data.scoring.answered_only import over_answers
+from ragtriage.data.scoring.batch_inputs import batch_of
+from ragtriage.data.scoring.context_lists import context_list_table
+from ragtriage.data.scoring.context_use import use_table
+from ragtriage.data.scoring.gold_join import Match
+from ragtriage.data.scoring.grouping.languages import language_table
+from ragtriage.data.scoring.grouping.noise import noise_table
+from ragtriage.data.scoring.id_overlap import id_mismatch
+from ragtriage.data.scoring.imported_scores import human_scores, imported_scores, recorded_figures
+from ragtriage.data.scoring.judged_labels import overlaid
+from ragtriage.data.scoring.judged_scores import (
     EVALUATOR,
     LOCAL,
     NOT_ASKED,
@@ -37,18 +37,18 @@ from data.scoring.judged_scores import (
     local_scores,
     yielding,
 )
-from data.scoring.ranked_lists import ranked_table
-from data.scoring.stage_features import stage_features_of
-from data.store.judge_replies import EVALUATION
-from data.store.judge_results import judge_result_path
-from data.store.sample_schema import conform
-from data.store.stored_file import reading
-from data.store.workspace import Workspace
-from metrics.metric_registry import compute, lookup, unavailable
-from metrics.schema.batch import Batch
-from metrics.schema.metric import CONVENTIONS, Convention
-from metrics.schema.scores import FloatArray, Scores, Status
-from metrics.schema.source import Source
+from ragtriage.data.scoring.ranked_lists import ranked_table
+from ragtriage.data.scoring.stage_features import stage_features_of
+from ragtriage.data.store.judge_replies import EVALUATION
+from ragtriage.data.store.judge_results import judge_result_path
+from ragtriage.data.store.sample_schema import conform
+from ragtriage.data.store.stored_file import reading
+from ragtriage.data.store.workspace import Workspace
+from ragtriage.metrics.metric_registry import compute, lookup, unavailable
+from ragtriage.metrics.schema.batch import Batch
+from ragtriage.metrics.schema.metric import CONVENTIONS, Convention
+from ragtriage.metrics.schema.scores import FloatArray, Scores, Status
+from ragtriage.metrics.schema.source import Source
 
 __all__ = [
     "DEFAULT_KS",

@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from data.store.ragged import Ragged
-from metrics.sanity.rule import ContextLists
-from metrics.schema.batch import Batch
+from ragtriage.data.store.ragged import Ragged
+from ragtriage.metrics.sanity.rule import ContextLists
+from ragtriage.metrics.schema.batch import Batch
 
 if TYPE_CHECKING:
-    from data.scoring.scored_run import ScoredRun  # which loads DuckDB, and a worker needs none
+    from ragtriage.data.scoring.scored_run import ScoredRun  # which loads DuckDB, and a worker needs none
 
 __all__ = ["context_list_table", "context_lists"]
 

@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from data.scoring.scored_run import ScoredRun
-from data.store.ragged import Ragged, flags, padded
-from metrics.schema.batch import Batch, ContextUse
-from metrics.schema.scores import BoolArray, FloatArray, Status
-from metrics.schema.source import Source
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.store.ragged import Ragged, flags, padded
+from ragtriage.metrics.schema.batch import Batch, ContextUse
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, Status
+from ragtriage.metrics.schema.source import Source
 
 __all__ = ["ORIGINS", "RunContextUse", "context_use_of", "use_table"]
 

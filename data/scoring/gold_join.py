@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from data.scoring.span_coverage import cover
-from data.store.ragged import Ragged, numbers, padded
-from metrics.schema.batch import Facets, Rankings, SpanRankings
-from metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
+from ragtriage.data.scoring.span_coverage import cover
+from ragtriage.data.store.ragged import Ragged, numbers, padded
+from ragtriage.metrics.schema.batch import Facets, Rankings, SpanRankings
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
 
 __all__ = ["Match", "facets_of", "hop_order", "list_status", "rankings", "span_rankings"]
 

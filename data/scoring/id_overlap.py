@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from data.scoring.gold_join import Match
-from data.store.stored_file import reading
-from metrics.sanity.rule import IdMismatch
+from ragtriage.data.scoring.gold_join import Match
+from ragtriage.data.store.stored_file import reading
+from ragtriage.metrics.sanity.rule import IdMismatch
 
 __all__ = ["IdOverlap", "id_mismatch"]
 

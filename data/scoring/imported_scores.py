@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from data.store.ragged import Ragged, numbers
-from metrics.metric_registry import REGISTRY, known_name
-from metrics.schema.scores import BoolArray, FloatArray, IntArray, Scores, Status
-from metrics.schema.source import Source
+from ragtriage.data.store.ragged import Ragged, numbers
+from ragtriage.metrics.metric_registry import REGISTRY, known_name
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Scores, Status
+from ragtriage.metrics.schema.source import Source
 
 __all__ = ["FAILED_CODE", "human_scores", "imported_scores", "on_metric_scale", "recorded_figures"]
 

@@ -10,8 +10,8 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from data.store.judge_replies import JudgeReply, reply_from
-from data.store.sample_schema import SCHEMA
+from ragtriage.data.store.judge_replies import JudgeReply, reply_from
+from ragtriage.data.store.sample_schema import SCHEMA
 
 __all__ = ["judged_sample", "overlaid"]
 

@@ -14,11 +14,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from data.citations.block import citations_of
-from data.citations.style import CitationStyle
-from data.scoring.batch_inputs import batch_of
-from data.scoring.gold_join import Match
-from data.store.judge_replies import (
+from ragtriage.data.citations.block import citations_of
+from ragtriage.data.citations.style import CitationStyle
+from ragtriage.data.scoring.batch_inputs import batch_of
+from ragtriage.data.scoring.gold_join import Match
+from ragtriage.data.store.judge_replies import (
     ADDRESSES,
     AGREES,
     COMPLETE,
@@ -27,13 +27,13 @@ from data.store.judge_replies import (
     QuoteCheck,
     quote_check,
 )
-from data.store.ragged import Ragged
-from data.store.stored_file import reading
-from metrics.metric_registry import REGISTRY, compute, cutoffs_of
-from metrics.schema.batch import Batch, JudgeLabels
-from metrics.schema.metric import Convention, Metric, MetricKey
-from metrics.schema.scores import BoolArray, FloatArray, IntArray, Scores, Status, StrArray
-from metrics.schema.source import Source
+from ragtriage.data.store.ragged import Ragged
+from ragtriage.data.store.stored_file import reading
+from ragtriage.metrics.metric_registry import REGISTRY, compute, cutoffs_of
+from ragtriage.metrics.schema.batch import Batch, JudgeLabels
+from ragtriage.metrics.schema.metric import Convention, Metric, MetricKey
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Scores, Status, StrArray
+from ragtriage.metrics.schema.source import Source
 
 __all__ = [
     "EVALUATOR",

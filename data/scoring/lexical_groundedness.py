@@ -11,10 +11,10 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from data.scoring.scored_run import MetricColumn, ScoredRun
-from data.text.context_attribution import ContextAttributor
-from metrics.schema.scores import FloatArray, IntArray, Status
-from metrics.schema.source import Source
+from ragtriage.data.scoring.scored_run import MetricColumn, ScoredRun
+from ragtriage.data.text.context_attribution import ContextAttributor
+from ragtriage.metrics.schema.scores import FloatArray, IntArray, Status
+from ragtriage.metrics.schema.source import Source
 
 __all__ = ["LEXICAL_GROUNDEDNESS", "lexical_groundedness"]
 

@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from data.scoring.gold_join import hop_order
-from data.scoring.scored_run import ScoredRun
-from data.store.ragged import Ragged, padded
-from metrics.schema.batch import Batch, Rankings, SpanRankings
-from metrics.schema.scores import BoolArray, FloatArray, Status
+from ragtriage.data.scoring.gold_join import hop_order
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.store.ragged import Ragged, padded
+from ragtriage.metrics.schema.batch import Batch, Rankings, SpanRankings
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, Status
 
 __all__ = ["RankedLists", "missed_names", "ranked_lists", "ranked_table"]
 

@@ -9,22 +9,22 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from data.checks.verdicts import ATTACK_RESULT, AttackVerdicts, judge_verdicts, people_on_attacks
-from data.citations.style import declared_templates
-from data.declarations import use_declarations
-from data.errors import WorkspaceError
-from data.scoring.judged_scores import is_scored
-from data.scoring.score_run import DEFAULT_KS, ScoreOptions, ensure_scored, match_of
-from data.scoring.scored_run import CHECK_PASS_RATE, ScoredRun
-from data.scoring.stored_scores import SUMMARY, is_intact, read_summary
-from data.scoring.summaries import MetricSummary, reported_means, summarise
-from data.scoring.verdicts.applied import with_attack_verdicts
-from data.store.judge_results import current_results, judge_of, judge_result_path
-from data.store.ledger import Ledger
-from data.store.run_index import RunIndex
-from data.store.workspace import Run, Workspace
-from metrics.metric_registry import bounds_of, imported_declarations
-from metrics.schema.metric import Convention
+from ragtriage.data.checks.verdicts import ATTACK_RESULT, AttackVerdicts, judge_verdicts, people_on_attacks
+from ragtriage.data.citations.style import declared_templates
+from ragtriage.data.declarations import use_declarations
+from ragtriage.data.errors import WorkspaceError
+from ragtriage.data.scoring.judged_scores import is_scored
+from ragtriage.data.scoring.score_run import DEFAULT_KS, ScoreOptions, ensure_scored, match_of
+from ragtriage.data.scoring.scored_run import CHECK_PASS_RATE, ScoredRun
+from ragtriage.data.scoring.stored_scores import SUMMARY, is_intact, read_summary
+from ragtriage.data.scoring.summaries import MetricSummary, reported_means, summarise
+from ragtriage.data.scoring.verdicts.applied import with_attack_verdicts
+from ragtriage.data.store.judge_results import current_results, judge_of, judge_result_path
+from ragtriage.data.store.ledger import Ledger
+from ragtriage.data.store.run_index import RunIndex
+from ragtriage.data.store.workspace import Run, Workspace
+from ragtriage.metrics.metric_registry import bounds_of, imported_declarations
+from ragtriage.metrics.schema.metric import Convention
 
 __all__ = ["RunStore", "distinct_labels"]
 

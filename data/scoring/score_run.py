@@ -14,16 +14,16 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from data.citations.style import templates_of
-from data.scoring.batch_scores import DEFAULT_KS, SCORES_VERSION, ScoreKey, ScoreOptions
-from data.scoring.batches.early import EarlyScores
-from data.scoring.batches.gathered import HELD_WHOLE, GatheredScores
-from data.scoring.batches.pool import scored_batches, workers_for
-from data.scoring.gold_join import Match
-from data.scoring.scored_run import ScoredRun
-from data.scoring.stored_scores import SUMMARY, checksums
-from data.scoring.summaries import summarise
-from data.store.workspace import Run, Workspace
+from ragtriage.data.citations.style import templates_of
+from ragtriage.data.scoring.batch_scores import DEFAULT_KS, SCORES_VERSION, ScoreKey, ScoreOptions
+from ragtriage.data.scoring.batches.early import EarlyScores
+from ragtriage.data.scoring.batches.gathered import HELD_WHOLE, GatheredScores
+from ragtriage.data.scoring.batches.pool import scored_batches, workers_for
+from ragtriage.data.scoring.gold_join import Match
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.scoring.stored_scores import SUMMARY, checksums
+from ragtriage.data.scoring.summaries import summarise
+from ragtriage.data.store.workspace import Run, Workspace
 
 __all__ = [
     "DEFAULT_KS",

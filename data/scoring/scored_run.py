@@ -17,12 +17,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from data.checks.verdicts import Verdict
-from data.errors import WorkspaceError
-from data.read_costs import add_costs
-from data.scoring.grouping.languages import language_slices
-from data.scoring.grouping.noise import noise_slices
-from data.scoring.grouping.slices import (
+from ragtriage.data.checks.verdicts import Verdict
+from ragtriage.data.errors import WorkspaceError
+from ragtriage.data.read_costs import add_costs
+from ragtriage.data.scoring.grouping.languages import language_slices
+from ragtriage.data.scoring.grouping.noise import noise_slices
+from ragtriage.data.scoring.grouping.slices import (
     MOST_SLICE_VALUES,
     NOT_GIVEN,
     Slice,
@@ -31,13 +31,13 @@ from data.scoring.grouping.slices import (
     length_slice,
     tag_slices,
 )
-from data.scoring.stored_scores import ScoreFile
-from data.store.judge_results import judge_result_path
-from data.store.sample_reader import StoredSamples
-from data.store.stored_file import reading
-from data.store.workspace import Run, Workspace
-from metrics.schema.scores import FloatArray, IntArray, Status
-from metrics.schema.source import Source
+from ragtriage.data.scoring.stored_scores import ScoreFile
+from ragtriage.data.store.judge_results import judge_result_path
+from ragtriage.data.store.sample_reader import StoredSamples
+from ragtriage.data.store.stored_file import reading
+from ragtriage.data.store.workspace import Run, Workspace
+from ragtriage.metrics.schema.scores import FloatArray, IntArray, Status
+from ragtriage.metrics.schema.source import Source
 
 __all__ = ["CHECK_PASS_RATE", "MOST_SLICE_VALUES", "NOT_GIVEN", "MetricColumn", "ScoredRun", "Slice"]
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from data.scoring.batch_inputs import placed_spans
-from data.store.ragged import Ragged
-from data.text.refusal_detection import refused_answers
-from metrics.diagnosis.check_kinds import kind_code
-from metrics.schema.batch import ANSWERABLE, Batch, Checks, Claims, Rankings, SpanRankings
-from metrics.schema.scores import FloatArray, Status
-from metrics.schema.source import Source
+from ragtriage.data.scoring.batch_inputs import placed_spans
+from ragtriage.data.store.ragged import Ragged
+from ragtriage.data.text.refusal_detection import refused_answers
+from ragtriage.metrics.diagnosis.check_kinds import kind_code
+from ragtriage.metrics.schema.batch import ANSWERABLE, Batch, Checks, Claims, Rankings, SpanRankings
+from ragtriage.metrics.schema.scores import FloatArray, Status
+from ragtriage.metrics.schema.source import Source
 
 __all__ = ["STAGE_FEATURES", "check_features", "stage_features_of"]
 

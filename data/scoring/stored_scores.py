@@ -13,9 +13,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from data.read_costs import add_costs
-from data.store.stored_file import reading
-from metrics.schema.source import Source
+from ragtriage.data.read_costs import add_costs
+from ragtriage.data.store.stored_file import reading
+from ragtriage.metrics.schema.source import Source
 
 __all__ = ["SUMMARY", "ScoreFile", "checksums", "is_intact", "read_summary"]
 

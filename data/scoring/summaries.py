@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from data.scoring.scored_run import MetricColumn, ScoredRun
-from data.store.workspace import Run
-from metrics.metric_registry import bounds_of, ordered
-from metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
-from metrics.schema.source import Source
-from metrics.statistics.intervals import intervals, missing_bounds
-from metrics.statistics.question_means import question_means
+from ragtriage.data.scoring.scored_run import MetricColumn, ScoredRun
+from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.metric_registry import bounds_of, ordered
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
+from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.statistics.intervals import intervals, missing_bounds
+from ragtriage.metrics.statistics.question_means import question_means
 
 __all__ = [
     "MetricSummary",

@@ -12,8 +12,8 @@ from typing import Any
 
 import duckdb
 
-from data.read_costs import add_costs
-from data.store.stored_file import damaged
+from ragtriage.data.read_costs import add_costs
+from ragtriage.data.store.stored_file import damaged
 
 __all__ = ["query", "statement"]
 
@@ -33,7 +33,7 @@ def _engine() -> duckdb.DuckDBPyConnection:
 @cache
 def statement(name: str) -> str:
     """Read a query from data/sql/<name>.sql."""
-    return (files("data") / "sql" / f"{name}.sql").read_text(encoding="utf-8")
+    return (files("ragtriage.data") / "sql" / f"{name}.sql").read_text(encoding="utf-8")
 
 
 def query(name: str, parameters: Sequence[Any] | Mapping[str, Any]) -> Any:

@@ -17,9 +17,9 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from data.store.ledger import Ledger
-from data.store.stored_file import reading
-from data.store.workspace import Workspace, utc_now
+from ragtriage.data.store.ledger import Ledger
+from ragtriage.data.store.stored_file import reading
+from ragtriage.data.store.workspace import Workspace, utc_now
 
 __all__ = [
     "RECORDED",

@@ -10,11 +10,11 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
-from data.errors import WorkspaceError
-from data.read_costs import add_costs
-from data.store.read_only import frozen_ledger, must_write, read_only
-from data.store.stored_file import file_version
-from data.store.workspace import Workspace, utc_now
+from ragtriage.data.errors import WorkspaceError
+from ragtriage.data.read_costs import add_costs
+from ragtriage.data.store.read_only import frozen_ledger, must_write, read_only
+from ragtriage.data.store.stored_file import file_version
+from ragtriage.data.store.workspace import Workspace, utc_now
 
 __all__ = ["Label", "Ledger", "Verdict"]
 
@@ -305,7 +305,7 @@ class Ledger:
 
 
 def _migrations() -> list[str]:
-    folder = files("data") / "sql"
+    folder = files("ragtriage.data") / "sql"
     scripts = sorted(
         (item for item in folder.iterdir() if item.name.startswith("ledger_")), key=lambda item: item.name
     )

@@ -22,14 +22,14 @@ import pyarrow.parquet as pq
 from pydantic import TypeAdapter
 from pydantic import ValidationError as ModelError
 
-from data.errors import InputError, ValidationError, ValidationErrors, WorkspaceError
-from data.store.parsed_run import ParsedRun
-from data.store.read_only import must_write
-from data.store.sample_reader import further_fields
-from data.store.sample_schema import LATER_FIELDS, SCHEMA, Sample, document_id
-from data.store.sample_validation import normalise
-from data.store.stored_file import reading
-from data.store.workspace import FORMAT_VERSION, Workspace, writing
+from ragtriage.data.errors import InputError, ValidationError, ValidationErrors, WorkspaceError
+from ragtriage.data.store.parsed_run import ParsedRun
+from ragtriage.data.store.read_only import must_write
+from ragtriage.data.store.sample_reader import further_fields
+from ragtriage.data.store.sample_schema import LATER_FIELDS, SCHEMA, Sample, document_id
+from ragtriage.data.store.sample_validation import normalise
+from ragtriage.data.store.stored_file import reading
+from ragtriage.data.store.workspace import FORMAT_VERSION, Workspace, writing
 
 __all__ = [
     "OF_A_RUN",

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from metrics.schema.scores import BoolArray, FloatArray, IntArray
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray
 
 __all__ = ["Ragged", "flags", "numbers", "padded", "rank_matrix"]
 

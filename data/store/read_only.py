@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from data.errors import WorkspaceError
+from ragtriage.data.errors import WorkspaceError
 
 __all__ = ["READ_ONLY", "frozen_ledger", "must_write", "read_only"]
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from contextlib import closing, suppress
 from typing import Any
 
-from data.read_costs import add_costs
-from data.store.workspace import Run, Workspace
+from ragtriage.data.read_costs import add_costs
+from ragtriage.data.store.workspace import Run, Workspace
 
 __all__ = ["RunIndex"]
 

@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from data.read_costs import add_costs
-from data.store.stored_file import reading
+from ragtriage.data.read_costs import add_costs
+from ragtriage.data.store.stored_file import reading
 
 AT_ONCE = 256  # samples in memory at a time
 

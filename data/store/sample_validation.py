@@ -13,9 +13,9 @@ import pydantic
 from pydantic.fields import FieldInfo
 from typing_extensions import is_typeddict
 
-from data.errors import ValidationErrors
-from data.store.sample_models import CUSTOM, SampleModel, as_json, is_unicode, sample_adapter
-from data.store.sample_schema import FIELDS, Sample, document_id, question_key
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.store.sample_models import CUSTOM, SampleModel, as_json, is_unicode, sample_adapter
+from ragtriage.data.store.sample_schema import FIELDS, Sample, document_id, question_key
 
 __all__ = ["normalise"]
 

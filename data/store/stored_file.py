@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from data.errors import WorkspaceError
+from ragtriage.data.errors import WorkspaceError
 
 __all__ = ["damaged", "file_version", "reading", "replace_file"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from data.errors import WorkspaceError
-from data.store.ledger import Ledger
-from data.store.workspace import utc_now
+from ragtriage.data.errors import WorkspaceError
+from ragtriage.data.store.ledger import Ledger
+from ragtriage.data.store.workspace import utc_now
 
 __all__ = [
     "StoredStory",

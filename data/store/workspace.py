@@ -23,9 +23,9 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from data.errors import CANNOT_WRITE, WorkspaceError
-from data.store.import_batches import commit, finish_commits, listed_runs, sync
-from data.store.read_only import must_write, read_only
+from ragtriage.data.errors import CANNOT_WRITE, WorkspaceError
+from ragtriage.data.store.import_batches import commit, finish_commits, listed_runs, sync
+from ragtriage.data.store.read_only import must_write, read_only
 
 __all__ = ["FORMAT_VERSION", "OWNER_ONLY", "Run", "Workspace", "clear_abandoned", "utc_now", "writing"]
 

@@ -16,11 +16,11 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from data.errors import InputError, ValidationError, ValidationErrors
-from data.store.parsed_run import ParsedRun
-from data.store.sample_schema import FIELDS, LATER_FIELDS, SCHEMA, Sample
-from data.store.sample_validation import normalise
-from data.store.workspace import Run, Workspace
+from ragtriage.data.errors import InputError, ValidationError, ValidationErrors
+from ragtriage.data.store.parsed_run import ParsedRun
+from ragtriage.data.store.sample_schema import FIELDS, LATER_FIELDS, SCHEMA, Sample
+from ragtriage.data.store.sample_validation import normalise
+from ragtriage.data.store.workspace import Run, Workspace
 
 __all__ = ["ImportedRun", "store_run"]
 

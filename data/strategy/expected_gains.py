@@ -11,12 +11,12 @@ from datetime import datetime
 from math import isfinite
 from typing import Any, Literal
 
-from data.comparison.compare import metric_sides
-from data.errors import DataError, WorkspaceError
-from data.scoring.run_store import RunStore
-from data.store.ledger import Ledger
-from data.store.workspace import Run, utc_now
-from metrics.diagnosis.f1_tree import F1_PARTS, F1Tree
+from ragtriage.data.comparison.compare import metric_sides
+from ragtriage.data.errors import DataError, WorkspaceError
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.ledger import Ledger
+from ragtriage.data.store.workspace import Run, utc_now
+from ragtriage.metrics.diagnosis.f1_tree import F1_PARTS, F1Tree
 
 __all__ = [
     "ExpectedGain",

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import numpy as np
 
-from data.diagnosis.diagnosis import Diagnosis
-from data.gates.config import FILE_NAME
-from data.scoring.run_store import RunStore
-from data.scoring.scored_run import ScoredRun
-from data.store.workspace import Run
-from data.suites.check_table import check_table
-from metrics.schema.scores import BoolArray
-from metrics.schema.source import Source
+from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.data.gates.config import FILE_NAME
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.store.workspace import Run
+from ragtriage.data.suites.check_table import check_table
+from ragtriage.metrics.schema.scores import BoolArray
+from ragtriage.metrics.schema.source import Source
 
 __all__ = ["HELD", "Holdings", "holdings_of"]
 

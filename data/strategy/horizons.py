@@ -10,17 +10,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from data.diagnosis.diagnosis import Diagnosis
-from data.diagnosis.doubts import stage_doubt
-from data.gates.report import GateReport
-from metrics.diagnosis.f1_tree import F1Tree
-from metrics.diagnosis.fix_first import UNEXPLAINED, FixFirst
-from metrics.diagnosis.stages import STAGES, stage_code
-from metrics.gates.gates import Gate, GateResult
-from metrics.gates.wording import distance_text, gate_title
-from metrics.metric_registry import declared
-from metrics.sanity.documents import read_first
-from metrics.sanity.rule import Finding
+from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.data.diagnosis.doubts import stage_doubt
+from ragtriage.data.gates.report import GateReport
+from ragtriage.metrics.diagnosis.f1_tree import F1Tree
+from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED, FixFirst
+from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
+from ragtriage.metrics.gates.gates import Gate, GateResult
+from ragtriage.metrics.gates.wording import distance_text, gate_title
+from ragtriage.metrics.metric_registry import declared
+from ragtriage.metrics.sanity.documents import read_first
+from ragtriage.metrics.sanity.rule import Finding
 
 __all__ = ["HORIZONS", "MOST_SHOWN", "Horizon", "Recommendation", "recommendations"]
 

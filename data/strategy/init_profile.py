@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
-from data.errors import DataError, WorkspaceError
-from data.gates.config import FILE_NAME, GateConfig, read_gates
-from data.store.read_only import must_write
-from data.store.stored_file import replace_file
-from data.store.workspace import Workspace
+from ragtriage.data.errors import DataError, WorkspaceError
+from ragtriage.data.gates.config import FILE_NAME, GateConfig, read_gates
+from ragtriage.data.store.read_only import must_write
+from ragtriage.data.store.stored_file import replace_file
+from ragtriage.data.store.workspace import Workspace
 
 __all__ = ["PROFILES", "Profile", "profile_gates", "profile_text", "write_profile"]
 
@@ -43,7 +43,7 @@ def profile_text(name: str) -> str:
     """
     if name not in _NAMES:
         raise DataError(f"profile {name[:40]!r}; accepted: {', '.join(_NAMES)}")
-    return (files("data.strategy.profiles") / f"{name}.toml").read_text(encoding="utf-8")
+    return (files("ragtriage.data.strategy.profiles") / f"{name}.toml").read_text(encoding="utf-8")
 
 
 def profile_gates(name: str) -> GateConfig:

@@ -12,14 +12,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from data.comparison.primary import primary_metric
-from data.diagnosis.diagnosis import Diagnosis
-from data.errors import DataError
-from data.scoring.run_store import RunStore
-from data.store.workspace import Run
-from data.strategy.holdings import Holdings, holdings_of
-from data.strategy.sample_size import MOST_RUNS, POWER, SampleSize, sample_size
-from metrics.statistics.power import labels_for_share, questions_for_difference
+from ragtriage.data.comparison.primary import primary_metric
+from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.data.errors import DataError
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Run
+from ragtriage.data.strategy.holdings import Holdings, holdings_of
+from ragtriage.data.strategy.sample_size import MOST_RUNS, POWER, SampleSize, sample_size
+from ragtriage.metrics.statistics.power import labels_for_share, questions_for_difference
 
 __all__ = ["USE_CASES", "Plan", "PlanStep", "PlannedMetric", "UseCase", "plan_answer", "plan_of"]
 

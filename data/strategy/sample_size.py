@@ -9,13 +9,13 @@ from typing import Literal
 
 import numpy as np
 
-from data.comparison.compare import GOOD_SHARE, match_questions
-from data.diagnosis.diagnosis import Diagnosis, passing_of
-from data.store.workspace import Run
-from metrics.metric_registry import bounds_of
-from metrics.schema.scores import FloatArray
-from metrics.statistics.power import questions_for_difference
-from metrics.statistics.question_means import question_means
+from ragtriage.data.comparison.compare import GOOD_SHARE, match_questions
+from ragtriage.data.diagnosis.diagnosis import Diagnosis, passing_of
+from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.metric_registry import bounds_of
+from ragtriage.metrics.schema.scores import FloatArray
+from ragtriage.metrics.statistics.power import questions_for_difference
+from ragtriage.metrics.statistics.question_means import question_means
 
 __all__ = ["DIFFERENCE", "MOST_RUNS", "POWER", "Basis", "SampleSize", "sample_size"]
 

@@ -9,10 +9,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from data.scoring.scored_run import ScoredRun
-from data.suites.check_table import check_table
-from metrics.schema.scores import FloatArray, IntArray
-from metrics.suites.attack_types import OTHER_ATTACK
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.suites.check_table import check_table
+from ragtriage.metrics.schema.scores import FloatArray, IntArray
+from ragtriage.metrics.suites.attack_types import OTHER_ATTACK
 
 __all__ = ["Attacks", "attacks_in"]
 

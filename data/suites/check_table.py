@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from data.checks.check import stored_value
-from data.scoring.scored_run import ScoredRun
-from data.store.ragged import Ragged, flags
-from metrics.schema.scores import BoolArray, IntArray
+from ragtriage.data.checks.check import stored_value
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.store.ragged import Ragged, flags
+from ragtriage.metrics.schema.scores import BoolArray, IntArray
 
 __all__ = ["CheckTable", "Coded", "check_table"]
 

@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
-from metrics.statistics.intervals import Interval
+from ragtriage.metrics.statistics.intervals import Interval
 
 __all__ = ["Cell", "SuiteDetail", "SuiteTable"]
 

@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from data.scoring.scored_run import ScoredRun
-from data.suites.check_table import CheckTable, check_table
-from metrics.schema.scores import BoolArray
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.suites.check_table import CheckTable, check_table
+from ragtriage.metrics.schema.scores import BoolArray
 
 __all__ = [
     "CheckFilter",

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from data.scoring.scored_run import ScoredRun
-from data.suites.counted.filters import filter_detail
-from data.suites.counted.formats import format_detail
-from data.suites.counted.isolation import isolation_detail
-from data.suites.counted.memory import memory_detail
-from data.suites.counted.orders import order_detail
-from data.suites.detail import SuiteDetail
-from data.suites.router_detail import router_detail
-from data.suites.safety import safety_detail
-from data.suites.tools.detail import tool_suite
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.suites.counted.filters import filter_detail
+from ragtriage.data.suites.counted.formats import format_detail
+from ragtriage.data.suites.counted.isolation import isolation_detail
+from ragtriage.data.suites.counted.memory import memory_detail
+from ragtriage.data.suites.counted.orders import order_detail
+from ragtriage.data.suites.detail import SuiteDetail
+from ragtriage.data.suites.router_detail import router_detail
+from ragtriage.data.suites.safety import safety_detail
+from ragtriage.data.suites.tools.detail import tool_suite
 
 __all__ = ["DETAILS", "suite_detail"]
 

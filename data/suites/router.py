@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from data.scoring.scored_run import ScoredRun
-from data.suites.check_table import CheckTable, check_table
-from metrics.schema.scores import BoolArray, FloatArray, IntArray
-from metrics.statistics.intervals import Interval, intervals, mean_over_questions
-from metrics.statistics.question_means import question_means
-from metrics.suites.routing import (
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.suites.check_table import CheckTable, check_table
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray
+from ragtriage.metrics.statistics.intervals import Interval, intervals, mean_over_questions
+from ragtriage.metrics.statistics.question_means import question_means
+from ragtriage.metrics.suites.routing import (
     RouteScores,
     confusion_matrix,
     expected_cost,

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from data.scoring.scored_run import ScoredRun
-from data.suites.router import Decisions
-from metrics.schema.scores import FloatArray, IntArray
-from metrics.schema.source import Source
-from metrics.statistics.intervals import Interval, interval
-from metrics.statistics.question_means import question_means
-from metrics.suites.routing import Added, added_by, gap_recovered, oracle_routes
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.suites.router import Decisions
+from ragtriage.metrics.schema.scores import FloatArray, IntArray
+from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.statistics.intervals import Interval, interval
+from ragtriage.metrics.statistics.question_means import question_means
+from ragtriage.metrics.suites.routing import Added, added_by, gap_recovered, oracle_routes
 
 __all__ = ["RouteQuality", "added_figures", "route_quality"]
 

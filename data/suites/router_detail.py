@@ -9,13 +9,13 @@ from urllib.parse import quote
 
 import numpy as np
 
-from data.scoring.scored_run import ScoredRun
-from data.suites.detail import Cell, SuiteTable
-from data.suites.router import Decisions, RouterScores, router_scores
-from data.suites.router_costs import RouteQuality, added_figures, route_quality
-from data.suites.summary import rate_values
-from metrics.statistics.intervals import Interval
-from metrics.suites.routing import Added
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.suites.detail import Cell, SuiteTable
+from ragtriage.data.suites.router import Decisions, RouterScores, router_scores
+from ragtriage.data.suites.router_costs import RouteQuality, added_figures, route_quality
+from ragtriage.data.suites.summary import rate_values
+from ragtriage.metrics.statistics.intervals import Interval
+from ragtriage.metrics.suites.routing import Added
 
 __all__ = ["RouterDetail", "route_cohort", "router_detail", "wrong_routes"]
 

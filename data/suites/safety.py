@@ -12,18 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from data.checks.safety import DELIVERED, NO_REPLY, NOT_ASKED, NOT_SUBMITTED, WAITS
-from data.scoring.scored_run import ScoredRun
-from data.suites.attacks import Attacks, attacks_in
-from data.suites.check_table import check_table
-from data.suites.detail import Cell, SuiteTable
-from data.suites.summary import rate_of, rate_values
-from metrics.schema.scores import BoolArray, FloatArray
-from metrics.statistics.intervals import Interval
-from metrics.statistics.prevalence import LEAST_LABELS, CorrectedRate
-from metrics.statistics.rule_of_three import still_possible
-from metrics.suites.attack_types import ATTACK_TYPES
-from metrics.suites.safety import (
+from ragtriage.data.checks.safety import DELIVERED, NO_REPLY, NOT_ASKED, NOT_SUBMITTED, WAITS
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.suites.attacks import Attacks, attacks_in
+from ragtriage.data.suites.check_table import check_table
+from ragtriage.data.suites.detail import Cell, SuiteTable
+from ragtriage.data.suites.summary import rate_of, rate_values
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray
+from ragtriage.metrics.statistics.intervals import Interval
+from ragtriage.metrics.statistics.prevalence import LEAST_LABELS, CorrectedRate
+from ragtriage.metrics.statistics.rule_of_three import still_possible
+from ragtriage.metrics.suites.attack_types import ATTACK_TYPES
+from ragtriage.metrics.suites.safety import (
     FEWEST_PROMPTS,
     all_pass_bound,
     corrected_attack_rate,
@@ -389,7 +389,7 @@ def _rows(groups: tuple[AttackGroup, ...], column: str, repeats: int) -> tuple[d
 @cache
 def garak_calibration() -> Mapping[str, Mapping[str, float]]:
     """Return garak's calibration: "probe/detector" -> mu and sigma of the pass rates of its models."""
-    path = files("data") / "bundled" / "attacks" / "garak_calibration.json"
+    path = files("ragtriage.data") / "bundled" / "attacks" / "garak_calibration.json"
     table: dict[str, dict[str, float]] = json.loads(path.read_text(encoding="utf-8"))
     return table
 

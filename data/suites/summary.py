@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from data.scoring.scored_run import ScoredRun
-from data.suites.check_table import CheckTable, check_table
-from metrics.diagnosis.check_kinds import CRITICAL_SUITES, suite_title
-from metrics.schema.scores import BoolArray, FloatArray
-from metrics.statistics.intervals import Interval, intervals, mean_over_questions
-from metrics.statistics.question_means import question_means
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.suites.check_table import CheckTable, check_table
+from ragtriage.metrics.diagnosis.check_kinds import CRITICAL_SUITES, suite_title
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray
+from ragtriage.metrics.statistics.intervals import Interval, intervals, mean_over_questions
+from ragtriage.metrics.statistics.question_means import question_means
 
 __all__ = ["NameSummary", "SuiteSummary", "passed_shares", "rate_of", "suite_summaries"]
 

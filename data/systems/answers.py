@@ -13,12 +13,12 @@ from typing import Any
 
 import orjson
 
-from data.errors import ValidationErrors
-from data.store.sample_schema import FIELDS
-from data.store.sample_validation import normalise
-from data.systems.secrets import Secrets
-from data.systems.system import SystemReply, SystemRequest
-from data.text.printable import printable
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.store.sample_schema import FIELDS
+from ragtriage.data.store.sample_validation import normalise
+from ragtriage.data.systems.secrets import Secrets
+from ragtriage.data.systems.system import SystemReply, SystemRequest
+from ragtriage.data.text.printable import printable
 
 __all__ = ["REPLY_FIELDS", "failed", "read_reply", "reason_text", "sample_record"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from data.errors import DataError
-from data.systems.command import CommandSystem, split_command
-from data.systems.http import HttpSystem
-from data.systems.system import System
+from ragtriage.data.errors import DataError
+from ragtriage.data.systems.command import CommandSystem, split_command
+from ragtriage.data.systems.http import HttpSystem
+from ragtriage.data.systems.system import System
 
 __all__ = ["BUILT_IN", "is_address", "open_system"]
 

@@ -24,10 +24,10 @@ from pathlib import Path
 
 import orjson
 
-from data.errors import DataError
-from data.systems.answers import failed, read_reply, reason_text
-from data.systems.secrets import Secrets, secret_arguments
-from data.systems.system import SystemLimits, SystemReply, SystemRequest
+from ragtriage.data.errors import DataError
+from ragtriage.data.systems.answers import failed, read_reply, reason_text
+from ragtriage.data.systems.secrets import Secrets, secret_arguments
+from ragtriage.data.systems.system import SystemLimits, SystemReply, SystemRequest
 
 __all__ = ["CommandSystem", "split_command"]
 

@@ -23,10 +23,10 @@ from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 
 import orjson
 
-from data.errors import DataError
-from data.systems.answers import failed, read_reply, reason_text
-from data.systems.secrets import MASK, SHORTEST, Secrets
-from data.systems.system import SystemLimits, SystemReply, SystemRequest
+from ragtriage.data.errors import DataError
+from ragtriage.data.systems.answers import failed, read_reply, reason_text
+from ragtriage.data.systems.secrets import MASK, SHORTEST, Secrets
+from ragtriage.data.systems.system import SystemLimits, SystemReply, SystemRequest
 
 __all__ = ["HttpSystem", "headers_from_environment"]
 

@@ -15,10 +15,10 @@ from typing import IO, Any
 
 import orjson
 
-from data.errors import DataError
-from data.jobs.process_lock import lock_file
-from data.store.workspace import OWNER_ONLY, writing
-from data.systems.system import System, SystemReply
+from ragtriage.data.errors import DataError
+from ragtriage.data.jobs.process_lock import lock_file
+from ragtriage.data.store.workspace import OWNER_ONLY, writing
+from ragtriage.data.systems.system import System, SystemReply
 
 __all__ = ["Journal", "open_journal"]
 

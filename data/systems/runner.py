@@ -7,8 +7,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from data.systems.journal import Journal, open_journal
-from data.systems.system import System, SystemLimits, SystemReply, SystemRequest
+from ragtriage.data.systems.journal import Journal, open_journal
+from ragtriage.data.systems.system import System, SystemLimits, SystemReply, SystemRequest
 
 __all__ = ["AskProgress", "Asked", "ask_all"]
 

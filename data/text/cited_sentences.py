@@ -10,10 +10,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from data.text.citation_marks import CitationMark
-from data.text.refusal_detection import detect_refusal
-from data.text.sentences import split_sentences
-from data.text.tokens import content_tokens, lowered
+from ragtriage.data.text.citation_marks import CitationMark
+from ragtriage.data.text.refusal_detection import detect_refusal
+from ragtriage.data.text.sentences import split_sentences
+from ragtriage.data.text.tokens import content_tokens, lowered
 
 __all__ = ["MarkedSentence", "marked_sentences", "needs_citation", "reference_list"]
 

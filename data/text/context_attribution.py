@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from data.text.sentences import split_clauses, split_sentences
-from data.text.tokens import content_tokens, lowered
+from ragtriage.data.text.sentences import split_clauses, split_sentences
+from ragtriage.data.text.tokens import content_tokens, lowered
 
 __all__ = [
     "ContextAttribution",

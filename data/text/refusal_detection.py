@@ -17,10 +17,10 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow.compute as pc
 
-from data.text.required_words import Phrase, first_match, rough_expression
-from data.text.sentences import split_sentences
-from data.text.tokens import count_words, lowered
-from metrics.schema.scores import BoolArray
+from ragtriage.data.text.required_words import Phrase, first_match, rough_expression
+from ragtriage.data.text.sentences import split_sentences
+from ragtriage.data.text.tokens import count_words, lowered
+from ragtriage.metrics.schema.scores import BoolArray
 
 __all__ = ["LEADING", "SUBSTANCE", "DetectedRefusal", "detect_refusal", "refused_answers"]
 
@@ -125,7 +125,7 @@ def _unit(lower: str, sentence: int, start: int, end: int) -> _Unit:
 @cache
 def _phrases(kind: str) -> list[Phrase]:
     """Return all phrases of a kind, in every language."""
-    lists = json.loads(files("data.text").joinpath("refusal_phrases.json").read_text("utf-8"))
+    lists = json.loads(files("ragtriage.data.text").joinpath("refusal_phrases.json").read_text("utf-8"))
     phrases = [
         phrase for language in lists.values() if isinstance(language, dict) for phrase in language[kind]
     ]

@@ -12,8 +12,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal
 
-from data.text.sentences import split_sentences
-from data.text.tokens import count_words, lowered
+from ragtriage.data.text.sentences import split_sentences
+from ragtriage.data.text.tokens import count_words, lowered
 
 __all__ = ["Refusal", "refusal_of"]
 
@@ -68,7 +68,7 @@ def _turns(kinds: list[tuple[Literal["declining", "complying", "explaining", "ot
 
 @cache
 def _pattern(kind: str) -> re.Pattern[str]:
-    lists = json.loads(files("data.text").joinpath("safety_refusals.json").read_text("utf-8"))
+    lists = json.loads(files("ragtriage.data.text").joinpath("safety_refusals.json").read_text("utf-8"))
     phrases = [
         phrase for language in lists.values() if isinstance(language, dict) for phrase in language[kind]
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from data.text.tokens import word_list
+from ragtriage.data.text.tokens import word_list
 
 __all__ = [
     "CLAUSE_MARKS",

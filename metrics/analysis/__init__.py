@@ -1,4 +1,4 @@
 """Formulas behind single views: curves over k, hops, reranking, question types, interpretation bands.
 
-May import `metrics.statistics` and `metrics.schema`.
+May import `ragtriage.metrics.statistics` and `ragtriage.metrics.schema`.
 """

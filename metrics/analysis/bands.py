@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from metrics.schema.metric import Metric
+from ragtriage.metrics.schema.metric import Metric
 
 __all__ = ["GUIDES", "TARGETS", "BandScale", "Bands", "Interpretation", "interpret"]
 

@@ -1,6 +1,6 @@
 """Retrieval metrics over k, and the k beyond which more documents hardly help.
 
-The values are those of `metrics.definitions` (retrieval, spans) at each k, computed for all k in one pass.
+The values are those of `ragtriage.metrics.definitions` (retrieval, spans) at each k, computed for all k in one pass.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from metrics.schema.batch import Rankings, SpanRankings
-from metrics.schema.scores import FloatArray, IntArray, MetricsError, Status
-from metrics.statistics.distributions import normal_quantile
-from metrics.statistics.intervals import MANY_CLUSTERS, Interval, intervals
+from ragtriage.metrics.schema.batch import Rankings, SpanRankings
+from ragtriage.metrics.schema.scores import FloatArray, IntArray, MetricsError, Status
+from ragtriage.metrics.statistics.distributions import normal_quantile
+from ragtriage.metrics.statistics.intervals import MANY_CLUSTERS, Interval, intervals
 
 __all__ = ["DOCUMENT_CURVES", "LEAST_GAIN", "SPAN_CURVES", "curve_intervals", "curve_values", "suggested_k"]
 

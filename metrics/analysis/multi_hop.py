@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metrics.schema.batch import Rankings
-from metrics.schema.scores import BoolArray, Status
+from ragtriage.metrics.schema.batch import Rankings
+from ragtriage.metrics.schema.scores import BoolArray, Status
 
 __all__ = ["HopOutcome", "hop_outcomes"]
 

@@ -1,4 +1,4 @@
 """One module a metric family, formula and declaration together.
 
-May import `metrics.schema`; look metrics up through `metrics.metric_registry`.
+May import `ragtriage.metrics.schema`; look metrics up through `ragtriage.metrics.metric_registry`.
 """

@@ -15,11 +15,11 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.schema.applicability import ratio, require
-from metrics.schema.batch import Citations
-from metrics.schema.metric import Compute, Convention, Metric
-from metrics.schema.scores import BoolArray, FloatArray, Scores, Status
-from metrics.schema.source import Source
+from ragtriage.metrics.schema.applicability import ratio, require
+from ragtriage.metrics.schema.batch import Citations
+from ragtriage.metrics.schema.metric import Compute, Convention, Metric
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, Scores, Status
+from ragtriage.metrics.schema.source import Source
 
 __all__ = [
     "METRICS",

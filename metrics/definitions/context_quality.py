@@ -9,11 +9,11 @@ from functools import partial
 
 import numpy as np
 
-from metrics.schema.applicability import ratio, require
-from metrics.schema.batch import Batch, Claims, Facets, Passages, ReferenceClaims
-from metrics.schema.metric import Convention, Metric
-from metrics.schema.scores import BoolArray, FloatArray, Scores, Status
-from metrics.schema.source import Source
+from ragtriage.metrics.schema.applicability import ratio, require
+from ragtriage.metrics.schema.batch import Batch, Claims, Facets, Passages, ReferenceClaims
+from ragtriage.metrics.schema.metric import Convention, Metric
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, Scores, Status
+from ragtriage.metrics.schema.source import Source
 
 __all__ = [
     "LOCAL_MODEL_METRICS",

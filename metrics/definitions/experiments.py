@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from metrics.schema.metric import Metric
+from ragtriage.metrics.schema.metric import Metric
 
 __all__ = ["METRICS"]
 

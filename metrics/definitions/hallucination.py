@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from metrics.schema.applicability import ratio, require
-from metrics.schema.batch import Claims
-from metrics.schema.metric import Convention, Metric
-from metrics.schema.scores import BoolArray, FloatArray, Scores, Status
-from metrics.schema.source import Source
+from ragtriage.metrics.schema.applicability import ratio, require
+from ragtriage.metrics.schema.batch import Claims
+from ragtriage.metrics.schema.metric import Convention, Metric
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, Scores, Status
+from ragtriage.metrics.schema.source import Source
 
 __all__ = ["METRICS", "extrinsic_hallucination", "intrinsic_hallucination"]
 

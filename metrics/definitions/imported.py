@@ -11,10 +11,10 @@ from functools import partial
 
 import numpy as np
 
-from metrics.schema.applicability import ratio, require
-from metrics.schema.batch import Batch
-from metrics.schema.metric import Compute, Convention, Metric
-from metrics.schema.scores import BoolArray, IntArray, Scores, Status
+from ragtriage.metrics.schema.applicability import ratio, require
+from ragtriage.metrics.schema.batch import Batch
+from ragtriage.metrics.schema.metric import Compute, Convention, Metric
+from ragtriage.metrics.schema.scores import BoolArray, IntArray, Scores, Status
 
 __all__ = [
     "ANSWERS",

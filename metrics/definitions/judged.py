@@ -7,11 +7,11 @@ from functools import partial
 
 import numpy as np
 
-from metrics.schema.applicability import require
-from metrics.schema.batch import JudgeLabels
-from metrics.schema.metric import Compute, Metric
-from metrics.schema.scores import BoolArray, FloatArray, Scores, Status
-from metrics.schema.source import Source
+from ragtriage.metrics.schema.applicability import require
+from ragtriage.metrics.schema.batch import JudgeLabels
+from ragtriage.metrics.schema.metric import Compute, Metric
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, Scores, Status
+from ragtriage.metrics.schema.source import Source
 
 __all__ = ["METRICS", "answer_relevancy", "completeness", "correctness", "injection", "self_contradiction"]
 

@@ -7,10 +7,10 @@ from functools import partial
 
 import numpy as np
 
-from metrics.schema.applicability import require
-from metrics.schema.batch import ANSWERABLE, Answers
-from metrics.schema.metric import Compute, Metric
-from metrics.schema.scores import BoolArray, Scores, Status
+from ragtriage.metrics.schema.applicability import require
+from ragtriage.metrics.schema.batch import ANSWERABLE, Answers
+from ragtriage.metrics.schema.metric import Compute, Metric
+from ragtriage.metrics.schema.scores import BoolArray, Scores, Status
 
 __all__ = [
     "METRICS",

@@ -23,10 +23,10 @@ from functools import partial
 
 import numpy as np
 
-from metrics.schema.applicability import from_lists, ratio, require
-from metrics.schema.batch import Rankings
-from metrics.schema.metric import Compute, Metric
-from metrics.schema.scores import BoolArray, FloatArray, IntArray, Scores, Status
+from ragtriage.metrics.schema.applicability import from_lists, ratio, require
+from ragtriage.metrics.schema.batch import Rankings
+from ragtriage.metrics.schema.metric import Compute, Metric
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Scores, Status
 
 __all__ = [
     "METRICS",

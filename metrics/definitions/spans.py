@@ -13,10 +13,10 @@ from functools import partial
 
 import numpy as np
 
-from metrics.schema.applicability import from_lists, ratio, require
-from metrics.schema.batch import SpanRankings
-from metrics.schema.metric import Compute, Metric
-from metrics.schema.scores import BoolArray, FloatArray, Scores, Status
+from ragtriage.metrics.schema.applicability import from_lists, ratio, require
+from ragtriage.metrics.schema.batch import SpanRankings
+from ragtriage.metrics.schema.metric import Compute, Metric
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, Scores, Status
 
 __all__ = [
     "BUDGETS",

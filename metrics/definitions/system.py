@@ -6,10 +6,10 @@ from functools import partial
 
 import numpy as np
 
-from metrics.schema.applicability import ratio, require
-from metrics.schema.batch import Batch, Checks
-from metrics.schema.metric import Convention, Metric
-from metrics.schema.scores import Scores, Status
+from ragtriage.metrics.schema.applicability import ratio, require
+from ragtriage.metrics.schema.batch import Batch, Checks
+from ragtriage.metrics.schema.metric import Convention, Metric
+from ragtriage.metrics.schema.scores import Scores, Status
 
 __all__ = ["METRICS", "check_pass_rate"]
 

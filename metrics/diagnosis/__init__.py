@@ -1,4 +1,4 @@
 """Metric pattern, failure stage, symptoms, what to fix first, and the slices that do worst.
 
-May import `metrics.statistics` and `metrics.schema`.
+May import `ragtriage.metrics.statistics` and `ragtriage.metrics.schema`.
 """

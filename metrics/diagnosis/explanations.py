@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-from metrics.diagnosis.check_kinds import CHECK_KINDS, OTHER_CHECK
-from metrics.diagnosis.stages import stage_code
+from ragtriage.metrics.diagnosis.check_kinds import CHECK_KINDS, OTHER_CHECK
+from ragtriage.metrics.diagnosis.stages import stage_code
 
 __all__ = ["evidence_sentence"]
 

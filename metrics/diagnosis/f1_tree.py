@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from metrics.schema.scores import BoolArray, FloatArray, IntArray
-from metrics.statistics.intervals import Interval, intervals
-from metrics.statistics.question_means import question_means
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray
+from ragtriage.metrics.statistics.intervals import Interval, intervals
+from ragtriage.metrics.statistics.question_means import question_means
 
 __all__ = [
     "F1_PARTS",

@@ -8,9 +8,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.diagnosis.stages import STAGES, Owner
-from metrics.schema.scores import BoolArray, FloatArray, IntArray
-from metrics.statistics.question_means import question_means
+from ragtriage.metrics.diagnosis.stages import STAGES, Owner
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray
+from ragtriage.metrics.statistics.question_means import question_means
 
 __all__ = ["FixFirst", "fix_first"]
 

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.schema.scores import BoolArray, FloatArray
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray
 
 __all__ = [
     "CONTRADICTIONS",

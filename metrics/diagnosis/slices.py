@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.schema.scores import BoolArray, FloatArray, IntArray, MetricsError
-from metrics.statistics.distributions import normal_tail
-from metrics.statistics.paired import holm
-from metrics.statistics.question_means import question_means
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, MetricsError
+from ragtriage.metrics.statistics.distributions import normal_tail
+from ragtriage.metrics.statistics.paired import holm
+from ragtriage.metrics.statistics.question_means import question_means
 
 __all__ = ["MIN_SLICE", "SliceFinding", "fisher_upper", "worst_slices"]
 

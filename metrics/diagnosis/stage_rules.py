@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metrics.diagnosis.patterns import CaseThresholds
-from metrics.schema.scores import BoolArray, FloatArray, MetricsError
+from ragtriage.metrics.diagnosis.patterns import CaseThresholds
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, MetricsError
 
 __all__ = [
     "StageFeatures",

@@ -9,11 +9,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.diagnosis import stage_rules as rules
-from metrics.diagnosis.check_kinds import CHECK_KINDS, OTHER_CHECK, CheckKind
-from metrics.diagnosis.patterns import CaseThresholds
-from metrics.diagnosis.stage_rules import StageFeatures
-from metrics.schema.scores import BoolArray, MetricsError
+from ragtriage.metrics.diagnosis import stage_rules as rules
+from ragtriage.metrics.diagnosis.check_kinds import CHECK_KINDS, OTHER_CHECK, CheckKind
+from ragtriage.metrics.diagnosis.patterns import CaseThresholds
+from ragtriage.metrics.diagnosis.stage_rules import StageFeatures
+from ragtriage.metrics.schema.scores import BoolArray, MetricsError
 
 __all__ = [
     "DEFAULT_ORDER",

@@ -8,7 +8,7 @@ import numpy as np
 from rapidfuzz.distance import Levenshtein
 from rapidfuzz.process import cdist
 
-from metrics.experiments.tree_edit import MOST_PAIRS, OrderedTree, tree_edit_distance
+from ragtriage.metrics.experiments.tree_edit import MOST_PAIRS, OrderedTree, tree_edit_distance
 
 __all__ = ["Section", "heading_similarity"]
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metrics.schema.scores import BoolArray, FloatArray, MetricsError
-from metrics.statistics.intervals import Interval, mean_over_questions
-from metrics.statistics.paired import PairedDifference, mcnemar, paired
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, MetricsError
+from ragtriage.metrics.statistics.intervals import Interval, mean_over_questions
+from ragtriage.metrics.statistics.paired import PairedDifference, mcnemar, paired
 
 __all__ = ["AttackOutcome", "PoisonedRetrieval", "attack_outcome", "poisoned_retrieval"]
 

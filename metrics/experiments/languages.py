@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metrics.schema.scores import BoolArray, FloatArray, IntArray, MetricsError
-from metrics.statistics.intervals import Interval, mean_over_questions
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, MetricsError
+from ragtriage.metrics.statistics.intervals import Interval, mean_over_questions
 
 __all__ = [
     "LanguageShare",

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metrics.schema.scores import BoolArray, FloatArray, MetricsError
-from metrics.statistics.intervals import Interval, interval
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, MetricsError
+from ragtriage.metrics.statistics.intervals import Interval, interval
 
 __all__ = ["Flips", "flips"]
 

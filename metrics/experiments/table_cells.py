@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metrics.experiments.tables import Table, grid
+from ragtriage.metrics.experiments.tables import Table, grid
 
 __all__ = ["CellCheck", "check_cells", "labelled_cells"]
 

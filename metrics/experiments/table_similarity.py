@@ -8,9 +8,9 @@ import numpy as np
 from rapidfuzz.distance import Levenshtein
 from rapidfuzz.process import cdist
 
-from metrics.experiments.tables import Cell, Table
-from metrics.experiments.tree_edit import MOST_PAIRS, OrderedTree, tree_edit_distance
-from metrics.schema.scores import BoolArray, FloatArray
+from ragtriage.metrics.experiments.tables import Cell, Table
+from ragtriage.metrics.experiments.tree_edit import MOST_PAIRS, OrderedTree, tree_edit_distance
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray
 
 __all__ = ["TableSimilarity", "matched_similarity", "page_similarity"]
 

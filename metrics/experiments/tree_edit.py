@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metrics.schema.scores import FloatArray, IntArray, MetricsError
+from ragtriage.metrics.schema.scores import FloatArray, IntArray, MetricsError
 
 __all__ = ["MOST_PAIRS", "OrderedTree", "tree_edit_distance"]
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Literal
 
-from metrics.schema.scores import MetricsError
-from metrics.statistics.distributions import normal_quantile
-from metrics.statistics.paired import SIGNIFICANCE, PairedDifference
-from metrics.statistics.quantiles import QuantileInterval
+from ragtriage.metrics.schema.scores import MetricsError
+from ragtriage.metrics.statistics.distributions import normal_quantile
+from ragtriage.metrics.statistics.paired import SIGNIFICANCE, PairedDifference
+from ragtriage.metrics.statistics.quantiles import QuantileInterval
 
 __all__ = [
     "Gate",

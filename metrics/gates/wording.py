@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from metrics.gates.gates import FEWEST_QUESTIONS, UNCHANGED, Gate, GateResult
-from metrics.metric_registry import bounds_of, lookup
-from metrics.schema.scores import MetricsError
-from metrics.statistics.quantiles import fewest_values
-from metrics.statistics.rule_of_three import still_possible
+from ragtriage.metrics.gates.gates import FEWEST_QUESTIONS, UNCHANGED, Gate, GateResult
+from ragtriage.metrics.metric_registry import bounds_of, lookup
+from ragtriage.metrics.schema.scores import MetricsError
+from ragtriage.metrics.statistics.quantiles import fewest_values
+from ragtriage.metrics.statistics.rule_of_three import still_possible
 
 __all__ = [
     "GOOD_SHARE",

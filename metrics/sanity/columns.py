@@ -6,8 +6,8 @@ import re
 
 import numpy as np
 
-from metrics.sanity.rule import CheckInput, Finding, Rule, Severity, columns, rows_of
-from metrics.schema.scores import BoolArray, FloatArray
+from ragtriage.metrics.sanity.rule import CheckInput, Finding, Rule, Severity, columns, rows_of
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray
 
 __all__ = ["COLUMN_RULES", "DIFFERENCE", "FEW_ZEROS", "zero_columns"]
 

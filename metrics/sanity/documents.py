@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from metrics.sanity.rule import CheckInput, ContextLists, Finding, Rule, rows_of
-from metrics.schema.scores import IntArray
+from ragtriage.metrics.sanity.rule import CheckInput, ContextLists, Finding, Rule, rows_of
+from ragtriage.metrics.schema.scores import IntArray
 
 __all__ = ["DOCUMENT_RULES", "read_first"]
 

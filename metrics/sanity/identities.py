@@ -7,9 +7,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from metrics.sanity.rule import CheckInput, Finding, Rule, Severity, columns, rows_of
-from metrics.schema.scores import BoolArray, FloatArray
-from metrics.schema.whole_number import whole_number
+from ragtriage.metrics.sanity.rule import CheckInput, Finding, Rule, Severity, columns, rows_of
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray
+from ragtriage.metrics.schema.whole_number import whole_number
 
 __all__ = ["IDENTITY_RULES", "TOLERANCE"]
 

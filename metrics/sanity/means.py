@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from metrics.metric_registry import lookup
-from metrics.sanity.rule import ZERO_IS_FINE, Finding, Rule, Severity
-from metrics.schema.scores import MetricsError
+from ragtriage.metrics.metric_registry import lookup
+from ragtriage.metrics.sanity.rule import ZERO_IS_FINE, Finding, Rule, Severity
+from ragtriage.metrics.schema.scores import MetricsError
 
 __all__ = ["MEAN_RULES", "Means", "check_means", "looks_uncomputed"]
 

@@ -9,8 +9,8 @@ from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 
-from metrics.schema.metric import Convention
-from metrics.schema.scores import BoolArray, FloatArray, IntArray, MetricsError
+from ragtriage.metrics.schema.metric import Convention
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, MetricsError
 
 __all__ = [
     "SAMPLES_NAMED",

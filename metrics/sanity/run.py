@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from metrics.sanity.columns import COLUMN_RULES
-from metrics.sanity.documents import DOCUMENT_RULES
-from metrics.sanity.identities import IDENTITY_RULES
-from metrics.sanity.rule import CheckInput, Finding, Rule, Severity
-from metrics.schema.scores import MetricsError
+from ragtriage.metrics.sanity.columns import COLUMN_RULES
+from ragtriage.metrics.sanity.documents import DOCUMENT_RULES
+from ragtriage.metrics.sanity.identities import IDENTITY_RULES
+from ragtriage.metrics.sanity.rule import CheckInput, Finding, Rule, Severity
+from ragtriage.metrics.schema.scores import MetricsError
 
 __all__ = ["RULES", "CheckInput", "Finding", "Rule", "Severity", "check_numbers", "find_rule"]
 

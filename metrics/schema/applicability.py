@@ -8,9 +8,9 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.schema.batch import Batch, Rankings, SpanRankings
-from metrics.schema.scores import BoolArray, FloatArray, MetricsError, Scores, Status, StrArray
-from metrics.schema.source import Source
+from ragtriage.metrics.schema.batch import Batch, Rankings, SpanRankings
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, MetricsError, Scores, Status, StrArray
+from ragtriage.metrics.schema.source import Source
 
 __all__ = ["from_lists", "missing", "ratio", "require"]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.schema.scores import BoolArray, FloatArray, IntArray
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray
 
 __all__ = [
     "ANSWERABLE",

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Literal
 
-from metrics.schema.batch import Batch
-from metrics.schema.scores import MetricsError, Scores
-from metrics.schema.whole_number import whole_number
+from ragtriage.metrics.schema.batch import Batch
+from ragtriage.metrics.schema.scores import MetricsError, Scores
+from ragtriage.metrics.schema.whole_number import whole_number
 
 __all__ = ["CONVENTIONS", "Component", "Convention", "Metric", "MetricKey", "find_key", "parse_key"]
 

@@ -8,7 +8,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.schema.source import Source
+from ragtriage.metrics.schema.source import Source
 
 __all__ = [
     "BoolArray",

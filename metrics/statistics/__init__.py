@@ -1,4 +1,4 @@
 """Intervals, paired tests, agreement, prediction-powered inference: statistics without any RAG in them.
 
-May import `metrics.schema`.
+May import `ragtriage.metrics.schema`.
 """

@@ -9,8 +9,8 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.schema.scores import BoolArray, FloatArray, IntArray, MetricsError
-from metrics.statistics.intervals import FEW_CLUSTERS, Interval, Method, intervals
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, MetricsError
+from ragtriage.metrics.statistics.intervals import FEW_CLUSTERS, Interval, Method, intervals
 
 __all__ = [
     "Agreement",

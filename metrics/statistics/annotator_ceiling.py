@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metrics.schema.scores import FloatArray, IntArray
-from metrics.statistics.agreement import bootstrap_interval, same_length
+from ragtriage.metrics.schema.scores import FloatArray, IntArray
+from ragtriage.metrics.statistics.agreement import bootstrap_interval, same_length
 
 __all__ = ["Ceiling", "annotator_ceiling"]
 

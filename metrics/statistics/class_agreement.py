@@ -7,8 +7,8 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from metrics.schema.scores import FloatArray, IntArray, MetricsError
-from metrics.statistics.agreement import (
+from ragtriage.metrics.schema.scores import FloatArray, IntArray, MetricsError
+from ragtriage.metrics.statistics.agreement import (
     Agreement,
     accuracy,
     bootstrapped,

@@ -11,8 +11,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.schema.scores import FloatArray, IntArray, MetricsError
-from metrics.statistics.distributions import beta_quantile, normal_quantile, t_quantile
+from ragtriage.metrics.schema.scores import FloatArray, IntArray, MetricsError
+from ragtriage.metrics.statistics.distributions import beta_quantile, normal_quantile, t_quantile
 
 __all__ = [
     "FEW_CLUSTERS",

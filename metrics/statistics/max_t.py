@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metrics.schema.scores import FloatArray, IntArray, MetricsError
-from metrics.statistics.distributions import normal_quantile, t_quantile
-from metrics.statistics.intervals import MANY_CLUSTERS
-from metrics.statistics.paired import EXACT_CLUSTERS, FLIPS, SIGNIFICANCE, PairedDifference
+from ragtriage.metrics.schema.scores import FloatArray, IntArray, MetricsError
+from ragtriage.metrics.statistics.distributions import normal_quantile, t_quantile
+from ragtriage.metrics.statistics.intervals import MANY_CLUSTERS
+from ragtriage.metrics.statistics.paired import EXACT_CLUSTERS, FLIPS, SIGNIFICANCE, PairedDifference
 
 __all__ = ["ClusterSums", "FamilyTest", "cluster_sums", "max_t"]
 

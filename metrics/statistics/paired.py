@@ -8,9 +8,9 @@ from typing import Literal
 
 import numpy as np
 
-from metrics.schema.scores import FloatArray, IntArray, MetricsError
-from metrics.statistics.distributions import normal_tail, regularised_beta
-from metrics.statistics.intervals import FEW_CLUSTERS, MANY_CLUSTERS, interval
+from ragtriage.metrics.schema.scores import FloatArray, IntArray, MetricsError
+from ragtriage.metrics.statistics.distributions import normal_tail, regularised_beta
+from ragtriage.metrics.statistics.intervals import FEW_CLUSTERS, MANY_CLUSTERS, interval
 
 __all__ = [
     "MOST_DROP",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from metrics.schema.scores import BoolArray, FloatArray, MetricsError
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, MetricsError
 
 __all__ = ["pareto_front"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from math import ceil
 
-from metrics.schema.scores import MetricsError
-from metrics.statistics.distributions import normal_quantile
+from ragtriage.metrics.schema.scores import MetricsError
+from ragtriage.metrics.statistics.distributions import normal_quantile
 
 __all__ = ["labels_for_share", "questions_for_difference"]
 

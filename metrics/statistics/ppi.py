@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metrics.schema.scores import FloatArray, IntArray, MetricsError
-from metrics.statistics.distributions import normal_quantile
-from metrics.statistics.intervals import FEW_CLUSTERS
+from ragtriage.metrics.schema.scores import FloatArray, IntArray, MetricsError
+from ragtriage.metrics.statistics.distributions import normal_quantile
+from ragtriage.metrics.statistics.intervals import FEW_CLUSTERS
 
 __all__ = ["LabelledMean", "PpiMean", "ppi_mean"]
 

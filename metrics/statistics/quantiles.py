@@ -7,7 +7,7 @@ from math import ceil, log
 
 import numpy as np
 
-from metrics.schema.scores import FloatArray, MetricsError
+from ragtriage.metrics.schema.scores import FloatArray, MetricsError
 
 __all__ = ["QuantileInterval", "fewest_values", "quantile_interval", "quantile_ranks"]
 

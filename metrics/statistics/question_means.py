@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from metrics.schema.scores import FloatArray, IntArray
-from metrics.statistics.intervals import same_length, sum_by
+from ragtriage.metrics.schema.scores import FloatArray, IntArray
+from ragtriage.metrics.statistics.intervals import same_length, sum_by
 
 __all__ = ["question_means"]
 

@@ -9,8 +9,8 @@ from typing import Literal
 
 import numpy as np
 
-from metrics.schema.scores import FloatArray, MetricsError
-from metrics.statistics.paired import FLIPS, holm, mcnemar, paired
+from ragtriage.metrics.schema.scores import FloatArray, MetricsError
+from ragtriage.metrics.statistics.paired import FLIPS, holm, mcnemar, paired
 
 __all__ = ["ConditionTest", "PairTest", "chi_square_tail", "cochran_q", "pair_tests"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metrics.schema.scores import MetricsError
+from ragtriage.metrics.schema.scores import MetricsError
 
 __all__ = ["still_possible"]
 

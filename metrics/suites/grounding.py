@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from metrics.suites.dates import Day, day_of, days_in, is_near
+from ragtriage.metrics.suites.dates import Day, day_of, days_in, is_near
 
 __all__ = ["ArgumentValue", "Reading", "ValueKind", "argument_values", "value_kind"]
 

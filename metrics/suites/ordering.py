@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metrics.schema.scores import FloatArray, MetricsError
+from ragtriage.metrics.schema.scores import FloatArray, MetricsError
 
 __all__ = ["Ordering", "kendall_tau_b", "ordering_of"]
 

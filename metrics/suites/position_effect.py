@@ -11,10 +11,10 @@ from typing import Literal
 
 import numpy as np
 
-from metrics.schema.scores import FloatArray, MetricsError
-from metrics.statistics.intervals import Interval, mean_over_questions
-from metrics.statistics.paired import SIGNIFICANCE, PairedDifference, paired
-from metrics.statistics.repeated_measures import ConditionTest, PairTest, cochran_q, pair_tests
+from ragtriage.metrics.schema.scores import FloatArray, MetricsError
+from ragtriage.metrics.statistics.intervals import Interval, mean_over_questions
+from ragtriage.metrics.statistics.paired import SIGNIFICANCE, PairedDifference, paired
+from ragtriage.metrics.statistics.repeated_measures import ConditionTest, PairTest, cochran_q, pair_tests
 
 __all__ = [
     "PositionEffect",

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.schema.scores import BoolArray, FloatArray, IntArray, MetricsError
-from metrics.statistics.distributions import t_quantile
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, MetricsError
+from ragtriage.metrics.statistics.distributions import t_quantile
 
 __all__ = [
     "Added",

@@ -12,10 +12,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.schema.scores import FloatArray, IntArray
-from metrics.statistics.distributions import normal_quantile
-from metrics.statistics.intervals import Interval, clopper_pearson
-from metrics.statistics.prevalence import CorrectedRate, corrected_rate
+from ragtriage.metrics.schema.scores import FloatArray, IntArray
+from ragtriage.metrics.statistics.distributions import normal_quantile
+from ragtriage.metrics.statistics.intervals import Interval, clopper_pearson
+from ragtriage.metrics.statistics.prevalence import CorrectedRate, corrected_rate
 
 __all__ = [
     "FEWEST_PROMPTS",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import comb
 from typing import Any, Literal
 
-from metrics.suites.tool_schemas import NO_SCHEMA, ToolSchema, fits_type
+from ragtriage.metrics.suites.tool_schemas import NO_SCHEMA, ToolSchema, fits_type
 
 __all__ = [
     "ArgumentError",

@@ -10,8 +10,8 @@ import click
 import pytest
 from places import DOCS, REPOSITORY
 
-from dashboard.cli.main import app
-from dashboard.cli.serve import BindAddress
+from ragtriage.dashboard.cli.main import app
+from ragtriage.dashboard.cli.serve import BindAddress
 
 DOCKER = (DOCS / "docker.md").read_text(encoding="utf-8")
 Instruction = tuple[str, str]

@@ -97,7 +97,7 @@ def test_newly_failing_cases_come_from_the_baseline(session: pytest.Pytester) ->
     both = session.path / "workspace"
     for name, unfaithful in (("released", 2), ("candidate", 9)):
         path = _write(session.path / f"{name}.jsonl", name, 40, unfaithful)
-        command = [sys.executable, "-m", "dashboard.cli.main", "-w", str(both), "import", str(path)]
+        command = [sys.executable, "-m", "ragtriage.dashboard.cli.main", "-w", str(both), "import", str(path)]
         subprocess.run(command, check=True, capture_output=True, env={"PYTHONPATH": str(REPOSITORY)})
     session.makeini("[pytest]\nragtriage_workspace = workspace\nragtriage_run = candidate\n")
     result = _run(session, "--ragtriage-baseline", "released")

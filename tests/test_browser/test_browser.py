@@ -10,7 +10,7 @@ import pytest
 from browser_site import Site
 from playwright.sync_api import Browser, expect
 
-from data.scoring.run_store import RunStore
+from ragtriage.data.scoring.run_store import RunStore
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 QUIET = "[data-testid=stApp][data-test-script-state=notRunning]"

@@ -8,7 +8,7 @@ import pytest
 from browser_site import Site
 from playwright.sync_api import expect
 
-from data.api import add_run
+from ragtriage.data.api import add_run
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 

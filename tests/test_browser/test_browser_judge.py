@@ -13,9 +13,9 @@ from judge_server import JudgeServer, Script
 from judged_runs import judged
 from playwright.sync_api import Browser, expect
 
-from data.jobs.record import jobs_of
-from data.scoring.run_store import RunStore
-from data.store.workspace import Workspace
+from ragtriage.data.jobs.record import jobs_of
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Workspace
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 PATIENCE = 60_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from browser_site import Site
 
-from data.cases.cohorts import cohort_rows
+from ragtriage.data.cases.cohorts import cohort_rows
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 

@@ -11,11 +11,11 @@ import pytest
 from browser_site import Site
 from playwright.sync_api import Locator, expect
 
-from data.api import add_run
-from data.importers.load import import_source
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.scoring.run_store import RunStore
+from ragtriage.data.api import add_run
+from ragtriage.data.importers.load import import_source
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.scoring.run_store import RunStore
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 

@@ -7,7 +7,7 @@ from axe_playwright_python.sync_playwright import Axe
 from browser_site import Site
 from playwright.sync_api import Browser
 
-from data.scoring.run_store import RunStore
+from ragtriage.data.scoring.run_store import RunStore
 
 PAGES = {
     "triage": "?project=handbook",

@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 from command_line import run as command
 
-from data.chunking import configuration, grid_search
-from data.chunking.corpus import corpus_of, read_corpus
-from data.chunking.grid_plan import GridPlan, GridStep, plan_configurations
-from data.chunking.grid_search import run_grid
-from data.chunking.questions import read_questions
-from data.errors import DataError
-from data.importers.parsing.input_file import InputFile
-from data.scoring.run_store import RunStore
-from data.store.workspace import Run
+from ragtriage.data.chunking import configuration, grid_search
+from ragtriage.data.chunking.corpus import corpus_of, read_corpus
+from ragtriage.data.chunking.grid_plan import GridPlan, GridStep, plan_configurations
+from ragtriage.data.chunking.grid_search import run_grid
+from ragtriage.data.chunking.questions import read_questions
+from ragtriage.data.errors import DataError
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Run
 
 TEXTS = {
     "zh": (

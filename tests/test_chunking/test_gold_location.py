@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from command_line import run
 
-from data.chunking.corpus import Corpus, Document
-from data.chunking.gold_location import questions_of_set
-from data.errors import DataError, ValidationErrors
-from data.scoring.run_store import RunStore
-from data.store.parsed_run import ParsedRun
-from data.store.question_sets import LoadedSet, keep_set, parsed_set
-from data.text.folding import FoldedText, folded, folded_question
+from ragtriage.data.chunking.corpus import Corpus, Document
+from ragtriage.data.chunking.gold_location import questions_of_set
+from ragtriage.data.errors import DataError, ValidationErrors
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.parsed_run import ParsedRun
+from ragtriage.data.store.question_sets import LoadedSet, keep_set, parsed_set
+from ragtriage.data.text.folding import FoldedText, folded, folded_question
 
 Capture = pytest.CaptureFixture[str]
 #         0         1         2         3

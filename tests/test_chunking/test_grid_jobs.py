@@ -18,16 +18,16 @@ from command_line import run as command
 from places import REPOSITORY
 from streamlit.testing.v1 import AppTest
 
-from dashboard.shell import jobs as shell_jobs
-from dashboard.shell.jobs import JobPanel, start_job
-from data.chunking.chunkers import Strategy
-from data.chunking.corpus import corpus_of, read_corpus
-from data.chunking.grid_job import GridOptions, command_words, grid_jobs, keep_upload
-from data.errors import DataError
-from data.importers.parsing.input_file import InputFile
-from data.jobs.record import Job, ask_to_stop, begin_job, end_job
-from data.scoring.run_store import RunStore
-from data.store.workspace import Workspace
+from ragtriage.dashboard.shell import jobs as shell_jobs
+from ragtriage.dashboard.shell.jobs import JobPanel, start_job
+from ragtriage.data.chunking.chunkers import Strategy
+from ragtriage.data.chunking.corpus import corpus_of, read_corpus
+from ragtriage.data.chunking.grid_job import GridOptions, command_words, grid_jobs, keep_upload
+from ragtriage.data.errors import DataError
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.jobs.record import Job, ask_to_stop, begin_job, end_job
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Workspace
 
 TEXT = "Alpha came first. Beta was second. Gamma closed the row. " * 6
 GOLD = {"doc_id": "t", "start": 18, "end": 34}
@@ -72,8 +72,8 @@ def _alone(inputs: dict[str, Any], folder: Path, capsys: pytest.CaptureFixture[s
 
 def test_a_grid_outlives_the_server_that_started_it(workspace: RunStore, inputs: dict[str, Any]) -> None:
     code = (
-        "import os, signal, sys; from dashboard.shell.jobs import start_job; "
-        "from data.scoring.run_store import RunStore; from data.store.workspace import Workspace; "
+        "import os, signal, sys; from ragtriage.dashboard.shell.jobs import start_job; "
+        "from ragtriage.data.scoring.run_store import RunStore; from ragtriage.data.store.workspace import Workspace; "
         "start_job(RunStore(Workspace(sys.argv[1])), sys.argv[2:]); os.kill(os.getpid(), signal.SIGKILL)"
     )
     line = [sys.executable, "-c", code, str(workspace.workspace.root), *command_words(inputs)]
@@ -154,7 +154,7 @@ def test_an_interrupted_command_is_recorded_as_stopped(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("data.chunking.grid_search.run_configuration", interrupted)
+    monkeypatch.setattr("ragtriage.data.chunking.grid_search.run_configuration", interrupted)
     answer = command(capsys, workspace.workspace.root, *command_words(inputs))
     assert answer.code == 130
     assert "Stopped" in answer.err
@@ -174,7 +174,7 @@ def test_the_words_of_a_grid_are_read_as_they_were_meant(
         read.append(given)
         return 0
 
-    monkeypatch.setattr("dashboard.cli.grid._run", run)
+    monkeypatch.setattr("ragtriage.dashboard.cli.grid._run", run)
     assert command(capsys, Path("unused"), *command_words(vars(options))).code == 0
     assert read == [options]
 
@@ -193,9 +193,9 @@ def test_uploads_are_kept_where_the_process_reads_the_same_corpus(workspace: Run
 
 
 def _page(root: str) -> None:
-    from dashboard.sections.chunking.grid_search import grid_searches
-    from data.scoring.run_store import RunStore
-    from data.store.workspace import Workspace
+    from ragtriage.dashboard.sections.chunking.grid_search import grid_searches
+    from ragtriage.data.scoring.run_store import RunStore
+    from ragtriage.data.store.workspace import Workspace
 
     grid_searches(RunStore(Workspace(root)))
 
@@ -237,7 +237,7 @@ def test_a_grid_that_died_is_shown_and_goes_on(workspace: RunStore, monkeypatch:
     assert "grid over t in project two · 1 of 2 configurations" in _shown(app)
     assert "are kept" in _shown(app)
     started: list[object] = []
-    monkeypatch.setattr("dashboard.shell.jobs.start_job", lambda _, *given: started.append(given))
+    monkeypatch.setattr("ragtriage.dashboard.shell.jobs.start_job", lambda _, *given: started.append(given))
     app.button(key=f"grid_resume_{job}").click().run()
     assert started == [(["grid", "--questions", "q", "--sizes", "8,16", "--", "/c"], "/there")]
 

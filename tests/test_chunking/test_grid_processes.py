@@ -14,16 +14,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.chunking import grid_search, grid_workers, prepared_corpus, retrievers
-from data.chunking.chunkers import Chunking, TokenizedText, chunks_of
-from data.chunking.corpus import Corpus, Document
-from data.chunking.grid_plan import GridPlan, GridStep, plan_configurations
-from data.chunking.grid_search import run_grid
-from data.chunking.prepared_corpus import DocumentWords, PreparedCorpus
-from data.chunking.questions import Questions
-from data.scoring.run_store import RunStore
-from data.store.workspace import Run, Workspace
-from data.text.tokens import search_runs, search_tokens
+from ragtriage.data.chunking import grid_search, grid_workers, prepared_corpus, retrievers
+from ragtriage.data.chunking.chunkers import Chunking, TokenizedText, chunks_of
+from ragtriage.data.chunking.corpus import Corpus, Document
+from ragtriage.data.chunking.grid_plan import GridPlan, GridStep, plan_configurations
+from ragtriage.data.chunking.grid_search import run_grid
+from ragtriage.data.chunking.prepared_corpus import DocumentWords, PreparedCorpus
+from ragtriage.data.chunking.questions import Questions
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Run, Workspace
+from ragtriage.data.text.tokens import search_runs, search_tokens
 
 TEXT = "# Row\n\nAlpha came first. Beta was second.\n\n## End\n\nGamma closed the row. " * 6
 ANSWER = {"doc_id": "t", "start": 25, "end": 41}

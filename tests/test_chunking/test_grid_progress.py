@@ -15,13 +15,13 @@ import numpy as np
 import pytest
 from command_line import run as command
 
-from data.chunking import retrievers
-from data.chunking.corpus import Corpus, Document
-from data.chunking.grid_plan import GridPlan, GridStep, plan_configurations
-from data.chunking.grid_search import run_grid
-from data.chunking.questions import Questions
-from data.errors import DataError
-from data.scoring.run_store import RunStore
+from ragtriage.data.chunking import retrievers
+from ragtriage.data.chunking.corpus import Corpus, Document
+from ragtriage.data.chunking.grid_plan import GridPlan, GridStep, plan_configurations
+from ragtriage.data.chunking.grid_search import run_grid
+from ragtriage.data.chunking.questions import Questions
+from ragtriage.data.errors import DataError
+from ragtriage.data.scoring.run_store import RunStore
 
 TEXT = "Alpha came first. Beta was second. Gamma closed the row. " * 6
 GOLD = {"doc_id": "t", "start": 18, "end": 34}

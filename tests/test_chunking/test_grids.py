@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from data.api import add_run
-from data.chunking.grids import Grid, grids_of
-from data.chunking.ranking import GridRanking, rank_trials
-from data.scoring.run_store import RunStore
-from data.store.workspace import Run
+from ragtriage.data.api import add_run
+from ragtriage.data.chunking.grids import Grid, grids_of
+from ragtriage.data.chunking.ranking import GridRanking, rank_trials
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Run
 
 
 def _run(store: RunStore, values: Sequence[float | None], config: dict[str, Any], first: int = 0) -> Run:

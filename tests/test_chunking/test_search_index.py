@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from data.chunking.retrievers import Bm25Index, EmbeddingIndex, open_retriever
-from data.errors import DataError
-from data.text.tokens import search_tokens
+from ragtriage.data.chunking.retrievers import Bm25Index, EmbeddingIndex, open_retriever
+from ragtriage.data.errors import DataError
+from ragtriage.data.text.tokens import search_tokens
 
 CITIES = [
     "北京是中国的首都，人口两千多万。",

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dashboard.charts.chunking import cost_map, grid_map, heatmap, shares_of
-from dashboard.charts.plotly_figure import plotly_figure
-from dashboard.charts.tokens import DARK, LIGHT, Tokens
-from dashboard.cli.grid import _as_text
-from dashboard.headlines.chunking import cheapest, chunking_headline
-from dashboard.sections.chunking.results import (
+from ragtriage.dashboard.charts.chunking import cost_map, grid_map, heatmap, shares_of
+from ragtriage.dashboard.charts.plotly_figure import plotly_figure
+from ragtriage.dashboard.charts.tokens import DARK, LIGHT, Tokens
+from ragtriage.dashboard.cli.grid import _as_text
+from ragtriage.dashboard.headlines.chunking import cheapest, chunking_headline
+from ragtriage.dashboard.sections.chunking.results import (
     _row,
     best_first,
     grid_titles,
@@ -21,11 +21,11 @@ from dashboard.sections.chunking.results import (
     same_chunks_text,
     unfinished_text,
 )
-from dashboard.wording.formatting import interval_text
-from data.api import add_run
-from data.chunking.grids import Grid, grids_of
-from data.chunking.ranking import GridRanking, rank_trials, same_chunks
-from data.scoring.run_store import RunStore
+from ragtriage.dashboard.wording.formatting import interval_text
+from ragtriage.data.api import add_run
+from ragtriage.data.chunking.grids import Grid, grids_of
+from ragtriage.data.chunking.ranking import GridRanking, rank_trials, same_chunks
+from ragtriage.data.scoring.run_store import RunStore
 
 FIXED = [0.30, 0.35, 0.40, 0.45, 0.50] * 8
 BETTER = [value + 0.4 for value in FIXED]

@@ -14,19 +14,19 @@ from page_text import page_text
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from dashboard.cli.main import COMMANDS, app
-from dashboard.shell.selection import Selection
-from dashboard.wording.strategy import size_text
-from data.api import add_run, diagnosis_of
-from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings
-from data.errors import DataError, ValidationErrors
-from data.importers.load import import_parsed_runs
-from data.scoring.run_store import RunStore
-from data.store.parsed_run import ParsedRun
-from data.store.workspace import Run
-from data.strategy.plan import USE_CASES, Plan, plan_of
-from data.strategy.sample_size import sample_size
-from metrics.statistics.power import questions_for_difference
+from ragtriage.dashboard.cli.main import COMMANDS, app
+from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.dashboard.wording.strategy import size_text
+from ragtriage.data.api import add_run, diagnosis_of
+from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings
+from ragtriage.data.errors import DataError, ValidationErrors
+from ragtriage.data.importers.load import import_parsed_runs
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.parsed_run import ParsedRun
+from ragtriage.data.store.workspace import Run
+from ragtriage.data.strategy.plan import USE_CASES, Plan, plan_of
+from ragtriage.data.strategy.sample_size import sample_size
+from ragtriage.metrics.statistics.power import questions_for_difference
 
 
 def _plan(store: RunStore, project: str, use_case: str) -> Plan:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from command_line import run
 
-from data.api import add_run
+from ragtriage.data.api import add_run
 
 Capture = pytest.CaptureFixture[str]
 

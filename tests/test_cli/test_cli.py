@@ -11,8 +11,8 @@ import pytest
 from click import Context
 from command_line import run
 
-from dashboard.cli.main import COMMANDS, app
-from data.scoring.run_store import RunStore
+from ragtriage.dashboard.cli.main import COMMANDS, app
+from ragtriage.data.scoring.run_store import RunStore
 
 Capture = pytest.CaptureFixture[str]
 RECORDS = [

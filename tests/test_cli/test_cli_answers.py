@@ -9,7 +9,7 @@ import pytest
 from command_line import run
 from places import FIXTURES
 
-from data.scoring.run_store import RunStore
+from ragtriage.data.scoring.run_store import RunStore
 
 Capture = pytest.CaptureFixture[str]
 RUN = {"run_id", "name", "project", "n", "n_questions", "created_at"}

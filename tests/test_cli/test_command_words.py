@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from command_line import run
 
-from dashboard.cli.show import unmeasured_by_reason
-from dashboard.cli.terminal import table
-from data.api import add_run
-from data.scoring.run_store import RunStore, distinct_labels
+from ragtriage.dashboard.cli.show import unmeasured_by_reason
+from ragtriage.dashboard.cli.terminal import table
+from ragtriage.data.api import add_run
+from ragtriage.data.scoring.run_store import RunStore, distinct_labels
 
 Capture = pytest.CaptureFixture[str]
 RECORDS: list[dict[str, Any]] = [

@@ -16,9 +16,9 @@ import pytest
 from command_line import Answer, run
 from places import REPOSITORY
 
-from dashboard.cli.installation import ENVIRONMENT, PACKAGES
-from data.api import add_run
-from data.scoring.run_store import RunStore
+from ragtriage.dashboard.cli.installation import ENVIRONMENT, PACKAGES
+from ragtriage.data.api import add_run
+from ragtriage.data.scoring.run_store import RunStore
 
 Capture = pytest.CaptureFixture[str]
 SECRET, PERSON, QUESTION = "sk-ant-0123456789", "jane.doe", "What does the contract with Umbrella say?"
@@ -186,7 +186,7 @@ def test_a_check_that_breaks_is_a_problem_and_the_others_go_on(
 def test_it_works_where_a_library_does_not(root: Path, library: str) -> None:
     code = (
         f"import sys; sys.modules[{library!r}] = None\n"
-        "from dashboard.cli.main import main\n"
+        "from ragtriage.dashboard.cli.main import main\n"
         f"main(['-w', {str(root)!r}, 'doctor'])"
     )
     environment = {"PYTHONPATH": str(REPOSITORY), "PATH": "", "HOME": str(root.parent)}

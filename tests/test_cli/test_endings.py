@@ -13,9 +13,9 @@ import pytest
 from command_line import run
 from places import FIXTURES, REPOSITORY
 
-from data.api import add_run
-from data.errors import ValidationError, WorkspaceError
-from data.scoring.run_store import RunStore
+from ragtriage.data.api import add_run
+from ragtriage.data.errors import ValidationError, WorkspaceError
+from ragtriage.data.scoring.run_store import RunStore
 
 
 def _break(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
@@ -58,7 +58,7 @@ def test_a_reader_that_goes_is_no_failed_gate(workspace: RunStore) -> None:
     records = [{"question": f"q{at}?", "answer": "long " * 500} for at in range(300)]
     add_run(records, "one", workspace=root)
     process = subprocess.Popen(
-        [sys.executable, "-m", "dashboard.cli", "--workspace", root, "export", "one"],
+        [sys.executable, "-m", "ragtriage.dashboard.cli", "--workspace", root, "export", "one"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTHONUNBUFFERED": ""},
     )  # fmt: skip
@@ -90,7 +90,7 @@ def test_values_at_the_limit_of_floats_have_no_band_and_no_warning(tmp_path: Pat
     (tmp_path / "big.jsonl").write_text(rows[0], "utf-8")
     files = [str(tmp_path / name) for name in ("mixed.jsonl", "big.jsonl")]
     for words in (["import", *files], ["metrics", "mixed"], ["metrics", "big"], ["metrics", "big", "--json"]):
-        command = [sys.executable, "-m", "dashboard.cli", "-w", str(tmp_path / "ws"), *words]
+        command = [sys.executable, "-m", "ragtriage.dashboard.cli", "-w", str(tmp_path / "ws"), *words]
         ended = subprocess.run(command, capture_output=True, text=True, cwd=REPOSITORY, check=False)
         assert (ended.returncode, ended.stderr) == (0, "")
         assert "excellent" not in ended.stdout

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from command_line import run
 
-from data.api import add_run
-from data.scoring.run_store import RunStore
+from ragtriage.data.api import add_run
+from ragtriage.data.scoring.run_store import RunStore
 
 Capture = pytest.CaptureFixture[str]
 HOSTILE = '<b>]]>&"|x|\n# big\x1b[31m\x00 [go](http://evil.example) `code` @team'
@@ -78,7 +78,7 @@ def _ids(root: Path) -> dict[str, str]:
 
 
 def _workspace(root: Path) -> Any:
-    from data.store.workspace import Workspace
+    from ragtriage.data.store.workspace import Workspace
 
     return Workspace(root)
 

@@ -10,9 +10,9 @@ import pytest
 from command_line import run as command
 from judge_server import JudgeServer, Script, parts_of
 
-from data.api import add_run
-from data.scoring.run_store import RunStore
-from data.store.workspace import Run, Workspace
+from ragtriage.data.api import add_run
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Run, Workspace
 
 RECORDS: list[dict[str, Any]] = [
     {
@@ -30,7 +30,7 @@ RECORDS: list[dict[str, Any]] = [
 @pytest.fixture(autouse=True)
 def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-test-secret")
-    monkeypatch.setattr("data.judge.limits.BACKOFF_SECONDS", 0.01)
+    monkeypatch.setattr("ragtriage.data.judge.limits.BACKOFF_SECONDS", 0.01)
 
 
 @pytest.fixture

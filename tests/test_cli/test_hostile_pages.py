@@ -14,8 +14,8 @@ import pytest
 from browser_site import wait_for
 from places import REPOSITORY
 
-from dashboard.cli.serve import BindAddress, _settings
-from dashboard.entry import refusal
+from ragtriage.dashboard.cli.serve import BindAddress, _settings
+from ragtriage.dashboard.entry import refusal
 
 pytestmark = pytest.mark.xdist_group("browser")
 OPEN_SETTINGS = """
@@ -57,7 +57,7 @@ def hostile_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[i
     asked = folder / "asked"
     environment = {**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{REPOSITORY}", "ASKED": str(asked)}
     process = subprocess.Popen(
-        [sys.executable, "-m", "dashboard.cli", "--workspace", "ws", "serve", "--port", str(port)],
+        [sys.executable, "-m", "ragtriage.dashboard.cli", "--workspace", "ws", "serve", "--port", str(port)],
         cwd=folder, env=environment, stdout=subprocess.DEVNULL,
     )  # fmt: skip
     try:

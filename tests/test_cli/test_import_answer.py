@@ -12,9 +12,9 @@ import pytest
 from command_line import run
 from exports_oracle import EXPORTS
 
-from dashboard.wording.imports import import_lines, note_on_page
-from data.importers.parsing.input_file import InputFile
-from data.importers.registry import importers
+from ragtriage.dashboard.wording.imports import import_lines, note_on_page
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.registry import importers
 
 Capture = pytest.CaptureFixture[str]
 ITEMS = EXPORTS / "langfuse/api_experiment_items.json"
@@ -146,7 +146,7 @@ def test_a_file_given_twice_has_its_findings_once(capsys: Capture, tmp_path: Pat
     assert once.count("finding (error)") == twice.count("finding (error)")
 
 
-DETECT, READ = "data.importers.inputs.detect", "data.importers.load.read_runs"
+DETECT, READ = "ragtriage.data.importers.inputs.detect", "ragtriage.data.importers.load.read_runs"
 
 
 @pytest.mark.parametrize("places", [[READ], [DETECT, READ]])

@@ -14,16 +14,16 @@ import pytest
 from places import APP, REPOSITORY
 from starlette.types import Message, Receive, Scope, Send
 
-from dashboard.entry import SameOrigin
-from dashboard.shell import preload
-from data.api import add_run
+from ragtriage.dashboard.entry import SameOrigin
+from ragtriage.dashboard.shell import preload
+from ragtriage.data.api import add_run
 
 HEADING = """
 import sys
 sys.path.insert(0, sys.argv[1])
 import streamlit as st
 from streamlit.testing.v1 import AppTest
-from dashboard.shell import preload
+from ragtriage.dashboard.shell import preload
 
 preload.start_preloading()
 preload.wait_for_preload()
@@ -67,7 +67,7 @@ def test_the_first_heading_needs_no_module_that_was_not_preloaded(tmp_path: Path
 
 def test_the_server_starts_before_the_libraries_are_loaded() -> None:
     loaded = _answer("import sys, dashboard.cli.serve; print(*sys.modules)")
-    assert not {"numpy", "pandas", "pyarrow", "duckdb", "streamlit", "data.api"} & set(loaded)
+    assert not {"numpy", "pandas", "pyarrow", "duckdb", "streamlit", "ragtriage.data.api"} & set(loaded)
 
 
 def test_a_session_begins_once_everything_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from command_line import run as command
 from places import DOCS, REPOSITORY
 
 import ragtriage
-from data.scoring.run_store import RunStore
+from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.calls import shadowing_packages
 
 Capture = pytest.CaptureFixture[str]
@@ -118,7 +118,7 @@ USER_PROGRAM = """
 import sys
 from pathlib import Path
 import data, metrics
-from dashboard import TITLE
+from ragtriage.dashboard import TITLE
 import pandas as pd
 import ragtriage
 from ragtriage.calls import shadowing_packages

@@ -19,9 +19,9 @@ from command_line import run
 from places import REPOSITORY
 from playwright.sync_api import Browser, expect
 
-from dashboard.cli.serve import FIRST_PORT, LAST_PORT, free_port
-from data.demo import FIRST_PROJECT, FIRST_RUN
-from data.scoring.run_store import RunStore
+from ragtriage.dashboard.cli.serve import FIRST_PORT, LAST_PORT, free_port
+from ragtriage.data.demo import FIRST_PROJECT, FIRST_RUN
+from ragtriage.data.scoring.run_store import RunStore
 
 pytestmark = pytest.mark.xdist_group("browser")
 OTHER_SETTINGS = '[theme.light]\nbackgroundColor = "#ff00ff"\n[client]\nshowErrorDetails = "full"\n'
@@ -35,7 +35,7 @@ def started(
     folder = tmp_path_factory.mktemp("elsewhere")
     (folder / ".streamlit").mkdir()
     (folder / ".streamlit" / "config.toml").write_text(OTHER_SETTINGS, encoding="utf-8")
-    command = [sys.executable, "-m", "dashboard.cli", "--workspace", str(demo.workspace.root)]
+    command = [sys.executable, "-m", "ragtriage.dashboard.cli", "--workspace", str(demo.workspace.root)]
     process = subprocess.Popen(
         [*command, "demo", "--no-browser"], cwd=folder, stdout=subprocess.PIPE, text=True,
         env={**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTHONUNBUFFERED": "1"},

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from command_line import Answer
 
-from dashboard import __version__
-from dashboard.cli.main import COMMANDS, main
-from data.api import add_run
+from ragtriage.dashboard import __version__
+from ragtriage.dashboard.cli.main import COMMANDS, main
+from ragtriage.data.api import add_run
 
 Capture = pytest.CaptureFixture[str]
 
@@ -82,9 +82,9 @@ def test_the_demo_takes_workspace_port_and_no_browser_after_its_name(
     capsys: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     started: list[Any] = []
-    monkeypatch.setattr("dashboard.cli.demo.load_samples", lambda *_: [])
-    monkeypatch.setattr("dashboard.cli.demo.run_dashboard", lambda *words: started.append(words))
-    monkeypatch.setattr("dashboard.cli.demo.free_port", lambda port: port)
+    monkeypatch.setattr("ragtriage.dashboard.cli.demo.load_samples", lambda *_: [])
+    monkeypatch.setattr("ragtriage.dashboard.cli.demo.run_dashboard", lambda *words: started.append(words))
+    monkeypatch.setattr("ragtriage.dashboard.cli.demo.free_port", lambda port: port)
     root = tmp_path / "demo"
     answer = called(capsys, "demo", "--workspace", str(root), "--port", "8600", "--no-browser")
     assert answer.code == 0, answer.err

@@ -9,8 +9,8 @@ import click
 import pytest
 from places import REPOSITORY
 
-from dashboard.cli.main import COMMANDS, app
-from dashboard.cli.stored_help import HELP_FILE, stored_help
+from ragtriage.dashboard.cli.main import COMMANDS, app
+from ragtriage.dashboard.cli.stored_help import HELP_FILE, stored_help
 from docs.doc_reference import command_help
 
 NAMES = ("-h", "--help")
@@ -18,7 +18,7 @@ HEAVY = {"anthropic", "duckdb", "jinja2", "numpy", "pandas", "plotly", "pyarrow"
 OF_OURS = {"data", "metrics"}
 PROBE = """
 import contextlib, io, sys
-from dashboard.cli.main import main
+from ragtriage.dashboard.cli.main import main
 with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
     main(sys.argv[1:])
 print(" ".join({name.partition(".")[0] for name in sys.modules}))

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from command_line import run
 
-from data.api import add_run
-from data.errors import DataError
-from data.scoring.run_store import RunStore
-from data.store.stored_file import replace_file
+from ragtriage.data.api import add_run
+from ragtriage.data.errors import DataError
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.stored_file import replace_file
 
 WRITERS = (
     ("export", "RUN", "-o", "FILE.csv"),

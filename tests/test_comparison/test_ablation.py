@@ -14,21 +14,21 @@ from hypothesis import strategies as st
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from dashboard.charts.ablation import cost_map, effect_forest
-from dashboard.charts.tokens import LIGHT
-from dashboard.sections.compare.ablation import _effect_row
-from dashboard.shell.selection import Selection
-from dashboard.wording.comparisons import correction_text
-from data.api import add_run
-from data.comparison.ablation import Ablation, ablation, factors_of
-from data.comparison.compare import compare, metric_sides
-from data.comparison.cost import cost_points, measured_costs, percentiles
-from data.comparison.metric_families import in_family, shared_metrics
-from data.diagnosis.diagnosis import DiagnosisSettings, diagnose
-from data.scoring.run_store import RunStore
-from data.store.workspace import Run
-from metrics.schema.scores import MetricsError
-from metrics.statistics.pareto import pareto_front
+from ragtriage.dashboard.charts.ablation import cost_map, effect_forest
+from ragtriage.dashboard.charts.tokens import LIGHT
+from ragtriage.dashboard.sections.compare.ablation import _effect_row
+from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.dashboard.wording.comparisons import correction_text
+from ragtriage.data.api import add_run
+from ragtriage.data.comparison.ablation import Ablation, ablation, factors_of
+from ragtriage.data.comparison.compare import compare, metric_sides
+from ragtriage.data.comparison.cost import cost_points, measured_costs, percentiles
+from ragtriage.data.comparison.metric_families import in_family, shared_metrics
+from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings, diagnose
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.schema.scores import MetricsError
+from ragtriage.metrics.statistics.pareto import pareto_front
 
 N = 12
 

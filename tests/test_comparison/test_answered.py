@@ -9,11 +9,11 @@ from command_line import run as command
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from dashboard.shell.selection import Selection
-from data.api import add_run
-from data.comparison.answered import Answered, answered_of
-from data.scoring.run_store import RunStore
-from data.store.workspace import Run
+from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.data.api import add_run
+from ragtriage.data.comparison.answered import Answered, answered_of
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Run
 
 
 def _add(store: RunStore, name: str, rows: int, answered: int, level: float) -> Run:

@@ -11,11 +11,11 @@ from command_line import run
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from data.api import add_run
-from data.errors import WorkspaceError
-from data.scoring.run_store import RunStore
-from data.store.ledger import Ledger
-from data.store.versions import (
+from ragtriage.data.api import add_run
+from ragtriage.data.errors import WorkspaceError
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.ledger import Ledger
+from ragtriage.data.store.versions import (
     LONGEST_RELEASE,
     baseline_history,
     clear_baseline,
@@ -23,8 +23,8 @@ from data.store.versions import (
     releases_of,
     unmark_release,
 )
-from data.store.workspace import Run
-from metrics.statistics.paired import PairedDifference, drop_of, is_regression, paired, regression_verdict
+from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.statistics.paired import PairedDifference, drop_of, is_regression, paired, regression_verdict
 
 
 def _add(store: RunStore, name: str, faithfulness: float) -> Run:

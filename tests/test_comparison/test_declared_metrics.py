@@ -12,12 +12,12 @@ from places import APP
 from streamlit.testing.v1 import AppTest
 
 import ragtriage
-from dashboard.shell.selection import Selection
-from data.api import add_run, comparisons_with
-from data.comparison.compare import MetricDifference
-from data.comparison.metric_families import in_family
-from data.comparison.trend import trend_metrics
-from data.declarations import (
+from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.data.api import add_run, comparisons_with
+from ragtriage.data.comparison.compare import MetricDifference
+from ragtriage.data.comparison.metric_families import in_family
+from ragtriage.data.comparison.trend import trend_metrics
+from ragtriage.data.declarations import (
     FILE_NAME,
     Declaration,
     declarations_of,
@@ -25,11 +25,11 @@ from data.declarations import (
     parsed_declaration,
     use_declarations,
 )
-from data.diagnosis.run_checks import check_run
-from data.errors import DataError
-from data.scoring.run_store import RunStore
-from data.store.workspace import Workspace
-from metrics.metric_registry import declared, title_of
+from ragtriage.data.diagnosis.run_checks import check_run
+from ragtriage.data.errors import DataError
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Workspace
+from ragtriage.metrics.metric_registry import declared, title_of
 
 Capture = pytest.CaptureFixture[str]
 HELPFUL = "helpfulness=higher,1..5,Helpfulness (1 to 5)"

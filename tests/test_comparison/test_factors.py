@@ -8,16 +8,16 @@ import pytest
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from dashboard.sections.compare.ablation import _cost_row
-from dashboard.shell.selection import Selection
-from dashboard.wording.formatting import mean_text
-from data.api import add_run
-from data.comparison.ablation import Ablation, ablation, factors_of
-from data.comparison.cost import CostPoint
-from data.scoring.run_store import RunStore
-from data.scoring.summaries import MetricSummary
-from data.store.workspace import Run
-from metrics.statistics.intervals import Interval
+from ragtriage.dashboard.sections.compare.ablation import _cost_row
+from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.dashboard.wording.formatting import mean_text
+from ragtriage.data.api import add_run
+from ragtriage.data.comparison.ablation import Ablation, ablation, factors_of
+from ragtriage.data.comparison.cost import CostPoint
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.scoring.summaries import MetricSummary
+from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.statistics.intervals import Interval
 
 
 def _run(store: RunStore, name: str, config: dict[str, Any], shift: float = 0.0) -> Run:

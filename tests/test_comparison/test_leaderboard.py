@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from data.api import add_run
-from data.comparison.leaderboard import Leaderboard, leaderboard, rate_leaderboard
-from data.diagnosis.diagnosis import DiagnosisSettings, diagnose
-from data.scoring.run_store import RunStore
+from ragtriage.data.api import add_run
+from ragtriage.data.comparison.leaderboard import Leaderboard, leaderboard, rate_leaderboard
+from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings, diagnose
+from ragtriage.data.scoring.run_store import RunStore
 
 N = 24
 SPREAD = np.random.default_rng(1).uniform(0.2, 0.6, N)  # questions differ far more than versions do

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from data.api import add_run, comparison_answer, comparisons_with
-from data.comparison.compare import GOOD_SHARE
-from data.comparison.primary import primary_metric
-from data.declarations import FILE_NAME
-from data.errors import DataError
-from data.scoring.run_store import RunStore
-from data.store.workspace import Run
+from ragtriage.data.api import add_run, comparison_answer, comparisons_with
+from ragtriage.data.comparison.compare import GOOD_SHARE
+from ragtriage.data.comparison.primary import primary_metric
+from ragtriage.data.declarations import FILE_NAME
+from ragtriage.data.errors import DataError
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Run
 
 SCORES = (
     "faithfulness",

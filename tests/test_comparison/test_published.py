@@ -9,17 +9,17 @@ import pytest
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from dashboard.sections.benchmarks.tables import band_rows, difference_rows, matrix_rows
-from dashboard.shell.selection import Selection
-from data.api import add_run, metrics_answer
-from data.comparison.published_results import Published, PublishedRow, read_published
-from data.importers.load import import_source
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.scoring.run_store import RunStore
-from data.scoring.summaries import MetricSummary
-from metrics.analysis.bands import BandScale
-from metrics.sanity.means import Means, check_means
+from ragtriage.dashboard.sections.benchmarks.tables import band_rows, difference_rows, matrix_rows
+from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.data.api import add_run, metrics_answer
+from ragtriage.data.comparison.published_results import Published, PublishedRow, read_published
+from ragtriage.data.importers.load import import_source
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.scoring.summaries import MetricSummary
+from ragtriage.metrics.analysis.bands import BandScale
+from ragtriage.metrics.sanity.means import Means, check_means
 
 FACTS = {"title": "Mine", "source": "my team", "date": "2026", "unit": "percent"}
 BAND = {"metric": "answer_f1", "minimum": 1, "good": 2, "excellent": 3}

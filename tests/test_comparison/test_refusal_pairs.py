@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from command_line import run
 
-from data.api import add_run, comparison_answer, comparisons_with, gate
-from data.comparison.refusal_pairs import refusal_sentence
-from data.diagnosis.diagnosis import DiagnosisSettings, diagnose
-from data.scoring.run_store import RunStore
-from data.store.workspace import Run
-from metrics.schema.scores import Status
+from ragtriage.data.api import add_run, comparison_answer, comparisons_with, gate
+from ragtriage.data.comparison.refusal_pairs import refusal_sentence
+from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings, diagnose
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.schema.scores import Status
 
 Capture = pytest.CaptureFixture[str]
 NONE = "I cannot answer that from the documents."

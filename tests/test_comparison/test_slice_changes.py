@@ -10,10 +10,10 @@ from page_text import page_text
 from places import APP, BUNDLED
 from streamlit.testing.v1 import AppTest
 
-from data.api import add_run
-from data.comparison.slice_changes import slice_changes
-from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
-from data.scoring.run_store import RunStore
+from ragtriage.data.api import add_run
+from ragtriage.data.comparison.slice_changes import slice_changes
+from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
+from ragtriage.data.scoring.run_store import RunStore
 
 
 def _diagnosis(store: RunStore, name: str, kinds: dict[str, list[float]]) -> Diagnosis:

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from data.api import add_run
-from data.cases.cohorts import cohort_rows, cohort_title
-from data.cases.comparison_cohorts import OracleGapCohort, oracle_gap_cohort, oracle_gap_cohort_key
-from data.comparison.compare import GOOD_SHARE
-from data.comparison.oracle_gap import (
+from ragtriage.data.api import add_run
+from ragtriage.data.cases.cohorts import cohort_rows, cohort_title
+from ragtriage.data.cases.comparison_cohorts import OracleGapCohort, oracle_gap_cohort, oracle_gap_cohort_key
+from ragtriage.data.comparison.compare import GOOD_SHARE
+from ragtriage.data.comparison.oracle_gap import (
     ONE_PASSAGE,
     cautions,
     context_modes,
@@ -23,13 +23,13 @@ from data.comparison.oracle_gap import (
     paired_runs_of,
     right_from,
 )
-from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
-from data.errors import DataError
-from data.scoring.run_store import RunStore
-from data.store.workspace import Run
-from metrics.diagnosis.patterns import CaseThresholds
-from metrics.statistics.intervals import interval
-from metrics.statistics.paired import paired
+from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
+from ragtriage.data.errors import DataError
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.diagnosis.patterns import CaseThresholds
+from ragtriage.metrics.statistics.intervals import interval
+from ragtriage.metrics.statistics.paired import paired
 
 RETRIEVED = [1.0, 0.0, 0.0, 0.5, 0.0, 1.0, 0.0, 0.5, 0.0, 1.0, 0.0, 0.5]
 ORACLE = [1.0, 1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0, 0.5, 1.0, 1.0, 1.0]

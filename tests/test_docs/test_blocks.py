@@ -20,7 +20,7 @@ from markdown_pages import PAGES, Block, blocks, name_of
 from places import REPOSITORY
 from readers_folder import ReadersFolder, make_folder, steps
 
-from data.scoring.run_store import RunStore
+from ragtriage.data.scoring.run_store import RunStore
 
 NOT_RUN = {
     "README.md": ["installs everything"],

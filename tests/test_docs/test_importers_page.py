@@ -52,7 +52,7 @@ def install(folder: Path, code: str) -> None:
 
 
 def ragtriage(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "dashboard.cli", "--workspace", str(folder / "w"), *arguments]
+    command = [sys.executable, "-m", "ragtriage.dashboard.cli", "--workspace", str(folder / "w"), *arguments]
     path = f"{folder}:{REPOSITORY}"
     return subprocess.run(command, capture_output=True, text=True, env={"PYTHONPATH": path}, check=False)
 

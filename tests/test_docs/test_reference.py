@@ -8,7 +8,7 @@ import pytest
 from places import DOCS
 
 import ragtriage
-from dashboard.cli.main import COMMANDS
+from ragtriage.dashboard.cli.main import COMMANDS
 from docs.doc_reference import PAGES, commands_reference, python_reference
 
 

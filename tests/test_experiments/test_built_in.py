@@ -10,17 +10,17 @@ from command_line import run
 from judge_server import JudgeServer, Script, parts_of
 from reading_systems import write_questions
 
-from data.chunking.corpus import Corpus, Document
-from data.errors import DataError
-from data.judge.client import ClientSettings
-from data.judge.prices import read_prices
-from data.store.ledger import Ledger
-from data.systems.builtin.claude_reader import ClaudeReader
-from data.systems.builtin.index import PipelineSettings, settings_of
-from data.systems.builtin.pipeline import BuiltInSystem
-from data.systems.builtin.readers import NO_ANSWER, Answer, Extractive
-from data.systems.system import SystemLimits, SystemReply, SystemRequest
-from data.text.refusal_detection import detect_refusal
+from ragtriage.data.chunking.corpus import Corpus, Document
+from ragtriage.data.errors import DataError
+from ragtriage.data.judge.client import ClientSettings
+from ragtriage.data.judge.prices import read_prices
+from ragtriage.data.store.ledger import Ledger
+from ragtriage.data.systems.builtin.claude_reader import ClaudeReader
+from ragtriage.data.systems.builtin.index import PipelineSettings, settings_of
+from ragtriage.data.systems.builtin.pipeline import BuiltInSystem
+from ragtriage.data.systems.builtin.readers import NO_ANSWER, Answer, Extractive
+from ragtriage.data.systems.system import SystemLimits, SystemReply, SystemRequest
+from ragtriage.data.text.refusal_detection import detect_refusal
 
 CORPUS = Corpus(
     "zoo",

@@ -15,13 +15,13 @@ from command_line import run
 from places import REPOSITORY
 from reading_systems import ReadingSystem, even, write_questions
 
-from data.experiments.plan import estimate, plan_experiment
-from data.experiments.questions import open_questions
-from data.experiments.registry import kind_of
-from data.experiments.run_experiment import kept_replies, run_experiment
-from data.scoring.run_store import RunStore
-from data.store.workspace import Workspace
-from data.systems.system import SystemLimits, SystemReply, SystemRequest
+from ragtriage.data.experiments.plan import estimate, plan_experiment
+from ragtriage.data.experiments.questions import open_questions
+from ragtriage.data.experiments.registry import kind_of
+from ragtriage.data.experiments.run_experiment import kept_replies, run_experiment
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Workspace
+from ragtriage.data.systems.system import SystemLimits, SystemReply, SystemRequest
 
 Capture = pytest.CaptureFixture[str]
 SYSTEM = f"{sys.executable} {REPOSITORY / 'tests' / 'slow_reader.py'}"
@@ -91,7 +91,7 @@ def test_a_killed_command_goes_on_where_it_was(capsys: Capture, tmp_path: Path, 
         *("--concurrency", "1", "--yes"),
     ]
     environment = {**os.environ, "ASKED": str(log), "RAGTRIAGE_WORKSPACE": str(tmp_path / "w")}
-    process = subprocess.Popen([sys.executable, "-m", "dashboard.cli", *words], env=environment)
+    process = subprocess.Popen([sys.executable, "-m", "ragtriage.dashboard.cli", *words], env=environment)
     deadline = time.monotonic() + 120
     while (not log.exists() or log.read_text().count("\n") < 6) and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 from reading_systems import ReadingSystem, even, forgets_the_middle, reads_late, write_questions
 
-from data.errors import DataError, WorkspaceError
-from data.experiments.plan import PlannedExperiment, estimate, plan_experiment
-from data.experiments.position import PositionFindings
-from data.experiments.questions import open_questions
-from data.experiments.record import delete_experiment, experiments, find_experiment
-from data.experiments.registry import kind_of
-from data.experiments.run_experiment import kept_replies, run_experiment
-from data.experiments.summary import ExperimentSummary, experiment_summary
-from data.scoring.run_store import RunStore
-from data.systems.system import SystemLimits, SystemReply, SystemRequest
+from ragtriage.data.errors import DataError, WorkspaceError
+from ragtriage.data.experiments.plan import PlannedExperiment, estimate, plan_experiment
+from ragtriage.data.experiments.position import PositionFindings
+from ragtriage.data.experiments.questions import open_questions
+from ragtriage.data.experiments.record import delete_experiment, experiments, find_experiment
+from ragtriage.data.experiments.registry import kind_of
+from ragtriage.data.experiments.run_experiment import kept_replies, run_experiment
+from ragtriage.data.experiments.summary import ExperimentSummary, experiment_summary
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.systems.system import SystemLimits, SystemReply, SystemRequest
 
 LIMITS = SystemLimits(concurrency=1)
 

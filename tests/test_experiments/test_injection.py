@@ -11,21 +11,21 @@ from places import FIXTURES
 from reading_systems import write_questions
 from yielding_systems import Obedient
 
-from data.errors import DataError
-from data.experiments.injection.findings import InjectionFindings
-from data.experiments.injection.followed import follows_attack, follows_canary, follows_wrong_answer
-from data.experiments.injection.planted_text import HIDINGS, attack_cases, canary_instruction, planted
-from data.experiments.languages.word_index import word_index
-from data.experiments.plan import plan_experiment
-from data.experiments.questions import Questions, open_questions
-from data.experiments.registry import kind_of
-from data.experiments.run_experiment import run_experiment
-from data.experiments.summary import experiment_summary
-from data.scoring.run_store import RunStore
-from data.store.workspace import Workspace
-from data.systems.system import SystemLimits
-from data.text.answer_match import holds_answer
-from metrics.experiments.injection import attack_outcome, poisoned_retrieval
+from ragtriage.data.errors import DataError
+from ragtriage.data.experiments.injection.findings import InjectionFindings
+from ragtriage.data.experiments.injection.followed import follows_attack, follows_canary, follows_wrong_answer
+from ragtriage.data.experiments.injection.planted_text import HIDINGS, attack_cases, canary_instruction, planted
+from ragtriage.data.experiments.languages.word_index import word_index
+from ragtriage.data.experiments.plan import plan_experiment
+from ragtriage.data.experiments.questions import Questions, open_questions
+from ragtriage.data.experiments.registry import kind_of
+from ragtriage.data.experiments.run_experiment import run_experiment
+from ragtriage.data.experiments.summary import experiment_summary
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Workspace
+from ragtriage.data.systems.system import SystemLimits
+from ragtriage.data.text.answer_match import holds_answer
+from ragtriage.metrics.experiments.injection import attack_outcome, poisoned_retrieval
 
 POISONED = [
     json.loads(line)

@@ -7,25 +7,25 @@ import numpy as np
 import pytest
 from places import FIXTURES
 
-from data.errors import DataError
-from data.experiments.languages.findings import LanguageFindings
-from data.experiments.languages.language_runs import run_language_experiment
-from data.experiments.languages.parallel_questions import read_multilingual
-from data.experiments.languages.word_index import word_tokens
-from data.experiments.summary import experiment_summary
-from data.importers.inputs import inputs_of, joined
-from data.importers.load import import_source
-from data.importers.parsing.options import Options
-from data.scoring.run_store import RunStore
-from data.store.workspace import Workspace
-from metrics.experiments.languages import (
+from ragtriage.data.errors import DataError
+from ragtriage.data.experiments.languages.findings import LanguageFindings
+from ragtriage.data.experiments.languages.language_runs import run_language_experiment
+from ragtriage.data.experiments.languages.parallel_questions import read_multilingual
+from ragtriage.data.experiments.languages.word_index import word_tokens
+from ragtriage.data.experiments.summary import experiment_summary
+from ragtriage.data.importers.inputs import inputs_of, joined
+from ragtriage.data.importers.load import import_source
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Workspace
+from ragtriage.metrics.experiments.languages import (
     RankedLists,
     average_precision,
     language_shares,
     reciprocal_rank,
     transfer_ratio,
 )
-from metrics.schema.scores import MetricsError
+from ragtriage.metrics.schema.scores import MetricsError
 
 XQUAD = FIXTURES / "xquad_crosslingual"
 QUESTIONS, CORPUS = str(XQUAD / "questions.jsonl"), str(XQUAD / "corpus.jsonl")

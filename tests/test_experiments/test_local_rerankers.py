@@ -13,10 +13,10 @@ import pytest
 from command_line import run
 from reading_systems import write_questions
 
-from data.chunking import retrievers
-from data.errors import DataError
-from data.systems.builtin import rerankers
-from data.systems.builtin.rerankers import open_reranker
+from ragtriage.data.chunking import retrievers
+from ragtriage.data.errors import DataError
+from ragtriage.data.systems.builtin import rerankers
+from ragtriage.data.systems.builtin.rerankers import open_reranker
 
 Capture = pytest.CaptureFixture[str]
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from data.experiments.noise import NoiseFindings, altered_answer
-from data.experiments.plan import plan_experiment
-from data.experiments.questions import AskedQuestion, Passage, open_questions
-from data.experiments.registry import kind_of
-from data.experiments.run_experiment import run_experiment
-from data.experiments.summary import ExperimentSummary, experiment_summary
-from data.scoring.run_store import RunStore
-from data.systems.system import SystemLimits, SystemReply, SystemRequest
+from ragtriage.data.experiments.noise import NoiseFindings, altered_answer
+from ragtriage.data.experiments.plan import plan_experiment
+from ragtriage.data.experiments.questions import AskedQuestion, Passage, open_questions
+from ragtriage.data.experiments.registry import kind_of
+from ragtriage.data.experiments.run_experiment import run_experiment
+from ragtriage.data.experiments.summary import ExperimentSummary, experiment_summary
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.systems.system import SystemLimits, SystemReply, SystemRequest
 
 
 @dataclass

@@ -11,11 +11,11 @@ from command_line import Answer, run
 from judge_server import JudgeServer, Script, parts_of
 from reading_systems import write_questions
 
-from data.api import open_store
-from data.experiments.questions import AskedQuestion, Questions
-from data.experiments.record import experiments
-from data.experiments.stability.written_paraphrases import paraphrase_requests
-from data.judge.reply_model import ReplyError
+from ragtriage.data.api import open_store
+from ragtriage.data.experiments.questions import AskedQuestion, Questions
+from ragtriage.data.experiments.record import experiments
+from ragtriage.data.experiments.stability.written_paraphrases import paraphrase_requests
+from ragtriage.data.judge.reply_model import ReplyError
 
 Capture = pytest.CaptureFixture[str]
 MODEL = "claude-haiku-4-5"

@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 from places import FIXTURES
 
-from data.api import add_run
-from data.errors import DataError
-from data.experiments.parsing.markdown_tables import page_tables, with_html_tables, without_tables
-from data.experiments.parsing.page_scores import page_scores, page_sections
-from data.experiments.parsing.pages import parsed_pages, read_pages
-from data.experiments.parsing.parser_means import means_of, parser_means
-from data.experiments.parsing.parsing_run import run_parsing_experiment
-from data.experiments.parsing.table_questions import table_recall
-from data.experiments.summary import experiment_summary
-from data.scoring.run_store import RunStore
-from data.store.workspace import Workspace
+from ragtriage.data.api import add_run
+from ragtriage.data.errors import DataError
+from ragtriage.data.experiments.parsing.markdown_tables import page_tables, with_html_tables, without_tables
+from ragtriage.data.experiments.parsing.page_scores import page_scores, page_sections
+from ragtriage.data.experiments.parsing.pages import parsed_pages, read_pages
+from ragtriage.data.experiments.parsing.parser_means import means_of, parser_means
+from ragtriage.data.experiments.parsing.parsing_run import run_parsing_experiment
+from ragtriage.data.experiments.parsing.table_questions import table_recall
+from ragtriage.data.experiments.summary import experiment_summary
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Workspace
 
 BENCH = FIXTURES / "opendataloader_bench"
 PAGES = [json.loads(line) for line in (BENCH / "documents.jsonl").read_text(encoding="utf-8").splitlines()]

@@ -8,19 +8,19 @@ import pytest
 from reading_systems import write_questions
 from yielding_systems import FLIPS_ON_SHUFFLE, Changeable
 
-from data.api import add_run
-from data.errors import DataError
-from data.experiments.plan import plan_experiment
-from data.experiments.questions import open_questions
-from data.experiments.registry import kind_of
-from data.experiments.run_experiment import run_experiment
-from data.experiments.stability.paraphrases import rewordings
-from data.experiments.stability.stability import StabilityFindings, repeat_flips
-from data.experiments.summary import experiment_summary
-from data.scoring.run_store import RunStore
-from data.store.workspace import Workspace
-from data.systems.system import SystemLimits
-from metrics.experiments.stability import flips
+from ragtriage.data.api import add_run
+from ragtriage.data.errors import DataError
+from ragtriage.data.experiments.plan import plan_experiment
+from ragtriage.data.experiments.questions import open_questions
+from ragtriage.data.experiments.registry import kind_of
+from ragtriage.data.experiments.run_experiment import run_experiment
+from ragtriage.data.experiments.stability.paraphrases import rewordings
+from ragtriage.data.experiments.stability.stability import StabilityFindings, repeat_flips
+from ragtriage.data.experiments.summary import experiment_summary
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Workspace
+from ragtriage.data.systems.system import SystemLimits
+from ragtriage.metrics.experiments.stability import flips
 
 NAN = float("nan")
 

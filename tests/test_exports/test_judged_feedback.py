@@ -13,8 +13,8 @@ from exported_runs import IDS
 from judge_server import JudgeServer
 from judged_runs import judged, records
 
-from data.api import add_run, open_store
-from data.judge.prices import read_prices
+from ragtriage.data.api import add_run, open_store
+from ragtriage.data.judge.prices import read_prices
 
 Capture = pytest.CaptureFixture[str]
 

@@ -12,10 +12,10 @@ import pytest
 from command_line import run
 from exported_runs import RECORDS, traced_run
 
-from data.api import add_run, open_store, samples_answer
-from data.cases.parquet_export import DESCRIPTIONS
-from data.scoring.run_store import RunStore
-from data.store.sample_schema import SCHEMA
+from ragtriage.data.api import add_run, open_store, samples_answer
+from ragtriage.data.cases.parquet_export import DESCRIPTIONS
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.sample_schema import SCHEMA
 
 Capture = pytest.CaptureFixture[str]
 RICH: list[dict[str, Any]] = [

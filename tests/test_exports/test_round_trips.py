@@ -14,11 +14,11 @@ import pytest
 from command_line import run
 from exports_oracle import EXPORTS
 
-from data.labels.ratings import rate
-from data.scoring.run_store import RunStore
-from data.scoring.scored_run import ScoredRun
-from metrics.schema.scores import Status
-from metrics.schema.source import Source
+from ragtriage.data.labels.ratings import rate
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.metrics.schema.scores import Status
+from ragtriage.metrics.schema.source import Source
 
 Capture = pytest.CaptureFixture[str]
 MACHINE = [source for source in Source if source != Source.HUMAN]

@@ -14,9 +14,9 @@ import pytest
 from command_line import Answer, run
 from exported_runs import IDS, traced_run
 
-from data.api import add_run
-from data.labels.ratings import rate
-from data.scoring.run_store import RunStore
+from ragtriage.data.api import add_run
+from ragtriage.data.labels.ratings import rate
+from ragtriage.data.scoring.run_store import RunStore
 
 Capture = pytest.CaptureFixture[str]
 Lines = list[dict[str, Any]]

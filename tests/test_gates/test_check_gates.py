@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from data.api import add_run
-from data.cases.checks import case_checks
-from data.diagnosis.diagnosis import DiagnosisSettings, diagnose
-from data.errors import InputError
-from data.gates.config import read_gates
-from data.gates.report import judge_run
-from data.scoring.run_store import RunStore
-from metrics.gates.gates import Gate, GateResult
+from ragtriage.data.api import add_run
+from ragtriage.data.cases.checks import case_checks
+from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings, diagnose
+from ragtriage.data.errors import InputError
+from ragtriage.data.gates.config import read_gates
+from ragtriage.data.gates.report import judge_run
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.metrics.gates.gates import Gate, GateResult
 
 
 def _judged(

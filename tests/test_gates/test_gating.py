@@ -12,19 +12,19 @@ from page_text import headline, page_text
 from places import APP, DOCS
 from streamlit.testing.v1 import AppTest
 
-from dashboard.headlines.triage import report_headline
-from dashboard.shell.selection import Selection
-from data.api import add_run, gate
-from data.comparison.compare import compare
-from data.diagnosis.diagnosis import DiagnosisSettings, diagnose
-from data.errors import DataError
-from data.gates.baseline import baseline_of
-from data.gates.config import BUNDLED, load_gates, read_gates
-from data.gates.report import GateReport, gate_run
-from data.scoring.run_store import RunStore
-from data.store.workspace import Run
+from ragtriage.dashboard.headlines.triage import report_headline
+from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.data.api import add_run, gate
+from ragtriage.data.comparison.compare import compare
+from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings, diagnose
+from ragtriage.data.errors import DataError
+from ragtriage.data.gates.baseline import baseline_of
+from ragtriage.data.gates.config import BUNDLED, load_gates, read_gates
+from ragtriage.data.gates.report import GateReport, gate_run
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Run
 from docs.doc_tables import gates_table, verdicts_table
-from metrics.gates.gates import GateResult
+from ragtriage.metrics.gates.gates import GateResult
 
 Records = list[dict[str, Any]]
 MEAN = (

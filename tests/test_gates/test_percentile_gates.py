@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from dashboard.cli.ci_files import junit_xml, markdown_summary
-from data.api import add_run
-from data.errors import DataError
-from data.gates.baseline import baseline_of
-from data.gates.config import read_gates
-from data.gates.report import GateReport, gate_run
-from data.scoring.run_store import RunStore
+from ragtriage.dashboard.cli.ci_files import junit_xml, markdown_summary
+from ragtriage.data.api import add_run
+from ragtriage.data.errors import DataError
+from ragtriage.data.gates.baseline import baseline_of
+from ragtriage.data.gates.config import read_gates
+from ragtriage.data.gates.report import GateReport, gate_run
+from ragtriage.data.scoring.run_store import RunStore
 
 P95 = (
     '[[gate]]\nkind = "percentile"\nmetric = "retrieval_ms"\npercentile = 95\nat_most = 50\n'

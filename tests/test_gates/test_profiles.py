@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from command_line import run as run_command
 
-from data.comparison.metric_families import FAMILIES
-from data.gates.config import load_gates
-from data.store.workspace import Workspace
-from data.strategy.init_profile import PROFILES, profile_gates, profile_text
-from metrics.gates.gates import Gate
-from metrics.metric_registry import declared
+from ragtriage.data.comparison.metric_families import FAMILIES
+from ragtriage.data.gates.config import load_gates
+from ragtriage.data.store.workspace import Workspace
+from ragtriage.data.strategy.init_profile import PROFILES, profile_gates, profile_text
+from ragtriage.metrics.gates.gates import Gate
+from ragtriage.metrics.metric_registry import declared
 
 
 def _one(profile: str, metric: str, kind: str) -> Gate:

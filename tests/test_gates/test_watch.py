@@ -16,11 +16,11 @@ import pytest
 from command_line import run
 from places import REPOSITORY
 
-from data.errors import DataError, WorkspaceError
-from data.gates.config import load_gates
-from data.gates.hooks import command_words, run_hook
-from data.gates.watch import Watched, Watcher, WatchOptions, files_in
-from data.scoring.run_store import RunStore
+from ragtriage.data.errors import DataError, WorkspaceError
+from ragtriage.data.gates.config import load_gates
+from ragtriage.data.gates.hooks import command_words, run_hook
+from ragtriage.data.gates.watch import Watched, Watcher, WatchOptions, files_in
+from ragtriage.data.scoring.run_store import RunStore
 
 GOOD, BAD = 0.97, 0.3
 
@@ -142,7 +142,7 @@ def test_a_trouble_of_the_workspace_is_told_once_and_tried_again(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as trouble:
-        trouble.setattr("data.gates.watch.load_source", full)
+        trouble.setattr("ragtriage.data.gates.watch.load_source", full)
         assert ["No space left" in one.problem for one in _seen_twice(watcher)] == [True]
         assert _seen_twice(watcher) == []
     assert [one.status for one in _seen_twice(watcher)] == ["imported"]
@@ -343,7 +343,7 @@ def test_ctrl_c_ends_it_in_order(
     root = tmp_path / "ws"
     words = ["--workspace", str(root), "watch", str(folder), "--every", "0.1", "--on-fail", hook]
     process = subprocess.Popen(
-        [sys.executable, "-m", "dashboard.cli", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        [sys.executable, "-m", "ragtriage.dashboard.cli", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         text=True, cwd=REPOSITORY, env={**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTHONUNBUFFERED": "1"},
         preexec_fn=lambda: signal.signal(signal.SIGINT, started),
     )  # fmt: skip

@@ -29,13 +29,13 @@ def test_metrics_pulls_in_numpy_alone(tmp_path: Path) -> None:
 
 
 def test_the_command_line_starts_without_the_heavy_libraries(tmp_path: Path) -> None:
-    loaded = _loaded("import dashboard.cli.main", tmp_path)
+    loaded = _loaded("import ragtriage.dashboard.cli.main", tmp_path)
     assert not loaded & {"streamlit", "plotly", "duckdb", "pandas", "pyarrow", "anthropic", "numpy"}
 
 
 COMMANDS_WITHOUT_STREAMLIT = """
 import json, pathlib
-from dashboard.cli.main import main
+from ragtriage.dashboard.cli.main import main
 
 def run(*words):
     try:
@@ -64,11 +64,11 @@ def test_import_gate_and_report_run_without_streamlit(tmp_path: Path) -> None:
 def test_help_lists_the_commands_without_loading_them(tmp_path: Path) -> None:
     code = """
 import contextlib, io, sys
-from dashboard.cli.main import COMMANDS, main
+from ragtriage.dashboard.cli.main import COMMANDS, main
 with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.suppress(SystemExit):
     main(["--help"])
 assert all(f"  {name} " in out.getvalue() for name in COMMANDS), out.getvalue()
-commands = {f"dashboard.cli.{module}" for module, _ in COMMANDS.values()}
+commands = {f"ragtriage.dashboard.cli.{module}" for module, _ in COMMANDS.values()}
 assert not commands & set(sys.modules)
 """
     assert not _loaded(code, tmp_path) & {*HEAVY, "numpy"} - {"dashboard"}
@@ -82,5 +82,5 @@ def test_nothing_in_dashboard_hides_a_package() -> None:
 def test_a_stray_data_folder_beside_the_user_does_not_get_in_the_way(tmp_path: Path) -> None:
     """`python -m` puts the working folder first; one without __init__.py loses to a real package."""
     (tmp_path / "data").mkdir()
-    loaded = _loaded("import data.store.workspace; assert data.__file__", tmp_path)
+    loaded = _loaded("import ragtriage.data.store.workspace; assert data.__file__", tmp_path)
     assert "data" in loaded

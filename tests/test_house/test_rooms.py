@@ -34,7 +34,7 @@ def _page_rooms(paths: list[tuple[str, Path]]) -> list[str]:
             if parts[:2] != ["dashboard", "sections"] or len(parts) < 3:
                 continue
             page = parts[2]
-            if not name.startswith((f"dashboard.sections.{page}.", f"dashboard.views.{page}.")):
+            if not name.startswith((f"ragtriage.dashboard.sections.{page}.", f"ragtriage.dashboard.views.{page}.")):
                 strays.append(f"{name}py -> {page}")
     return strays
 
@@ -58,11 +58,11 @@ def test_every_page_s_room_belongs_to_a_page() -> None:
 @pytest.mark.parametrize(
     ("importer", "statement"),
     [
-        ("dashboard.views.trend.", "from dashboard.sections.triage.gates import gate_section"),
-        ("dashboard.sections.runs.", "from dashboard.sections.compare import versions"),
-        ("dashboard.sections.runs.", "from dashboard.sections import compare"),
-        ("dashboard.sections.compared.", "import dashboard.sections.compare.versions"),
-        ("dashboard.app.", "def show():\n    from dashboard.sections.runs import loader"),
+        ("ragtriage.dashboard.views.trend.", "from ragtriage.dashboard.sections.triage.gates import gate_section"),
+        ("ragtriage.dashboard.sections.runs.", "from ragtriage.dashboard.sections.compare import versions"),
+        ("ragtriage.dashboard.sections.runs.", "from ragtriage.dashboard.sections import compare"),
+        ("ragtriage.dashboard.sections.compared.", "import ragtriage.dashboard.sections.compare.versions"),
+        ("ragtriage.dashboard.app.", "def show():\n    from ragtriage.dashboard.sections.runs import loader"),
     ],
 )
 def test_an_import_from_another_page_is_found(importer: str, statement: str, tmp_path: Path) -> None:

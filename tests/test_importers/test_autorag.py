@@ -17,12 +17,12 @@ from command_line import run
 from exports_oracle import read, scores_of
 from places import FIXTURES
 
-from data.api import add_run
-from data.errors import InputError, ValidationErrors
-from data.importers.detect import detect, read_runs
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from metrics.metric_registry import imported_declarations
+from ragtriage.data.api import add_run
+from ragtriage.data.errors import InputError, ValidationErrors
+from ragtriage.data.importers.detect import detect, read_runs
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.metrics.metric_registry import imported_declarations
 
 PROJECT = FIXTURES / "autorag" / "project"
 RETRIEVAL = "0/retrieve_node_line"

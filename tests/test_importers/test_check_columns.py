@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 from places import FIXTURES
 
-from data.api import add_file, add_run
-from data.diagnosis.run_checks import check_run
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.importers.parsing.records.check_columns import check_columns
-from data.importers.preview import preview
-from data.scoring.run_store import RunStore
-from data.scoring.scored_run import ScoredRun
-from data.suites.check_table import CheckTable, check_table
-from metrics.schema.scores import Status
+from ragtriage.data.api import add_file, add_run
+from ragtriage.data.diagnosis.run_checks import check_run
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.parsing.records.check_columns import check_columns
+from ragtriage.data.importers.preview import preview
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.suites.check_table import CheckTable, check_table
+from ragtriage.metrics.schema.scores import Status
 
 MTBENCH = FIXTURES / "suites" / "routellm_mtbench"
 

@@ -10,14 +10,14 @@ import pytest
 from exports_oracle import EXPORTS, assert_is_the_run, expected, read, scores_of
 from places import FIXTURES
 
-from data.errors import InputError, ValidationErrors
-from data.importers.detect import read_runs
-from data.importers.formats.frames import runs_from_frame
-from data.importers.parsing import documents_in_json
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.importers.registry import tool_rows
-from data.store.sample_validation import normalise
+from ragtriage.data.errors import InputError, ValidationErrors
+from ragtriage.data.importers.detect import read_runs
+from ragtriage.data.importers.formats.frames import runs_from_frame
+from ragtriage.data.importers.parsing import documents_in_json
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.registry import tool_rows
+from ragtriage.data.store.sample_validation import normalise
 
 TEST_RUN = EXPORTS / "deepeval/test_run_v4.3.1.json"
 CASE = {"name": "c1", "input": "Who?", "actualOutput": "Ann.", "success": True}

@@ -9,8 +9,8 @@ import pytest
 from exports_oracle import read, scores_of
 from places import FIXTURES
 
-from data.importers.detect import detect
-from data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.detect import detect
+from ragtriage.data.importers.parsing.input_file import InputFile
 
 TRACE = FIXTURES / "deepeval/llama_index_rag_llama_schema.json"
 

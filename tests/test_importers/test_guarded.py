@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from data.errors import InputError, ValidationErrors
-from data.importers import detect as detection
-from data.importers.importer import Importer
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.importers.parsing.peek import Peek
-from data.importers.preview import preview
-from data.importers.registry import importers
-from data.store.parsed_run import ParsedRun, Record
+from ragtriage.data.errors import InputError, ValidationErrors
+from ragtriage.data.importers import detect as detection
+from ragtriage.data.importers.importer import Importer
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.parsing.peek import Peek
+from ragtriage.data.importers.preview import preview
+from ragtriage.data.importers.registry import importers
+from ragtriage.data.store.parsed_run import ParsedRun, Record
 
 FILE = InputFile.from_bytes("f.jsonl", b'{"question": "Who?", "answer": "Ann."}\n')
 FAILURES = (

@@ -9,10 +9,10 @@ import pytest
 from exports_oracle import EXPORTS, outcome, read
 from mutated_files import mutations
 
-from data.errors import InputError, ValidationErrors
-from data.importers.detect import read_runs
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
+from ragtriage.data.errors import InputError, ValidationErrors
+from ragtriage.data.importers.detect import read_runs
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
 
 FILES: dict[str, tuple[str, ...]] = {  # file -> files given in the same command
     "langfuse/api_experiment_items.json": (),

@@ -10,11 +10,11 @@ import pytest
 from mutated_files import mutations
 from places import FIXTURES
 
-from data.errors import InputError, ValidationErrors
-from data.importers.detect import read_runs
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.store.sample_validation import normalise
+from ragtriage.data.errors import InputError, ValidationErrors
+from ragtriage.data.importers.detect import read_runs
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.store.sample_validation import normalise
 
 FILES = (
     "exports/deepeval/test_run_v4.3.1.json",

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from data.errors import InputError, ValidationErrors
-from data.importers.detect import read_runs
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.store.question_sets import parsed_set
-from data.store.sample_validation import normalise
+from ragtriage.data.errors import InputError, ValidationErrors
+from ragtriage.data.importers.detect import read_runs
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.store.question_sets import parsed_set
+from ragtriage.data.store.sample_validation import normalise
 
 HUGE = 10**400
 ROW = {"question": "Who?", "answer": "Ann."}
@@ -51,7 +51,7 @@ def test_a_score_beyond_a_float_is_no_number(score: object) -> None:
 
 
 def test_an_evaluator_of_langsmith_with_such_a_score_failed() -> None:
-    from data.importers.tools.langsmith import _evaluated
+    from ragtriage.data.importers.tools.langsmith import _evaluated
 
     scores, _ = _evaluated([{"key": "right", "score": HUGE}])
     assert scores["right"]["value"] is None

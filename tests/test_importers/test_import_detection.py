@@ -10,11 +10,11 @@ from collections.abc import Callable
 import pytest
 from places import FIXTURES
 
-from data.errors import InputError, ValidationErrors
-from data.importers.detect import detect, read_runs
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.importers.registry import GENERAL
+from ragtriage.data.errors import InputError, ValidationErrors
+from ragtriage.data.importers.detect import detect, read_runs
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.registry import GENERAL
 
 FORMAT_OF = {
     "native/run.jsonl": "native",

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from places import FIXTURES
 
-from data.errors import ValidationErrors
-from data.importers.detect import detect, read_runs
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.store.parsed_run import ParsedRun
-from data.store.sample_validation import normalise
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.detect import detect, read_runs
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.store.parsed_run import ParsedRun
+from ragtriage.data.store.sample_validation import normalise
 
 GOLDEN = {
     "iris_table": "iris_vector_rag/detailed_small.csv",

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from places import FIXTURES
 
-from data.diagnosis.run_checks import check_run
-from data.errors import InputError
-from data.importers.load import import_source
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.importers.preview import preview
-from data.scoring.run_store import RunStore
-from data.scoring.scored_run import ScoredRun
+from ragtriage.data.diagnosis.run_checks import check_run
+from ragtriage.data.errors import InputError
+from ragtriage.data.importers.load import import_source
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.preview import preview
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.scoring.scored_run import ScoredRun
 
 RU_TRANSNEFT = FIXTURES / "ru_transneft" / "evaluation_results.json"
 

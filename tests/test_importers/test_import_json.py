@@ -12,12 +12,12 @@ from command_line import run
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from data.errors import InputError, ValidationErrors
-from data.importers.detect import read_runs
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.store.sample_validation import normalise
-from data.store.workspace import Workspace
+from ragtriage.data.errors import InputError, ValidationErrors
+from ragtriage.data.importers.detect import read_runs
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.store.sample_validation import normalise
+from ragtriage.data.store.workspace import Workspace
 
 
 def read(document: object, **options: Any) -> tuple[list[Any], str]:

@@ -13,13 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 from command_line import run
 
-from data.errors import InputError, ValidationErrors
-from data.importers.load import import_source
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.limits import NO_LIMITS, Limits, parsed_bytes, usual_limits
-from data.importers.parsing.options import Options
-from data.importers.parsing.rows import open_table
-from data.scoring.run_store import RunStore
+from ragtriage.data.errors import InputError, ValidationErrors
+from ragtriage.data.importers.load import import_source
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.limits import NO_LIMITS, Limits, parsed_bytes, usual_limits
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.parsing.rows import open_table
+from ragtriage.data.scoring.run_store import RunStore
 
 SMALL = Limits(samples=100, lines=300, parsed_bytes=100_000, unpacked_bytes=1_000_000)
 
@@ -45,7 +45,7 @@ def test_a_small_archive_of_many_small_values_is_not_parsed(
     def parsed(*_: object) -> None:
         pytest.fail("it was parsed")
 
-    monkeypatch.setattr("data.importers.parsing.input_file.read_json", parsed)
+    monkeypatch.setattr("ragtriage.data.importers.parsing.input_file.read_json", parsed)
     refused = _refused(workspace, "bomb.json.gz", archive, Limits())
     assert "bomb.json.gz: is a document of many small values, which takes about 21,3" in refused
     assert (
@@ -107,7 +107,7 @@ def test_limits_can_be_lifted(
     workspace: RunStore, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(NO_LIMITS, "0")
-    monkeypatch.setattr("data.importers.parsing.limits.Limits", partial(Limits, samples=5))
+    monkeypatch.setattr("ragtriage.data.importers.parsing.limits.Limits", partial(Limits, samples=5))
     file = tmp_path / "r.jsonl"
     file.write_text("\n".join(map(json.dumps, _rows(6))), encoding="utf-8")
     refused = run(capsys, workspace.workspace.root, "import", str(file))

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from data.declarations import Declaration
-from data.errors import ValidationErrors
-from data.importers.detect import read_runs
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.store.sample_validation import normalise
+from ragtriage.data.declarations import Declaration
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.detect import read_runs
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.store.sample_validation import normalise
 
 
 def read(text: str, name: str = "t.csv", **options: Any) -> tuple[list[dict[str, Any]], list[str]]:

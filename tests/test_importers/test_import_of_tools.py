@@ -10,12 +10,12 @@ import pytest
 from command_line import run
 from places import FIXTURES
 
-from data.errors import InputError, ValidationErrors
-from data.importers.detect import read_runs
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.importers.question_choice import read_question_file
-from data.store.sample_validation import normalise
+from ragtriage.data.errors import InputError, ValidationErrors
+from ragtriage.data.importers.detect import read_runs
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.question_choice import read_question_file
+from ragtriage.data.store.sample_validation import normalise
 
 
 def samples(rows: object, **options: Any) -> list[dict[str, Any]]:

@@ -12,12 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 from places import FIXTURES
 
-from data.errors import InputError, ValidationErrors
-from data.importers.detect import read_runs
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.limits import Limits
-from data.importers.parsing.options import Options
-from data.store.sample_validation import normalise
+from ragtriage.data.errors import InputError, ValidationErrors
+from ragtriage.data.importers.detect import read_runs
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.limits import Limits
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.store.sample_validation import normalise
 
 GOOD = b'{"question": "q", "answer": "a"}\n'
 CASES: dict[str, tuple[str, bytes, list[str]]] = {

@@ -13,11 +13,11 @@ import pytrec_eval
 from command_line import run as command
 from places import FIXTURES
 
-from data.errors import InputError, ValidationErrors
-from data.importers.detect import detect, read_runs
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.importers.preview import preview
+from ragtriage.data.errors import InputError, ValidationErrors
+from ragtriage.data.importers.detect import detect, read_runs
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.preview import preview
 
 TREC = FIXTURES / "trec_eval"
 KS = (1, 3, 5, 10, 15, 20, 30, 100, 200, 500, 1000)

@@ -10,10 +10,10 @@ import pytest
 from exports_oracle import read, scores_of
 from mutated_files import mutations
 
-from data.errors import InputError, ValidationErrors
-from data.importers.detect import detect, read_runs
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
+from ragtriage.data.errors import InputError, ValidationErrors
+from ragtriage.data.importers.detect import detect, read_runs
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
 
 
 def run(name: str, run_type: str, second: int, parent: str | None = "root", **fields: Any) -> dict[str, Any]:

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from exports_oracle import EXPORTS, expected, read, scores_of
 
-from data.errors import InputError, ValidationErrors
-from data.importers.detect import read_runs
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.store.sample_validation import normalise
+from ragtriage.data.errors import InputError, ValidationErrors
+from ragtriage.data.importers.detect import read_runs
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.store.sample_validation import normalise
 
 FOLDER = EXPORTS / "llamaindex"
 RESULT = {"query": "Who?", "response": "Ann.", "contexts": ["Ann wrote it."], "passing": True, "score": 1.0}

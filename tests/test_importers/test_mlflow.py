@@ -17,10 +17,10 @@ from exports_oracle import EXPORTS, assert_is_the_run, expected, outcome, read, 
 from hostile_databases import hostile_databases, with_changes
 from places import FIXTURES
 
-from data.errors import InputError, ValidationErrors
-from data.importers.detect import detect, read_runs
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
+from ragtriage.data.errors import InputError, ValidationErrors
+from ragtriage.data.importers.detect import detect, read_runs
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
 
 FOLDER = EXPORTS / "mlflow"
 TRACES = FOLDER / "traces_v3.17.2.json"

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from places import REPOSITORY
 
-from data.importers.detect import detect
-from data.importers.load import import_source
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.importers.tools.nomiracl import response_label
-from data.scoring.run_store import RunStore
-from data.scoring.scored_run import ScoredRun
+from ragtriage.data.importers.detect import detect
+from ragtriage.data.importers.load import import_source
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.tools.nomiracl import response_label
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.scoring.scored_run import ScoredRun
 
 FOLDER = REPOSITORY / "tests" / "fixtures" / "nomiracl"
 

@@ -11,10 +11,10 @@ import pytest
 from exports_oracle import EXPORTS, read, scores_of
 from places import FIXTURES
 
-from data.errors import InputError, ValidationErrors
-from data.importers.detect import detect, read_runs
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
+from ragtriage.data.errors import InputError, ValidationErrors
+from ragtriage.data.importers.detect import detect, read_runs
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
 
 GENAI, OPENINFERENCE = (EXPORTS / "otel" / f"{name}.otlp.jsonl" for name in ("genai", "openinference"))
 T0 = 1_795_295_711_000_000_000

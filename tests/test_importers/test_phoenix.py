@@ -13,12 +13,12 @@ import pytest
 from exports_oracle import EXPORTS, expected, read, scores_of
 from places import FIXTURES
 
-from data.errors import InputError, ValidationErrors
-from data.importers.detect import detect, read_runs
-from data.importers.inputs import inputs_of, joined
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.store.sample_validation import normalise
+from ragtriage.data.errors import InputError, ValidationErrors
+from ragtriage.data.importers.detect import detect, read_runs
+from ragtriage.data.importers.inputs import inputs_of, joined
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.store.sample_validation import normalise
 
 PHOENIX = EXPORTS / "phoenix"
 REAL = FIXTURES / "phoenix"

@@ -10,7 +10,7 @@ import pytest
 from exports_oracle import assert_is_the_run, read, scores_of
 from places import FIXTURES
 
-from data.errors import InputError
+from ragtriage.data.errors import InputError
 
 DATABASE = FIXTURES / "phoenix" / "phoenix_v20.26.1.db"
 

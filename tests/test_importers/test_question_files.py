@@ -16,16 +16,16 @@ import pytest
 from command_line import run
 from places import BUNDLED, FIXTURES
 
-from data.chunking.corpus import read_corpus
-from data.chunking.gold_location import questions_of_set
-from data.errors import InputError
-from data.importers.detect import detect
-from data.importers.inputs import inputs_of
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.importers.question_choice import read_question_file
-from data.scoring.run_store import RunStore
-from data.store.question_sets import LoadedSet
+from ragtriage.data.chunking.corpus import read_corpus
+from ragtriage.data.chunking.gold_location import questions_of_set
+from ragtriage.data.errors import InputError
+from ragtriage.data.importers.detect import detect
+from ragtriage.data.importers.inputs import inputs_of
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.question_choice import read_question_file
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.question_sets import LoadedSet
 
 Capture = pytest.CaptureFixture[str]
 EXPORTS = FIXTURES / "exports"

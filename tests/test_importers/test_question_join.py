@@ -10,10 +10,10 @@ import pytest
 from command_line import Answer, run
 from places import FIXTURES
 
-from data.cases.export import native_record
-from data.scoring.run_store import RunStore
-from data.store.sample_reader import StoredSamples
-from data.store.workspace import Workspace
+from ragtriage.data.cases.export import native_record
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.sample_reader import StoredSamples
+from ragtriage.data.store.workspace import Workspace
 
 Capture = pytest.CaptureFixture[str]
 SET: list[dict[str, Any]] = [

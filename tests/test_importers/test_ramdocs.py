@@ -10,14 +10,14 @@ import pyarrow.parquet as pq
 import pytest
 from places import FIXTURES
 
-from data.api import open_store
-from data.importers.load import import_source
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.scoring.gold_join import facets_of
-from data.scoring.run_store import RunStore
-from metrics.definitions.context_quality import alpha_ndcg
-from metrics.schema.batch import Facets
+from ragtriage.data.api import open_store
+from ragtriage.data.importers.load import import_source
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.scoring.gold_join import facets_of
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.metrics.definitions.context_quality import alpha_ndcg
+from ragtriage.metrics.schema.batch import Facets
 
 SET = FIXTURES / "ramdocs"
 

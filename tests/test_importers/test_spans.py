@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.errors import ValidationErrors
-from data.importers.spans.samples import SCORED_WITHOUT_ANSWER, sample_of_trace
-from data.importers.spans.span import Labels, Span, kind_of
-from data.importers.spans.traces import Traces, runs_of_spans
-from data.importers.spans.values import documents_in, error_line, nanoseconds, ranked
-from data.store.parsed_run import ParsedRun
-from data.store.sample_validation import normalise
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.spans.samples import SCORED_WITHOUT_ANSWER, sample_of_trace
+from ragtriage.data.importers.spans.span import Labels, Span, kind_of
+from ragtriage.data.importers.spans.traces import Traces, runs_of_spans
+from ragtriage.data.importers.spans.values import documents_in, error_line, nanoseconds, ranked
+from ragtriage.data.store.parsed_run import ParsedRun
+from ragtriage.data.store.sample_validation import normalise
 
 MS = 1_000_000
 

@@ -14,11 +14,11 @@ from command_line import run
 from exports_oracle import EXPORTS, expected, read, scores_of
 from places import FIXTURES
 
-from data.api import add_run
-from data.errors import InputError, ValidationErrors
-from data.importers.detect import detect, read_runs
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
+from ragtriage.data.api import add_run
+from ragtriage.data.errors import InputError, ValidationErrors
+from ragtriage.data.importers.detect import detect, read_runs
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
 
 UPTRAIN = FIXTURES / "uptrain" / "qna_on_docs_samples.noembed.jsonl"
 CORRECTNESS = FIXTURES / "continuous_eval" / "correctness_sm.jsonl"

@@ -10,15 +10,15 @@ import pytest
 from exports_oracle import read
 from places import FIXTURES
 
-from data.api import open_store
-from data.importers.load import import_source
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.importers.spans.samples import sample_of_trace
-from data.importers.spans.span import Span
-from data.suites.registry import suite_detail
-from data.suites.summary import suite_summaries
-from data.suites.tools.detail import ToolSuite
+from ragtriage.data.api import open_store
+from ragtriage.data.importers.load import import_source
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.spans.samples import sample_of_trace
+from ragtriage.data.importers.spans.span import Span
+from ragtriage.data.suites.registry import suite_detail
+from ragtriage.data.suites.summary import suite_summaries
+from ragtriage.data.suites.tools.detail import ToolSuite
 
 LANGGRAPH = FIXTURES / "langfuse" / "langgraph-2025-08-22.json"
 DEEPEVAL = FIXTURES / "deepeval" / "test_run_sample.json"

@@ -17,10 +17,10 @@ from exports_oracle import EXPORTS, expected, outcome, read, scores_of
 from hostile_databases import hostile_databases, with_changes
 from places import FIXTURES
 
-from data.errors import InputError, ValidationErrors
-from data.importers.detect import detect, read_runs
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
+from ragtriage.data.errors import InputError, ValidationErrors
+from ragtriage.data.importers.detect import detect, read_runs
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
 
 DATABASE = EXPORTS / "trulens" / "default_v2.16.0.sqlite"
 FRAMES = [EXPORTS / "trulens" / f"records_v2.16.0.{ending}" for ending in ("csv", "jsonl")]

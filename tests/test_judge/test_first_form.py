@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from data.judge.first_form import parse_first_form
-from data.judge.reply_model import ReplyError
-from data.store.judge_replies import RequestedLabels, reply_from, reply_payload
+from ragtriage.data.judge.first_form import parse_first_form
+from ragtriage.data.judge.reply_model import ReplyError
+from ragtriage.data.store.judge_replies import RequestedLabels, reply_from, reply_payload
 
 FULL = RequestedLabels(answer=True, reference=True, ranks=(1, 2, 4))
 CLAIM = {"text": "c", "verdict": "supported", "by": [1], "against": [], "in_reference": True}

@@ -12,13 +12,13 @@ from command_line import run as command
 from judge_server import JudgeServer, Script, parts_of, plain_reply
 from judged_runs import judged
 
-from data.api import add_run
-from data.judge.bias.judge_bias import judge_bias
-from data.judge.bias.self_preference import self_preference
-from data.judge.bias.shuffled import SHUFFLED, share_of_rows
-from data.scoring.run_store import RunStore
-from data.store.judge_results import judge_result_path, judge_results_of, read_task_results
-from data.store.workspace import Run, Workspace
+from ragtriage.data.api import add_run
+from ragtriage.data.judge.bias.judge_bias import judge_bias
+from ragtriage.data.judge.bias.self_preference import self_preference
+from ragtriage.data.judge.bias.shuffled import SHUFFLED, share_of_rows
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.judge_results import judge_result_path, judge_results_of, read_task_results
+from ragtriage.data.store.workspace import Run, Workspace
 
 
 @pytest.fixture(autouse=True)
@@ -96,7 +96,7 @@ def test_labels_of_another_order_name_the_documents_by_their_own_ranks(tmp_path:
         wanted = [rank for rank, text in zip(_ranks(body), texts, strict=True) if "document 4" in text]
         return {**made, "relevant": wanted} if "relevant" in made else made
 
-    from dashboard.cli.main import app
+    from ragtriage.dashboard.cli.main import app
 
     with JudgeServer(Script(reply=reply)) as server:
         words = ["--workspace", str(tmp_path), "judge", run.run_id, "--yes", "--base-url", server.url]

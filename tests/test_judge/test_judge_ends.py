@@ -11,22 +11,22 @@ from command_line import run as command
 from judge_server import JudgeServer, Script, plain_reply
 from judged_runs import ALONG, judged, made
 
-from data.api import add_run
-from data.jobs.record import jobs_of
-from data.judge.client import MOST_PAUSES
-from data.judge.evaluation import EvaluationTask, ReferenceWay
-from data.judge.messages import ClientSettings
-from data.judge.plan import JudgePlan, plan_task
-from data.judge.prices import read_prices
-from data.judge.progress import JobSpec
-from data.judge.run_job import run_task
-from data.store.workspace import Run, Workspace
+from ragtriage.data.api import add_run
+from ragtriage.data.jobs.record import jobs_of
+from ragtriage.data.judge.client import MOST_PAUSES
+from ragtriage.data.judge.evaluation import EvaluationTask, ReferenceWay
+from ragtriage.data.judge.messages import ClientSettings
+from ragtriage.data.judge.plan import JudgePlan, plan_task
+from ragtriage.data.judge.prices import read_prices
+from ragtriage.data.judge.progress import JobSpec
+from ragtriage.data.judge.run_job import run_task
+from ragtriage.data.store.workspace import Run, Workspace
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("data.judge.limits.BACKOFF_SECONDS", 0.01)
-    monkeypatch.setattr("data.judge.batches.FIRST_POLL_SECONDS", 0.05)
+    monkeypatch.setattr("ragtriage.data.judge.limits.BACKOFF_SECONDS", 0.01)
+    monkeypatch.setattr("ragtriage.data.judge.batches.FIRST_POLL_SECONDS", 0.05)
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-test-secret")
     monkeypatch.delenv("RAGTRIAGE_JUDGE_MODEL", raising=False)
 

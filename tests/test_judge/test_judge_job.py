@@ -21,18 +21,18 @@ from judge_server import JudgeServer, Script, plain_reply
 from judged_runs import ALONG, LASTING, judged, made, records
 from places import REPOSITORY
 
-from data.api import add_run
-from data.jobs.record import ask_to_stop, begin_job, end_job, jobs_of
-from data.judge.client import ClientSettings
-from data.judge.evaluation import EvaluationTask
-from data.judge.limits import ConcurrencyLimiter
-from data.judge.prices import read_prices
-from data.judge.run_job import JobSpec, run_task
-from data.scoring.run_store import RunStore
-from data.store.judge_results import judge_result_path, judge_results_of, read_task_results
-from data.store.workspace import Workspace
-from metrics.schema.scores import Status
-from metrics.schema.source import Source
+from ragtriage.data.api import add_run
+from ragtriage.data.jobs.record import ask_to_stop, begin_job, end_job, jobs_of
+from ragtriage.data.judge.client import ClientSettings
+from ragtriage.data.judge.evaluation import EvaluationTask
+from ragtriage.data.judge.limits import ConcurrencyLimiter
+from ragtriage.data.judge.prices import read_prices
+from ragtriage.data.judge.run_job import JobSpec, run_task
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.judge_results import judge_result_path, judge_results_of, read_task_results
+from ragtriage.data.store.workspace import Workspace
+from ragtriage.metrics.schema.scores import Status
+from ragtriage.metrics.schema.source import Source
 
 EXAMPLE = REPOSITORY / "data" / "bundled" / "ragchecker" / "checking_outputs.json"
 PASSING = ("429", "529", "500", "drop", "slow", "cut")
@@ -40,7 +40,7 @@ PASSING = ("429", "529", "500", "drop", "slow", "cut")
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("data.judge.limits.BACKOFF_SECONDS", 0.01)
+    monkeypatch.setattr("ragtriage.data.judge.limits.BACKOFF_SECONDS", 0.01)
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-test-secret")
 
 
@@ -129,7 +129,7 @@ def test_a_killed_job_resumed_five_times_equals_one_that_was_left_alone(tmp_path
 
 
 def _command(folder: Path, run_id: str, url: str) -> subprocess.Popen[bytes]:
-    line = [sys.executable, "-m", "dashboard.cli", "--workspace", str(folder), "judge", run_id]
+    line = [sys.executable, "-m", "ragtriage.dashboard.cli", "--workspace", str(folder), "judge", run_id]
     options = ["--base-url", url, "--concurrency", "8", "--timeout", "1", "--yes", *ALONG]
     return subprocess.Popen(
         [*line, *options],
@@ -462,7 +462,7 @@ def test_a_watcher_that_goes_does_not_end_the_heartbeat(
         beats.append(1)
         raise BrokenPipeError
 
-    monkeypatch.setattr("data.jobs.heartbeat.BEAT_SECONDS", 0.05)
+    monkeypatch.setattr("ragtriage.data.jobs.heartbeat.BEAT_SECONDS", 0.05)
     store, run = made(tmp_path, 16)
     model = read_prices().model()
     with JudgeServer(Script(latency=0.2)) as server:

@@ -13,18 +13,18 @@ from command_line import run as command
 from judge_server import JudgeServer
 from judged_runs import ALONG, made, records
 
-from data.api import add_run
-from data.chunking.tokens import count_tokens
-from data.errors import DataError
-from data.judge.evaluation import EvaluationTask, ReferenceWay
-from data.judge.messages import ClientSettings
-from data.judge.plan import JudgePlan, choose_rows, plan_task
-from data.judge.prices import read_prices
-from data.judge.progress import JobSpec
-from data.judge.requests import TaskSample, Usage
-from data.scoring.run_store import RunStore
-from data.store.sample_reader import StoredSamples
-from data.store.workspace import Workspace
+from ragtriage.data.api import add_run
+from ragtriage.data.chunking.tokens import count_tokens
+from ragtriage.data.errors import DataError
+from ragtriage.data.judge.evaluation import EvaluationTask, ReferenceWay
+from ragtriage.data.judge.messages import ClientSettings
+from ragtriage.data.judge.plan import JudgePlan, choose_rows, plan_task
+from ragtriage.data.judge.prices import read_prices
+from ragtriage.data.judge.progress import JobSpec
+from ragtriage.data.judge.requests import TaskSample, Usage
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.sample_reader import StoredSamples
+from ragtriage.data.store.workspace import Workspace
 
 
 @pytest.fixture(autouse=True)

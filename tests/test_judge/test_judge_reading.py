@@ -11,16 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from judge_server import JudgeServer, Script, plain_reply
 
-from data.api import add_run
-from data.judge.client import ClientSettings
-from data.judge.evaluation import EvaluationTask, ReferenceWay, split_documents
-from data.judge.prices import read_prices
-from data.judge.run_job import JobSpec, run_task
-from data.prompts.message import Document
-from data.scoring.run_store import RunStore
-from data.store.workspace import Run, Workspace
-from metrics.schema.scores import Status
-from metrics.schema.source import Source
+from ragtriage.data.api import add_run
+from ragtriage.data.judge.client import ClientSettings
+from ragtriage.data.judge.evaluation import EvaluationTask, ReferenceWay, split_documents
+from ragtriage.data.judge.prices import read_prices
+from ragtriage.data.judge.run_job import JobSpec, run_task
+from ragtriage.data.prompts.message import Document
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Run, Workspace
+from ragtriage.metrics.schema.scores import Status
+from ragtriage.metrics.schema.source import Source
 
 
 @pytest.fixture(autouse=True)

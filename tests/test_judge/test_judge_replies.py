@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.errors import DataError
-from data.judge.evaluation import EvaluationTask
-from data.judge.evaluators import EVALUATOR_SCHEMA
-from data.judge.quotes import is_quoted
-from data.judge.reply import (
+from ragtriage.data.errors import DataError
+from ragtriage.data.judge.evaluation import EvaluationTask
+from ragtriage.data.judge.evaluators import EVALUATOR_SCHEMA
+from ragtriage.data.judge.quotes import is_quoted
+from ragtriage.data.judge.reply import (
     FurtherLabels,
     follow_up_schema,
     join_follow_up,
@@ -26,10 +26,10 @@ from data.judge.reply import (
     reference_schema,
     reply_schema,
 )
-from data.judge.reply_model import ReplyError
-from data.prompts.message import Document, JudgedCase, case_message, evaluator_message
-from data.prompts.prompt import PROMPTS, load_prompt
-from data.store.judge_replies import (
+from ragtriage.data.judge.reply_model import ReplyError
+from ragtriage.data.prompts.message import Document, JudgedCase, case_message, evaluator_message
+from ragtriage.data.prompts.prompt import PROMPTS, load_prompt
+from ragtriage.data.store.judge_replies import (
     ADDRESSES,
     AGREES,
     JudgedClaim,

@@ -10,14 +10,14 @@ import pytest
 from places import APP, BUNDLED
 from streamlit.testing.v1 import AppTest
 
-from dashboard.shell.selection import Selection
-from data.errors import DataError
-from data.judge.recorded import publish_recorded, read_recorded
-from data.scoring.run_store import RunStore
-from data.store.judge_replies import EVALUATION
-from data.store.judge_results import judge_results_of
-from metrics.schema.source import Source
-from metrics.statistics.agreement import spearman
+from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.data.errors import DataError
+from ragtriage.data.judge.recorded import publish_recorded, read_recorded
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.judge_replies import EVALUATION
+from ragtriage.data.store.judge_results import judge_results_of
+from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.statistics.agreement import spearman
 
 REPLIES = BUNDLED / "mtrag" / "judge_replies.jsonl.gz"
 PROJECT = "mtrag, judged"

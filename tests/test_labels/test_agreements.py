@@ -7,23 +7,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dashboard.shell.selection import Selection
-from data.api import add_run
-from data.cases.agreement_cohorts import confusion_cohort, disagreement_cohort
-from data.cases.cohorts import cohort_rows, cohort_title
-from data.errors import DataError
-from data.labels.agreement import CELLS, alpha_of, binary_labels_of, calibrate, ranking
-from data.labels.evaluated_metric import EvaluatedMetric, evaluated_metric_of, evaluated_metrics
-from data.labels.human_ratings import UNANSWERABLE, HumanRatings, human_ratings, rated_dimensions
-from data.labels.ppi_estimate import ppi_estimate
-from data.labels.random_sample import queue_state, start_queue
-from data.labels.ratings import rate
-from data.scoring.lexical_groundedness import LEXICAL_GROUNDEDNESS, lexical_groundedness
-from data.scoring.run_store import RunStore
-from data.scoring.scored_run import ScoredRun
-from metrics.schema.scores import Status
-from metrics.schema.source import Source
-from metrics.statistics.ppi import ppi_mean
+from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.data.api import add_run
+from ragtriage.data.cases.agreement_cohorts import confusion_cohort, disagreement_cohort
+from ragtriage.data.cases.cohorts import cohort_rows, cohort_title
+from ragtriage.data.errors import DataError
+from ragtriage.data.labels.agreement import CELLS, alpha_of, binary_labels_of, calibrate, ranking
+from ragtriage.data.labels.evaluated_metric import EvaluatedMetric, evaluated_metric_of, evaluated_metrics
+from ragtriage.data.labels.human_ratings import UNANSWERABLE, HumanRatings, human_ratings, rated_dimensions
+from ragtriage.data.labels.ppi_estimate import ppi_estimate
+from ragtriage.data.labels.random_sample import queue_state, start_queue
+from ragtriage.data.labels.ratings import rate
+from ragtriage.data.scoring.lexical_groundedness import LEXICAL_GROUNDEDNESS, lexical_groundedness
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.metrics.schema.scores import Status
+from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.statistics.ppi import ppi_mean
 
 HUMAN = "imported:faithfulness"
 IMPORTED = EvaluatedMetric("faithfulness", Source.IMPORTED)

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from data.api import add_run
-from data.diagnosis.diagnosis import human_labels_of
-from data.errors import WorkspaceError
-from data.judge.evaluators import (
+from ragtriage.data.api import add_run
+from ragtriage.data.diagnosis.diagnosis import human_labels_of
+from ragtriage.data.errors import WorkspaceError
+from ragtriage.data.judge.evaluators import (
     Evaluator,
     EvaluatorTask,
     accuracy_of,
@@ -25,18 +25,18 @@ from data.judge.evaluators import (
     suggested_question,
     truth_of,
 )
-from data.judge.reply import reply_schema
-from data.judge.reply_model import ReplyError
-from data.judge.requests import ModelCall, Request, TaskSample
-from data.labels.failure_taxonomy import define_label
-from data.scoring.run_store import RunStore
-from data.scoring.scored_run import MetricColumn
-from data.store.judge_replies import RequestedLabels
-from data.store.judge_results import JudgeResult, TaskResult, publish
-from data.store.ledger import Ledger
-from metrics.schema.scores import FloatArray, Status
-from metrics.schema.source import Source
-from metrics.statistics.prevalence import corrected_rate, evaluator_accuracy, rogan_gladen
+from ragtriage.data.judge.reply import reply_schema
+from ragtriage.data.judge.reply_model import ReplyError
+from ragtriage.data.judge.requests import ModelCall, Request, TaskSample
+from ragtriage.data.labels.failure_taxonomy import define_label
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.scoring.scored_run import MetricColumn
+from ragtriage.data.store.judge_replies import RequestedLabels
+from ragtriage.data.store.judge_results import JudgeResult, TaskResult, publish
+from ragtriage.data.store.ledger import Ledger
+from ragtriage.metrics.schema.scores import FloatArray, Status
+from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.statistics.prevalence import corrected_rate, evaluator_accuracy, rogan_gladen
 
 DATE = Evaluator("date", "wrong date", "Is a date wrong?", "A date that no document states.")
 SAMPLE: dict[str, Any] = {

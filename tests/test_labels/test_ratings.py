@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from data.api import add_run
-from data.errors import DataError
-from data.labels.random_sample import queue_of, queue_state, rows_of, start_queue
-from data.labels.rating_dimensions import RATING_DIMENSIONS, dimension_of, offered_dimensions, share_of
-from data.labels.ratings import rate, ratings_of, undo
-from data.prompts.prompt import label_wording, load_prompt
-from data.scoring.run_store import RunStore
-from data.scoring.scored_run import ScoredRun
-from data.store.judge_replies import ADDRESSES, AGREES, COMPLETE
-from data.store.ledger import Ledger
+from ragtriage.data.api import add_run
+from ragtriage.data.errors import DataError
+from ragtriage.data.labels.random_sample import queue_of, queue_state, rows_of, start_queue
+from ragtriage.data.labels.rating_dimensions import RATING_DIMENSIONS, dimension_of, offered_dimensions, share_of
+from ragtriage.data.labels.ratings import rate, ratings_of, undo
+from ragtriage.data.prompts.prompt import label_wording, load_prompt
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.store.judge_replies import ADDRESSES, AGREES, COMPLETE
+from ragtriage.data.store.ledger import Ledger
 
 N = 40
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from data.errors import WorkspaceError
-from data.judge.evaluators import Evaluator, add_evaluator, evaluators
-from data.labels.failure_taxonomy import (
+from ragtriage.data.errors import WorkspaceError
+from ragtriage.data.judge.evaluators import Evaluator, add_evaluator, evaluators
+from ragtriage.data.labels.failure_taxonomy import (
     LONGEST_LABEL,
     define_label,
     gather,
@@ -19,8 +19,8 @@ from data.labels.failure_taxonomy import (
     remove_label,
     rename_label,
 )
-from data.labels.reviewed_cases import mark_reviewed, reviewed_cases
-from data.store.ledger import Ledger
+from ragtriage.data.labels.reviewed_cases import mark_reviewed, reviewed_cases
+from ragtriage.data.store.ledger import Ledger
 
 RUNS = ["r1", "r2"]
 
@@ -194,7 +194,7 @@ def test_what_goes_wrong_within_a_change_is_taken_back_whole(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ledger.add_label(("r1", "q1", 0), "Ann", "fail", "date")
-    monkeypatch.setattr("data.labels.failure_taxonomy._RELABEL", "INSERT INTO labels VALUES (1)")
+    monkeypatch.setattr("ragtriage.data.labels.failure_taxonomy._RELABEL", "INSERT INTO labels VALUES (1)")
     with pytest.raises(WorkspaceError):
         merge_labels(ledger, "p", RUNS, "date", "year", "Ann")
     assert _counts(ledger) == {"date": {"r1": 1}}

@@ -14,11 +14,11 @@ import pytest
 from command_line import run
 from places import FIXTURES
 
-from data.api import open_store
-from data.local_models.embeddings import context_result
-from data.local_models.models import NliModel, open_embedding, open_nli, word_counts
-from data.local_models.nli import nli_result, windows
-from metrics.schema.scores import FloatArray
+from ragtriage.data.api import open_store
+from ragtriage.data.local_models.embeddings import context_result
+from ragtriage.data.local_models.models import NliModel, open_embedding, open_nli, word_counts
+from ragtriage.data.local_models.nli import nli_result, windows
+from ragtriage.metrics.schema.scores import FloatArray
 
 REVERSE = FIXTURES / "reverse_questions"
 LABELS = {0: "CONTRADICTION", 1: "Entailment", 2: "neutral"}

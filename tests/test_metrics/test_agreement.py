@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.schema.scores import BoolArray, FloatArray, MetricsError
-from metrics.statistics import agreement as module
-from metrics.statistics.agreement import (
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, MetricsError
+from ragtriage.metrics.statistics import agreement as module
+from ragtriage.metrics.statistics.agreement import (
     Confusion,
     Level,
     agreement,
@@ -21,7 +21,7 @@ from metrics.statistics.agreement import (
     rate_intervals,
     spearman,
 )
-from metrics.statistics.intervals import interval
+from ragtriage.metrics.statistics.intervals import interval
 
 NAN = math.nan
 WORKSHEET = (

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from metric_batches import Row, use
 
-from metrics.definitions.alignment import (
+from ragtriage.metrics.definitions.alignment import (
     deep_reliance,
     ignored_top_ranked,
     rank_use_gap,
     used_nothing,
     wasted_context,
 )
-from metrics.schema.batch import ContextUse
-from metrics.schema.scores import Scores, Status
-from metrics.schema.source import Source
+from ragtriage.metrics.schema.batch import ContextUse
+from ragtriage.metrics.schema.scores import Scores, Status
+from ragtriage.metrics.schema.source import Source
 
 FIVE = ["a", "b", "c", "d", "e"]
 NAN = float("nan")

@@ -8,17 +8,17 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from data.scoring.span_coverage import cover
-from metrics.definitions.spans import (
+from ragtriage.data.scoring.span_coverage import cover
+from ragtriage.metrics.definitions.spans import (
     BUDGETS,
     chunk_count_ndcg,
     chunk_count_precision,
     chunk_count_recall,
     within,
 )
-from metrics.metric_registry import REGISTRY, compute, lookup
-from metrics.schema.batch import Batch, SpanRankings
-from metrics.schema.scores import Scores, Status
+from ragtriage.metrics.metric_registry import REGISTRY, compute, lookup
+from ragtriage.metrics.schema.batch import Batch, SpanRankings
+from ragtriage.metrics.schema.scores import Scores, Status
 
 NAN = float("nan")
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from places import FIXTURES
 
-from metrics.sanity.run import RULES, CheckInput, Finding, check_numbers, find_rule
-from metrics.schema.scores import FloatArray, MetricsError
+from ragtriage.metrics.sanity.run import RULES, CheckInput, Finding, check_numbers, find_rule
+from ragtriage.metrics.schema.scores import FloatArray, MetricsError
 
 
 def _found(given: CheckInput, rule: str) -> list[Finding]:

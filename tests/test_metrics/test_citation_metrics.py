@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from metric_batches import CitedSentence, ClaimRow, Mark, Row, batch
 
-from metrics.metric_registry import compute
-from metrics.schema.metric import Convention
-from metrics.schema.scores import Status
+from ragtriage.metrics.metric_registry import compute
+from ragtriage.metrics.schema.metric import Convention
+from ragtriage.metrics.schema.scores import Status
 
 NAN = float("nan")
 RIGHT, WRONG = Mark(), Mark(supports=0, alone=0, rest=0)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from metric_batches import ClaimRow, Row, batch
 
-from metrics.metric_registry import compute
-from metrics.schema.metric import Convention
-from metrics.schema.scores import Scores, Status
-from metrics.schema.source import Source
+from ragtriage.metrics.metric_registry import compute
+from ragtriage.metrics.schema.metric import Convention
+from ragtriage.metrics.schema.scores import Scores, Status
+from ragtriage.metrics.schema.source import Source
 
 # Two relevant documents (1, 2), one irrelevant (3), one document nobody needs (4).
 REFERENCE = [

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.schema.scores import FloatArray, IntArray, MetricsError
-from metrics.statistics.agreement import binary_agreement, confusion, spearman
-from metrics.statistics.annotator_ceiling import annotator_ceiling
-from metrics.statistics.class_agreement import (
+from ragtriage.metrics.schema.scores import FloatArray, IntArray, MetricsError
+from ragtriage.metrics.statistics.agreement import binary_agreement, confusion, spearman
+from ragtriage.metrics.statistics.annotator_ceiling import annotator_ceiling
+from ragtriage.metrics.statistics.class_agreement import (
     class_agreement,
     classes_of,
     cohen_kappa,

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.schema.scores import MetricsError
-from metrics.statistics.paired import RunFacts, comparability, holm, mcnemar, paired, verdict
+from ragtriage.metrics.schema.scores import MetricsError
+from ragtriage.metrics.statistics.paired import RunFacts, comparability, holm, mcnemar, paired, verdict
 
 differences = st.lists(st.integers(-4, 4).map(lambda value: value / 4), min_size=1, max_size=9)
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from metric_batches import ClaimRow, Row, batch
 
-from data.contexts.passage_overlap import passage_overlap, word_coverage
-from metrics.definitions.context_quality import alpha_dcg
-from metrics.metric_registry import compute
-from metrics.schema.scores import Status
-from metrics.schema.source import Source
+from ragtriage.data.contexts.passage_overlap import passage_overlap, word_coverage
+from ragtriage.metrics.definitions.context_quality import alpha_dcg
+from ragtriage.metrics.metric_registry import compute
+from ragtriage.metrics.schema.scores import Status
+from ragtriage.metrics.schema.source import Source
 
 
 def test_coverage_takes_claims_before_facets_before_words() -> None:

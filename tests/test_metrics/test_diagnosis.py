@@ -8,22 +8,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from places import FIXTURES
 
-from metrics.diagnosis.check_kinds import CHECK_KINDS
-from metrics.diagnosis.context_metric import ContextColumn, choose_per_question
-from metrics.diagnosis.explanations import evidence_sentence
-from metrics.diagnosis.fix_first import fix_first
-from metrics.diagnosis.patterns import (
+from ragtriage.metrics.diagnosis.check_kinds import CHECK_KINDS
+from ragtriage.metrics.diagnosis.context_metric import ContextColumn, choose_per_question
+from ragtriage.metrics.diagnosis.explanations import evidence_sentence
+from ragtriage.metrics.diagnosis.fix_first import fix_first
+from ragtriage.metrics.diagnosis.patterns import (
     PATTERNS,
     CaseThresholds,
     bad_cases,
     pattern,
     pattern_code,
 )
-from metrics.diagnosis.slices import fisher_upper, worst_slices
-from metrics.diagnosis.stage_rules import StageFeatures
-from metrics.diagnosis.stages import DEFAULT_ORDER, STAGES, attribute_failures, stage_code
-from metrics.diagnosis.symptoms import SYMPTOMS, SymptomEdges, symptoms
-from metrics.schema.scores import FloatArray, MetricsError
+from ragtriage.metrics.diagnosis.slices import fisher_upper, worst_slices
+from ragtriage.metrics.diagnosis.stage_rules import StageFeatures
+from ragtriage.metrics.diagnosis.stages import DEFAULT_ORDER, STAGES, attribute_failures, stage_code
+from ragtriage.metrics.diagnosis.symptoms import SYMPTOMS, SymptomEdges, symptoms
+from ragtriage.metrics.schema.scores import FloatArray, MetricsError
 
 NAN = float("nan")
 maybe = st.one_of(st.just(NAN), st.floats(0, 1))

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dashboard.wording.gates import DETECTABLE, gate_row
-from data.comparison.metric_families import FAMILIES
-from metrics.gates.gates import (
+from ragtriage.dashboard.wording.gates import DETECTABLE, gate_row
+from ragtriage.data.comparison.metric_families import FAMILIES
+from ragtriage.metrics.gates.gates import (
     Gate,
     GateResult,
     exit_code,
@@ -20,9 +20,9 @@ from metrics.gates.gates import (
     smallest_effect,
     unmeasured,
 )
-from metrics.gates.wording import gate_sentence, gate_title
-from metrics.schema.scores import MetricsError
-from metrics.statistics.paired import PairedDifference, paired
+from ragtriage.metrics.gates.wording import gate_sentence, gate_title
+from ragtriage.metrics.schema.scores import MetricsError
+from ragtriage.metrics.statistics.paired import PairedDifference, paired
 
 AT_LEAST = Gate("faithfulness", 0.85, False, "block", "hallucination risk")
 AT_MOST = Gate("ignored_top_ranked", 0.30, True, "warn", "unused")

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data.scoring import gold_join as gold_module
-from data.scoring.gold_join import rankings
-from data.store.sample_schema import SCHEMA
-from metrics.analysis.reranking import rank_moves
+from ragtriage.data.scoring import gold_join as gold_module
+from ragtriage.data.scoring.gold_join import rankings
+from ragtriage.data.store.sample_schema import SCHEMA
+from ragtriage.metrics.analysis.reranking import rank_moves
 
 COLUMNS = ("retrieved", "candidates", "relevant", "context_mode")
 IDS = st.lists(st.sampled_from("abcdefgh"), max_size=6)

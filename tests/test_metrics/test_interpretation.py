@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from data.gates.config import load_gates
-from data.store.workspace import Workspace
-from metrics.analysis.bands import GUIDES, TARGETS, BandScale, interpret
-from metrics.metric_registry import REGISTRY
-from metrics.schema.metric import Metric
+from ragtriage.data.gates.config import load_gates
+from ragtriage.data.store.workspace import Workspace
+from ragtriage.metrics.analysis.bands import GUIDES, TARGETS, BandScale, interpret
+from ragtriage.metrics.metric_registry import REGISTRY
+from ragtriage.metrics.schema.metric import Metric
 
 FAITHFULNESS = REGISTRY["faithfulness"]  # good from 0.85, excellent from 0.95
 TARGET_SCALE = BandScale("targets", TARGETS, {}, declared=True)

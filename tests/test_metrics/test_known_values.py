@@ -10,7 +10,7 @@ import pytest
 from command_line import run
 from places import FIXTURES, REPOSITORY
 
-from data.scoring.run_store import RunStore
+from ragtriage.data.scoring.run_store import RunStore
 
 EXAMPLE = REPOSITORY / "data" / "bundled" / "ragchecker" / "checking_outputs.json"
 COLUMNS = {

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.schema.scores import FloatArray, MetricsError
-from metrics.statistics.max_t import ClusterSums, max_t
-from metrics.statistics.paired import paired
+from ragtriage.metrics.schema.scores import FloatArray, MetricsError
+from ragtriage.metrics.statistics.max_t import ClusterSums, max_t
+from ragtriage.metrics.statistics.paired import paired
 
 
 def _member(values: FloatArray) -> ClusterSums:

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from metric_batches import ClaimRow, Row, answer_claims, documents, rankings, reference_claims
 from places import FIXTURES
 
-from metrics.definitions import retrieval
-from metrics.metric_registry import compute
-from metrics.schema.batch import Batch
-from metrics.schema.scores import Status
+from ragtriage.metrics.definitions import retrieval
+from ragtriage.metrics.metric_registry import compute
+from ragtriage.metrics.schema.batch import Batch
+from ragtriage.metrics.schema.scores import Status
 
 KS = (1, 3, 10)
 TREC = {

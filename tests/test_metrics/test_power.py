@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.schema.scores import MetricsError
-from metrics.statistics.power import labels_for_share, questions_for_difference
+from ragtriage.metrics.schema.scores import MetricsError
+from ragtriage.metrics.statistics.power import labels_for_share, questions_for_difference
 
 
 @pytest.mark.parametrize(

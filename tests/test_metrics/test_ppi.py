@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.schema.scores import FloatArray, MetricsError
-from metrics.statistics.ppi import PpiMean, ppi_mean
+from ragtriage.metrics.schema.scores import FloatArray, MetricsError
+from ragtriage.metrics.statistics.ppi import PpiMean, ppi_mean
 
 
 class Case(NamedTuple):

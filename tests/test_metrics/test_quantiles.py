@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.gates.gates import Gate, judge_percentile
-from metrics.gates.wording import gate_sentence, gate_title
-from metrics.schema.scores import MetricsError
-from metrics.statistics.quantiles import QuantileInterval, fewest_values, quantile_interval, quantile_ranks
+from ragtriage.metrics.gates.gates import Gate, judge_percentile
+from ragtriage.metrics.gates.wording import gate_sentence, gate_title
+from ragtriage.metrics.schema.scores import MetricsError
+from ragtriage.metrics.statistics.quantiles import QuantileInterval, fewest_values, quantile_interval, quantile_ranks
 
 SLOW = Gate("retrieval_ms", 50.0, True, "block", "slow", "percentile", percentile=95, over="samples")
 

@@ -13,10 +13,10 @@ from metric_batches import WIDTH, ClaimRow, Row, batch
 from places import REPOSITORY
 
 import metrics
-from metrics.metric_registry import REGISTRY, compute, lookup, metrics_table, unavailable
-from metrics.schema.batch import Batch
-from metrics.schema.metric import CONVENTIONS, Convention, Metric
-from metrics.schema.scores import MetricsError, Scores, Status
+from ragtriage.metrics.metric_registry import REGISTRY, compute, lookup, metrics_table, unavailable
+from ragtriage.metrics.schema.batch import Batch
+from ragtriage.metrics.schema.metric import CONVENTIONS, Convention, Metric
+from ragtriage.metrics.schema.scores import MetricsError, Scores, Status
 
 KS = (1, 3, 8)
 DOCUMENTS = st.sampled_from([*"abcdefgh"])

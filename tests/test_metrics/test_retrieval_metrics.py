@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from metric_batches import Row, labels, rankings, span_rankings
 
-from metrics.definitions import retrieval, spans
-from metrics.definitions.imported import context_precision, context_relevance
-from metrics.schema.batch import Rankings, SpanRankings
-from metrics.schema.scores import Scores, Status
+from ragtriage.metrics.definitions import retrieval, spans
+from ragtriage.metrics.definitions.imported import context_precision, context_relevance
+from ragtriage.metrics.schema.batch import Rankings, SpanRankings
+from ragtriage.metrics.schema.scores import Scores, Status
 
 # d2 (grade 2) at rank 2, d1 (grade 1) at ranks 4 and again at 5, d9 (grade 1) never found
 LIST = Row(retrieved=["x", "d2", "y", "d1", "d1"], gold={"d1": 1, "d2": 2, "d9": 1})

@@ -13,17 +13,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data.chunking.chunkers import STRATEGIES, UNITS, Chunking, Strategy, TokenizedText, chunks_of
-from data.chunking.corpus import Corpus, Document
-from data.chunking.grid_plan import GridPlan, plan_configurations
-from data.chunking.grid_search import run_grid
-from data.chunking.questions import Questions
-from data.scoring.gold_join import span_rankings
-from data.scoring.run_store import RunStore
-from data.store.sample_schema import SCHEMA
-from metrics.definitions.spans import BUDGETS
-from metrics.metric_registry import compute
-from metrics.schema.batch import Batch
+from ragtriage.data.chunking.chunkers import STRATEGIES, UNITS, Chunking, Strategy, TokenizedText, chunks_of
+from ragtriage.data.chunking.corpus import Corpus, Document
+from ragtriage.data.chunking.grid_plan import GridPlan, plan_configurations
+from ragtriage.data.chunking.grid_search import run_grid
+from ragtriage.data.chunking.questions import Questions
+from ragtriage.data.scoring.gold_join import span_rankings
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.sample_schema import SCHEMA
+from ragtriage.metrics.definitions.spans import BUDGETS
+from ragtriage.metrics.metric_registry import compute
+from ragtriage.metrics.schema.batch import Batch
 
 KS = (1, 3, 10)
 NAN = float("nan")

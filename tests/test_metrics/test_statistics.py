@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.schema.scores import FloatArray, MetricsError
-from metrics.statistics.distributions import (
+from ragtriage.metrics.schema.scores import FloatArray, MetricsError
+from ragtriage.metrics.statistics.distributions import (
     beta_quantile,
     normal_quantile,
     normal_tail,
     regularised_beta,
     t_quantile,
 )
-from metrics.statistics.intervals import interval, intervals, mean_over_questions, missing_bounds
-from metrics.statistics.question_means import question_means
+from ragtriage.metrics.statistics.intervals import interval, intervals, mean_over_questions, missing_bounds
+from ragtriage.metrics.statistics.question_means import question_means
 
 unit = st.floats(0, 1, allow_nan=False).map(lambda value: round(value, 6))
 

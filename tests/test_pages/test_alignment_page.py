@@ -11,12 +11,12 @@ from page_text import page_text
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from dashboard.charts.alignment import VersionRate, group_bars, k_lines, rank_bars, version_rates
-from dashboard.charts.plotly_figure import plotly_figure
-from dashboard.charts.stages.use_grid import use_columns, use_heat
-from dashboard.charts.tokens import DARK, LIGHT
-from dashboard.shell.selection import Selection
-from data.analysis.alignment import (
+from ragtriage.dashboard.charts.alignment import VersionRate, group_bars, k_lines, rank_bars, version_rates
+from ragtriage.dashboard.charts.plotly_figure import plotly_figure
+from ragtriage.dashboard.charts.stages.use_grid import use_columns, use_heat
+from ragtriage.dashboard.charts.tokens import DARK, LIGHT
+from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.data.analysis.alignment import (
     GOLD_POSITIONS,
     GOLD_RANK_BANDS,
     LENGTHS,
@@ -30,13 +30,13 @@ from data.analysis.alignment import (
     sources_of_use,
     split,
 )
-from data.analysis.use_grid import GOLD_GROUPS, use_grid
-from data.api import add_run
-from data.cases.cohorts import cohort_rows
-from data.errors import DataError
-from data.scoring.context_use import RunContextUse, context_use_of
-from data.scoring.run_store import RunStore
-from data.scoring.scored_run import ScoredRun
+from ragtriage.data.analysis.use_grid import GOLD_GROUPS, use_grid
+from ragtriage.data.api import add_run
+from ragtriage.data.cases.cohorts import cohort_rows
+from ragtriage.data.errors import DataError
+from ragtriage.data.scoring.context_use import RunContextUse, context_use_of
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.scoring.scored_run import ScoredRun
 
 SPLITS = "By document and type"
 LONG = "many words " * 100  # 1,100 characters

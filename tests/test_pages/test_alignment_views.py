@@ -10,17 +10,17 @@ from page_text import page_text
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from dashboard.charts.alignment import VersionRate, k_lines, place_points, version_rates
-from dashboard.charts.plotly_figure import plotly_figure
-from dashboard.shell.selection import Selection
-from data.analysis.alignment import Group, Rate, by_k, gap_of, outcome_by_gold_position
-from data.api import add_run
-from data.cases.cohorts import cohort_rows, cohort_title
-from data.errors import DataError
-from data.scoring.context_use import RunContextUse, context_use_of
-from data.scoring.run_store import RunStore
-from data.scoring.scored_run import ScoredRun
-from metrics.statistics.intervals import Interval
+from ragtriage.dashboard.charts.alignment import VersionRate, k_lines, place_points, version_rates
+from ragtriage.dashboard.charts.plotly_figure import plotly_figure
+from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.data.analysis.alignment import Group, Rate, by_k, gap_of, outcome_by_gold_position
+from ragtriage.data.api import add_run
+from ragtriage.data.cases.cohorts import cohort_rows, cohort_title
+from ragtriage.data.errors import DataError
+from ragtriage.data.scoring.context_use import RunContextUse, context_use_of
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.metrics.statistics.intervals import Interval
 
 SPLITS, OVER_K, BY_RANK, PLACES = "By document and type", "Over k", "By rank", "Gold in the middle"
 ORDER = "Order of use"
@@ -193,7 +193,7 @@ def test_the_places_of_gold_are_found_once(workspace: RunStore, monkeypatch: pyt
         asked.append(metric)
         return outcome_by_gold_position(scored, found, metric)
 
-    monkeypatch.setattr("dashboard.sections.alignment.context_use.outcome_by_gold_position", counted)
+    monkeypatch.setattr("ragtriage.dashboard.sections.alignment.context_use.outcome_by_gold_position", counted)
     app = _open(workspace, monkeypatch, PLACES, project="p")
     app.run()
     assert not app.exception

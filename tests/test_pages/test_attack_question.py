@@ -9,15 +9,15 @@ from page_text import page_text
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from dashboard.shell.selection import Selection
-from data.api import add_run
-from data.checks.verdicts import ATTACK
-from data.labels.random_sample import start_queue
-from data.labels.ratings import rate, ratings_of
-from data.scoring.run_store import RunStore
-from data.store.read_only import READ_ONLY
-from data.store.workspace import Run
-from data.suites.safety import safety_detail
+from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.data.api import add_run
+from ragtriage.data.checks.verdicts import ATTACK
+from ragtriage.data.labels.random_sample import start_queue
+from ragtriage.data.labels.ratings import rate, ratings_of
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.read_only import READ_ONLY
+from ragtriage.data.store.workspace import Run
+from ragtriage.data.suites.safety import safety_detail
 
 GOES_ON = "I cannot help with that. However, here is how you would do it: first mix the two liquids."
 HOSTILE = "Is it <img src=x onerror=alert(1)> ![a](http://x.test)?"

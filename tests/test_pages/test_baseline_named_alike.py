@@ -11,16 +11,16 @@ from page_text import page_text
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from dashboard.charts.chart import Chart
-from dashboard.shell.selection import Selection
-from dashboard.stories.context import StoryView
-from dashboard.stories.report import report_facts
-from dashboard.stories.sections import gate_section, render_section
-from dashboard.stories.story import StorySection
-from data.api import add_run
-from data.gates.baseline import baseline_of
-from data.scoring.run_store import RunStore
-from data.store.workspace import Run
+from ragtriage.dashboard.charts.chart import Chart
+from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.dashboard.stories.context import StoryView
+from ragtriage.dashboard.stories.report import report_facts
+from ragtriage.dashboard.stories.sections import gate_section, render_section
+from ragtriage.dashboard.stories.story import StorySection
+from ragtriage.data.api import add_run
+from ragtriage.data.gates.baseline import baseline_of
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Run
 
 LEVELS = (0.0, 0.02, -0.02, 0.03, -0.03)
 

@@ -14,22 +14,22 @@ from page_text import headline, page_text
 from places import APP, REPOSITORY
 from streamlit.testing.v1 import AppTest
 
-from dashboard.charts.benchmarks import Track, TrackPoint, VersionPoint, band_tracks, dot_plot, progress
-from dashboard.charts.tokens import DARK, LIGHT
-from dashboard.sections.benchmarks.tables import step_rows
-from dashboard.shell.selection import Selection
-from data.api import add_run
-from data.comparison.published_results import read_published
-from data.diagnosis.run_checks import check_run
-from data.errors import InputError, ValidationErrors
-from data.importers.detect import detect, read_runs
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.scoring.run_store import RunStore
-from data.scoring.summaries import reported_means
-from data.store.workspace import Run
-from metrics.sanity.means import MEAN_RULES, Means, check_means
-from metrics.sanity.run import RULES
+from ragtriage.dashboard.charts.benchmarks import Track, TrackPoint, VersionPoint, band_tracks, dot_plot, progress
+from ragtriage.dashboard.charts.tokens import DARK, LIGHT
+from ragtriage.dashboard.sections.benchmarks.tables import step_rows
+from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.data.api import add_run
+from ragtriage.data.comparison.published_results import read_published
+from ragtriage.data.diagnosis.run_checks import check_run
+from ragtriage.data.errors import InputError, ValidationErrors
+from ragtriage.data.importers.detect import detect, read_runs
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.scoring.summaries import reported_means
+from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.sanity.means import MEAN_RULES, Means, check_means
+from ragtriage.metrics.sanity.run import RULES
 
 DOCS = REPOSITORY / "docs" / "benchmarks.md"
 PAGES = (
@@ -311,7 +311,7 @@ def test_means_beside_a_run_with_samples(workspace: RunStore, monkeypatch: pytes
     }
     add_run([record], "sampled", "mixed", root)
     source = InputFile.from_bytes("v.csv", b"version,faithfulness,hallucination\nV1,80,10\nV0,0.0,0.0\n")
-    from data.importers.load import import_source
+    from ragtriage.data.importers.load import import_source
 
     import_source(workspace, source, Options(), "mixed")
     for page in PAGES:

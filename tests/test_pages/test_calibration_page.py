@@ -11,23 +11,23 @@ from page_text import headline, html_text
 from places import REPOSITORY
 from streamlit.testing.v1 import AppTest
 
-from dashboard.charts.judge import INK, Mean, confusion_matrix, mean_rows, ranking_dots
-from dashboard.shell.selection import Selection
-from data.api import add_run
-from data.labels.evaluated_metric import EvaluatedMetric
-from data.labels.random_sample import queue_of, queue_state, start_queue
-from data.labels.rating_dimensions import RATING_DIMENSIONS
-from data.labels.ratings import rate, ratings_of
-from data.scoring.run_store import RunStore
-from data.scoring.scored_run import ScoredRun
-from metrics.schema.source import Source
-from metrics.statistics.agreement import Agreement, Confusion
+from ragtriage.dashboard.charts.judge import INK, Mean, confusion_matrix, mean_rows, ranking_dots
+from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.data.api import add_run
+from ragtriage.data.labels.evaluated_metric import EvaluatedMetric
+from ragtriage.data.labels.random_sample import queue_of, queue_state, start_queue
+from ragtriage.data.labels.rating_dimensions import RATING_DIMENSIONS
+from ragtriage.data.labels.ratings import rate, ratings_of
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.statistics.agreement import Agreement, Confusion
 
 VIEWS = REPOSITORY / "dashboard" / "views"
 SCRIPT = """
 import streamlit as st
-from dashboard.sections.judge.calibration import calibration_section
-from dashboard.shell.session import View, current_selection, open_store, restore_selection, save_selection
+from ragtriage.dashboard.sections.judge.calibration import calibration_section
+from ragtriage.dashboard.shell.session import View, current_selection, open_store, restore_selection, save_selection
 
 def judge():
     calibration_section(st.session_state["view"])

@@ -14,18 +14,18 @@ from places import APP
 from pptx import Presentation
 from streamlit.testing.v1 import AppTest
 
-from dashboard.case_html.report_case import case_html
-from dashboard.export.pptx.cases import case_slide
-from dashboard.export.pptx.deck import Deck
-from dashboard.shell.selection import Selection
-from dashboard.wording.diagnosis import case_conclusion, pattern_stages
-from data.api import add_run
-from data.cases.cases import read_case
-from data.cases.export import native_record
-from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
-from data.scoring.run_store import RunStore
-from data.store.ledger import Label
-from metrics.diagnosis.patterns import PATTERNS, pattern_code
+from ragtriage.dashboard.case_html.report_case import case_html
+from ragtriage.dashboard.export.pptx.cases import case_slide
+from ragtriage.dashboard.export.pptx.deck import Deck
+from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.dashboard.wording.diagnosis import case_conclusion, pattern_stages
+from ragtriage.data.api import add_run
+from ragtriage.data.cases.cases import read_case
+from ragtriage.data.cases.export import native_record
+from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.ledger import Label
+from ragtriage.metrics.diagnosis.patterns import PATTERNS, pattern_code
 
 GOOD = {"faithfulness": 1.0, "answer_relevancy": 1.0, "context_recall": 1.0}
 ROUTER = {"name": "route", "kind": "router", "expected": "billing", "actual": "sales"}

@@ -9,10 +9,10 @@ import pytest
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from dashboard.case_html.trace import safe_address, trace_html, trace_id
-from dashboard.shell.selection import Selection
-from data.api import add_run
-from data.scoring.run_store import RunStore
+from ragtriage.dashboard.case_html.trace import safe_address, trace_html, trace_id
+from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.data.api import add_run
+from ragtriage.data.scoring.run_store import RunStore
 
 GOOD = (
     "https://cloud.langfuse.com/project/p1/traces/1407f88cddcd38b6fbb5d853581df1d1",

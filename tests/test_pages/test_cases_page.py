@@ -12,17 +12,17 @@ from page_text import headline, html_text
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from dashboard.case_html.case import context_cards_html, highlights_of
-from dashboard.charts.tokens import LIGHT
-from dashboard.page_html.cases import ScoreBar, score_bars
-from dashboard.sections.cases.case_list import mixed
-from dashboard.sections.cases.filters import fix_first_order
-from dashboard.shell.selection import Selection
-from data.api import add_run
-from data.cases.cases import read_case
-from data.diagnosis.diagnosis import DiagnosisSettings, diagnose
-from data.scoring.run_store import RunStore
-from data.store.workspace import Run
+from ragtriage.dashboard.case_html.case import context_cards_html, highlights_of
+from ragtriage.dashboard.charts.tokens import LIGHT
+from ragtriage.dashboard.page_html.cases import ScoreBar, score_bars
+from ragtriage.dashboard.sections.cases.case_list import mixed
+from ragtriage.dashboard.sections.cases.filters import fix_first_order
+from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.data.api import add_run
+from ragtriage.data.cases.cases import read_case
+from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings, diagnose
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Run
 
 GOOD = {"faithfulness": 1.0, "answer_relevancy": 1.0, "context_recall": 1.0}
 TEXT = "The Nile flows through eleven countries of Africa. <b>It is long.</b>"

@@ -9,11 +9,11 @@ from page_text import headline, page_text
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from dashboard.headlines.checks import checks_headline
-from dashboard.shell.selection import Selection
-from data.api import add_run
-from data.scoring.run_store import RunStore
-from data.suites.summary import suite_summaries
+from ragtriage.dashboard.headlines.checks import checks_headline
+from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.data.api import add_run
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.suites.summary import suite_summaries
 
 HOSTILE = "<img src=x onerror=alert(1)> ![a](http://x.test)"
 

@@ -13,22 +13,22 @@ from page_text import headline, page_text
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from dashboard.charts.chunking import grid_map, heatmap
-from dashboard.charts.plotly_figure import plotly_figure
-from dashboard.charts.tokens import LIGHT
-from dashboard.shell.selection import Selection
-from data.chunking.corpus import corpus_of
-from data.chunking.grid_job import grid_jobs
-from data.chunking.grid_plan import GridPlan, plan_configurations
-from data.chunking.grid_search import run_grid
-from data.chunking.grids import grids_of
-from data.chunking.questions import read_questions
-from data.chunking.ranking import rank_trials
-from data.errors import ValidationErrors
-from data.importers.load import import_parsed_runs
-from data.importers.parsing.input_file import InputFile
-from data.scoring.run_store import RunStore
-from data.store.parsed_run import ParsedRun
+from ragtriage.dashboard.charts.chunking import grid_map, heatmap
+from ragtriage.dashboard.charts.plotly_figure import plotly_figure
+from ragtriage.dashboard.charts.tokens import LIGHT
+from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.data.chunking.corpus import corpus_of
+from ragtriage.data.chunking.grid_job import grid_jobs
+from ragtriage.data.chunking.grid_plan import GridPlan, plan_configurations
+from ragtriage.data.chunking.grid_search import run_grid
+from ragtriage.data.chunking.grids import grids_of
+from ragtriage.data.chunking.questions import read_questions
+from ragtriage.data.chunking.ranking import rank_trials
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.load import import_parsed_runs
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.parsed_run import ParsedRun
 
 TEXT = "\n\n".join(
     f"Town number {at} lies on the river {'abcdefghij'[at % 10] * 3} and has {at} bridges."
@@ -240,7 +240,7 @@ def test_uploaded_files_are_searched_as_typed_paths_are(
     span = {"doc_id": "towns", "start": 0, "end": 12}
     question = json.dumps({"question": "Which town?", "relevant_spans": [span]}).encode()
     started: list[list[str]] = []
-    monkeypatch.setattr("dashboard.shell.jobs.start_job", lambda _, words, __: started.append(words))
+    monkeypatch.setattr("ragtriage.dashboard.shell.jobs.start_job", lambda _, words, __: started.append(words))
     app = _form(_open(workspace, monkeypatch))
     app.file_uploader(key="grid_corpus_files").upload("towns.txt", TEXT.encode(), "text/plain")
     app.file_uploader(key="grid_questions_file").upload("q.jsonl", question, "application/json")

@@ -11,14 +11,14 @@ from page_text import page_text
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from dashboard.case_html.citations import citations_html
-from data.analysis.citations import citations_of_run
-from data.api import add_run
-from data.cases.cohorts import COHORTS, cohort_rows
-from data.citations.style import CitationStyle
-from data.errors import DataError
-from data.scoring.run_store import RunStore
-from data.scoring.scored_run import ScoredRun
+from ragtriage.dashboard.case_html.citations import citations_html
+from ragtriage.data.analysis.citations import citations_of_run
+from ragtriage.data.api import add_run
+from ragtriage.data.cases.cohorts import COHORTS, cohort_rows
+from ragtriage.data.citations.style import CitationStyle
+from ragtriage.data.errors import DataError
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.scoring.scored_run import ScoredRun
 
 DOCUMENTS = [{"id": "a", "text": "Cats purr loudly."}, {"id": "b", "text": "Dogs bark at night."}]
 

@@ -15,17 +15,17 @@ from page_text import headline, page_text
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from dashboard.case_html.compared_case import ComparedSide, compared_cases_html
-from dashboard.case_html.word_diff import diff_html, shared_words
-from dashboard.charts.comparison import QuestionCounts, cell_colours, forest, question_bars
-from dashboard.charts.tokens import DARK, LIGHT, Tokens, contrast
-from dashboard.sections.compare.numbers import metric_rows
-from dashboard.shell.selection import Selection
-from data.api import add_run
-from data.comparison.compare import MetricDifference, compare
-from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
-from data.scoring.run_store import RunStore
-from metrics.statistics.paired import PairedDifference
+from ragtriage.dashboard.case_html.compared_case import ComparedSide, compared_cases_html
+from ragtriage.dashboard.case_html.word_diff import diff_html, shared_words
+from ragtriage.dashboard.charts.comparison import QuestionCounts, cell_colours, forest, question_bars
+from ragtriage.dashboard.charts.tokens import DARK, LIGHT, Tokens, contrast
+from ragtriage.dashboard.sections.compare.numbers import metric_rows
+from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.data.api import add_run
+from ragtriage.data.comparison.compare import MetricDifference, compare
+from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.metrics.statistics.paired import PairedDifference
 
 LOW, HIGH = 0.3, 0.9
 

@@ -7,11 +7,11 @@ from page_text import page_text
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from dashboard.shell.selection import Selection
-from data.api import add_run
-from data.cases.cohorts import cohort_rows
-from data.errors import DataError
-from data.scoring.run_store import RunStore
+from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.data.api import add_run
+from ragtriage.data.cases.cohorts import cohort_rows
+from ragtriage.data.errors import DataError
+from ragtriage.data.scoring.run_store import RunStore
 
 
 def _opened(store: RunStore, monkeypatch: pytest.MonkeyPatch, project: str) -> AppTest:

@@ -6,10 +6,10 @@ import pytest
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from dashboard.shell.selection import Selection
-from data.diagnosis.run_digest import read_digests
-from data.read_costs import ReadCosts
-from data.scoring.run_store import RunStore
+from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.data.diagnosis.run_digest import read_digests
+from ragtriage.data.read_costs import ReadCosts
+from ragtriage.data.scoring.run_store import RunStore
 
 PAGES = (
     "triage",

@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.case_html.case import answer_html, context_html, conversation_html, highlights_of
-from dashboard.case_html.word_diff import diff_html
-from dashboard.charts.comparison import stage_flow
-from dashboard.charts.overview import (
+from ragtriage.dashboard.case_html.case import answer_html, context_html, conversation_html, highlights_of
+from ragtriage.dashboard.case_html.word_diff import diff_html
+from ragtriage.dashboard.charts.comparison import stage_flow
+from ragtriage.dashboard.charts.overview import (
     Point,
     trend,
 )
-from dashboard.charts.plotly_figure import plotly_figure
-from dashboard.charts.tokens import DARK, LIGHT, Tokens, contrast
-from dashboard.shell.selection import Selection
-from dashboard.wording.escaping import chart_text, markdown_text, shorten
-from dashboard.wording.formatting import (
+from ragtriage.dashboard.charts.plotly_figure import plotly_figure
+from ragtriage.dashboard.charts.tokens import DARK, LIGHT, Tokens, contrast
+from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.dashboard.wording.escaping import chart_text, markdown_text, shorten
+from ragtriage.dashboard.wording.formatting import (
     NOT_MEASURED,
     count,
     interval_text,
@@ -29,10 +29,10 @@ from dashboard.wording.formatting import (
     percent,
     signed,
 )
-from dashboard.wording.suites import share_text
-from data.errors import ValidationErrors
-from data.store.sample_validation import normalise
-from metrics.diagnosis.stages import DEFAULT_ORDER
+from ragtriage.dashboard.wording.suites import share_text
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.store.sample_validation import normalise
+from ragtriage.metrics.diagnosis.stages import DEFAULT_ORDER
 
 HOSTILE = '<script>x</script><img src=x onerror=y>[a](javascript:b) & "q"'
 

@@ -11,16 +11,16 @@ from page_text import headline, page_text
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from dashboard.charts.stages.diagnosis import Bubble, case_bubbles
-from dashboard.charts.tokens import DARK, LIGHT
-from dashboard.page_html.bars import bar_image
-from dashboard.page_html.diagnosis import pattern_head, stage_row
-from dashboard.shell.selection import Selection
-from data.api import add_run
-from data.cases.cohorts import cohort_rows, cohort_title
-from data.cases.diagnosis_cohorts import map_cell_key, map_cells
-from data.errors import DataError
-from data.scoring.run_store import RunStore
+from ragtriage.dashboard.charts.stages.diagnosis import Bubble, case_bubbles
+from ragtriage.dashboard.charts.tokens import DARK, LIGHT
+from ragtriage.dashboard.page_html.bars import bar_image
+from ragtriage.dashboard.page_html.diagnosis import pattern_head, stage_row
+from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.data.api import add_run
+from ragtriage.data.cases.cohorts import cohort_rows, cohort_title
+from ragtriage.data.cases.diagnosis_cohorts import map_cell_key, map_cells
+from ragtriage.data.errors import DataError
+from ragtriage.data.scoring.run_store import RunStore
 
 HOSTILE = "<script>alert(1)</script>"
 SCORES = [(1.0, 0.05), (1.0, 0.05), (0.95, 1.0), (0.1, 0.9), (None, 0.4)]  # context recall, faithfulness

@@ -11,18 +11,18 @@ import pytest
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from dashboard.charts.judge import MOST_BARS, label_bars
-from dashboard.sections.judge.evaluators import check_rows, missing_text
-from dashboard.shell.selection import Selection
-from dashboard.shell.session import open_store
-from data.api import add_run
-from data.judge.evaluators import Evaluator, EvaluatorTask, add_evaluator, evaluators
-from data.labels.failure_taxonomy import LabelCount, define_label, label_counts, open_notes
-from data.labels.reviewed_cases import mark_reviewed, reviewed_cases
-from data.scoring.run_store import RunStore
-from data.store.judge_results import JudgeResult, TaskResult, publish
-from data.store.workspace import Run
-from metrics.statistics.prevalence import evaluator_accuracy
+from ragtriage.dashboard.charts.judge import MOST_BARS, label_bars
+from ragtriage.dashboard.sections.judge.evaluators import check_rows, missing_text
+from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.dashboard.shell.session import open_store
+from ragtriage.data.api import add_run
+from ragtriage.data.judge.evaluators import Evaluator, EvaluatorTask, add_evaluator, evaluators
+from ragtriage.data.labels.failure_taxonomy import LabelCount, define_label, label_counts, open_notes
+from ragtriage.data.labels.reviewed_cases import mark_reviewed, reviewed_cases
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.judge_results import JudgeResult, TaskResult, publish
+from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.statistics.prevalence import evaluator_accuracy
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -34,8 +34,8 @@ HOSTILE = [
 SCRIPT = """
 import streamlit as st
 
-from dashboard.sections.judge.error_analysis import error_analysis_section
-from dashboard.shell.session import View, current_selection, open_store
+from ragtriage.dashboard.sections.judge.error_analysis import error_analysis_section
+from ragtriage.dashboard.shell.session import View, current_selection, open_store
 
 
 def judge() -> None:

@@ -11,17 +11,17 @@ from places import APP
 from reading_systems import ReadingSystem, forgets_the_middle, write_questions
 from streamlit.testing.v1 import AppTest
 
-from dashboard.headlines.experiments import experiment_headline
-from dashboard.shell.selection import Selection
-from data.api import add_run
-from data.experiments.plan import plan_experiment
-from data.experiments.questions import open_questions
-from data.experiments.record import Experiment, experiments
-from data.experiments.registry import KINDS, kind_of
-from data.experiments.run_experiment import run_experiment
-from data.experiments.summary import experiment_summary
-from data.scoring.run_store import RunStore
-from data.systems.system import SystemLimits
+from ragtriage.dashboard.headlines.experiments import experiment_headline
+from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.data.api import add_run
+from ragtriage.data.experiments.plan import plan_experiment
+from ragtriage.data.experiments.questions import open_questions
+from ragtriage.data.experiments.record import Experiment, experiments
+from ragtriage.data.experiments.registry import KINDS, kind_of
+from ragtriage.data.experiments.run_experiment import run_experiment
+from ragtriage.data.experiments.summary import experiment_summary
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.systems.system import SystemLimits
 
 HOSTILE = "<img src=x onerror=alert(1)> ![a](http://x.test) [x](javascript:1)"
 

@@ -9,13 +9,13 @@ from page_text import page_text
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from dashboard.charts.stages.f1_tree import f1_bars
-from dashboard.shell.selection import Selection
-from data.cases.cohorts import cohort_rows, cohort_title
-from data.diagnosis.f1_tree import f1_diagnosis
-from data.errors import DataError
-from data.scoring.run_store import RunStore
-from data.strategy.expected_gains import expected_gains
+from ragtriage.dashboard.charts.stages.f1_tree import f1_bars
+from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.data.cases.cohorts import cohort_rows, cohort_title
+from ragtriage.data.diagnosis.f1_tree import f1_diagnosis
+from ragtriage.data.errors import DataError
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.strategy.expected_gains import expected_gains
 
 
 def _page(store: RunStore, monkeypatch: pytest.MonkeyPatch, run: str) -> AppTest:

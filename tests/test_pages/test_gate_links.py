@@ -10,7 +10,7 @@ import pytest
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from data.scoring.run_store import RunStore
+from ragtriage.data.scoring.run_store import RunStore
 
 
 def test_every_gate_of_triage_opens_its_cases(demo: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dashboard.headlines.alignment import alignment_headline, no_use_headline
-from data.analysis.alignment import Group, Rate
-from metrics.sanity.rule import Finding
-from metrics.statistics.intervals import Interval, interval
+from ragtriage.dashboard.headlines.alignment import alignment_headline, no_use_headline
+from ragtriage.data.analysis.alignment import Group, Rate
+from ragtriage.metrics.sanity.rule import Finding
+from ragtriage.metrics.statistics.intervals import Interval, interval
 
 SAME = Finding("same_list", "warning", "Every question got the same 10 documents", "All did.")
 SKIPS = "V2 skips the top document"

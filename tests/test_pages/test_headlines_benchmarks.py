@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from dashboard.headlines.benchmarks import BandStanding, benchmark_headline, standings_of
-from data.scoring.summaries import MetricSummary
-from metrics.analysis.bands import GUIDES, Bands
+from ragtriage.dashboard.headlines.benchmarks import BandStanding, benchmark_headline, standings_of
+from ragtriage.data.scoring.summaries import MetricSummary
+from ragtriage.metrics.analysis.bands import GUIDES, Bands
 
 NAMES = ("needs work", "minimum", "good", "excellent")
 TARGET = Bands(NAMES, (0.7, 0.85, 0.95), "production targets")

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dashboard.headlines.cases import CaseCounts, blind_headline, cases_headline, nothing_newly_fails
-from dashboard.headlines.headline import State
-from data.comparison.newly_failing import NewlyFailing
+from ragtriage.dashboard.headlines.cases import CaseCounts, blind_headline, cases_headline, nothing_newly_fails
+from ragtriage.dashboard.headlines.headline import State
+from ragtriage.data.comparison.newly_failing import NewlyFailing
 
 BAD = CaseCounts(
     "colbert", 30, 30, 29, 30, 30, {"refused_with_context": 17, "unfaithful": 9, "retrieval_miss": 3}

@@ -6,11 +6,11 @@ from datetime import datetime
 
 import pytest
 
-from dashboard.headlines.chunking import NO_GRID, chunking_headline
-from data.chunking.grids import GridTrial
-from data.chunking.ranking import GridRanking, Outcome, TrialValue
-from data.store.workspace import Run
-from metrics.statistics.intervals import Interval
+from ragtriage.dashboard.headlines.chunking import NO_GRID, chunking_headline
+from ragtriage.data.chunking.grids import GridTrial
+from ragtriage.data.chunking.ranking import GridRanking, Outcome, TrialValue
+from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.statistics.intervals import Interval
 
 NOW = datetime(2026, 1, 1)
 

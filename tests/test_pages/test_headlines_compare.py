@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dashboard.headlines.compare import (
+from ragtriage.dashboard.headlines.compare import (
     MOST_METRICS,
     NO_SECOND_RUN,
     compare_headline,
@@ -13,10 +13,10 @@ from dashboard.headlines.compare import (
     drawn_versions,
     most_decisive,
 )
-from dashboard.headlines.headline import Headline
-from data.comparison.compare import GOOD_SHARE, Comparison, MetricDifference, QuestionMatch
-from data.comparison.refusal_pairs import RefusalPairs
-from metrics.statistics.paired import PairedDifference, Verdict, verdict
+from ragtriage.dashboard.headlines.headline import Headline
+from ragtriage.data.comparison.compare import GOOD_SHARE, Comparison, MetricDifference, QuestionMatch
+from ragtriage.data.comparison.refusal_pairs import RefusalPairs
+from ragtriage.metrics.statistics.paired import PairedDifference, Verdict, verdict
 
 
 def _row(metric: str, change: float, p: float, n: int = 10, higher: bool | None = True) -> MetricDifference:

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from dashboard.headlines.diagnosis import diagnosis_headline
-from dashboard.headlines.headline import Headline
-from dashboard.headlines.triage import report_headline
-from data.api import add_run, gate
-from data.diagnosis.diagnosis import DiagnosisSettings, diagnose
-from data.diagnosis.run_checks import check_run
-from data.scoring.run_store import RunStore
+from ragtriage.dashboard.headlines.diagnosis import diagnosis_headline
+from ragtriage.dashboard.headlines.headline import Headline
+from ragtriage.dashboard.headlines.triage import report_headline
+from ragtriage.data.api import add_run, gate
+from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings, diagnose
+from ragtriage.data.diagnosis.run_checks import check_run
+from ragtriage.data.scoring.run_store import RunStore
 
 GOOD = {"context_recall": 1.0, "faithfulness": 1.0, "answer_relevancy": 1.0}
 

@@ -7,14 +7,14 @@ from page_text import headline, page_text
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from dashboard.headlines.headline import State
-from dashboard.headlines.judge import judge_headline
-from data.labels.agreement_report import MetricAgreement
-from data.labels.evaluated_metric import EvaluatedMetric
-from data.scoring.run_store import RunStore
-from metrics.schema.source import Source
-from metrics.statistics.agreement import Agreement
-from metrics.statistics.annotator_ceiling import Ceiling
+from ragtriage.dashboard.headlines.headline import State
+from ragtriage.dashboard.headlines.judge import judge_headline
+from ragtriage.data.labels.agreement_report import MetricAgreement
+from ragtriage.data.labels.evaluated_metric import EvaluatedMetric
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.statistics.agreement import Agreement
+from ragtriage.metrics.statistics.annotator_ceiling import Ceiling
 
 NAN = float("nan")
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard.headlines.deck import change_title, example_title, next_title, why_title
-from dashboard.headlines.headline import State
-from dashboard.headlines.present import present_headline
-from metrics.diagnosis.stages import Owner
+from ragtriage.dashboard.headlines.deck import change_title, example_title, next_title, why_title
+from ragtriage.dashboard.headlines.headline import State
+from ragtriage.dashboard.headlines.present import present_headline
+from ragtriage.metrics.diagnosis.stages import Owner
 
 LONG = "a very long name of a run that nobody would ever want to read on a slide"
 

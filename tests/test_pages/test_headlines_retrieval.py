@@ -8,14 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dashboard.headlines.retrieval import (
+from ragtriage.dashboard.headlines.retrieval import (
     TopGold,
     no_gold_headline,
     nothing_retrieved,
     retrieval_headline,
 )
-from metrics.sanity.rule import Finding
-from metrics.statistics.intervals import interval, questions_to_exclude
+from ragtriage.metrics.sanity.rule import Finding
+from ragtriage.metrics.statistics.intervals import interval, questions_to_exclude
 
 SAME = Finding("same_list", "warning", "Every question got the same 10 documents", "All did.")
 IDS = Finding("ids", "warning", "Ids do not match", "None of the 3 gold ids occurs.")

@@ -12,17 +12,17 @@ from page_text import headline, page_text
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from dashboard.headlines.runs import runs_headline
-from dashboard.sections.runs import run_list
-from dashboard.sections.runs.run_list import _table_key
-from dashboard.wording.diagnosis import fix_first_sentence
-from data.api import add_run
-from data.declarations import use_declarations
-from data.diagnosis.diagnosis import DiagnosisSettings, diagnose
-from data.diagnosis.run_checks import check_run
-from data.diagnosis.run_digest import RunDigest, read_digests, stored_digests
-from data.scoring.run_store import RunStore
-from data.store.workspace import Run
+from ragtriage.dashboard.headlines.runs import runs_headline
+from ragtriage.dashboard.sections.runs import run_list
+from ragtriage.dashboard.sections.runs.run_list import _table_key
+from ragtriage.dashboard.wording.diagnosis import fix_first_sentence
+from ragtriage.data.api import add_run
+from ragtriage.data.declarations import use_declarations
+from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings, diagnose
+from ragtriage.data.diagnosis.run_checks import check_run
+from ragtriage.data.diagnosis.run_digest import RunDigest, read_digests, stored_digests
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Run
 
 
 def _runs(store: RunStore, n: int = 3) -> list[Run]:

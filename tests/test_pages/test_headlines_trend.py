@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dashboard.headlines.trend import TrendFacts, trend_headline
-from data.comparison.compare import GOOD_SHARE, Comparison, MetricDifference, QuestionMatch
-from metrics.statistics.paired import PairedDifference, Verdict
+from ragtriage.dashboard.headlines.trend import TrendFacts, trend_headline
+from ragtriage.data.comparison.compare import GOOD_SHARE, Comparison, MetricDifference, QuestionMatch
+from ragtriage.metrics.statistics.paired import PairedDifference, Verdict
 
 FACTS = TrendFacts(4, 4, GOOD_SHARE, "V4", "V1", None, frozenset({GOOD_SHARE, "faithfulness"}))
 

@@ -8,18 +8,18 @@ from typing import Any
 import pytest
 from command_line import run as command
 
-from dashboard.headlines.headline import Headline
-from dashboard.headlines.triage import (
+from ragtriage.dashboard.headlines.headline import Headline
+from ragtriage.dashboard.headlines.triage import (
     gate_phrase,
     gates_unreadable,
     loss_statement,
     report_headline,
     reported_means_headline,
 )
-from data.api import add_run, gate
-from data.diagnosis.diagnosis import DiagnosisSettings, diagnose
-from data.gates.report import GateReport
-from data.scoring.run_store import RunStore
+from ragtriage.data.api import add_run, gate
+from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings, diagnose
+from ragtriage.data.gates.report import GateReport
+from ragtriage.data.scoring.run_store import RunStore
 
 ALL = {"context_recall": 1.0, "faithfulness": 1.0, "answer_relevancy": 1.0}
 LEVELS = (0.0, 0.02, -0.02, 0.03, -0.03)

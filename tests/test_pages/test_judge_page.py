@@ -18,20 +18,20 @@ from page_text import headline
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from dashboard.sections.judge.start import job_options
-from dashboard.shell.jobs import start_job
-from dashboard.shell.selection import Selection
-from data.api import add_run
-from data.errors import DataError
-from data.jobs.record import begin_job, end_job, jobs_of
-from data.judge.client import ClientSettings
-from data.judge.evaluation import EvaluationTask
-from data.judge.evaluators import Evaluator, add_evaluator
-from data.judge.plan import JudgePlan, plan_task
-from data.judge.prices import read_prices
-from data.judge.run_job import JobSpec, run_task
-from data.scoring.run_store import RunStore
-from data.store.workspace import Run, Workspace
+from ragtriage.dashboard.sections.judge.start import job_options
+from ragtriage.dashboard.shell.jobs import start_job
+from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.data.api import add_run
+from ragtriage.data.errors import DataError
+from ragtriage.data.jobs.record import begin_job, end_job, jobs_of
+from ragtriage.data.judge.client import ClientSettings
+from ragtriage.data.judge.evaluation import EvaluationTask
+from ragtriage.data.judge.evaluators import Evaluator, add_evaluator
+from ragtriage.data.judge.plan import JudgePlan, plan_task
+from ragtriage.data.judge.prices import read_prices
+from ragtriage.data.judge.run_job import JobSpec, run_task
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Run, Workspace
 
 
 @pytest.fixture(autouse=True)
@@ -127,7 +127,7 @@ def test_a_job_that_died_is_shown_as_such_and_can_go_on(
     assert "that had come back is kept" in said(app)
     started: list[list[str]] = []
     monkeypatch.setattr(
-        "dashboard.shell.jobs.start_job",
+        "ragtriage.dashboard.shell.jobs.start_job",
         lambda _store, words, _folder: started.append(words),
     )
     next(one for one in app.button if str(one.key).startswith("judge_resume_")).click().run()
@@ -151,7 +151,7 @@ def test_going_on_carries_all_that_the_job_was_asked_for(
     app = opened(store, monkeypatch, run)
     started: list[list[str]] = []
     monkeypatch.setattr(
-        "dashboard.shell.jobs.start_job",
+        "ragtriage.dashboard.shell.jobs.start_job",
         lambda _store, words, _folder: started.append(words),
     )
     next(one for one in app.button if str(one.key).startswith("judge_resume_")).click().run()
@@ -211,8 +211,8 @@ def test_a_job_that_does_not_begin_is_ended(tmp_path: Path, monkeypatch: pytest.
             began.append(self)
 
     monkeypatch.setattr("dashboard.shell.jobs.subprocess.Popen", Sleeper)
-    monkeypatch.setattr("dashboard.shell.jobs.PATIENCE_SECONDS", 1.0)
-    monkeypatch.setattr("dashboard.shell.jobs.GRACE_SECONDS", 0.5)
+    monkeypatch.setattr("ragtriage.dashboard.shell.jobs.PATIENCE_SECONDS", 1.0)
+    monkeypatch.setattr("ragtriage.dashboard.shell.jobs.GRACE_SECONDS", 0.5)
     with pytest.raises(DataError, match="did not begin in time and was ended"):
         start_job(store, ["judge", run.run_id, "--yes"])
     assert began[0].poll() is not None
@@ -228,7 +228,7 @@ def test_a_plan_on_display_is_made_once_until_something_changes(
         times.append(1)
         return plan_task(*given)
 
-    monkeypatch.setattr("dashboard.sections.judge.start.plan_task", counted)
+    monkeypatch.setattr("ragtriage.dashboard.sections.judge.start.plan_task", counted)
     app = opened(store, monkeypatch, run)
     next(one for one in app.button if one.label == "Show the plan").click().run()
     app.run()

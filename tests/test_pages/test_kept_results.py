@@ -8,12 +8,12 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from dashboard.shell.kept_results import KeptResults, forget, kept, key_of, room_asked, size_of
-from dashboard.shell.session import cached_diagnosis
-from data.api import add_run
-from data.diagnosis.diagnosis import DiagnosisSettings
-from data.read_costs import ReadCosts, counting_costs
-from data.scoring.run_store import RunStore
+from ragtriage.dashboard.shell.kept_results import KeptResults, forget, kept, key_of, room_asked, size_of
+from ragtriage.dashboard.shell.session import cached_diagnosis
+from ragtriage.data.api import add_run
+from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings
+from ragtriage.data.read_costs import ReadCosts, counting_costs
+from ragtriage.data.scoring.run_store import RunStore
 
 MB = 1_000_000
 

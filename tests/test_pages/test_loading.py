@@ -8,7 +8,7 @@ import pytest
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from data.scoring.run_store import RunStore
+from ragtriage.data.scoring.run_store import RunStore
 
 
 def test_a_table_without_a_question_offers_its_columns(

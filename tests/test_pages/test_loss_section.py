@@ -10,15 +10,15 @@ import pytest
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from dashboard.charts.oracle_gap import oracle_gap_bars
-from dashboard.charts.plotly_figure import plotly_figure
-from dashboard.sections.diagnosis.oracle_gap import TITLE
-from dashboard.shell.selection import Selection
-from data.api import add_run
-from data.cases.comparison_cohorts import oracle_gap_cohort_key
-from data.comparison.oracle_gap import GapEstimate, OracleGap
-from data.scoring.run_store import RunStore
-from data.store.workspace import Run
+from ragtriage.dashboard.charts.oracle_gap import oracle_gap_bars
+from ragtriage.dashboard.charts.plotly_figure import plotly_figure
+from ragtriage.dashboard.sections.diagnosis.oracle_gap import TITLE
+from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.data.api import add_run
+from ragtriage.data.cases.comparison_cohorts import oracle_gap_cohort_key
+from ragtriage.data.comparison.oracle_gap import GapEstimate, OracleGap
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Run
 
 HOSTILE = "<script>alert(1)</script> [x](javascript:y)"
 LOW = [0.0, 0.0, 1.0, 0.0, 0.5, 1.0, 0.0, 0.0, 1.0, 0.0]

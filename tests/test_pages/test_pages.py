@@ -10,10 +10,10 @@ from page_text import headline, page_text
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from dashboard.shell.selection import Selection
-from data.demo import FIRST_PROJECT, FIRST_RUN
-from data.scoring.run_store import RunStore
-from data.store.workspace import Workspace
+from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.data.demo import FIRST_PROJECT, FIRST_RUN
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Workspace
 
 PAGES = ("triage", "diagnosis", "cases", "checks", "compare", "runs")
 

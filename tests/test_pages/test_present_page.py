@@ -11,12 +11,12 @@ from page_text import headline, page_text
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from dashboard.shell.selection import Selection
-from dashboard.stories.story import MOST_SECTIONS, Story, StorySection, story_from_json
-from data.errors import DataError
-from data.scoring.run_store import RunStore
-from data.store.stories import add_story, stories
-from data.store.workspace import Run
+from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.dashboard.stories.story import MOST_SECTIONS, Story, StorySection, story_from_json
+from ragtriage.data.errors import DataError
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.stories import add_story, stories
+from ragtriage.data.store.workspace import Run
 
 
 def opened(store: RunStore, monkeypatch: pytest.MonkeyPatch, run: Run, **chosen: Any) -> AppTest:
@@ -203,8 +203,8 @@ def test_a_slide_that_fails_keeps_the_navigation(tmp_path: Path, monkeypatch: py
     def fails(*_: object) -> None:
         raise DataError("no slide of this")
 
-    monkeypatch.setattr("dashboard.sections.present.presentation", fails)
-    monkeypatch.setattr("dashboard.sections.present.thumbnails", fails)
+    monkeypatch.setattr("ragtriage.dashboard.sections.present.presentation", fails)
+    monkeypatch.setattr("ragtriage.dashboard.sections.present.thumbnails", fails)
     press(app, "story_present")
     assert header_of(app) == ["Run"]
     assert "no slide of this" in app.error[0].value

@@ -10,9 +10,9 @@ import pytest
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from data.api import add_run
-from data.scoring.run_store import RunStore
-from data.store.question_sets import question_sets
+from ragtriage.data.api import add_run
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.question_sets import question_sets
 
 SET: list[dict[str, Any]] = [
     {"question_id": "q1", "question": "Which river?", "reference_answer": "The Rhine", "relevant": ["c1"]},

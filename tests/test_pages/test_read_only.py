@@ -19,25 +19,25 @@ from copied_workspace import copied
 from places import APP, REPOSITORY
 from streamlit.testing.v1 import AppTest
 
-from dashboard.cli.serve import EXPOSED, BindAddress, free_port
-from dashboard.shell.jobs import start_job
-from dashboard.shell.user import may_write
-from dashboard.stories.sections import default_sections
-from dashboard.stories.story import Story
-from data.api import add_run
-from data.errors import WorkspaceError
-from data.jobs.record import ask_to_stop, begin_job, end_job
-from data.judge.evaluators import Evaluator, add_evaluator, remove_evaluator
-from data.labels.failure_taxonomy import define_label, merge_labels, remove_label
-from data.labels.random_sample import start_queue
-from data.labels.ratings import rate
-from data.labels.reviewed_cases import mark_reviewed
-from data.scoring.run_store import RunStore
-from data.store.ledger import Ledger
-from data.store.read_only import READ_ONLY
-from data.store.stories import add_story
-from data.store.versions import baseline_history, clear_baseline, mark_release, unmark_release
-from data.store.workspace import Workspace
+from ragtriage.dashboard.cli.serve import EXPOSED, BindAddress, free_port
+from ragtriage.dashboard.shell.jobs import start_job
+from ragtriage.dashboard.shell.user import may_write
+from ragtriage.dashboard.stories.sections import default_sections
+from ragtriage.dashboard.stories.story import Story
+from ragtriage.data.api import add_run
+from ragtriage.data.errors import WorkspaceError
+from ragtriage.data.jobs.record import ask_to_stop, begin_job, end_job
+from ragtriage.data.judge.evaluators import Evaluator, add_evaluator, remove_evaluator
+from ragtriage.data.labels.failure_taxonomy import define_label, merge_labels, remove_label
+from ragtriage.data.labels.random_sample import start_queue
+from ragtriage.data.labels.ratings import rate
+from ragtriage.data.labels.reviewed_cases import mark_reviewed
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.ledger import Ledger
+from ragtriage.data.store.read_only import READ_ONLY
+from ragtriage.data.store.stories import add_story
+from ragtriage.data.store.versions import baseline_history, clear_baseline, mark_release, unmark_release
+from ragtriage.data.store.workspace import Workspace
 
 PAGES = sorted(path.name for path in (APP.parent / "views").glob("[!_]*.py"))
 CASE = ("run", "q1", 0)

@@ -14,28 +14,28 @@ from page_text import headline, page_text
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from dashboard.charts.plotly_figure import plotly_figure
-from dashboard.charts.retrieval import hop_bars, k_curves
-from dashboard.shell.selection import Selection
-from data.analysis.gold_reach import STEPS, gold_reach, reach_curve
-from data.analysis.multi_hop import hop_tallies
-from data.analysis.question_types import kind_of, type_curves
-from data.analysis.reranking import reranking_effect
-from data.analysis.retrieval_curves import curves, first_gold
-from data.api import add_run
-from data.cases.cases import CaseFilter, case_rows
-from data.cases.cohorts import COHORTS, cohort_rows, cohort_title
-from data.diagnosis.diagnosis import DiagnosisSettings, diagnose
-from data.errors import DataError
-from data.scoring import gold_join as gold_module
-from data.scoring.gold_join import rankings
-from data.scoring.ranked_lists import RankedLists, ranked_lists
-from data.scoring.run_store import RunStore
-from data.scoring.scored_run import ScoredRun
-from data.store.sample_schema import SCHEMA
-from data.store.workspace import Workspace
-from metrics.analysis.cutoff_curves import suggested_k
-from metrics.schema.scores import MetricsError
+from ragtriage.dashboard.charts.plotly_figure import plotly_figure
+from ragtriage.dashboard.charts.retrieval import hop_bars, k_curves
+from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.data.analysis.gold_reach import STEPS, gold_reach, reach_curve
+from ragtriage.data.analysis.multi_hop import hop_tallies
+from ragtriage.data.analysis.question_types import kind_of, type_curves
+from ragtriage.data.analysis.reranking import reranking_effect
+from ragtriage.data.analysis.retrieval_curves import curves, first_gold
+from ragtriage.data.api import add_run
+from ragtriage.data.cases.cases import CaseFilter, case_rows
+from ragtriage.data.cases.cohorts import COHORTS, cohort_rows, cohort_title
+from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings, diagnose
+from ragtriage.data.errors import DataError
+from ragtriage.data.scoring import gold_join as gold_module
+from ragtriage.data.scoring.gold_join import rankings
+from ragtriage.data.scoring.ranked_lists import RankedLists, ranked_lists
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.store.sample_schema import SCHEMA
+from ragtriage.data.store.workspace import Workspace
+from ragtriage.metrics.analysis.cutoff_curves import suggested_k
+from ragtriage.metrics.schema.scores import MetricsError
 
 HOPS = [{"id": "g1", "hop": "1"}, {"id": "g2", "hop": "2"}]
 

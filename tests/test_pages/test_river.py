@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import pytest
 
-from dashboard.charts.river import RIVER_HEIGHT, river, river_alt
-from dashboard.charts.tokens import THEMES, Theme
-from data.diagnosis.pipeline import NOT_JUDGED, Loss, Pipeline, PipelineStep
+from ragtriage.dashboard.charts.river import RIVER_HEIGHT, river, river_alt
+from ragtriage.dashboard.charts.tokens import THEMES, Theme
+from ragtriage.data.diagnosis.pipeline import NOT_JUDGED, Loss, Pipeline, PipelineStep
 
 STEPS = ("asked", "found", "ranked", "answered", "faithful", "complete", "good")
 

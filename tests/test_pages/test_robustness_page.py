@@ -14,17 +14,17 @@ from reading_systems import write_languages, write_questions
 from streamlit.testing.v1 import AppTest
 from yielding_systems import Changeable, Obedient, found_code
 
-from dashboard.shell.selection import Selection
-from data.experiments.languages.language_runs import run_language_experiment
-from data.experiments.languages.parallel_questions import read_multilingual
-from data.experiments.parsing.pages import ParsedPages
-from data.experiments.parsing.parsing_run import run_parsing_experiment
-from data.experiments.plan import plan_experiment
-from data.experiments.questions import open_questions
-from data.experiments.registry import kind_of
-from data.experiments.run_experiment import run_experiment
-from data.scoring.run_store import RunStore
-from data.systems.system import System, SystemLimits, SystemReply, SystemRequest
+from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.data.experiments.languages.language_runs import run_language_experiment
+from ragtriage.data.experiments.languages.parallel_questions import read_multilingual
+from ragtriage.data.experiments.parsing.pages import ParsedPages
+from ragtriage.data.experiments.parsing.parsing_run import run_parsing_experiment
+from ragtriage.data.experiments.plan import plan_experiment
+from ragtriage.data.experiments.questions import open_questions
+from ragtriage.data.experiments.registry import kind_of
+from ragtriage.data.experiments.run_experiment import run_experiment
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.systems.system import System, SystemLimits, SystemReply, SystemRequest
 
 HOSTILE = "<img src=x onerror=alert(1)> ![a](http://x.test) [x](javascript:1)"
 

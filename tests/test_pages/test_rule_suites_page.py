@@ -9,9 +9,9 @@ from page_text import headline, page_text
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from dashboard.shell.selection import Selection
-from data.api import add_run
-from data.scoring.run_store import RunStore
+from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.data.api import add_run
+from ragtriage.data.scoring.run_store import RunStore
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 ITEMS = [{"id": "1", "name": HOSTILE, HOSTILE: "a"}, {"id": "2", "name": "Acorn", HOSTILE: "b"}]

@@ -9,11 +9,11 @@ from page_text import headline, page_text
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from dashboard.charts.checks.attacks import attack_rates
-from dashboard.shell.selection import Selection
-from data.api import add_run
-from data.scoring.run_store import RunStore
-from data.suites.safety import safety_detail
+from ragtriage.dashboard.charts.checks.attacks import attack_rates
+from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.data.api import add_run
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.suites.safety import safety_detail
 
 CODE = "ZX-4471-Q"
 HOSTILE = f"{CODE} <img src=x onerror=alert(1)> ![a](http://x.test)"

@@ -11,9 +11,9 @@ from page_text import headline
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from data.api import add_run
-from data.scoring.run_store import RunStore
-from data.store.workspace import Run
+from ragtriage.data.api import add_run
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Run
 
 
 def _add(root: Path, name: str, level: float) -> Run:

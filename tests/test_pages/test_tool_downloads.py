@@ -9,19 +9,19 @@ import pytest
 from exported_runs import IDS, traced_run
 from streamlit.testing.v1 import AppTest
 
-from dashboard.shell.tool_downloads import _content
-from data.api import add_run, diagnosis_of
-from data.diagnosis.diagnosis import DiagnosisSettings
-from data.exports.tool_files import tools_of
-from data.scoring.run_store import RunStore
+from ragtriage.dashboard.shell.tool_downloads import _content
+from ragtriage.data.api import add_run, diagnosis_of
+from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings
+from ragtriage.data.exports.tool_files import tools_of
+from ragtriage.data.scoring.run_store import RunStore
 
 
 def _page(root: str, run_id: str, rows: list[int]) -> None:
     import numpy as np
 
-    from dashboard.shell.tool_downloads import tool_downloads
-    from data.api import diagnosis_of, open_store
-    from data.diagnosis.diagnosis import DiagnosisSettings
+    from ragtriage.dashboard.shell.tool_downloads import tool_downloads
+    from ragtriage.data.api import diagnosis_of, open_store
+    from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings
 
     store = open_store(root)
     diagnosis = diagnosis_of(store, store.find(run_id), DiagnosisSettings())

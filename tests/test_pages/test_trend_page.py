@@ -15,11 +15,11 @@ from page_text import headline, page_text
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from dashboard.charts.tokens import DARK, LIGHT
-from dashboard.charts.trend import NOT_COMPARABLE, TrendMark, small_trend, trend_lines
-from dashboard.sections.trend.versions import comparability_warnings, tally
-from dashboard.shell.selection import Selection
-from data.comparison.trend import (
+from ragtriage.dashboard.charts.tokens import DARK, LIGHT
+from ragtriage.dashboard.charts.trend import NOT_COMPARABLE, TrendMark, small_trend, trend_lines
+from ragtriage.dashboard.sections.trend.versions import comparability_warnings, tally
+from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.data.comparison.trend import (
     MOST_RUNS,
     Level,
     changes_since,
@@ -30,12 +30,12 @@ from data.comparison.trend import (
     trend_metrics,
     versions_of,
 )
-from data.importers.load import import_source
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.scoring.run_store import RunStore
-from data.store.versions import mark_release
-from data.store.workspace import Run, Workspace
+from ragtriage.data.importers.load import import_source
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.versions import mark_release
+from ragtriage.data.store.workspace import Run, Workspace
 
 START = datetime(2026, 1, 1)
 

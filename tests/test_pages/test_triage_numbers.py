@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from dashboard.page_html.blocks import Tile
-from dashboard.sections.triage.lists import gate_counts, gate_value
-from dashboard.sections.triage.tiles import triage_tiles
-from data.api import add_run, gate
-from data.comparison.compare import compare
-from data.diagnosis.diagnosis import DiagnosisSettings, diagnose
-from data.diagnosis.run_checks import check_run
-from data.gates.report import GateReport
-from data.scoring.run_store import RunStore
+from ragtriage.dashboard.page_html.blocks import Tile
+from ragtriage.dashboard.sections.triage.lists import gate_counts, gate_value
+from ragtriage.dashboard.sections.triage.tiles import triage_tiles
+from ragtriage.data.api import add_run, gate
+from ragtriage.data.comparison.compare import compare
+from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings, diagnose
+from ragtriage.data.diagnosis.run_checks import check_run
+from ragtriage.data.gates.report import GateReport
+from ragtriage.data.scoring.run_store import RunStore
 
 DROP = '[[gate]]\nkind = "regression"\nmetric = "faithfulness"\nseverity = "block"\n'
 LEAST = '[[gate]]\nmetric = "faithfulness"\nat_least = 0.5\nseverity = "block"\n'

@@ -9,20 +9,20 @@ from typing import Any
 import pytest
 from pptx import Presentation
 
-from dashboard.charts.chart import Chart
-from dashboard.export.formats import export_report
-from dashboard.export.pptx.chart_model import editable_chart
-from dashboard.export.pptx.text_fit import height_of
-from dashboard.export.slide_html import slide_html
-from dashboard.export.slide_layout import SLIDE_HEIGHT, SLIDE_WIDTH, Words, plan_slide
-from dashboard.headlines.headline import Headline
-from dashboard.page_html.blocks import Tile
-from dashboard.stories.context import StoryView
-from dashboard.stories.sections import default_sections, render_section
-from dashboard.stories.story import RenderedSection, Story, StorySection, story_from_json
-from data.api import add_run
-from data.scoring.run_store import RunStore
-from data.store.workspace import Workspace
+from ragtriage.dashboard.charts.chart import Chart
+from ragtriage.dashboard.export.formats import export_report
+from ragtriage.dashboard.export.pptx.chart_model import editable_chart
+from ragtriage.dashboard.export.pptx.text_fit import height_of
+from ragtriage.dashboard.export.slide_html import slide_html
+from ragtriage.dashboard.export.slide_layout import SLIDE_HEIGHT, SLIDE_WIDTH, Words, plan_slide
+from ragtriage.dashboard.headlines.headline import Headline
+from ragtriage.dashboard.page_html.blocks import Tile
+from ragtriage.dashboard.stories.context import StoryView
+from ragtriage.dashboard.stories.sections import default_sections, render_section
+from ragtriage.dashboard.stories.story import RenderedSection, Story, StorySection, story_from_json
+from ragtriage.data.api import add_run
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Workspace
 
 RUNS = [("iris", "colbert", "basic"), ("musique", "BM25 + expansion", "BM25"), ("mtrag", "GPT-4.0", "")]
 

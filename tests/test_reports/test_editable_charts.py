@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from made_reports import bars, curves, forest, heat, ranks, versions
 
-from dashboard.charts.chart import Axis, Chart, Heatmap, Series, finite
-from dashboard.charts.chart_rows import chart_rows
-from dashboard.charts.overview import Point, trend
-from dashboard.charts.plotly_figure import plotly_figure
-from dashboard.export.pptx.chart_model import editable_chart, error_lengths
-from dashboard.export.pptx.heatmap import heatmap_table
-from dashboard.export.pptx.theme import hex_digits, readable_on, scale_colour
+from ragtriage.dashboard.charts.chart import Axis, Chart, Heatmap, Series, finite
+from ragtriage.dashboard.charts.chart_rows import chart_rows
+from ragtriage.dashboard.charts.overview import Point, trend
+from ragtriage.dashboard.charts.plotly_figure import plotly_figure
+from ragtriage.dashboard.export.pptx.chart_model import editable_chart, error_lengths
+from ragtriage.dashboard.export.pptx.heatmap import heatmap_table
+from ragtriage.dashboard.export.pptx.theme import hex_digits, readable_on, scale_colour
 
 BLUE = "#0b5e94"
 

@@ -8,11 +8,11 @@ from zipfile import ZipFile
 import pytest
 from command_line import run
 
-from dashboard.charts.chart import Chart
-from dashboard.stories.context import StoryView
-from dashboard.stories.experiment_section import experiment_section
-from dashboard.stories.sections import SECTION_KINDS
-from data.scoring.run_store import RunStore
+from ragtriage.dashboard.charts.chart import Chart
+from ragtriage.dashboard.stories.context import StoryView
+from ragtriage.dashboard.stories.experiment_section import experiment_section
+from ragtriage.dashboard.stories.sections import SECTION_KINDS
+from ragtriage.data.scoring.run_store import RunStore
 
 
 def test_a_report_has_the_experiment_of_its_run(demo: RunStore) -> None:

@@ -6,19 +6,19 @@ from typing import Any
 
 import pytest
 
-from dashboard.stories.context import StoryView
-from dashboard.stories.sections import default_sections, render_section
-from dashboard.stories.story import StorySection
-from data.api import add_run, diagnosis_of
-from data.diagnosis.diagnosis import DiagnosisSettings
-from data.diagnosis.f1_tree import f1_diagnosis
-from data.diagnosis.run_checks import check_run
-from data.gates.baseline import baseline_of
-from data.gates.config import load_gates, read_gates
-from data.gates.report import gate_run
-from data.scoring.run_store import RunStore
-from data.store.workspace import Run
-from data.strategy.horizons import HORIZONS, MOST_SHOWN, Recommendation, recommendations
+from ragtriage.dashboard.stories.context import StoryView
+from ragtriage.dashboard.stories.sections import default_sections, render_section
+from ragtriage.dashboard.stories.story import StorySection
+from ragtriage.data.api import add_run, diagnosis_of
+from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings
+from ragtriage.data.diagnosis.f1_tree import f1_diagnosis
+from ragtriage.data.diagnosis.run_checks import check_run
+from ragtriage.data.gates.baseline import baseline_of
+from ragtriage.data.gates.config import load_gates, read_gates
+from ragtriage.data.gates.report import gate_run
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Run
+from ragtriage.data.strategy.horizons import HORIZONS, MOST_SHOWN, Recommendation, recommendations
 
 GATES = '[[gate]]\nmetric = "faithfulness"\nat_least = 0.85\nseverity = "{}"\nreason = "made up"\n'
 

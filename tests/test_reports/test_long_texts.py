@@ -14,17 +14,17 @@ from places import APP
 from pptx import Presentation
 from streamlit.testing.v1 import AppTest
 
-from dashboard.case_html.case import context_cards_html, highlights_of
-from dashboard.export.html_report import html_report, paper_report
-from dashboard.export.pptx.report import pptx_report
-from dashboard.shell.selection import Selection
-from dashboard.stories.report import Report, with_shown_cases
-from dashboard.stories.story import RenderedSection
-from data.api import add_run, diagnosis_of
-from data.cases.export import EXPORTS, export_rows
-from data.diagnosis.diagnosis import DiagnosisSettings
-from data.scoring.run_store import RunStore
-from data.text.shown_case import LONGEST_TEXT, beginning, cuts_told, shown_case
+from ragtriage.dashboard.case_html.case import context_cards_html, highlights_of
+from ragtriage.dashboard.export.html_report import html_report, paper_report
+from ragtriage.dashboard.export.pptx.report import pptx_report
+from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.dashboard.stories.report import Report, with_shown_cases
+from ragtriage.dashboard.stories.story import RenderedSection
+from ragtriage.data.api import add_run, diagnosis_of
+from ragtriage.data.cases.export import EXPORTS, export_rows
+from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.text.shown_case import LONGEST_TEXT, beginning, cuts_told, shown_case
 
 MEGABYTE = 1_000_000
 WHOLE_CHARACTERS = (

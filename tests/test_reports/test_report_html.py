@@ -16,9 +16,9 @@ from made_reports import HOSTILE, LONG_ANSWER, bars, full_report, long_rows, man
 from playwright.sync_api import Browser
 from plotly.offline import get_plotlyjs_version
 
-from dashboard.charts.chart import finite
-from dashboard.export.html_report import html_report, paper_report
-from dashboard.stories.story import RenderedSection
+from ragtriage.dashboard.charts.chart import finite
+from ragtriage.dashboard.export.html_report import html_report, paper_report
+from ragtriage.dashboard.stories.story import RenderedSection
 
 
 @pytest.fixture(scope="module")

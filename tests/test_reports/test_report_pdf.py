@@ -17,13 +17,13 @@ from made_reports import bars, forest, full_report, long_rows
 from PIL import Image
 from pypdf import PdfReader
 
-from dashboard.export import chromium as browsers
-from dashboard.export.chart_images import chart_image
-from dashboard.export.chromium import find_chromium, run_bounded
-from dashboard.export.pdf import pdf_report, print_by_command
-from dashboard.stories.report import Report
-from dashboard.stories.story import RenderedSection
-from data.errors import DataError
+from ragtriage.dashboard.export import chromium as browsers
+from ragtriage.dashboard.export.chart_images import chart_image
+from ragtriage.dashboard.export.chromium import find_chromium, run_bounded
+from ragtriage.dashboard.export.pdf import pdf_report, print_by_command
+from ragtriage.dashboard.stories.report import Report
+from ragtriage.dashboard.stories.story import RenderedSection
+from ragtriage.data.errors import DataError
 
 LONG_TITLE = "Where does it do worst?"
 

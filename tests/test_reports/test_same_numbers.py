@@ -14,14 +14,14 @@ from places import APP
 from pptx import Presentation
 from streamlit.testing.v1 import AppTest
 
-from dashboard.export.formats import export_report
-from dashboard.shell.selection import Selection
-from dashboard.stories.context import StoryView
-from dashboard.stories.sections import render_section
-from dashboard.stories.story import Story, StorySection
-from dashboard.wording.formatting import interval_text, number
-from data.scoring.run_store import RunStore
-from data.store.workspace import Workspace
+from ragtriage.dashboard.export.formats import export_report
+from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.dashboard.stories.context import StoryView
+from ragtriage.dashboard.stories.sections import render_section
+from ragtriage.dashboard.stories.story import Story, StorySection
+from ragtriage.dashboard.wording.formatting import interval_text, number
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Workspace
 
 SHOWN = ("Faithfulness", "Answer relevancy", "Context recall", "Context precision")
 

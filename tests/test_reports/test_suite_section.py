@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from places import BUNDLED
 
-from dashboard.charts.chart import Chart, Heatmap
-from dashboard.stories.context import StoryView
-from dashboard.stories.sections import SECTION_KINDS, render_section
-from dashboard.stories.story import AUDIENCES, StorySection
-from data.api import add_file, add_run
-from data.scoring.run_store import RunStore
+from ragtriage.dashboard.charts.chart import Chart, Heatmap
+from ragtriage.dashboard.stories.context import StoryView
+from ragtriage.dashboard.stories.sections import SECTION_KINDS, render_section
+from ragtriage.dashboard.stories.story import AUDIENCES, StorySection
+from ragtriage.data.api import add_file, add_run
+from ragtriage.data.scoring.run_store import RunStore
 
 
 def test_a_router_is_told_with_its_matrix(workspace: RunStore) -> None:

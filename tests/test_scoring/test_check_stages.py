@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from data.api import add_run
-from data.cases.checks import failed_checks_text
-from data.diagnosis.diagnosis import DiagnosisSettings, diagnose
-from data.scoring.run_store import RunStore
-from metrics.diagnosis.check_kinds import CHECK_KINDS, OTHER_CHECK, kind_code
-from metrics.diagnosis.explanations import evidence_sentence
-from metrics.diagnosis.stages import STAGES
+from ragtriage.data.api import add_run
+from ragtriage.data.cases.checks import failed_checks_text
+from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings, diagnose
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.metrics.diagnosis.check_kinds import CHECK_KINDS, OTHER_CHECK, kind_code
+from ragtriage.metrics.diagnosis.explanations import evidence_sentence
+from ragtriage.metrics.diagnosis.stages import STAGES
 
 GOOD = {"faithfulness": 1.0, "answer_relevancy": 1.0, "context_recall": 1.0}
 

@@ -12,18 +12,18 @@ import numpy as np
 import pytest
 from places import FIXTURES
 
-from data.citations.answer import cited_answer
-from data.citations.support import sentence_support, support_basis
-from data.diagnosis.run_digest import digest_new_runs
-from data.errors import DataError
-from data.importers.load import import_source
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.scoring.run_store import RunStore
-from data.scoring.scored_run import ScoredRun
-from data.text.context_attribution import ContextAttributor
-from metrics.schema.scores import BoolArray
-from metrics.statistics.class_agreement import pearson
+from ragtriage.data.citations.answer import cited_answer
+from ragtriage.data.citations.support import sentence_support, support_basis
+from ragtriage.data.diagnosis.run_digest import digest_new_runs
+from ragtriage.data.errors import DataError
+from ragtriage.data.importers.load import import_source
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.text.context_attribution import ContextAttributor
+from ragtriage.metrics.schema.scores import BoolArray
+from ragtriage.metrics.statistics.class_agreement import pearson
 
 HAGRID = FIXTURES / "citations_hagrid"
 SCHOLAR = FIXTURES / "scholarqabench" / "human_answers.json"

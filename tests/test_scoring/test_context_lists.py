@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 from command_line import run
 
-from dashboard.cli.ci_files import junit_xml, markdown_summary
-from dashboard.stories.context import StoryView
-from dashboard.stories.sections import render_section
-from dashboard.stories.story import StorySection
-from data import api
-from data.diagnosis.run_checks import check_run
-from data.scoring.run_store import RunStore
-from data.store.workspace import Run
-from metrics.sanity.documents import read_first
-from metrics.sanity.rule import CheckInput, ContextLists, Finding
-from metrics.sanity.run import check_numbers
+from ragtriage.dashboard.cli.ci_files import junit_xml, markdown_summary
+from ragtriage.dashboard.stories.context import StoryView
+from ragtriage.dashboard.stories.sections import render_section
+from ragtriage.dashboard.stories.story import StorySection
+from ragtriage.data import api
+from ragtriage.data.diagnosis.run_checks import check_run
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.sanity.documents import read_first
+from ragtriage.metrics.sanity.rule import CheckInput, ContextLists, Finding
+from ragtriage.metrics.sanity.run import check_numbers
 
 Capture = pytest.CaptureFixture[str]
 SAME = "Every question got the same 10 documents"

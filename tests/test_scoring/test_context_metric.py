@@ -8,11 +8,11 @@ import pytest
 from command_line import run
 from places import FIXTURES
 
-from data.api import add_run
-from data.cases.cases import CaseFilter, keep_mask
-from data.diagnosis.context import context_metrics_of, not_the_context
-from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
-from data.scoring.run_store import RunStore
+from ragtriage.data.api import add_run
+from ragtriage.data.cases.cases import CaseFilter, keep_mask
+from ragtriage.data.diagnosis.context import context_metrics_of, not_the_context
+from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
+from ragtriage.data.scoring.run_store import RunStore
 
 Capture = pytest.CaptureFixture[str]
 TEN = [{"id": f"d{at}", "text": f"Document {at}", "relevant": at == 0} for at in range(10)]

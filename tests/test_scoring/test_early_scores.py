@@ -16,18 +16,18 @@ import pyarrow.parquet as pq
 import pytest
 from places import REPOSITORY
 
-from data.errors import InputError, ValidationErrors
-from data.importers.load import import_parsed_runs
-from data.scoring import batch_scores, score_run
-from data.scoring.batch_scores import ScoreOptions
-from data.scoring.batches import early, pool
-from data.scoring.batches.early import EarlyScores
-from data.scoring.batches.worker import Worker, start_worker
-from data.scoring.run_store import RunStore
-from data.scoring.score_run import ensure_scored
-from data.store.parsed_run import ParsedRun, Record
-from data.store.sample_schema import SCHEMA
-from data.store.workspace import Workspace
+from ragtriage.data.errors import InputError, ValidationErrors
+from ragtriage.data.importers.load import import_parsed_runs
+from ragtriage.data.scoring import batch_scores, score_run
+from ragtriage.data.scoring.batch_scores import ScoreOptions
+from ragtriage.data.scoring.batches import early, pool
+from ragtriage.data.scoring.batches.early import EarlyScores
+from ragtriage.data.scoring.batches.worker import Worker, start_worker
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.scoring.score_run import ensure_scored
+from ragtriage.data.store.parsed_run import ParsedRun, Record
+from ragtriage.data.store.sample_schema import SCHEMA
+from ragtriage.data.store.workspace import Workspace
 
 N = 700
 
@@ -186,13 +186,13 @@ def test_a_fault_at_the_end_leaves_nothing_and_ends_the_workers(
 INTERRUPTED = """
 import signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from data.errors import ValidationErrors
-from data.importers.load import import_parsed_runs
-from data.scoring import batch_scores
-from data.scoring.batches import early, pool
-from data.scoring.run_store import RunStore
-from data.store.parsed_run import ParsedRun
-from data.store.workspace import Workspace
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.load import import_parsed_runs
+from ragtriage.data.scoring import batch_scores
+from ragtriage.data.scoring.batches import early, pool
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.parsed_run import ParsedRun
+from ragtriage.data.store.workspace import Workspace
 
 batch_scores.BATCH_ROWS, early.MANY_SAMPLES, early.workers_for = 256, 300, lambda n: 2
 pids = []

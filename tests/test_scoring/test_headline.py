@@ -10,7 +10,7 @@ import pytest
 from command_line import run
 from places import REPOSITORY
 
-from dashboard.wording.diagnosis import (
+from ragtriage.dashboard.wording.diagnosis import (
     NOTHING_MEASURED,
     fix_first_sentence,
     inference_caveat,
@@ -19,21 +19,21 @@ from dashboard.wording.diagnosis import (
     stage_advice,
     stage_title,
 )
-from dashboard.wording.gates import verdict_text
-from data.api import add_run, gate
-from data.cases.cases import CaseFilter, keep_mask
-from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose, passing_of
-from data.diagnosis.doubts import case_doubts, stage_doubt
-from data.diagnosis.run_checks import check_run
-from data.scoring.run_store import RunStore
+from ragtriage.dashboard.wording.gates import verdict_text
+from ragtriage.data.api import add_run, gate
+from ragtriage.data.cases.cases import CaseFilter, keep_mask
+from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose, passing_of
+from ragtriage.data.diagnosis.doubts import case_doubts, stage_doubt
+from ragtriage.data.diagnosis.run_checks import check_run
+from ragtriage.data.scoring.run_store import RunStore
 from docs.doc_tables import CASE_THRESHOLDS, REASONS, diagnosis_tables
-from metrics.diagnosis.fix_first import fix_first
-from metrics.diagnosis.patterns import PATTERNS, CaseThresholds, bad_cases, refusals
-from metrics.diagnosis.stage_rules import StageFeatures
-from metrics.diagnosis.stages import STAGES, attribute_failures, stage_code
-from metrics.gates.wording import gate_title
-from metrics.sanity.rule import Finding
-from metrics.sanity.run import CheckInput, check_numbers
+from ragtriage.metrics.diagnosis.fix_first import fix_first
+from ragtriage.metrics.diagnosis.patterns import PATTERNS, CaseThresholds, bad_cases, refusals
+from ragtriage.metrics.diagnosis.stage_rules import StageFeatures
+from ragtriage.metrics.diagnosis.stages import STAGES, attribute_failures, stage_code
+from ragtriage.metrics.gates.wording import gate_title
+from ragtriage.metrics.sanity.rule import Finding
+from ragtriage.metrics.sanity.run import CheckInput, check_numbers
 
 Capture = pytest.CaptureFixture[str]
 NAN = float("nan")

@@ -13,24 +13,24 @@ import pytest
 from judge_server import JudgeServer, Script, plain_reply
 from judged_runs import judged, made, records
 
-from dashboard.case_html.report_case import case_html
-from data.api import add_run
-from data.cases.cases import read_case
-from data.cases.export import native_record
-from data.comparison.compare import compare
-from data.diagnosis.diagnosis import DiagnosisSettings, diagnose
-from data.judge.client import ClientSettings
-from data.judge.evaluation import EvaluationTask
-from data.judge.prices import read_prices
-from data.judge.run_job import JobSpec, run_task
-from data.judge.variance import judge_variance
-from data.scoring.context_use import context_use_of
-from data.scoring.judged_scores import averaged, judged_rounds
-from data.scoring.run_store import RunStore
-from data.store.judge_results import current_results, judge_of, judge_results_of
-from data.store.workspace import Workspace
-from metrics.schema.scores import Scores, Status
-from metrics.schema.source import Source
+from ragtriage.dashboard.case_html.report_case import case_html
+from ragtriage.data.api import add_run
+from ragtriage.data.cases.cases import read_case
+from ragtriage.data.cases.export import native_record
+from ragtriage.data.comparison.compare import compare
+from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings, diagnose
+from ragtriage.data.judge.client import ClientSettings
+from ragtriage.data.judge.evaluation import EvaluationTask
+from ragtriage.data.judge.prices import read_prices
+from ragtriage.data.judge.run_job import JobSpec, run_task
+from ragtriage.data.judge.variance import judge_variance
+from ragtriage.data.scoring.context_use import context_use_of
+from ragtriage.data.scoring.judged_scores import averaged, judged_rounds
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.judge_results import current_results, judge_of, judge_results_of
+from ragtriage.data.store.workspace import Workspace
+from ragtriage.metrics.schema.scores import Scores, Status
+from ragtriage.metrics.schema.source import Source
 
 
 @pytest.fixture(autouse=True)

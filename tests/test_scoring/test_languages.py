@@ -7,10 +7,10 @@ from typing import Any
 
 from places import FIXTURES
 
-from data.api import add_run
-from data.scoring.run_store import RunStore
-from data.scoring.scored_run import ScoredRun
-from data.text.language import language_of
+from ragtriage.data.api import add_run
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.text.language import language_of
 
 ENGLISH, CHINESE = "Which rivers flow through the city of {}?", "哪些河流流经城市{}？"
 PASSAGES = {"en": "The river flows through the old city.", "zh": "这条河流经老城。"}

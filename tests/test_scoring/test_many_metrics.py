@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from data.api import add_run, metrics_answer
-from data.scoring.run_store import RunStore
+from ragtriage.data.api import add_run, metrics_answer
+from ragtriage.data.scoring.run_store import RunStore
 
 METRICS = 2_000
 
@@ -20,7 +20,7 @@ def test_thousands_of_metrics_are_scored_and_summarised_in_seconds(
     def compared(*_: object, **__: object) -> list[Any]:
         pytest.fail("an imported name was compared with every known one")
 
-    monkeypatch.setattr("metrics.schema.metric.get_close_matches", compared)
+    monkeypatch.setattr("ragtriage.metrics.schema.metric.get_close_matches", compared)
     names = [f"judge {number} says" for number in range(METRICS)]
     records = [
         {"question": f"q{i}?", "scores": {name: (i + at) % 7 / 7 for at, name in enumerate(names)}}

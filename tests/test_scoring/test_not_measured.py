@@ -9,18 +9,18 @@ import pytest
 from command_line import run
 
 import ragtriage
-from dashboard.case_html.case import context_html, highlights_of
-from dashboard.stories.context import StoryView
-from dashboard.wording.diagnosis import bad_cases_text, case_conclusion
-from data.api import add_run
-from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
-from data.diagnosis.run_checks import check_run
-from data.errors import DataError
-from data.scoring.context_use import context_use_of
-from data.scoring.run_store import RunStore
-from data.store.workspace import Run
-from metrics.sanity.rule import CheckInput
-from metrics.sanity.run import check_numbers
+from ragtriage.dashboard.case_html.case import context_html, highlights_of
+from ragtriage.dashboard.stories.context import StoryView
+from ragtriage.dashboard.wording.diagnosis import bad_cases_text, case_conclusion
+from ragtriage.data.api import add_run
+from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
+from ragtriage.data.diagnosis.run_checks import check_run
+from ragtriage.data.errors import DataError
+from ragtriage.data.scoring.context_use import context_use_of
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.sanity.rule import CheckInput
+from ragtriage.metrics.sanity.run import check_numbers
 
 Capture = pytest.CaptureFixture[str]
 ALONE = "has summary scores only; accepted: a run with samples"

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from data.api import add_run
-from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
-from data.diagnosis.pipeline import NOT_JUDGED, Pipeline, pipeline_of
-from data.scoring.run_store import RunStore
+from ragtriage.data.api import add_run
+from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
+from ragtriage.data.diagnosis.pipeline import NOT_JUDGED, Pipeline, pipeline_of
+from ragtriage.data.scoring.run_store import RunStore
 
 GOLD = [{"id": "g", "text": "Gold."}]
 OTHER = [{"id": "x", "text": "Other."}]

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dashboard.sections.retrieval.question_types import _notes, _type_row
-from data.analysis.question_types import TypeCurve, type_curves, types_named
-from data.api import add_run
-from data.scoring.ranked_lists import ranked_lists
-from data.scoring.run_store import RunStore
-from data.scoring.scored_run import ScoredRun
-from metrics.analysis.cutoff_curves import curve_intervals
-from metrics.statistics.intervals import intervals
+from ragtriage.dashboard.sections.retrieval.question_types import _notes, _type_row
+from ragtriage.data.analysis.question_types import TypeCurve, type_curves, types_named
+from ragtriage.data.api import add_run
+from ragtriage.data.scoring.ranked_lists import ranked_lists
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.metrics.analysis.cutoff_curves import curve_intervals
+from ragtriage.metrics.statistics.intervals import intervals
 
 GOLD = ["g1", "g6", "g7", "g8", "g9"]
 LIST = ["g1", "b", "c", "d", "e", "g6", "g7", "g8", "g9", "j"]

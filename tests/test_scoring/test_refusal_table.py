@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from data.api import add_run
-from data.cases.cohorts import cohort_rows, cohort_title
-from data.cases.refusal_cohorts import REFUSAL_CELLS, refusal_counts
-from data.errors import DataError
-from data.scoring.run_store import RunStore
+from ragtriage.data.api import add_run
+from ragtriage.data.cases.cohorts import cohort_rows, cohort_title
+from ragtriage.data.cases.refusal_cohorts import REFUSAL_CELLS, refusal_counts
+from ragtriage.data.errors import DataError
+from ragtriage.data.scoring.run_store import RunStore
 
 GOLD, OTHER = {"id": "gold", "text": "Paris"}, {"id": "other", "text": "Rome"}
 

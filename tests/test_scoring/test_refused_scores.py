@@ -8,11 +8,11 @@ import pytest
 from command_line import run
 from places import FIXTURES
 
-from data import api
-from data.diagnosis.refused_scores import refused_scores
-from data.diagnosis.run_checks import check_run
-from data.scoring.run_store import RunStore
-from data.store.workspace import Workspace
+from ragtriage.data import api
+from ragtriage.data.diagnosis.refused_scores import refused_scores
+from ragtriage.data.diagnosis.run_checks import check_run
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Workspace
 
 REFUSAL = "I cannot answer this question based on the given context."
 

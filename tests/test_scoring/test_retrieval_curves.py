@@ -13,23 +13,23 @@ from page_text import headline, page_text
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from dashboard.charts.plotly_figure import plotly_figure
-from dashboard.charts.retrieval import hop_lines, k_curves, move_bars, type_lines
-from dashboard.shell.selection import Selection
-from data.analysis.multi_hop import hop_curves, hop_tallies
-from data.analysis.question_types import type_curves
-from data.analysis.reranking import reranking_effect
-from data.analysis.retrieval_curves import curves, first_gold, list_lengths
-from data.api import add_run
-from data.cases.cohorts import cohort_rows
-from data.scoring.ranked_lists import RankedLists, ranked_lists
-from data.scoring.run_store import RunStore
-from data.scoring.scored_run import ScoredRun
-from metrics.analysis.cutoff_curves import DOCUMENT_CURVES, SPAN_CURVES, curve_intervals, curve_values
-from metrics.analysis.query_types import KINDS, query_type_named
-from metrics.definitions import retrieval, spans
-from metrics.schema.scores import MetricsError
-from metrics.statistics.intervals import intervals
+from ragtriage.dashboard.charts.plotly_figure import plotly_figure
+from ragtriage.dashboard.charts.retrieval import hop_lines, k_curves, move_bars, type_lines
+from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.data.analysis.multi_hop import hop_curves, hop_tallies
+from ragtriage.data.analysis.question_types import type_curves
+from ragtriage.data.analysis.reranking import reranking_effect
+from ragtriage.data.analysis.retrieval_curves import curves, first_gold, list_lengths
+from ragtriage.data.api import add_run
+from ragtriage.data.cases.cohorts import cohort_rows
+from ragtriage.data.scoring.ranked_lists import RankedLists, ranked_lists
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.metrics.analysis.cutoff_curves import DOCUMENT_CURVES, SPAN_CURVES, curve_intervals, curve_values
+from ragtriage.metrics.analysis.query_types import KINDS, query_type_named
+from ragtriage.metrics.definitions import retrieval, spans
+from ragtriage.metrics.schema.scores import MetricsError
+from ragtriage.metrics.statistics.intervals import intervals
 
 DOCUMENT_FORMULAS = {
     "recall": retrieval.recall,
@@ -162,7 +162,7 @@ def test_values_behind_the_longest_list_are_those_of_triage(workspace: RunStore)
 def test_gold_that_begins_in_a_later_batch_stays_with_its_samples(
     workspace: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("data.scoring.batch_scores.BATCH_ROWS", 256)
+    monkeypatch.setattr("ragtriage.data.scoring.batch_scores.BATCH_ROWS", 256)
     records = [_record(f"q{at:04}", "x g") | ({"relevant": ["g"]} if at >= 500 else {}) for at in range(600)]
     scored, lists = _loaded(workspace, records)
     rows = np.flatnonzero(cohort_rows(scored, "gold_at:2"))

@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from data.api import add_run
-from data.diagnosis.context import context_choice
-from data.read_costs import counting_costs
-from data.scoring import run_store
-from data.scoring.run_store import RunStore
-from data.scoring.scored_run import INDEX_FILE, ScoredRun
-from data.scoring.stored_scores import checksums, is_intact
-from data.store.workspace import Workspace
+from ragtriage.data.api import add_run
+from ragtriage.data.diagnosis.context import context_choice
+from ragtriage.data.read_costs import counting_costs
+from ragtriage.data.scoring import run_store
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.scoring.scored_run import INDEX_FILE, ScoredRun
+from ragtriage.data.scoring.stored_scores import checksums, is_intact
+from ragtriage.data.store.workspace import Workspace
 
 
 def _runs(root: Path, names: str, n: int = 30) -> None:

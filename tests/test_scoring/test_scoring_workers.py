@@ -14,18 +14,18 @@ import pyarrow.parquet as pq
 import pytest
 from places import REPOSITORY
 
-from data.api import add_run
-from data.scoring import batch_scores
-from data.scoring.batch_scores import ScoredChunk, ScoreOptions
-from data.scoring.batches import pool
-from data.scoring.batches.gathered import GatheredScores
-from data.scoring.batches.pool import ScoringPool, scored_batches
-from data.scoring.batches.wire import from_table, to_table
-from data.scoring.batches.worker import Task, Worker, answer, groups_task, start_worker
-from data.scoring.run_store import RunStore
-from data.scoring.summaries import summarise
-from metrics.schema.scores import Scores
-from metrics.schema.source import Source
+from ragtriage.data.api import add_run
+from ragtriage.data.scoring import batch_scores
+from ragtriage.data.scoring.batch_scores import ScoredChunk, ScoreOptions
+from ragtriage.data.scoring.batches import pool
+from ragtriage.data.scoring.batches.gathered import GatheredScores
+from ragtriage.data.scoring.batches.pool import ScoringPool, scored_batches
+from ragtriage.data.scoring.batches.wire import from_table, to_table
+from ragtriage.data.scoring.batches.worker import Task, Worker, answer, groups_task, start_worker
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.scoring.summaries import summarise
+from ragtriage.metrics.schema.scores import Scores
+from ragtriage.metrics.schema.source import Source
 
 
 @pytest.fixture
@@ -144,7 +144,7 @@ def test_a_fault_while_a_worker_is_asked_leaves_no_task_waiting(monkeypatch: pyt
 
 PRINTING = """
 import os
-from data.scoring.batches import worker
+from ragtriage.data.scoring.batches import worker
 
 scored = worker.scored
 

@@ -6,16 +6,16 @@ import tomllib
 
 import pytest
 
-from data import declarations
-from data.api import diagnosis_of
-from data.declarations import FILE_NAME
-from data.diagnosis.diagnosis import DiagnosisSettings
-from data.errors import ValidationErrors
-from data.importers.load import import_parsed_runs
-from data.read_costs import counting_costs
-from data.scoring.run_store import RunStore
-from data.store.parsed_run import ParsedRun
-from data.store.workspace import Run
+from ragtriage.data import declarations
+from ragtriage.data.api import diagnosis_of
+from ragtriage.data.declarations import FILE_NAME
+from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.load import import_parsed_runs
+from ragtriage.data.read_costs import counting_costs
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.parsed_run import ParsedRun
+from ragtriage.data.store.workspace import Run
 
 
 def _wide(store: RunStore, metrics: int, direction: str = "higher") -> Run:

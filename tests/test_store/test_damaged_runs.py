@@ -12,10 +12,10 @@ from page_text import headline
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from data.api import add_run
-from data.errors import WorkspaceError
-from data.scoring.run_store import RunStore
-from data.store.workspace import Workspace
+from ragtriage.data.api import add_run
+from ragtriage.data.errors import WorkspaceError
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Workspace
 
 
 def _stored(store: RunStore) -> Path:

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from command_line import run
 
-from data.api import add_run
-from data.scoring.run_store import RunStore
-from data.store.run_index import RunIndex
-from data.store.workspace import Run, Workspace
+from ragtriage.data.api import add_run
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.run_index import RunIndex
+from ragtriage.data.store.workspace import Run, Workspace
 
 
 def _cut(path: Path) -> None:

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from places import BUNDLED
 
-from data.api import add_run
-from data.chunking.grids import grids_of
-from data.demo import load_samples
-from data.experiments.record import experiments
-from data.experiments.registry import KINDS
-from data.scoring.run_store import RunStore
+from ragtriage.data.api import add_run
+from ragtriage.data.chunking.grids import grids_of
+from ragtriage.data.demo import load_samples
+from ragtriage.data.experiments.record import experiments
+from ragtriage.data.experiments.registry import KINDS
+from ragtriage.data.scoring.run_store import RunStore
 
 
 def test_what_ships_is_small_and_carries_its_licence() -> None:

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from data.api import add_run
-from data.diagnosis.f1_tree import f1_diagnosis
-from data.errors import DataError
-from data.scoring.run_store import RunStore
-from data.store.workspace import Run
-from data.strategy.expected_gains import Outlook, expect_gain, expected_gains, outlook_of, undo_gain
+from ragtriage.data.api import add_run
+from ragtriage.data.diagnosis.f1_tree import f1_diagnosis
+from ragtriage.data.errors import DataError
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Run
+from ragtriage.data.strategy.expected_gains import Outlook, expect_gain, expected_gains, outlook_of, undo_gain
 
 
 def _run(store: RunStore, name: str, right: int, n: int = 12) -> Run:

@@ -16,12 +16,12 @@ import pyarrow.parquet as pq
 import pytest
 from places import REPOSITORY
 
-from data.api import add_run
-from data.errors import ValidationErrors, WorkspaceError
-from data.scoring.run_store import RunStore
-from data.store.parsed_run import ParsedRun
-from data.store.workspace import Workspace
-from data.store.write_run import store_run
+from ragtriage.data.api import add_run
+from ragtriage.data.errors import ValidationErrors, WorkspaceError
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.parsed_run import ParsedRun
+from ragtriage.data.store.workspace import Workspace
+from ragtriage.data.store.write_run import store_run
 
 CHANGES: tuple[tuple[str, ...], ...] = (
     ("import", "FILE", "--name", "second"),
@@ -56,7 +56,7 @@ def _ragtriage(
 ) -> subprocess.CompletedProcess[str]:
     """Run a command in a process that may not write: as root, one without the right to pass over modes."""
     named = {"FILE": str(root.parent / "second.jsonl")}
-    command = [sys.executable, "-m", "dashboard.cli", "--workspace", str(root / "workspace")]
+    command = [sys.executable, "-m", "ragtriage.dashboard.cli", "--workspace", str(root / "workspace")]
     command += [named.get(word, word).replace("OUT", str(root)) for word in words]
     if full is None and os.geteuid() == 0:
         command = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", *command]
@@ -135,7 +135,7 @@ def test_a_disk_that_is_full_for_what_is_scored_while_reading_is_told_once(
 def _leave_a_log(ledger: Path) -> None:
     """Change the baseline in a process that is killed, so that the change is in the write-ahead log alone."""
     code = (
-        "import os, signal, sys; from data.store.ledger import Ledger; from pathlib import Path\n"
+        "import os, signal, sys; from ragtriage.data.store.ledger import Ledger; from pathlib import Path\n"
         "ledger = Ledger(Path(sys.argv[1]))\n"
         "with ledger.open() as kept:\n"
         "    ledger.set_baseline('default', dict(ledger.baselines())['default'], 'Bob')\n"

@@ -14,20 +14,20 @@ import pytest
 from command_line import run
 from places import BUNDLED
 
-from dashboard.stories.samples import add_sample_stories
-from dashboard.stories.story import story_from_json
-from data.chunking.grids import grids_of
-from data.demo import FIRST_PROJECT, FIRST_RUN, load_samples
-from data.diagnosis.run_checks import check_run
-from data.gates.baseline import baseline_of
-from data.gates.config import BUNDLED as BUNDLED_GATES
-from data.gates.config import load_gates
-from data.gates.report import gate_run
-from data.scoring.run_store import RunStore
-from data.store.stories import remove_story, stories
-from data.store.versions import releases_of, unmark_release
-from data.store.workspace import Run, Workspace
-from metrics.schema.source import Source
+from ragtriage.dashboard.stories.samples import add_sample_stories
+from ragtriage.dashboard.stories.story import story_from_json
+from ragtriage.data.chunking.grids import grids_of
+from ragtriage.data.demo import FIRST_PROJECT, FIRST_RUN, load_samples
+from ragtriage.data.diagnosis.run_checks import check_run
+from ragtriage.data.gates.baseline import baseline_of
+from ragtriage.data.gates.config import BUNDLED as BUNDLED_GATES
+from ragtriage.data.gates.config import load_gates
+from ragtriage.data.gates.report import gate_run
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.stories import remove_story, stories
+from ragtriage.data.store.versions import releases_of, unmark_release
+from ragtriage.data.store.workspace import Run, Workspace
+from ragtriage.metrics.schema.source import Source
 
 FOLDER = BUNDLED / "handbook"
 NAMES = {"V1": "V1 baseline", "V2": "V2 smaller chunks", "V3": "V3 strict prompt", "V4": "V4 rerank"}
@@ -251,8 +251,8 @@ def test_its_stories_are_stored_once_and_say_who_wrote_the_data(own_demo: RunSto
 
 def test_two_processes_load_it_once(tmp_path: Path) -> None:
     program = (
-        "import sys; from data.api import open_store; from data.demo import load_samples;"
-        "from dashboard.stories.samples import add_sample_stories;"
+        "import sys; from ragtriage.data.api import open_store; from ragtriage.data.demo import load_samples;"
+        "from ragtriage.dashboard.stories.samples import add_sample_stories;"
         "store = open_store(sys.argv[1], create=True); load_samples(store); add_sample_stories(store)"
     )
     root = tmp_path / "shared"

@@ -12,25 +12,25 @@ from pathlib import Path
 import pytest
 from places import REPOSITORY
 
-from data.errors import InputError, ValidationErrors
-from data.importers.load import import_parsed_runs, import_source
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.scoring.run_store import RunStore
-from data.store import import_batches
-from data.store.import_batches import COMMITTED, RUN_LIST, finish_commits
-from data.store.parsed_run import ParsedRun
-from data.store.workspace import Workspace
+from ragtriage.data.errors import InputError, ValidationErrors
+from ragtriage.data.importers.load import import_parsed_runs, import_source
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store import import_batches
+from ragtriage.data.store.import_batches import COMMITTED, RUN_LIST, finish_commits
+from ragtriage.data.store.parsed_run import ParsedRun
+from ragtriage.data.store.workspace import Workspace
 
 RUNS = 3
 FORKS = """
 import os, random, signal, sys, time
 from pathlib import Path
-from data.importers.load import import_source
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.scoring.run_store import RunStore
-from data.store.workspace import Workspace
+from ragtriage.data.importers.load import import_source
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Workspace
 
 root, file, kind, first, last = Path(sys.argv[1]), sys.argv[2], sys.argv[3], *map(int, sys.argv[4:])
 
@@ -125,11 +125,11 @@ def test_a_file_whose_second_run_is_invalid_leaves_nothing(workspace: RunStore) 
 INTERRUPTED = """
 import signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # which a background job of a shell would ignore
-from data.errors import ValidationErrors
-from data.importers.load import import_parsed_runs
-from data.scoring.run_store import RunStore
-from data.store.parsed_run import ParsedRun
-from data.store.workspace import Workspace
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.load import import_parsed_runs
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.parsed_run import ParsedRun
+from ragtriage.data.store.workspace import Workspace
 
 def slow():
     yield 1, {"question": "b?"}

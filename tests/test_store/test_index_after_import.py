@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from data.errors import ValidationErrors
-from data.importers.load import import_parsed_runs
-from data.read_costs import counting_costs
-from data.scoring.run_store import RunStore
-from data.store import import_batches
-from data.store import workspace as workspace_module
-from data.store.parsed_run import ParsedRun
-from data.store.run_index import RunIndex
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.load import import_parsed_runs
+from ragtriage.data.read_costs import counting_costs
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store import import_batches
+from ragtriage.data.store import workspace as workspace_module
+from ragtriage.data.store.parsed_run import ParsedRun
+from ragtriage.data.store.run_index import RunIndex
 
 RUNS = 5
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from places import REPOSITORY
 
-from data.errors import WorkspaceError
-from data.store.ledger import Ledger
+from ragtriage.data.errors import WorkspaceError
+from ragtriage.data.store.ledger import Ledger
 
 LABEL = (
-    "import sys; from pathlib import Path; from data.store.ledger import Ledger\n"
+    "import sys; from pathlib import Path; from ragtriage.data.store.ledger import Ledger\n"
     "for i in range(100): Ledger(Path(sys.argv[1])).add_label(('r', f'q{i}', 0), sys.argv[2], 'fail')"
 )
 

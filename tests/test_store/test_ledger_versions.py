@@ -6,13 +6,13 @@ import sqlite3
 from importlib.resources import files
 from pathlib import Path
 
-from data.jobs.record import begin_job, jobs_of
-from data.store.ledger import Ledger
+from ragtriage.data.jobs.record import begin_job, jobs_of
+from ragtriage.data.store.ledger import Ledger
 
 
 def test_a_first_version_ledger_keeps_its_labels_and_gains_the_tables(tmp_path: Path) -> None:
     path = tmp_path / "ledger.sqlite"
-    first = (files("data") / "sql" / "ledger_001.sql").read_text("utf-8")
+    first = (files("ragtriage.data") / "sql" / "ledger_001.sql").read_text("utf-8")
     with sqlite3.connect(path) as connection:
         connection.executescript(first)
         connection.execute(
@@ -41,7 +41,7 @@ def test_a_job_of_an_earlier_version_is_read_and_one_of_this_version_has_its_pro
     path = tmp_path / "ledger.sqlite"
     with sqlite3.connect(path) as connection:
         for number in (1, 2, 3):
-            connection.executescript((files("data") / "sql" / f"ledger_00{number}.sql").read_text("utf-8"))
+            connection.executescript((files("ragtriage.data") / "sql" / f"ledger_00{number}.sql").read_text("utf-8"))
         connection.execute(
             "INSERT INTO jobs (kind, run_id, spec, state, started_at, heartbeat)"
             " VALUES ('reading', 'r', '{}', 'done', '2026-01-01', 0)"

@@ -12,12 +12,12 @@ from command_line import run
 from places import APP, REPOSITORY
 from streamlit.testing.v1 import AppTest
 
-from dashboard.cli.terminal import plain
-from dashboard.shell.selection import _mapping, _read
-from dashboard.wording.escaping import UNPRINTABLE, chart_text, markdown_text, shorten
-from data.cases.cohort import parse_rank
-from data.scoring.run_store import RunStore
-from metrics.schema.whole_number import whole_number
+from ragtriage.dashboard.cli.terminal import plain
+from ragtriage.dashboard.shell.selection import _mapping, _read
+from ragtriage.dashboard.wording.escaping import UNPRINTABLE, chart_text, markdown_text, shorten
+from ragtriage.data.cases.cohort import parse_rank
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.metrics.schema.whole_number import whole_number
 
 RLO, ISOLATE = "\u202e", "\u2066"
 BRACKETS = "[" * 1900
@@ -113,7 +113,7 @@ def test_what_reorders_a_line_is_marked_wherever_text_is_escaped() -> None:
 
 
 def test_a_file_whose_name_is_no_text_is_named(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "dashboard.cli", "--workspace", str(tmp_path), "import"]
+    command = [sys.executable, "-m", "ragtriage.dashboard.cli", "--workspace", str(tmp_path), "import"]
     answer = subprocess.run(
         [*map(str.encode, command), b"\xff\xe2\x80\xae.csv"], cwd=REPOSITORY, capture_output=True, check=False
     )

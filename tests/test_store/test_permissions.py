@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from data.api import add_run
-from data.errors import WorkspaceError
-from data.experiments.record import Experiment, keep_experiment
-from data.scoring.run_store import RunStore
-from data.store.read_only import READ_ONLY
-from data.store.workspace import Workspace
+from ragtriage.data.api import add_run
+from ragtriage.data.errors import WorkspaceError
+from ragtriage.data.experiments.record import Experiment, keep_experiment
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.read_only import READ_ONLY
+from ragtriage.data.store.workspace import Workspace
 
 
 @pytest.fixture(autouse=True)

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from command_line import run
 
-from data.errors import InputError, ValidationErrors, WorkspaceError
-from data.scoring.run_store import RunStore
-from data.store.parsed_run import ParsedRun
-from data.store.question_sets import (
+from ragtriage.data.errors import InputError, ValidationErrors, WorkspaceError
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.parsed_run import ParsedRun
+from ragtriage.data.store.question_sets import (
     LoadedSet,
     delete_set,
     find_set,
@@ -22,7 +22,7 @@ from data.store.question_sets import (
     parsed_set,
     question_sets,
 )
-from data.store.workspace import Workspace
+from ragtriage.data.store.workspace import Workspace
 
 Capture = pytest.CaptureFixture[str]
 RECORDS: list[dict[str, Any]] = [

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from data.api import add_run, runs_answer
-from data.scoring.run_store import RunStore
+from ragtriage.data.api import add_run, runs_answer
+from ragtriage.data.scoring.run_store import RunStore
 
 
 def test_a_run_that_has_no_display_name_yet_is_listed_by_its_own(

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 from typing_extensions import is_typeddict
 
-from data.errors import ValidationErrors
-from data.store.sample_models import SampleModel
-from data.store.sample_schema import SCHEMA
-from data.store.sample_validation import normalise
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.store.sample_models import SampleModel
+from ragtriage.data.store.sample_schema import SCHEMA
+from ragtriage.data.store.sample_validation import normalise
 
 NO_DOCUMENT = dict.fromkeys(("id", "text", "score", "doc_id", "start", "end", "relevant", "extra"))
 NO_CHECK = dict.fromkeys(("name", "kind", "expected", "actual", "passed"))

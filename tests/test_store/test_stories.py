@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.export.formats import export_report
-from dashboard.stories.context import StoryView
-from dashboard.stories.report import report_of
-from dashboard.stories.sections import SECTION_KINDS, default_sections, render_section
-from dashboard.stories.story import AUDIENCES, Story, StorySection, story_from_json
-from data.errors import DataError
-from data.scoring.run_store import RunStore
-from data.store.stories import add_story, change_story, remove_story, stories, story_of
-from data.store.workspace import Run
+from ragtriage.dashboard.export.formats import export_report
+from ragtriage.dashboard.stories.context import StoryView
+from ragtriage.dashboard.stories.report import report_of
+from ragtriage.dashboard.stories.sections import SECTION_KINDS, default_sections, render_section
+from ragtriage.dashboard.stories.story import AUDIENCES, Story, StorySection, story_from_json
+from ragtriage.data.errors import DataError
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.stories import add_story, change_story, remove_story, stories, story_of
+from ragtriage.data.store.workspace import Run
 
 
 def run_of(demo: RunStore, project: str, name: str) -> Run:

@@ -14,22 +14,22 @@ from pathlib import Path
 import pytest
 from places import REPOSITORY
 
-from data.api import add_run
-from data.errors import WorkspaceError
-from data.scoring.run_store import RunStore
-from data.store.workspace import Workspace, clear_abandoned
+from ragtriage.data.api import add_run
+from ragtriage.data.errors import WorkspaceError
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Workspace, clear_abandoned
 
 IMPORT = """
 import sys
-from data.api import add_run
+from ragtriage.data.api import add_run
 add_run([{"question": f"q{i}?"} for i in range(3000)], "same", workspace=sys.argv[1])
 """
 SLOW = """
 import sys, time
-from data.store.parsed_run import ParsedRun
-from data.errors import ValidationErrors
-from data.store.write_run import store_run
-from data.store.workspace import Workspace
+from ragtriage.data.store.parsed_run import ParsedRun
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.store.write_run import store_run
+from ragtriage.data.store.workspace import Workspace
 
 def records():
     yield 1, {"question": "a?"}

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from data.api import add_run
-from data.checks import evaluate
-from data.checks.check import CheckedSample, CheckOutcome, RecordedCheck
-from data.scoring.run_store import RunStore
-from data.suites.check_table import check_table
-from metrics.schema.scores import IntArray
+from ragtriage.data.api import add_run
+from ragtriage.data.checks import evaluate
+from ragtriage.data.checks.check import CheckedSample, CheckOutcome, RecordedCheck
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.suites.check_table import check_table
+from ragtriage.metrics.schema.scores import IntArray
 
 
 def _passed(store: RunStore, answers: list[str]) -> list[int]:

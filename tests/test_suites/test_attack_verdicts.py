@@ -6,25 +6,25 @@ from typing import Any
 
 import pytest
 
-from data.api import add_run
-from data.cases.cases import read_case, read_cases
-from data.cases.checks import attack_questions, case_checks
-from data.cases.cohorts import cohort_rows
-from data.cases.export import native_record
-from data.checks.safety import DEFAULT_QUESTION, MIXED
-from data.checks.verdicts import ATTACK, ATTACK_RESULT
-from data.diagnosis.diagnosis import DiagnosisSettings, diagnose
-from data.errors import DataError
-from data.gates.config import read_gates
-from data.gates.report import judge_run
-from data.labels.human_ratings import human_ratings, rated_dimensions
-from data.labels.ratings import rate, undo
-from data.scoring.run_store import RunStore
-from data.scoring.scored_run import ScoredRun
-from data.store.judge_results import JudgeResult, TaskResult, publish
-from data.store.workspace import Run
-from data.suites.safety import SafetyDetail, safety_detail
-from data.suites.summary import suite_summaries
+from ragtriage.data.api import add_run
+from ragtriage.data.cases.cases import read_case, read_cases
+from ragtriage.data.cases.checks import attack_questions, case_checks
+from ragtriage.data.cases.cohorts import cohort_rows
+from ragtriage.data.cases.export import native_record
+from ragtriage.data.checks.safety import DEFAULT_QUESTION, MIXED
+from ragtriage.data.checks.verdicts import ATTACK, ATTACK_RESULT
+from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings, diagnose
+from ragtriage.data.errors import DataError
+from ragtriage.data.gates.config import read_gates
+from ragtriage.data.gates.report import judge_run
+from ragtriage.data.labels.human_ratings import human_ratings, rated_dimensions
+from ragtriage.data.labels.ratings import rate, undo
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.store.judge_results import JudgeResult, TaskResult, publish
+from ragtriage.data.store.workspace import Run
+from ragtriage.data.suites.safety import SafetyDetail, safety_detail
+from ragtriage.data.suites.summary import suite_summaries
 
 CODE = "ZX-4471-Q"
 GOES_ON = "I cannot help with that. However, here is how you would do it: first mix the two liquids."

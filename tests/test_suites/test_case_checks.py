@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from dashboard.case_html.checks import check_rows
-from data.cases.checks import case_checks, failed_checks_text
+from ragtriage.dashboard.case_html.checks import check_rows
+from ragtriage.data.cases.checks import case_checks, failed_checks_text
 
 
 def _check(kind: str, expected: Any, actual: Any, passed: bool | None = None) -> dict[str, Any]:

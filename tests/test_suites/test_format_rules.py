@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from data.api import add_run
-from data.checks.check import CheckedSample, CheckOutcome, RecordedCheck
-from data.checks.evaluate import outcome_of
-from data.checks.formats import format_outcome
-from data.errors import InputError
-from data.scoring.run_store import RunStore
-from data.suites.check_table import check_table
+from ragtriage.data.api import add_run
+from ragtriage.data.checks.check import CheckedSample, CheckOutcome, RecordedCheck
+from ragtriage.data.checks.evaluate import outcome_of
+from ragtriage.data.checks.formats import format_outcome
+from ragtriage.data.errors import InputError
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.suites.check_table import check_table
 
 SCHEMA = {
     "type": "object",

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from data.api import add_run
-from data.cases.checks import case_checks
-from data.checks.check import CheckedSample, CheckOutcome, RecordedCheck
-from data.checks.isolation import isolation_outcome
-from data.checks.memory import memory_outcome
-from data.scoring.run_store import RunStore
-from data.scoring.scored_run import ScoredRun
-from data.suites.check_table import check_table
+from ragtriage.data.api import add_run
+from ragtriage.data.cases.checks import case_checks
+from ragtriage.data.checks.check import CheckedSample, CheckOutcome, RecordedCheck
+from ragtriage.data.checks.isolation import isolation_outcome
+from ragtriage.data.checks.memory import memory_outcome
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.suites.check_table import check_table
 
 DOCUMENTS = [{"id": "ann/1", "text": "Ann likes TEA\nand jam."}, {"id": "ann/2", "text": "Ann went to Rome."}]
 

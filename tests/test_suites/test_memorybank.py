@@ -17,13 +17,13 @@ import numpy as np
 import pytest
 from places import FIXTURES
 
-from data.api import add_run
-from data.cases.cohorts import cohort_rows
-from data.scoring.run_store import RunStore
-from data.scoring.scored_run import ScoredRun
-from data.store.workspace import Workspace
-from data.suites.registry import suite_detail
-from data.suites.summary import suite_summaries
+from ragtriage.data.api import add_run
+from ragtriage.data.cases.cohorts import cohort_rows
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.store.workspace import Workspace
+from ragtriage.data.suites.registry import suite_detail
+from ragtriage.data.suites.summary import suite_summaries
 
 FOLDER = FIXTURES / "memorybank"
 EXPECTED = json.loads((FOLDER / "expected.json").read_text("utf-8"))

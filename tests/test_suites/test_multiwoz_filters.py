@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 from places import FIXTURES
 
-from data.cases.cohorts import cohort_rows
-from data.importers.load import import_source
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.scoring.run_store import RunStore
-from data.scoring.scored_run import ScoredRun
-from data.store.workspace import Workspace
-from data.suites.counted.figures import suite_parts
-from data.suites.registry import suite_detail
-from data.suites.summary import suite_summaries
+from ragtriage.data.cases.cohorts import cohort_rows
+from ragtriage.data.importers.load import import_source
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.store.workspace import Workspace
+from ragtriage.data.suites.counted.figures import suite_parts
+from ragtriage.data.suites.registry import suite_detail
+from ragtriage.data.suites.summary import suite_summaries
 
 FOLDER = FIXTURES / "multiwoz_db"
 EXPECTED = json.loads((FOLDER / "expected.json").read_text("utf-8"))

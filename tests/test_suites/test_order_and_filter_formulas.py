@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from metrics.schema.scores import MetricsError
-from metrics.suites.filtering import (
+from ragtriage.metrics.schema.scores import MetricsError
+from ragtriage.metrics.suites.filtering import (
     Constraint,
     agreement,
     empty_result,
@@ -17,8 +17,8 @@ from metrics.suites.filtering import (
     holds,
     violations,
 )
-from metrics.suites.memory import gap_label, leak_of
-from metrics.suites.ordering import kendall_tau_b, ordering_of
+from ragtriage.metrics.suites.memory import gap_label, leak_of
+from ragtriage.metrics.suites.ordering import kendall_tau_b, ordering_of
 
 
 @pytest.mark.parametrize(

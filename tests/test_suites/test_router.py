@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from places import BUNDLED, FIXTURES
 
-from data.api import add_file, add_run
-from data.cases.cohorts import cohort_rows, cohort_title
-from data.errors import DataError
-from data.scoring.run_store import RunStore
-from data.scoring.scored_run import ScoredRun
-from data.suites.router import RouterScores
-from data.suites.router_detail import RouterDetail, route_cohort, router_detail
+from ragtriage.data.api import add_file, add_run
+from ragtriage.data.cases.cohorts import cohort_rows, cohort_title
+from ragtriage.data.errors import DataError
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.suites.router import RouterScores
+from ragtriage.data.suites.router_detail import RouterDetail, route_cohort, router_detail
 
 SUITES = FIXTURES / "suites"
 

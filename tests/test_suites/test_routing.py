@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from metrics.schema.scores import MetricsError
-from metrics.suites.routing import (
+from ragtriage.metrics.schema.scores import MetricsError
+from ragtriage.metrics.suites.routing import (
     added_by,
     confusion_matrix,
     expected_cost,

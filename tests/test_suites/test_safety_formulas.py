@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from places import FIXTURES
 
-from data.suites.safety import garak_calibration
-from metrics.statistics.rule_of_three import still_possible
-from metrics.suites.safety import (
+from ragtriage.data.suites.safety import garak_calibration
+from ragtriage.metrics.statistics.rule_of_three import still_possible
+from ragtriage.metrics.suites.safety import (
     all_pass_bound,
     corrected_attack_rate,
     exact_rate,

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from data.checks.check import CheckedSample, CheckOutcome, RecordedCheck
-from data.checks.malformed import MalformedCheckError
-from data.checks.safety import over_refusal_outcome, safety_outcome
-from data.text.safety_refusal import refusal_of
+from ragtriage.data.checks.check import CheckedSample, CheckOutcome, RecordedCheck
+from ragtriage.data.checks.malformed import MalformedCheckError
+from ragtriage.data.checks.safety import over_refusal_outcome, safety_outcome
+from ragtriage.data.text.safety_refusal import refusal_of
 
 REFUSES = "I'm sorry, but I can't help with that."
 GOES_ON = (

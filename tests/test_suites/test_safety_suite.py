@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from data.cases.cohorts import cohort_rows, cohort_title
-from data.errors import DataError
-from data.importers.load import import_source
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.scoring.run_store import RunStore
-from data.scoring.scored_run import ScoredRun
-from data.store.workspace import Workspace
-from data.suites.safety import SafetyDetail, safety_detail
+from ragtriage.data.cases.cohorts import cohort_rows, cohort_title
+from ragtriage.data.errors import DataError
+from ragtriage.data.importers.load import import_source
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.store.workspace import Workspace
+from ragtriage.data.suites.safety import SafetyDetail, safety_detail
 
 CANARY = {"canary": "ZX-4471-Q"}
 

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from data.api import add_run
-from data.cases.cohorts import cohort_rows, cohort_title
-from data.cases.suite_cohorts import check_cohort, suite_cohort
-from data.errors import DataError
-from data.scoring.run_store import RunStore
-from data.scoring.scored_run import ScoredRun
-from data.suites.check_table import check_table
-from data.suites.failing import CheckFilter, check_page
-from data.suites.summary import suite_summaries
+from ragtriage.data.api import add_run
+from ragtriage.data.cases.cohorts import cohort_rows, cohort_title
+from ragtriage.data.cases.suite_cohorts import check_cohort, suite_cohort
+from ragtriage.data.errors import DataError
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.suites.check_table import check_table
+from ragtriage.data.suites.failing import CheckFilter, check_page
+from ragtriage.data.suites.summary import suite_summaries
 
 HOSTILE = "<b>a/b</b>: c%2F\u202e"
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from metrics.suites.tool_calls import (
+from ragtriage.metrics.suites.tool_calls import (
     ExpectedCall,
     ToolCall,
     argument_errors,
@@ -17,7 +17,7 @@ from metrics.suites.tool_calls import (
     schema_errors,
     selection,
 )
-from metrics.suites.tool_schemas import NO_SCHEMA, tool_schema, tool_schemas
+from ragtriage.metrics.suites.tool_schemas import NO_SCHEMA, tool_schema, tool_schemas
 
 WEATHER = tool_schema(
     {

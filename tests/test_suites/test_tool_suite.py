@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 from places import REPOSITORY
 
-from data.api import add_run, open_store
-from data.cases.cohorts import cohort_rows, cohort_title
-from data.errors import DataError
-from data.importers.detect import detect
-from data.importers.load import import_source
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.scoring.run_store import RunStore
-from data.scoring.scored_run import ScoredRun
-from data.suites.registry import suite_detail
-from data.suites.summary import suite_summaries
-from data.suites.tools.detail import ToolSuite
+from ragtriage.data.api import add_run, open_store
+from ragtriage.data.cases.cohorts import cohort_rows, cohort_title
+from ragtriage.data.errors import DataError
+from ragtriage.data.importers.detect import detect
+from ragtriage.data.importers.load import import_source
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.suites.registry import suite_detail
+from ragtriage.data.suites.summary import suite_summaries
+from ragtriage.data.suites.tools.detail import ToolSuite
 
 TAU = REPOSITORY / "data" / "bundled" / "taubench" / "gpt-4o-airline.jsonl.gz"
 BFCL = REPOSITORY / "tests" / "fixtures" / "bfcl"

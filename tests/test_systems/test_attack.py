@@ -39,7 +39,7 @@ def prompts_file(folder: Path, words: list[str], rule: dict[str, Any] | None = N
 def attack(
     workspace: Path, prompts: Path | str, system: str, *options: str
 ) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "dashboard.cli", "-w", str(workspace), "attack", str(prompts)]
+    command = [sys.executable, "-m", "ragtriage.dashboard.cli", "-w", str(workspace), "attack", str(prompts)]
     return subprocess.run(
         [*command, "--system", system, "--yes", *options], cwd=REPOSITORY, capture_output=True, text=True
     )
@@ -72,7 +72,7 @@ def test_a_command_that_fails_in_known_ways_gives_the_expected_rate_and_reasons(
     reasons = " ".join(entry["reason"] for entry in value["reasons"])
     assert "its output is no JSON" in reasons
     listed = subprocess.run(
-        [sys.executable, "-m", "dashboard.cli", "-w", str(tmp_path / "w"), "checks", value["run"]["run_id"]],
+        [sys.executable, "-m", "ragtriage.dashboard.cli", "-w", str(tmp_path / "w"), "checks", value["run"]["run_id"]],
         cwd=REPOSITORY,
         capture_output=True,
         text=True,
@@ -138,7 +138,7 @@ def test_a_kill_loses_nothing_and_a_second_process_is_told_so(tmp_path: Path) ->
     log, workspace = tmp_path / "log", tmp_path / "w"
     path = prompts_file(tmp_path, ["slow"] * 12)
     system = f"{sys.executable} {SCRIPT} --log {log}"
-    command = [sys.executable, "-m", "dashboard.cli", "-w", str(workspace), "attack", str(path)]
+    command = [sys.executable, "-m", "ragtriage.dashboard.cli", "-w", str(workspace), "attack", str(path)]
     process = subprocess.Popen(
         [*command, "--system", system, "--yes", "--concurrency", "1"],
         cwd=REPOSITORY,

@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 from places import BUNDLED, FIXTURES
 
-from data.errors import DataError
-from data.experiments.attack import attack_plan
-from data.experiments.attack_prompts import bundled_names, read_prompts
-from data.importers.load import load_source
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.scoring.run_store import RunStore
-from data.store.workspace import Workspace
-from data.suites.safety import safety_detail
-from data.systems.http import HttpSystem
-from data.systems.system import SystemLimits
+from ragtriage.data.errors import DataError
+from ragtriage.data.experiments.attack import attack_plan
+from ragtriage.data.experiments.attack_prompts import bundled_names, read_prompts
+from ragtriage.data.importers.load import load_source
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Workspace
+from ragtriage.data.suites.safety import safety_detail
+from ragtriage.data.systems.http import HttpSystem
+from ragtriage.data.systems.system import SystemLimits
 
 
 def test_the_bundled_suite_has_more_than_a_hundred_attacks_that_a_rule_decides() -> None:

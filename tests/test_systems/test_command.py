@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 from places import REPOSITORY
 
-from data.errors import DataError
-from data.systems.answers import read_reply, sample_record
-from data.systems.choose import open_system
-from data.systems.command import CommandSystem, split_command
-from data.systems.secrets import Secrets
-from data.systems.system import SystemLimits, SystemReply, SystemRequest
+from ragtriage.data.errors import DataError
+from ragtriage.data.systems.answers import read_reply, sample_record
+from ragtriage.data.systems.choose import open_system
+from ragtriage.data.systems.command import CommandSystem, split_command
+from ragtriage.data.systems.secrets import Secrets
+from ragtriage.data.systems.system import SystemLimits, SystemReply, SystemRequest
 
 SCRIPT = REPOSITORY / "tests" / "faulty_system.py"
 LIMITS = SystemLimits(timeout_seconds=20.0, most_bytes=100_000)

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 from faulty_server import FaultyServer
 
-from data.errors import DataError
-from data.systems.choose import open_system
-from data.systems.http import HttpSystem, _retry_after
-from data.systems.system import SystemLimits, SystemReply, SystemRequest
+from ragtriage.data.errors import DataError
+from ragtriage.data.systems.choose import open_system
+from ragtriage.data.systems.http import HttpSystem, _retry_after
+from ragtriage.data.systems.system import SystemLimits, SystemReply, SystemRequest
 
 KEY = "Bearer hunter2-hunter2-hunter2"
 LIMITS = SystemLimits(timeout_seconds=10.0, most_bytes=100_000)

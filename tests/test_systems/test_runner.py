@@ -14,17 +14,17 @@ from pathlib import Path
 import pytest
 from places import REPOSITORY
 
-from data.errors import DataError
-from data.systems.journal import Journal, open_journal
-from data.systems.runner import ask_all
-from data.systems.system import SystemLimits, SystemReply, SystemRequest
+from ragtriage.data.errors import DataError
+from ragtriage.data.systems.journal import Journal, open_journal
+from ragtriage.data.systems.runner import ask_all
+from ragtriage.data.systems.system import SystemLimits, SystemReply, SystemRequest
 
 ASKING = """
 import sys
 from pathlib import Path
-from data.systems.command import CommandSystem
-from data.systems.runner import ask_all
-from data.systems.system import SystemLimits, SystemRequest
+from ragtriage.data.systems.command import CommandSystem
+from ragtriage.data.systems.runner import ask_all
+from ragtriage.data.systems.system import SystemLimits, SystemRequest
 system = CommandSystem([sys.executable, "tests/faulty_system.py", "--log", sys.argv[2]])
 requests = [SystemRequest(f"q{i}", f"slow question {i}") for i in range(12)]
 asked = ask_all(system, requests, Path(sys.argv[1]), SystemLimits(concurrency=2))

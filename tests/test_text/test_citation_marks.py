@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from data.text.citation_marks import find_marks, template_fault
-from data.text.cited_sentences import marked_sentences, needs_citation, reference_list
+from ragtriage.data.text.citation_marks import find_marks, template_fault
+from ragtriage.data.text.cited_sentences import marked_sentences, needs_citation, reference_list
 
 
 def named(answer: str, *templates: str, ids: frozenset[str] = frozenset()) -> list[tuple[str, ...]]:

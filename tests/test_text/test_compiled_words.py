@@ -9,11 +9,11 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from data.contexts.batch_words import CompiledWords, PlainWords, words_of
-from data.contexts.known_texts import KnownTexts, shared_texts, sharing_texts
-from data.scoring.run_store import RunStore
-from data.store.ragged import Ragged
-from data.text.compiled import engine
+from ragtriage.data.contexts.batch_words import CompiledWords, PlainWords, words_of
+from ragtriage.data.contexts.known_texts import KnownTexts, shared_texts, sharing_texts
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.ragged import Ragged
+from ragtriage.data.text.compiled import engine
 
 pytest.importorskip("numba", reason="the extra `fast` is not installed")
 
@@ -123,7 +123,7 @@ def test_batches_that_share_their_texts_have_the_same_figures(
 ) -> None:
     known = KnownTexts()
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("data.contexts.known_texts.MOST_CHARACTERS", most)
+        patched.setattr("ragtriage.data.contexts.known_texts.MOST_CHARACTERS", most)
         for answer, documents, asked in [*samples, *reversed(samples)]:
             retrieved = _retrieved([documents])
             fast = CompiledWords(retrieved, loops, known)
@@ -140,7 +140,7 @@ def test_a_shared_text_is_read_once(loops: ModuleType) -> None:
 
 
 def test_more_text_than_is_read_at_a_time(loops: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("data.text.compiled.vocabulary.AT_ONCE", 100)
+    monkeypatch.setattr("ragtriage.data.text.compiled.vocabulary.AT_ONCE", 100)
     documents: list[str | None] = [f"River number {at} flows by the town of Bonn. " * 3 for at in range(30)]
     answers = [f"River number {at} flows by the old town of Bonn." for at in range(30)]
     _assert_same(loops, answers, [documents[at : at + 5] for at in range(30)], answers)

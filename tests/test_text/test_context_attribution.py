@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from places import FIXTURES
 
-from data.text.context_attribution import ContextAttributor, attribute_answer, split_sentences
-from data.text.sentences import split_clauses
-from data.text.tokens import content_tokens, lowered
+from ragtriage.data.text.context_attribution import ContextAttributor, attribute_answer, split_sentences
+from ragtriage.data.text.sentences import split_clauses
+from ragtriage.data.text.tokens import content_tokens, lowered
 
 
 def _pieces(text: str) -> list[str]:

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from data.text.language import language_name, language_of, language_of_all
+from ragtriage.data.text.language import language_name, language_of, language_of_all
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from places import FIXTURES
 
 import data
-from data.text.refusal_detection import detect_refusal
+from ragtriage.data.text.refusal_detection import detect_refusal
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data.scoring.run_store import RunStore
-from data.text.refusal_detection import detect_refusal, refused_answers
-from data.text.required_words import Phrase, first_match, required_literals
-from data.text.sentences import split_sentences
-from data.text.tokens import count_words, lowered
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.text.refusal_detection import detect_refusal, refused_answers
+from ragtriage.data.text.required_words import Phrase, first_match, required_literals
+from ragtriage.data.text.sentences import split_sentences
+from ragtriage.data.text.tokens import count_words, lowered
 
 Detected = tuple[bool, str | None, tuple[int, int] | None]
 
@@ -26,7 +26,7 @@ Detected = tuple[bool, str | None, tuple[int, int] | None]
 @cache
 def _whole(kind: str) -> re.Pattern[str]:
     """Return one expression of all phrases of a kind, searched in every text: the rule as it is written."""
-    lists = json.loads(files("data.text").joinpath("refusal_phrases.json").read_text("utf-8"))
+    lists = json.loads(files("ragtriage.data.text").joinpath("refusal_phrases.json").read_text("utf-8"))
     phrases = [phrase for lines in lists.values() if isinstance(lines, dict) for phrase in lines[kind]]
     return re.compile("|".join(phrases).replace(" ", r"\s+"))
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dashboard.charts.chart import Axis, Chart, ErrorBars, ReferenceLine, Series, finite
-from dashboard.charts.style import BLUE, GREY, VERMILION
-from dashboard.wording.formatting import percent
-from data.suites.safety import AttackGroup
+from ragtriage.dashboard.charts.chart import Axis, Chart, ErrorBars, ReferenceLine, Series, finite
+from ragtriage.dashboard.charts.style import BLUE, GREY, VERMILION
+from ragtriage.dashboard.wording.formatting import percent
+from ragtriage.data.suites.safety import AttackGroup
 
 __all__ = ["attack_rates"]
 

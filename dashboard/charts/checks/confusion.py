@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from dashboard.charts.chart import Axis, Heatmap
-from dashboard.wording.escaping import shorten
-from data.suites.router import Decisions
-from data.suites.router_detail import route_cohort
-from metrics.schema.scores import IntArray
+from ragtriage.dashboard.charts.chart import Axis, Heatmap
+from ragtriage.dashboard.wording.escaping import shorten
+from ragtriage.data.suites.router import Decisions
+from ragtriage.data.suites.router_detail import route_cohort
+from ragtriage.metrics.schema.scores import IntArray
 
 __all__ = ["MOST_SHOWN", "confusion_map"]
 

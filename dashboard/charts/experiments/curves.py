@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from dashboard.charts.chart import Axis, Chart, ErrorBars, ReferenceLine, Series, finite
-from dashboard.charts.style import BLUE, GREY, ORANGE, PURPLE
-from dashboard.wording.escaping import shorten
-from dashboard.wording.formatting import interval_text, number, percent
-from data.experiments.published import PublishedCurves
-from data.experiments.summary import ArmResult
-from metrics.statistics.intervals import Interval
-from metrics.suites.noise_effect import NoiseEffect
-from metrics.suites.position_effect import PositionEffect
+from ragtriage.dashboard.charts.chart import Axis, Chart, ErrorBars, ReferenceLine, Series, finite
+from ragtriage.dashboard.charts.style import BLUE, GREY, ORANGE, PURPLE
+from ragtriage.dashboard.wording.escaping import shorten
+from ragtriage.dashboard.wording.formatting import interval_text, number, percent
+from ragtriage.data.experiments.published import PublishedCurves
+from ragtriage.data.experiments.summary import ArmResult
+from ragtriage.metrics.statistics.intervals import Interval
+from ragtriage.metrics.suites.noise_effect import NoiseEffect
+from ragtriage.metrics.suites.position_effect import PositionEffect
 
 __all__ = ["arm_dots", "noise_curve", "outcome_bars", "position_curve"]
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dashboard.charts.chart import Axis, Chart, ErrorBars, Heatmap, Series, finite
-from dashboard.charts.style import BLUE, ORANGE
-from dashboard.wording.escaping import shorten
-from dashboard.wording.formatting import interval_text, number, percent
-from data.experiments.languages.findings import LanguageFindings
-from data.experiments.parsing.findings import ParsingFindings
-from data.experiments.stability.stability import FlipsByChange
-from metrics.statistics.intervals import Interval
+from ragtriage.dashboard.charts.chart import Axis, Chart, ErrorBars, Heatmap, Series, finite
+from ragtriage.dashboard.charts.style import BLUE, ORANGE
+from ragtriage.dashboard.wording.escaping import shorten
+from ragtriage.dashboard.wording.formatting import interval_text, number, percent
+from ragtriage.data.experiments.languages.findings import LanguageFindings
+from ragtriage.data.experiments.parsing.findings import ParsingFindings
+from ragtriage.data.experiments.stability.stability import FlipsByChange
+from ragtriage.metrics.statistics.intervals import Interval
 
 __all__ = ["attack_dots", "flip_dots", "language_map", "parser_dots"]
 

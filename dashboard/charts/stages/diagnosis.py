@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from dashboard.charts.tokens import FONT, Tokens
-from dashboard.wording.escaping import chart_text, shorten
-from metrics.diagnosis.stages import Owner
+from ragtriage.dashboard.charts.tokens import FONT, Tokens
+from ragtriage.dashboard.wording.escaping import chart_text, shorten
+from ragtriage.metrics.diagnosis.stages import Owner
 
 __all__ = ["MAP_HEIGHT", "Bubble", "case_bubbles"]
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dashboard.charts.chart import Axis, Chart, ErrorBars, Note, ReferenceLine, Series, finite
-from dashboard.charts.style import BLUE, FRAME, GREY, ROW, VERMILION
-from dashboard.wording.f1_tree import depth_of
-from dashboard.wording.formatting import count, interval_text, number
-from metrics.diagnosis.f1_tree import F1Branch, F1Tree
+from ragtriage.dashboard.charts.chart import Axis, Chart, ErrorBars, Note, ReferenceLine, Series, finite
+from ragtriage.dashboard.charts.style import BLUE, FRAME, GREY, ROW, VERMILION
+from ragtriage.dashboard.wording.f1_tree import depth_of
+from ragtriage.dashboard.wording.formatting import count, interval_text, number
+from ragtriage.metrics.diagnosis.f1_tree import F1Branch, F1Tree
 
 __all__ = ["f1_bars"]
 

@@ -8,10 +8,10 @@ from math import inf, isfinite
 
 import plotly.graph_objects as go
 
-from dashboard.charts.tokens import FONT, Tokens
-from dashboard.wording.escaping import chart_text, shorten
-from dashboard.wording.formatting import percent
-from data.analysis.retrieval_curves import Curve
+from ragtriage.dashboard.charts.tokens import FONT, Tokens
+from ragtriage.dashboard.wording.escaping import chart_text, shorten
+from ragtriage.dashboard.wording.formatting import percent
+from ragtriage.data.analysis.retrieval_curves import Curve
 
 __all__ = ["GoldRow", "gold_figure", "gold_height"]
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.charts.tokens import FONT, Tokens, luminance
-from dashboard.wording.escaping import chart_text, shorten
-from dashboard.wording.formatting import percent
-from data.analysis.alignment import ALERT, Group
-from data.analysis.use_grid import GOLD_GROUPS, UseGrid
-from metrics.schema.scores import BoolArray
+from ragtriage.dashboard.charts.tokens import FONT, Tokens, luminance
+from ragtriage.dashboard.wording.escaping import chart_text, shorten
+from ragtriage.dashboard.wording.formatting import percent
+from ragtriage.data.analysis.alignment import ALERT, Group
+from ragtriage.data.analysis.use_grid import GOLD_GROUPS, UseGrid
+from ragtriage.metrics.schema.scores import BoolArray
 
 __all__ = ["MOST_COLUMNS", "grid_height", "use_columns", "use_heat"]
 

@@ -12,30 +12,30 @@ from typing import Any
 import click
 from tqdm import tqdm
 
-from dashboard.cli.experiments.findings_text import findings_text
-from dashboard.cli.experiments.paraphrasing import Paraphrased, paraphrase, paraphrase_text
-from dashboard.cli.options import JSON, FiniteFloat, key_value_pairs
-from dashboard.cli.terminal import plain, print_json, table, wrapped
-from dashboard.headlines.experiments import arm_rows, experiment_headline
-from data.api import open_store
-from data.chunking.corpus import read_corpus
-from data.errors import DataError
-from data.experiments.plan import ExperimentPlan, PlannedExperiment, estimate, plan_experiment
-from data.experiments.questions import Questions, open_questions
-from data.experiments.registry import kind_of
-from data.experiments.run_experiment import ExperimentOutcome, kept_replies, run_experiment
-from data.experiments.summary import ExperimentSummary, experiment_summary
-from data.judge.client import ClientSettings
-from data.judge.evaluators import own_prompts
-from data.judge.prices import read_prices
-from data.scoring.run_store import RunStore
-from data.systems.builtin.claude_reader import ClaudeReader
-from data.systems.builtin.index import PipelineSettings
-from data.systems.builtin.pipeline import BuiltInSystem
-from data.systems.builtin.readers import Extractive, Reader
-from data.systems.choose import open_system
-from data.systems.runner import AskProgress
-from data.systems.system import System, SystemLimits
+from ragtriage.dashboard.cli.experiments.findings_text import findings_text
+from ragtriage.dashboard.cli.experiments.paraphrasing import Paraphrased, paraphrase, paraphrase_text
+from ragtriage.dashboard.cli.options import JSON, FiniteFloat, key_value_pairs
+from ragtriage.dashboard.cli.terminal import plain, print_json, table, wrapped
+from ragtriage.dashboard.headlines.experiments import arm_rows, experiment_headline
+from ragtriage.data.api import open_store
+from ragtriage.data.chunking.corpus import read_corpus
+from ragtriage.data.errors import DataError
+from ragtriage.data.experiments.plan import ExperimentPlan, PlannedExperiment, estimate, plan_experiment
+from ragtriage.data.experiments.questions import Questions, open_questions
+from ragtriage.data.experiments.registry import kind_of
+from ragtriage.data.experiments.run_experiment import ExperimentOutcome, kept_replies, run_experiment
+from ragtriage.data.experiments.summary import ExperimentSummary, experiment_summary
+from ragtriage.data.judge.client import ClientSettings
+from ragtriage.data.judge.evaluators import own_prompts
+from ragtriage.data.judge.prices import read_prices
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.systems.builtin.claude_reader import ClaudeReader
+from ragtriage.data.systems.builtin.index import PipelineSettings
+from ragtriage.data.systems.builtin.pipeline import BuiltInSystem
+from ragtriage.data.systems.builtin.readers import Extractive, Reader
+from ragtriage.data.systems.choose import open_system
+from ragtriage.data.systems.runner import AskProgress
+from ragtriage.data.systems.system import System, SystemLimits
 
 __all__ = ["ask_experiment", "asking", "print_summary"]
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from dashboard.cli.terminal import plain, table, wrapped
-from dashboard.headlines.experiment_effects import effect_method, effect_rows
-from dashboard.wording.formatting import interval_text, number, p_value, percent, signed
-from data.experiments.injection.findings import InjectionFindings
-from data.experiments.languages.findings import LanguageFindings
-from data.experiments.parsing.findings import ParsingFindings
-from data.experiments.parsing.page_scores import PAGE_SCORES
-from data.experiments.stability.stability import StabilityFindings
-from data.experiments.summary import ExperimentSummary
+from ragtriage.dashboard.cli.terminal import plain, table, wrapped
+from ragtriage.dashboard.headlines.experiment_effects import effect_method, effect_rows
+from ragtriage.dashboard.wording.formatting import interval_text, number, p_value, percent, signed
+from ragtriage.data.experiments.injection.findings import InjectionFindings
+from ragtriage.data.experiments.languages.findings import LanguageFindings
+from ragtriage.data.experiments.parsing.findings import ParsingFindings
+from ragtriage.data.experiments.parsing.page_scores import PAGE_SCORES
+from ragtriage.data.experiments.stability.stability import StabilityFindings
+from ragtriage.data.experiments.summary import ExperimentSummary
 
 __all__ = ["findings_text"]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from dashboard.cli.experiments.asking import ask_experiment, asking
-from dashboard.cli.options import WholeNumbers
+from ragtriage.dashboard.cli.experiments.asking import ask_experiment, asking
+from ragtriage.dashboard.cli.options import WholeNumbers
 
 __all__ = ["arms", "noise", "position"]
 

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import click
 
-from dashboard.cli.experiments.asking import print_summary
-from dashboard.cli.options import JSON
-from dashboard.cli.terminal import print_json, table, wrapped
-from dashboard.wording.formatting import count, interval_text, number
-from data.api import open_store
-from data.experiments.languages.language_runs import run_language_experiment
-from data.experiments.languages.parallel_questions import read_multilingual
-from data.experiments.parsing.pages import parsed_pages, read_pages
-from data.experiments.parsing.parsing_run import run_parsing_experiment
-from data.experiments.parsing.table_questions import table_recall
-from data.experiments.summary import experiment_summary, json_values
+from ragtriage.dashboard.cli.experiments.asking import print_summary
+from ragtriage.dashboard.cli.options import JSON
+from ragtriage.dashboard.cli.terminal import print_json, table, wrapped
+from ragtriage.dashboard.wording.formatting import count, interval_text, number
+from ragtriage.data.api import open_store
+from ragtriage.data.experiments.languages.language_runs import run_language_experiment
+from ragtriage.data.experiments.languages.parallel_questions import read_multilingual
+from ragtriage.data.experiments.parsing.pages import parsed_pages, read_pages
+from ragtriage.data.experiments.parsing.parsing_run import run_parsing_experiment
+from ragtriage.data.experiments.parsing.table_questions import table_recall
+from ragtriage.data.experiments.summary import experiment_summary, json_values
 
 __all__ = ["languages", "parsing", "tables"]
 

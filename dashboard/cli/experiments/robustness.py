@@ -9,17 +9,17 @@ from typing import Any
 import click
 import orjson
 
-from dashboard.cli.experiments.asking import ask_experiment, asking
-from dashboard.cli.options import JSON, WholeNumbers, key_value_pairs
-from dashboard.cli.terminal import plain, print_json, table, wrapped
-from dashboard.wording.formatting import count, interval_text, number, percent, span
-from data.api import open_store
-from data.errors import DataError
-from data.experiments.injection.planted_text import HIDINGS, PLACES
-from data.experiments.injection.poisoned_share import poisoned_share
-from data.experiments.questions import open_questions
-from data.experiments.stability.stability import repeat_flips
-from data.experiments.summary import json_values
+from ragtriage.dashboard.cli.experiments.asking import ask_experiment, asking
+from ragtriage.dashboard.cli.options import JSON, WholeNumbers, key_value_pairs
+from ragtriage.dashboard.cli.terminal import plain, print_json, table, wrapped
+from ragtriage.dashboard.wording.formatting import count, interval_text, number, percent, span
+from ragtriage.data.api import open_store
+from ragtriage.data.errors import DataError
+from ragtriage.data.experiments.injection.planted_text import HIDINGS, PLACES
+from ragtriage.data.experiments.injection.poisoned_share import poisoned_share
+from ragtriage.data.experiments.questions import open_questions
+from ragtriage.data.experiments.stability.stability import repeat_flips
+from ragtriage.data.experiments.summary import json_values
 
 __all__ = ["flips", "injection", "poisoned", "stability"]
 

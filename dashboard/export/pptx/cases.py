@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dashboard.case_html.checks import check_rows
-from dashboard.case_html.report_case import case_name, case_scores, stored_case
-from dashboard.export.pptx.deck import BODY, FAINT, MARGIN, WIDTH, Deck
-from data.text.shown_case import cuts_told
+from ragtriage.dashboard.case_html.checks import check_rows
+from ragtriage.dashboard.case_html.report_case import case_name, case_scores, stored_case
+from ragtriage.dashboard.export.pptx.deck import BODY, FAINT, MARGIN, WIDTH, Deck
+from ragtriage.data.text.shown_case import cuts_told
 
 __all__ = ["case_slide"]
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from dashboard.charts.chart import Axis, Chart, ReferenceLine, Series
-from dashboard.wording.export_text import one_line
-from dashboard.wording.formatting import number, percent
+from ragtriage.dashboard.charts.chart import Axis, Chart, ReferenceLine, Series
+from ragtriage.dashboard.wording.export_text import one_line
+from ragtriage.dashboard.wording.formatting import number, percent
 
 __all__ = ["EditableChart", "SlideAxis", "editable_chart", "error_lengths"]
 

@@ -23,12 +23,12 @@ from pptx.oxml.ns import nsdecls, qn
 from pptx.slide import Slide
 from pptx.util import Emu, Inches, Pt
 
-from dashboard.charts.chart import Series
-from dashboard.export.pptx.chart_model import EditableChart, SlideAxis, error_lengths
-from dashboard.export.pptx.text_fit import lines_needed
-from dashboard.export.pptx.theme import EAST_ASIAN, LATIN, hex_digits, readable_on, scale_colour
-from dashboard.wording.export_text import one_line, printable
-from data.cases.export import safe_cell
+from ragtriage.dashboard.charts.chart import Series
+from ragtriage.dashboard.export.pptx.chart_model import EditableChart, SlideAxis, error_lengths
+from ragtriage.dashboard.export.pptx.text_fit import lines_needed
+from ragtriage.dashboard.export.pptx.theme import EAST_ASIAN, LATIN, hex_digits, readable_on, scale_colour
+from ragtriage.dashboard.wording.export_text import one_line, printable
+from ragtriage.data.cases.export import safe_cell
 
 __all__ = ["INTERVALS", "Box", "add_chart", "book_text"]
 

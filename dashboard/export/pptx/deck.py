@@ -17,9 +17,9 @@ from pptx.oxml.ns import nsdecls, qn
 from pptx.slide import Slide
 from pptx.util import Inches, Pt
 
-from dashboard.export.pptx.text_fit import fitted
-from dashboard.export.pptx.theme import EAST_ASIAN, LATIN, SERIES_COLOURS
-from dashboard.wording.export_text import printable
+from ragtriage.dashboard.export.pptx.text_fit import fitted
+from ragtriage.dashboard.export.pptx.theme import EAST_ASIAN, LATIN, SERIES_COLOURS
+from ragtriage.dashboard.wording.export_text import printable
 
 __all__ = ["BODY", "FAINT", "INK", "MARGIN", "WIDTH", "Deck"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dashboard.charts.chart import Heatmap
-from dashboard.export.pptx.theme import scale_colour
-from dashboard.wording.export_text import one_line
+from ragtriage.dashboard.charts.chart import Heatmap
+from ragtriage.dashboard.export.pptx.theme import scale_colour
+from ragtriage.dashboard.wording.export_text import one_line
 
 __all__ = ["HeatmapTable", "heatmap_table"]
 

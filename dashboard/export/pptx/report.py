@@ -7,20 +7,20 @@ from dataclasses import replace
 
 from pptx.slide import Slide
 
-from dashboard.charts.chart import Heatmap
-from dashboard.export.pptx.cases import case_slide
-from dashboard.export.pptx.chart_model import editable_chart
-from dashboard.export.pptx.charts import add_chart
-from dashboard.export.pptx.deck import BODY, FAINT, MARGIN, WIDTH, Deck
-from dashboard.export.pptx.heatmap import heatmap_table
-from dashboard.export.pptx.slides import add_planned_slide
-from dashboard.export.pptx.tables import Page, add_page, grid_pages, table_pages
-from dashboard.export.pptx.text_fit import cut_to, height_of
-from dashboard.export.slide_layout import plan_slide
-from dashboard.stories.report import OBTAINED, Report
-from dashboard.stories.story import RenderedSection
-from dashboard.wording.export_text import printable
-from dashboard.wording.formatting import count
+from ragtriage.dashboard.charts.chart import Heatmap
+from ragtriage.dashboard.export.pptx.cases import case_slide
+from ragtriage.dashboard.export.pptx.chart_model import editable_chart
+from ragtriage.dashboard.export.pptx.charts import add_chart
+from ragtriage.dashboard.export.pptx.deck import BODY, FAINT, MARGIN, WIDTH, Deck
+from ragtriage.dashboard.export.pptx.heatmap import heatmap_table
+from ragtriage.dashboard.export.pptx.slides import add_planned_slide
+from ragtriage.dashboard.export.pptx.tables import Page, add_page, grid_pages, table_pages
+from ragtriage.dashboard.export.pptx.text_fit import cut_to, height_of
+from ragtriage.dashboard.export.slide_layout import plan_slide
+from ragtriage.dashboard.stories.report import OBTAINED, Report
+from ragtriage.dashboard.stories.story import RenderedSection
+from ragtriage.dashboard.wording.export_text import printable
+from ragtriage.dashboard.wording.formatting import count
 
 __all__ = ["pptx_report"]
 

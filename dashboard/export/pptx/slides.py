@@ -12,11 +12,11 @@ from pptx.oxml.ns import qn
 from pptx.slide import Slide
 from pptx.util import Inches, Pt
 
-from dashboard.export.pptx.chart_model import editable_chart
-from dashboard.export.pptx.charts import add_chart
-from dashboard.export.pptx.deck import Deck
-from dashboard.export.pptx.theme import hex_digits
-from dashboard.export.slide_layout import Area, Paragraph, Picture, SlidePlan, Words
+from ragtriage.dashboard.export.pptx.chart_model import editable_chart
+from ragtriage.dashboard.export.pptx.charts import add_chart
+from ragtriage.dashboard.export.pptx.deck import Deck
+from ragtriage.dashboard.export.pptx.theme import hex_digits
+from ragtriage.dashboard.export.slide_layout import Area, Paragraph, Picture, SlidePlan, Words
 
 __all__ = ["add_planned_slide"]
 

@@ -11,11 +11,11 @@ from pptx.enum.text import MSO_ANCHOR
 from pptx.slide import Slide
 from pptx.util import Inches, Pt
 
-from dashboard.export.pptx.deck import INK, MARGIN, WIDTH
-from dashboard.export.pptx.heatmap import HeatmapTable
-from dashboard.export.pptx.text_fit import cut_to, height_of, line_width
-from dashboard.export.pptx.theme import readable_on
-from dashboard.wording.export_text import cell_text, columns_of, printable
+from ragtriage.dashboard.export.pptx.deck import INK, MARGIN, WIDTH
+from ragtriage.dashboard.export.pptx.heatmap import HeatmapTable
+from ragtriage.dashboard.export.pptx.text_fit import cut_to, height_of, line_width
+from ragtriage.dashboard.export.pptx.theme import readable_on
+from ragtriage.dashboard.wording.export_text import cell_text, columns_of, printable
 
 __all__ = ["Page", "add_page", "grid_pages", "table_pages"]
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.shell.components import facts, show_table
-from dashboard.shell.kept_results import kept
-from dashboard.shell.session import open_cases
-from dashboard.wording.citations import NOT_CITED, citation_facts, citation_rows, citations_sentence
-from dashboard.wording.escaping import capital
-from dashboard.wording.formatting import count
-from data.analysis.citations import RunCitations, citations_of_run
-from data.scoring.scored_run import ScoredRun
+from ragtriage.dashboard.shell.components import facts, show_table
+from ragtriage.dashboard.shell.kept_results import kept
+from ragtriage.dashboard.shell.session import open_cases
+from ragtriage.dashboard.wording.citations import NOT_CITED, citation_facts, citation_rows, citations_sentence
+from ragtriage.dashboard.wording.escaping import capital
+from ragtriage.dashboard.wording.formatting import count
+from ragtriage.data.analysis.citations import RunCitations, citations_of_run
+from ragtriage.data.scoring.scored_run import ScoredRun
 
 __all__ = ["citation_section"]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
-from dashboard.charts.alignment import (
+from ragtriage.dashboard.charts.alignment import (
     MOST_COUNTED,
     VersionRate,
     group_bars,
@@ -16,13 +16,13 @@ from dashboard.charts.alignment import (
     rank_bars,
     version_rates,
 )
-from dashboard.charts.plotly_figure import plotly_figure
-from dashboard.shell.components import clicked, facts, show_table
-from dashboard.shell.kept_results import kept
-from dashboard.shell.session import View, open_cases
-from dashboard.shell.widgets import choose
-from dashboard.wording.escaping import markdown_text
-from dashboard.wording.formatting import (
+from ragtriage.dashboard.charts.plotly_figure import plotly_figure
+from ragtriage.dashboard.shell.components import clicked, facts, show_table
+from ragtriage.dashboard.shell.kept_results import kept
+from ragtriage.dashboard.shell.session import View, open_cases
+from ragtriage.dashboard.shell.widgets import choose
+from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.dashboard.wording.formatting import (
     count,
     interval_text,
     method_text,
@@ -32,7 +32,7 @@ from dashboard.wording.formatting import (
     source_text,
     span,
 )
-from data.analysis.alignment import (
+from ragtriage.data.analysis.alignment import (
     ALERT,
     DEEPEST,
     PUBLISHED,
@@ -47,10 +47,10 @@ from data.analysis.alignment import (
     sources_of_use,
     split,
 )
-from data.scoring.context_use import ORIGINS, RunContextUse, context_use_of
-from data.scoring.scored_run import ScoredRun
-from metrics.metric_registry import title_of
-from metrics.statistics.intervals import Interval
+from ragtriage.data.scoring.context_use import ORIGINS, RunContextUse, context_use_of
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.metrics.metric_registry import title_of
+from ragtriage.metrics.statistics.intervals import Interval
 
 __all__ = [
     "advice",

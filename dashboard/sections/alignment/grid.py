@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.charts.stages.use_grid import MOST_COLUMNS, use_columns, use_heat
-from dashboard.charts.tokens import THEMES
-from dashboard.sections.alignment.context_use import (
+from ragtriage.dashboard.charts.stages.use_grid import MOST_COLUMNS, use_columns, use_heat
+from ragtriage.dashboard.charts.tokens import THEMES
+from ragtriage.dashboard.sections.alignment.context_use import (
     cohort_source,
     context_use_in,
     ranks_used,
     with_source,
 )
-from dashboard.shell.blocks import current_theme
-from dashboard.shell.components import CHART, facts
-from dashboard.shell.kept_results import kept
-from dashboard.shell.session import open_cases
-from dashboard.wording.formatting import count, methods
-from data.analysis.use_grid import GOLD_GROUPS, UseGrid, use_grid
-from data.scoring.context_use import ORIGINS, RunContextUse
-from data.scoring.scored_run import ScoredRun
+from ragtriage.dashboard.shell.blocks import current_theme
+from ragtriage.dashboard.shell.components import CHART, facts
+from ragtriage.dashboard.shell.kept_results import kept
+from ragtriage.dashboard.shell.session import open_cases
+from ragtriage.dashboard.wording.formatting import count, methods
+from ragtriage.data.analysis.use_grid import GOLD_GROUPS, UseGrid, use_grid
+from ragtriage.data.scoring.context_use import ORIGINS, RunContextUse
+from ragtriage.data.scoring.scored_run import ScoredRun
 
 __all__ = ["grid_section"]
 

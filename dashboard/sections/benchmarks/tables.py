@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from dashboard.charts.benchmarks import VersionPoint, dot_plot, progress
-from dashboard.shell.components import clicked, draw, facts, finding_list, show_table
-from dashboard.shell.session import View, open_cases
-from dashboard.shell.widgets import choose
-from dashboard.wording.escaping import markdown_text
-from dashboard.wording.formatting import (
+from ragtriage.dashboard.charts.benchmarks import VersionPoint, dot_plot, progress
+from ragtriage.dashboard.shell.components import clicked, draw, facts, finding_list, show_table
+from ragtriage.dashboard.shell.session import View, open_cases
+from ragtriage.dashboard.shell.widgets import choose
+from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.dashboard.wording.formatting import (
     NOT_MEASURED,
     count,
     interval_text,
@@ -21,19 +21,19 @@ from dashboard.wording.formatting import (
     signed,
     source_text,
 )
-from data.comparison.progress import Difference, VersionMean, best_published, version_steps
-from data.comparison.published_results import (
+from ragtriage.data.comparison.progress import Difference, VersionMean, best_published, version_steps
+from ragtriage.data.comparison.published_results import (
     Published,
     PublishedRow,
     PublishedTable,
     read_published,
 )
-from data.diagnosis.run_checks import uncomputed_metrics
-from data.scoring.summaries import MetricSummary
-from data.store.workspace import Run
-from metrics.analysis.bands import Bands, BandScale
-from metrics.metric_registry import declared, imported_declarations, is_share
-from metrics.sanity.means import check_means
+from ragtriage.data.diagnosis.run_checks import uncomputed_metrics
+from ragtriage.data.scoring.summaries import MetricSummary
+from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.analysis.bands import Bands, BandScale
+from ragtriage.metrics.metric_registry import declared, imported_declarations, is_share
+from ragtriage.metrics.sanity.means import check_means
 
 __all__ = [
     "against_section",

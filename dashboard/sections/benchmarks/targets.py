@@ -6,24 +6,24 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from dashboard.charts.benchmarks import Track, TrackPoint, band_tracks, claim_shares
-from dashboard.charts.tokens import THEMES
-from dashboard.headlines.benchmarks import BandStanding, standings_of
-from dashboard.headlines.headline import State
-from dashboard.page_html.benchmarks import MissingRow, missing_rows
-from dashboard.page_html.blocks import Strip
-from dashboard.sections.benchmarks.tables import measured
-from dashboard.shell.blocks import current_theme
-from dashboard.shell.components import clicked, draw, facts
-from dashboard.shell.session import View, keep, open_cases
-from dashboard.wording.escaping import capital, markdown_text, shorten
-from dashboard.wording.formatting import NOT_MEASURED, count, number
-from data.comparison.published_results import PublishedRow, PublishedTable
-from data.diagnosis.run_checks import uncomputed_metrics
-from data.scoring.summaries import MetricSummary
-from metrics.analysis.bands import BandScale
-from metrics.metric_registry import declared, is_share, title_of
-from metrics.sanity.run import Finding
+from ragtriage.dashboard.charts.benchmarks import Track, TrackPoint, band_tracks, claim_shares
+from ragtriage.dashboard.charts.tokens import THEMES
+from ragtriage.dashboard.headlines.benchmarks import BandStanding, standings_of
+from ragtriage.dashboard.headlines.headline import State
+from ragtriage.dashboard.page_html.benchmarks import MissingRow, missing_rows
+from ragtriage.dashboard.page_html.blocks import Strip
+from ragtriage.dashboard.sections.benchmarks.tables import measured
+from ragtriage.dashboard.shell.blocks import current_theme
+from ragtriage.dashboard.shell.components import clicked, draw, facts
+from ragtriage.dashboard.shell.session import View, keep, open_cases
+from ragtriage.dashboard.wording.escaping import capital, markdown_text, shorten
+from ragtriage.dashboard.wording.formatting import NOT_MEASURED, count, number
+from ragtriage.data.comparison.published_results import PublishedRow, PublishedTable
+from ragtriage.data.diagnosis.run_checks import uncomputed_metrics
+from ragtriage.data.scoring.summaries import MetricSummary
+from ragtriage.metrics.analysis.bands import BandScale
+from ragtriage.metrics.metric_registry import declared, is_share, title_of
+from ragtriage.metrics.sanity.run import Finding
 
 __all__ = ["claims_section", "errors_of", "missing_section", "standings_on", "tracks_section"]
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard.sections.cases.labelling import run_is_there
-from dashboard.shell.session import View, keep
-from dashboard.shell.user import attempt, current_user, may_write
-from dashboard.wording.escaping import markdown_text, shorten
-from data.cases.checks import attack_questions
-from data.checks.safety import DEFAULT_QUESTION
-from data.checks.verdicts import ATTACK
-from data.labels.ratings import Rating, rate, ratings_of, undo
+from ragtriage.dashboard.sections.cases.labelling import run_is_there
+from ragtriage.dashboard.shell.session import View, keep
+from ragtriage.dashboard.shell.user import attempt, current_user, may_write
+from ragtriage.dashboard.wording.escaping import markdown_text, shorten
+from ragtriage.data.cases.checks import attack_questions
+from ragtriage.data.checks.safety import DEFAULT_QUESTION
+from ragtriage.data.checks.verdicts import ATTACK
+from ragtriage.data.labels.ratings import Rating, rate, ratings_of, undo
 
 __all__ = ["attack_bar"]
 

@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from dashboard.case_html.trace import trace_html, trace_id
-from dashboard.shell.components import facts, metric_title, show_table
-from dashboard.shell.session import View
-from dashboard.wording.escaping import markdown_text, shorten
-from dashboard.wording.formatting import NOT_MEASURED, number
-from data.citations.style import citation_style
-from data.diagnosis.diagnosis import Diagnosis
-from data.exports.feedback import IDS
-from data.scoring.batch_inputs import batch_of
-from metrics.metric_registry import compute, ordered
-from metrics.schema.scores import Status
-from metrics.schema.source import Source
+from ragtriage.dashboard.case_html.trace import trace_html, trace_id
+from ragtriage.dashboard.shell.components import facts, metric_title, show_table
+from ragtriage.dashboard.shell.session import View
+from ragtriage.dashboard.wording.escaping import markdown_text, shorten
+from ragtriage.dashboard.wording.formatting import NOT_MEASURED, number
+from ragtriage.data.citations.style import citation_style
+from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.data.exports.feedback import IDS
+from ragtriage.data.scoring.batch_inputs import batch_of
+from ragtriage.metrics.metric_registry import compute, ordered
+from ragtriage.metrics.schema.scores import Status
+from ragtriage.metrics.schema.source import Source
 
 __all__ = ["case_details", "sample_facts"]
 
@@ -75,7 +75,7 @@ def _computed_reasons(sample: dict[str, Any], view: View) -> dict[str, str]:
     """Compute the metrics of one sample again for the reasons, which are not stored."""
     import pyarrow as pa
 
-    from data.store.sample_schema import SCHEMA
+    from ragtriage.data.store.sample_schema import SCHEMA
 
     style = citation_style(view.store.workspace.samples_path(view.run.run_id), view.options.citations)
     batch = batch_of(pa.Table.from_pylist([sample], schema=SCHEMA), view.options.match, style=style)

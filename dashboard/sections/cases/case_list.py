@@ -10,20 +10,20 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dashboard.charts.tokens import THEMES, Tokens
-from dashboard.page_html.cases import ScoreBar, score_bars
-from dashboard.sections.cases.counts import short_name
-from dashboard.shell.blocks import current_theme
-from dashboard.shell.session import View, current_selection, keep
-from dashboard.shell.tool_downloads import tool_downloads
-from dashboard.wording.escaping import shorten
-from data.cases.cases import CasePage
-from data.cases.export import export_rows
-from data.diagnosis.diagnosis import Diagnosis, row_of
-from data.scoring.scored_run import ScoredRun
-from metrics.diagnosis.stages import STAGES
-from metrics.schema.scores import IntArray
-from metrics.schema.whole_number import whole_number
+from ragtriage.dashboard.charts.tokens import THEMES, Tokens
+from ragtriage.dashboard.page_html.cases import ScoreBar, score_bars
+from ragtriage.dashboard.sections.cases.counts import short_name
+from ragtriage.dashboard.shell.blocks import current_theme
+from ragtriage.dashboard.shell.session import View, current_selection, keep
+from ragtriage.dashboard.shell.tool_downloads import tool_downloads
+from ragtriage.dashboard.wording.escaping import shorten
+from ragtriage.data.cases.cases import CasePage
+from ragtriage.data.cases.export import export_rows
+from ragtriage.data.diagnosis.diagnosis import Diagnosis, row_of
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.metrics.diagnosis.stages import STAGES
+from ragtriage.metrics.schema.scores import IntArray
+from ragtriage.metrics.schema.whole_number import whole_number
 
 __all__ = ["case_list", "case_name", "case_state", "export_menu", "pager", "position_of"]
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dashboard.page_html.cases import CaseScore, Chip
-from dashboard.shell.components import metric_title
-from dashboard.wording.diagnosis import case_conclusion, doubted_by, stage_evidence
-from dashboard.wording.escaping import capital
-from dashboard.wording.formatting import NOT_MEASURED, number
-from data.diagnosis.context import GOLD_IN_CONTEXT
-from data.diagnosis.diagnosis import Diagnosis
-from data.diagnosis.doubts import case_doubts
-from metrics.diagnosis.stages import STAGES
-from metrics.sanity.rule import Finding
-from metrics.schema.scores import Status
-from metrics.schema.source import Source
+from ragtriage.dashboard.page_html.cases import CaseScore, Chip
+from ragtriage.dashboard.shell.components import metric_title
+from ragtriage.dashboard.wording.diagnosis import case_conclusion, doubted_by, stage_evidence
+from ragtriage.dashboard.wording.escaping import capital
+from ragtriage.dashboard.wording.formatting import NOT_MEASURED, number
+from ragtriage.data.diagnosis.context import GOLD_IN_CONTEXT
+from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.data.diagnosis.doubts import case_doubts
+from ragtriage.metrics.diagnosis.stages import STAGES
+from ragtriage.metrics.sanity.rule import Finding
+from ragtriage.metrics.schema.scores import Status
+from ragtriage.metrics.schema.source import Source
 
 __all__ = ["case_chips", "notes", "scores_with_thresholds"]
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dashboard.headlines.cases import CaseCounts, count_cases
-from dashboard.shell.session import View
-from data.diagnosis.diagnosis import Diagnosis
-from data.diagnosis.doubts import pass_rate_doubts
-from metrics.diagnosis.stages import FailureStage
-from metrics.schema.scores import IntArray
+from ragtriage.dashboard.headlines.cases import CaseCounts, count_cases
+from ragtriage.dashboard.shell.session import View
+from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.data.diagnosis.doubts import pass_rate_doubts
+from ragtriage.metrics.diagnosis.stages import FailureStage
+from ragtriage.metrics.schema.scores import IntArray
 
 __all__ = ["case_counts", "count_doubts", "short_name"]
 

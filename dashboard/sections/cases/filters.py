@@ -8,26 +8,26 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
-from dashboard.headlines.cases import stage_counts
-from dashboard.sections.cases.counts import short_name
-from dashboard.shell.components import metric_title
-from dashboard.shell.kept_results import kept
-from dashboard.shell.session import View, current_selection, keep
-from dashboard.shell.widgets import choose, search, show_in, toggle
-from dashboard.wording.escaping import markdown_text
-from data.cases.cases import CaseFilter, case_rows, keep_mask, stage_order
-from data.cases.cohorts import cohort_title
-from data.cases.comparison_cohorts import changed_cohort, newly_failing_baseline, oracle_gap_cohort
-from data.comparison.newly_failing import newly_failing
-from data.comparison.oracle_gap import lost_rows
-from data.comparison.question_matrix import changed_rows
-from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
-from data.errors import DataError
-from data.scoring.scored_run import ScoredRun
-from metrics.diagnosis.patterns import PATTERNS
-from metrics.diagnosis.stages import STAGES, stage_code
-from metrics.metric_registry import ordered
-from metrics.schema.scores import IntArray
+from ragtriage.dashboard.headlines.cases import stage_counts
+from ragtriage.dashboard.sections.cases.counts import short_name
+from ragtriage.dashboard.shell.components import metric_title
+from ragtriage.dashboard.shell.kept_results import kept
+from ragtriage.dashboard.shell.session import View, current_selection, keep
+from ragtriage.dashboard.shell.widgets import choose, search, show_in, toggle
+from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.data.cases.cases import CaseFilter, case_rows, keep_mask, stage_order
+from ragtriage.data.cases.cohorts import cohort_title
+from ragtriage.data.cases.comparison_cohorts import changed_cohort, newly_failing_baseline, oracle_gap_cohort
+from ragtriage.data.comparison.newly_failing import newly_failing
+from ragtriage.data.comparison.oracle_gap import lost_rows
+from ragtriage.data.comparison.question_matrix import changed_rows
+from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
+from ragtriage.data.errors import DataError
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.metrics.diagnosis.patterns import PATTERNS
+from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
+from ragtriage.metrics.metric_registry import ordered
+from ragtriage.metrics.schema.scores import IntArray
 
 __all__ = ["filter_bar", "listed_rows", "order_text"]
 

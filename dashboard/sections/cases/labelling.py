@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from dashboard.shell.session import View, keep
-from dashboard.shell.user import attempt, current_user, may_write, name_box, only_reads
-from dashboard.wording.escaping import markdown_text
-from data.labels.failure_taxonomy import offered_labels
-from data.labels.reviewed_cases import mark_reviewed
-from data.store.ledger import Label, Verdict
+from ragtriage.dashboard.shell.session import View, keep
+from ragtriage.dashboard.shell.user import attempt, current_user, may_write, name_box, only_reads
+from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.data.labels.failure_taxonomy import offered_labels
+from ragtriage.data.labels.reviewed_cases import mark_reviewed
+from ragtriage.data.store.ledger import Label, Verdict
 
 __all__ = ["label_buttons", "label_list", "run_is_there", "step_buttons"]
 

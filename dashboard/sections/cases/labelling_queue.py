@@ -11,28 +11,28 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard.case_html.case import CaseHighlights, answer_html, context_html
-from dashboard.headlines.cases import blind_headline
-from dashboard.page_html.cases import case_head, case_reference, context_heading
-from dashboard.sections.cases.case_list import case_name
-from dashboard.sections.cases.labelling import label_buttons, label_list, run_is_there
-from dashboard.sections.cases.open_case import head_of
-from dashboard.shell.blocks import open_page, run_facts
-from dashboard.shell.components import facts
-from dashboard.shell.session import View, current_selection, keep
-from dashboard.shell.user import attempt, current_user, may_write
-from dashboard.wording.escaping import capital, markdown_text
-from dashboard.wording.formatting import count
-from data.cases.cases import read_case
-from data.diagnosis.diagnosis import Diagnosis, row_of
-from data.labels.ppi_estimate import ADVISED_LABELS
-from data.labels.random_sample import QueueState, queue_of, queue_state, start_queue
-from data.labels.rating_dimensions import PASS, RatingDimension, dimension_of, offered_dimensions, share_of
-from data.labels.ratings import rate, undo
-from data.labels.reviewed_cases import mark_reviewed
-from data.scoring.scored_run import ScoredRun
-from data.text.shown_case import cuts_told, shown_case
-from metrics.schema.whole_number import whole_number
+from ragtriage.dashboard.case_html.case import CaseHighlights, answer_html, context_html
+from ragtriage.dashboard.headlines.cases import blind_headline
+from ragtriage.dashboard.page_html.cases import case_head, case_reference, context_heading
+from ragtriage.dashboard.sections.cases.case_list import case_name
+from ragtriage.dashboard.sections.cases.labelling import label_buttons, label_list, run_is_there
+from ragtriage.dashboard.sections.cases.open_case import head_of
+from ragtriage.dashboard.shell.blocks import open_page, run_facts
+from ragtriage.dashboard.shell.components import facts
+from ragtriage.dashboard.shell.session import View, current_selection, keep
+from ragtriage.dashboard.shell.user import attempt, current_user, may_write
+from ragtriage.dashboard.wording.escaping import capital, markdown_text
+from ragtriage.dashboard.wording.formatting import count
+from ragtriage.data.cases.cases import read_case
+from ragtriage.data.diagnosis.diagnosis import Diagnosis, row_of
+from ragtriage.data.labels.ppi_estimate import ADVISED_LABELS
+from ragtriage.data.labels.random_sample import QueueState, queue_of, queue_state, start_queue
+from ragtriage.data.labels.rating_dimensions import PASS, RatingDimension, dimension_of, offered_dimensions, share_of
+from ragtriage.data.labels.ratings import rate, undo
+from ragtriage.data.labels.reviewed_cases import mark_reviewed
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.text.shown_case import cuts_told, shown_case
+from ragtriage.metrics.schema.whole_number import whole_number
 
 __all__ = ["labelling_queue", "queue_form", "queue_reminder"]
 

@@ -7,22 +7,22 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard.case_html.case import CaseHighlights, answer_html, context_cards_html, highlights_of
-from dashboard.case_html.checks import check_rows
-from dashboard.case_html.citations import citations_html
-from dashboard.page_html.cases import CaseHead, Chip, case_head, case_reference, case_scores
-from dashboard.sections.cases.case_details import case_details
-from dashboard.sections.cases.case_summary import case_chips, notes, scores_with_thresholds
-from dashboard.shell.blocks import draw_html
-from dashboard.shell.components import facts, show_table
-from dashboard.shell.session import View
-from dashboard.wording.escaping import markdown_text, shorten
-from data.citations.style import CitationStyle, citation_style
-from data.diagnosis.diagnosis import Diagnosis
-from data.store.judge_replies import EVALUATION
-from data.store.judge_results import judge_of
-from data.text.shown_case import cuts_told, shown_case
-from metrics.sanity.documents import read_first
+from ragtriage.dashboard.case_html.case import CaseHighlights, answer_html, context_cards_html, highlights_of
+from ragtriage.dashboard.case_html.checks import check_rows
+from ragtriage.dashboard.case_html.citations import citations_html
+from ragtriage.dashboard.page_html.cases import CaseHead, Chip, case_head, case_reference, case_scores
+from ragtriage.dashboard.sections.cases.case_details import case_details
+from ragtriage.dashboard.sections.cases.case_summary import case_chips, notes, scores_with_thresholds
+from ragtriage.dashboard.shell.blocks import draw_html
+from ragtriage.dashboard.shell.components import facts, show_table
+from ragtriage.dashboard.shell.session import View
+from ragtriage.dashboard.wording.escaping import markdown_text, shorten
+from ragtriage.data.citations.style import CitationStyle, citation_style
+from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.data.store.judge_replies import EVALUATION
+from ragtriage.data.store.judge_results import judge_of
+from ragtriage.data.text.shown_case import cuts_told, shown_case
+from ragtriage.metrics.sanity.documents import read_first
 
 __all__ = ["head_of", "open_case"]
 

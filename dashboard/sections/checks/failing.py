@@ -7,14 +7,14 @@ from math import ceil
 import pandas as pd
 import streamlit as st
 
-from dashboard.shell.components import export_menu, facts
-from dashboard.shell.session import View, current_selection, keep, open_cases
-from dashboard.shell.widgets import choose, pick, show_in
-from dashboard.wording.escaping import shorten
-from dashboard.wording.formatting import count
-from data.cases.suite_cohorts import check_cohort, suite_cohort
-from data.suites.failing import CheckFilter, CheckPage, CheckRow, CheckState, check_page
-from data.suites.summary import SuiteSummary
+from ragtriage.dashboard.shell.components import export_menu, facts
+from ragtriage.dashboard.shell.session import View, current_selection, keep, open_cases
+from ragtriage.dashboard.shell.widgets import choose, pick, show_in
+from ragtriage.dashboard.wording.escaping import shorten
+from ragtriage.dashboard.wording.formatting import count
+from ragtriage.data.cases.suite_cohorts import check_cohort, suite_cohort
+from ragtriage.data.suites.failing import CheckFilter, CheckPage, CheckRow, CheckState, check_page
+from ragtriage.data.suites.summary import SuiteSummary
 
 __all__ = ["failing_section"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dashboard.sections.checks.router import router_section
-from dashboard.sections.checks.safety import safety_section
-from dashboard.shell.session import View
+from ragtriage.dashboard.sections.checks.router import router_section
+from ragtriage.dashboard.sections.checks.safety import safety_section
+from ragtriage.dashboard.shell.session import View
 
 __all__ = ["SECTIONS"]
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.charts.checks.confusion import MOST_SHOWN, confusion_map
-from dashboard.charts.plotly_figure import plotly_figure
-from dashboard.shell.components import clicked, facts
-from dashboard.shell.session import View, current_selection, keep, open_cases
-from dashboard.wording.escaping import markdown_text
-from dashboard.wording.formatting import count, number
-from data.suites.router import RouterScores
-from data.suites.router_detail import RouterDetail
+from ragtriage.dashboard.charts.checks.confusion import MOST_SHOWN, confusion_map
+from ragtriage.dashboard.charts.plotly_figure import plotly_figure
+from ragtriage.dashboard.shell.components import clicked, facts
+from ragtriage.dashboard.shell.session import View, current_selection, keep, open_cases
+from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.dashboard.wording.formatting import count, number
+from ragtriage.data.suites.router import RouterScores
+from ragtriage.data.suites.router_detail import RouterDetail
 
 __all__ = ["router_section"]
 

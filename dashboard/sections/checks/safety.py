@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.charts.checks.attacks import attack_rates
-from dashboard.charts.plotly_figure import plotly_figure
-from dashboard.shell.components import clicked, facts
-from dashboard.shell.session import View, open_cases
-from dashboard.wording.escaping import markdown_text
-from dashboard.wording.formatting import count
-from data.cases.safety_cohorts import WAITING
-from data.suites.safety import SafetyDetail
+from ragtriage.dashboard.charts.checks.attacks import attack_rates
+from ragtriage.dashboard.charts.plotly_figure import plotly_figure
+from ragtriage.dashboard.shell.components import clicked, facts
+from ragtriage.dashboard.shell.session import View, open_cases
+from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.dashboard.wording.formatting import count
+from ragtriage.data.cases.safety_cohorts import WAITING
+from ragtriage.data.suites.safety import SafetyDetail
 
 __all__ = ["safety_section"]
 

@@ -8,25 +8,25 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard.headlines.checks import ENOUGH, suite_state
-from dashboard.headlines.headline import State
-from dashboard.page_html.blocks import Strip, Tile
-from dashboard.sections.checks.registry import SECTIONS
-from dashboard.shell.blocks import draw_tiles
-from dashboard.shell.components import export_menu, facts
-from dashboard.shell.kept_results import kept
-from dashboard.shell.session import View, open_cases
-from dashboard.shell.widgets import choose
-from dashboard.wording.escaping import markdown_text, shorten
-from dashboard.wording.formatting import METHODS, NOT_MEASURED, count, percent, signed, span
-from dashboard.wording.suites import counts_text, name_rows, reason_rows, source_of, table_rows
-from data.cases.suite_cohorts import check_cohort
-from data.checks.check import DIFFERS
-from data.scoring.scored_run import ScoredRun
-from data.suites.detail import SuiteDetail, SuiteTable
-from data.suites.registry import suite_detail
-from data.suites.summary import SuiteSummary, suite_summaries
-from metrics.diagnosis.check_kinds import CRITICAL_SUITES
+from ragtriage.dashboard.headlines.checks import ENOUGH, suite_state
+from ragtriage.dashboard.headlines.headline import State
+from ragtriage.dashboard.page_html.blocks import Strip, Tile
+from ragtriage.dashboard.sections.checks.registry import SECTIONS
+from ragtriage.dashboard.shell.blocks import draw_tiles
+from ragtriage.dashboard.shell.components import export_menu, facts
+from ragtriage.dashboard.shell.kept_results import kept
+from ragtriage.dashboard.shell.session import View, open_cases
+from ragtriage.dashboard.shell.widgets import choose
+from ragtriage.dashboard.wording.escaping import markdown_text, shorten
+from ragtriage.dashboard.wording.formatting import METHODS, NOT_MEASURED, count, percent, signed, span
+from ragtriage.dashboard.wording.suites import counts_text, name_rows, reason_rows, source_of, table_rows
+from ragtriage.data.cases.suite_cohorts import check_cohort
+from ragtriage.data.checks.check import DIFFERS
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.suites.detail import SuiteDetail, SuiteTable
+from ragtriage.data.suites.registry import suite_detail
+from ragtriage.data.suites.summary import SuiteSummary, suite_summaries
+from ragtriage.metrics.diagnosis.check_kinds import CRITICAL_SUITES
 
 __all__ = ["suite_picker", "suite_section", "suites_in", "tile_section"]
 

@@ -8,20 +8,20 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard.shell.jobs import JobPanel, duration, job_section, start_or_report
-from dashboard.shell.user import may_write, only_reads
-from dashboard.wording.escaping import markdown_text
-from dashboard.wording.formatting import count
-from data.chunking.chunkers import UNITS
-from data.chunking.corpus import Corpus, corpus_of, read_corpus
-from data.chunking.grid_job import HEADINGS, GridOptions, command_words, grid_jobs, keep_upload
-from data.chunking.grid_plan import plan_configurations
-from data.chunking.questions import read_questions
-from data.errors import DataError
-from data.importers.parsing.input_file import InputFile
-from data.jobs.record import Job
-from data.scoring.run_store import RunStore
-from data.store.workspace import Workspace
+from ragtriage.dashboard.shell.jobs import JobPanel, duration, job_section, start_or_report
+from ragtriage.dashboard.shell.user import may_write, only_reads
+from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.dashboard.wording.formatting import count
+from ragtriage.data.chunking.chunkers import UNITS
+from ragtriage.data.chunking.corpus import Corpus, corpus_of, read_corpus
+from ragtriage.data.chunking.grid_job import HEADINGS, GridOptions, command_words, grid_jobs, keep_upload
+from ragtriage.data.chunking.grid_plan import plan_configurations
+from ragtriage.data.chunking.questions import read_questions
+from ragtriage.data.errors import DataError
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.jobs.record import Job
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Workspace
 
 __all__ = ["grid_button", "grid_form", "grid_searches", "unfinished_search"]
 

@@ -7,21 +7,21 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from dashboard.charts.chunking import MOST_INTERVALS, OUTCOME_SYMBOLS, cost_map, grid_map
-from dashboard.charts.tokens import THEMES
-from dashboard.headlines.chunking import cheapest
-from dashboard.shell.blocks import current_theme
-from dashboard.shell.components import clicked, export_menu, facts
-from dashboard.shell.kept_results import kept
-from dashboard.shell.session import View, current_selection, go_to_page, keep, open_cases
-from dashboard.shell.widgets import choose, chosen_of, show_in
-from dashboard.wording.escaping import capital, markdown_text, shorten
-from dashboard.wording.formatting import count, interval_text, p_value, signed
-from data.chunking.grids import Grid, GridTrial
-from data.chunking.ranking import GridRanking, TrialValue, grid_metrics, rank_trials, same_chunks
-from data.scoring.scored_run import ScoredRun
-from metrics.definitions.spans import BUDGETS
-from metrics.metric_registry import DEFAULT_KS, bounds_of, declared, title_of
+from ragtriage.dashboard.charts.chunking import MOST_INTERVALS, OUTCOME_SYMBOLS, cost_map, grid_map
+from ragtriage.dashboard.charts.tokens import THEMES
+from ragtriage.dashboard.headlines.chunking import cheapest
+from ragtriage.dashboard.shell.blocks import current_theme
+from ragtriage.dashboard.shell.components import clicked, export_menu, facts
+from ragtriage.dashboard.shell.kept_results import kept
+from ragtriage.dashboard.shell.session import View, current_selection, go_to_page, keep, open_cases
+from ragtriage.dashboard.shell.widgets import choose, chosen_of, show_in
+from ragtriage.dashboard.wording.escaping import capital, markdown_text, shorten
+from ragtriage.dashboard.wording.formatting import count, interval_text, p_value, signed
+from ragtriage.data.chunking.grids import Grid, GridTrial
+from ragtriage.data.chunking.ranking import GridRanking, TrialValue, grid_metrics, rank_trials, same_chunks
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.metrics.definitions.spans import BUDGETS
+from ragtriage.metrics.metric_registry import DEFAULT_KS, bounds_of, declared, title_of
 
 __all__ = [
     "best_first",

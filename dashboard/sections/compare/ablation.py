@@ -6,17 +6,17 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from dashboard.charts.ablation import cost_map, effect_forest
-from dashboard.charts.style import VERDICT_LABELS
-from dashboard.charts.tokens import THEMES
-from dashboard.shell.blocks import current_theme
-from dashboard.shell.components import draw, export_menu, facts, metric_title, show_table
-from dashboard.shell.kept_results import kept
-from dashboard.shell.session import View, keep
-from dashboard.shell.widgets import choose
-from dashboard.wording.comparisons import effect_label, family_text
-from dashboard.wording.escaping import markdown_text
-from dashboard.wording.formatting import (
+from ragtriage.dashboard.charts.ablation import cost_map, effect_forest
+from ragtriage.dashboard.charts.style import VERDICT_LABELS
+from ragtriage.dashboard.charts.tokens import THEMES
+from ragtriage.dashboard.shell.blocks import current_theme
+from ragtriage.dashboard.shell.components import draw, export_menu, facts, metric_title, show_table
+from ragtriage.dashboard.shell.kept_results import kept
+from ragtriage.dashboard.shell.session import View, keep
+from ragtriage.dashboard.shell.widgets import choose
+from ragtriage.dashboard.wording.comparisons import effect_label, family_text
+from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.dashboard.wording.formatting import (
     NOT_MEASURED,
     interval_text,
     mean_text,
@@ -24,12 +24,12 @@ from dashboard.wording.formatting import (
     p_value,
     signed,
 )
-from data.comparison.ablation import Ablation, Effect, ablation
-from data.comparison.cost import COSTS, PERCENTILES, CostPoint, cost_points, measured_costs, percentiles
-from data.scoring.scored_run import ScoredRun
-from data.scoring.summaries import MetricSummary
-from data.store.workspace import Run
-from metrics.metric_registry import declared
+from ragtriage.data.comparison.ablation import Ablation, Effect, ablation
+from ragtriage.data.comparison.cost import COSTS, PERCENTILES, CostPoint, cost_points, measured_costs, percentiles
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.scoring.summaries import MetricSummary
+from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.metric_registry import declared
 
 __all__ = ["cost_section", "factor_section"]
 

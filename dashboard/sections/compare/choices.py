@@ -8,16 +8,16 @@ from functools import cached_property
 
 import streamlit as st
 
-from dashboard.headlines.compare import drawn_metrics, drawn_versions, leading_metric, most_decisive
-from dashboard.shell.components import metric_title
-from dashboard.shell.session import View, current_selection, keep
-from dashboard.shell.widgets import choose, show_in
-from dashboard.wording.escaping import markdown_text
-from dashboard.wording.formatting import count
-from data.comparison.compare import GOOD_SHARE, Comparison
-from data.comparison.metric_families import FAMILIES, in_family, shared_metrics
-from data.store.workspace import Run
-from metrics.metric_registry import declared
+from ragtriage.dashboard.headlines.compare import drawn_metrics, drawn_versions, leading_metric, most_decisive
+from ragtriage.dashboard.shell.components import metric_title
+from ragtriage.dashboard.shell.session import View, current_selection, keep
+from ragtriage.dashboard.shell.widgets import choose, show_in
+from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.dashboard.wording.formatting import count
+from ragtriage.data.comparison.compare import GOOD_SHARE, Comparison
+from ragtriage.data.comparison.metric_families import FAMILIES, in_family, shared_metrics
+from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.metric_registry import declared
 
 __all__ = ["Compared", "compared_versions", "direction", "draw_choices", "metric_switch", "version_names"]
 

@@ -6,18 +6,18 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard.charts.comparison import QuestionCounts, forest, forest_height, question_bars
-from dashboard.charts.tokens import THEMES
-from dashboard.headlines.compare import compare_headline, metric_doubts_of
-from dashboard.headlines.headline import Headline
-from dashboard.page_html.compare import bars_legend, forest_legend
-from dashboard.sections.compare.choices import Compared, direction
-from dashboard.shell.blocks import current_theme
-from dashboard.shell.components import CHART, metric_title
-from dashboard.shell.session import keep, open_cases
-from dashboard.wording.escaping import markdown_text
-from dashboard.wording.formatting import count
-from data.cases.comparison_cohorts import changed_cohort_key
+from ragtriage.dashboard.charts.comparison import QuestionCounts, forest, forest_height, question_bars
+from ragtriage.dashboard.charts.tokens import THEMES
+from ragtriage.dashboard.headlines.compare import compare_headline, metric_doubts_of
+from ragtriage.dashboard.headlines.headline import Headline
+from ragtriage.dashboard.page_html.compare import bars_legend, forest_legend
+from ragtriage.dashboard.sections.compare.choices import Compared, direction
+from ragtriage.dashboard.shell.blocks import current_theme
+from ragtriage.dashboard.shell.components import CHART, metric_title
+from ragtriage.dashboard.shell.session import keep, open_cases
+from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.dashboard.wording.formatting import count
+from ragtriage.data.cases.comparison_cohorts import changed_cohort_key
 
 __all__ = ["draw_hero", "page_headline"]
 

@@ -7,21 +7,21 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from dashboard.charts.comparison import leaderboard_chart, leaderboard_height
-from dashboard.charts.tokens import THEMES
-from dashboard.sections.compare.choices import MOST_VERSIONS, Compared, version_names
-from dashboard.shell.blocks import current_theme
-from dashboard.shell.components import CHART, export_menu, facts, metric_title
-from dashboard.shell.kept_results import kept_with_spinner
-from dashboard.shell.session import keep
-from dashboard.wording.directions import is_flipped, on_share_scale
-from dashboard.wording.escaping import markdown_text
-from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number, p_value, signed
-from data.comparison.compare import GOOD_SHARE
-from data.comparison.leaderboard import Leaderboard, LeaderboardRow, leaderboard, rate_leaderboard
-from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
-from data.scoring.scored_run import ScoredRun
-from data.store.ledger import Ledger
+from ragtriage.dashboard.charts.comparison import leaderboard_chart, leaderboard_height
+from ragtriage.dashboard.charts.tokens import THEMES
+from ragtriage.dashboard.sections.compare.choices import MOST_VERSIONS, Compared, version_names
+from ragtriage.dashboard.shell.blocks import current_theme
+from ragtriage.dashboard.shell.components import CHART, export_menu, facts, metric_title
+from ragtriage.dashboard.shell.kept_results import kept_with_spinner
+from ragtriage.dashboard.shell.session import keep
+from ragtriage.dashboard.wording.directions import is_flipped, on_share_scale
+from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number, p_value, signed
+from ragtriage.data.comparison.compare import GOOD_SHARE
+from ragtriage.data.comparison.leaderboard import Leaderboard, LeaderboardRow, leaderboard, rate_leaderboard
+from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.store.ledger import Ledger
 
 __all__ = ["draw_leaderboard"]
 

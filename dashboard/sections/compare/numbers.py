@@ -6,17 +6,17 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from dashboard.charts.comparison import stage_flow
-from dashboard.charts.style import VERDICT_LABELS
-from dashboard.charts.tokens import THEMES
-from dashboard.sections.compare.choices import Compared
-from dashboard.shell.blocks import current_theme
-from dashboard.shell.components import CHART, facts, metric_title, show_table
-from dashboard.shell.widgets import choose
-from dashboard.wording.comparisons import not_compared_text, tested_text, undirected_text
-from dashboard.wording.escaping import markdown_text
-from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number, p_value, percent, signed
-from data.comparison.compare import GOOD_SHARE, Comparison, MetricDifference
+from ragtriage.dashboard.charts.comparison import stage_flow
+from ragtriage.dashboard.charts.style import VERDICT_LABELS
+from ragtriage.dashboard.charts.tokens import THEMES
+from ragtriage.dashboard.sections.compare.choices import Compared
+from ragtriage.dashboard.shell.blocks import current_theme
+from ragtriage.dashboard.shell.components import CHART, facts, metric_title, show_table
+from ragtriage.dashboard.shell.widgets import choose
+from ragtriage.dashboard.wording.comparisons import not_compared_text, tested_text, undirected_text
+from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number, p_value, percent, signed
+from ragtriage.data.comparison.compare import GOOD_SHARE, Comparison, MetricDifference
 
 __all__ = ["detail_rows", "draw_flow", "draw_numbers", "metric_rows"]
 

@@ -9,22 +9,22 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dashboard.case_html.compared_case import ComparedSide, compared_cases_html
-from dashboard.charts.comparison import cell_colours
-from dashboard.charts.tokens import THEMES
-from dashboard.sections.compare.choices import Compared, direction, metric_switch
-from dashboard.shell.blocks import current_theme
-from dashboard.shell.components import export_menu, facts, metric_title
-from dashboard.shell.kept_results import kept
-from dashboard.shell.session import current_selection, keep
-from dashboard.wording.directions import is_flipped, on_share_scale
-from dashboard.wording.escaping import markdown_text, shorten
-from dashboard.wording.formatting import count, number
-from data.cases.cases import page_of, read_case
-from data.comparison.question_matrix import ORDERS, Order, QuestionMatrix, question_matrix
-from data.diagnosis.diagnosis import Diagnosis
-from data.text.shown_case import cuts_told, shown_case
-from metrics.schema.scores import FloatArray, IntArray
+from ragtriage.dashboard.case_html.compared_case import ComparedSide, compared_cases_html
+from ragtriage.dashboard.charts.comparison import cell_colours
+from ragtriage.dashboard.charts.tokens import THEMES
+from ragtriage.dashboard.sections.compare.choices import Compared, direction, metric_switch
+from ragtriage.dashboard.shell.blocks import current_theme
+from ragtriage.dashboard.shell.components import export_menu, facts, metric_title
+from ragtriage.dashboard.shell.kept_results import kept
+from ragtriage.dashboard.shell.session import current_selection, keep
+from ragtriage.dashboard.wording.directions import is_flipped, on_share_scale
+from ragtriage.dashboard.wording.escaping import markdown_text, shorten
+from ragtriage.dashboard.wording.formatting import count, number
+from ragtriage.data.cases.cases import page_of, read_case
+from ragtriage.data.comparison.question_matrix import ORDERS, Order, QuestionMatrix, question_matrix
+from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.data.text.shown_case import cuts_told, shown_case
+from ragtriage.metrics.schema.scores import FloatArray, IntArray
 
 __all__ = ["draw_questions"]
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.charts.style import VERDICT_LABELS
-from dashboard.sections.compare.choices import Compared
-from dashboard.shell.components import facts, show_table
-from dashboard.shell.kept_results import kept_with_spinner
-from dashboard.shell.session import open_cases
-from dashboard.wording.escaping import markdown_text
-from dashboard.wording.formatting import count, interval_text, p_value, percent, signed
-from data.comparison.slice_changes import FEWEST_PAIRS, SliceChange, slice_changes
-from data.diagnosis.diagnosis import Diagnosis
-from metrics.statistics.paired import verdict
+from ragtriage.dashboard.charts.style import VERDICT_LABELS
+from ragtriage.dashboard.sections.compare.choices import Compared
+from ragtriage.dashboard.shell.components import facts, show_table
+from ragtriage.dashboard.shell.kept_results import kept_with_spinner
+from ragtriage.dashboard.shell.session import open_cases
+from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.dashboard.wording.formatting import count, interval_text, p_value, percent, signed
+from ragtriage.data.comparison.slice_changes import FEWEST_PAIRS, SliceChange, slice_changes
+from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.metrics.statistics.paired import verdict
 
 __all__ = ["draw_slices"]
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from dashboard.charts.stages.diagnosis import MAP_HEIGHT, Bubble, case_bubbles
-from dashboard.charts.tokens import THEMES
-from dashboard.shell.blocks import current_theme
-from dashboard.shell.components import CHART, metric_title
-from dashboard.shell.kept_results import kept
-from dashboard.shell.session import View, open_cases
-from dashboard.shell.widgets import choose, slide
-from dashboard.wording.diagnosis import context_metric_text, unused_context_metrics
-from dashboard.wording.escaping import markdown_text
-from dashboard.wording.formatting import count
-from data.cases.diagnosis_cohorts import map_cell_key, map_cells
-from data.diagnosis.context import context_choice, context_metrics_of
-from data.diagnosis.diagnosis import Diagnosis
-from metrics.diagnosis.stages import STAGES
+from ragtriage.dashboard.charts.stages.diagnosis import MAP_HEIGHT, Bubble, case_bubbles
+from ragtriage.dashboard.charts.tokens import THEMES
+from ragtriage.dashboard.shell.blocks import current_theme
+from ragtriage.dashboard.shell.components import CHART, metric_title
+from ragtriage.dashboard.shell.kept_results import kept
+from ragtriage.dashboard.shell.session import View, open_cases
+from ragtriage.dashboard.shell.widgets import choose, slide
+from ragtriage.dashboard.wording.diagnosis import context_metric_text, unused_context_metrics
+from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.dashboard.wording.formatting import count
+from ragtriage.data.cases.diagnosis_cohorts import map_cell_key, map_cells
+from ragtriage.data.diagnosis.context import context_choice, context_metrics_of
+from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.metrics.diagnosis.stages import STAGES
 
 __all__ = ["map_section", "threshold_controls"]
 

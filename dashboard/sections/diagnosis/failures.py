@@ -8,14 +8,14 @@ from typing import Literal
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard.charts.tokens import THEMES
-from dashboard.page_html.bars import bar_image
-from dashboard.page_html.diagnosis import pattern_head, pattern_row, stage_row
-from dashboard.shell.blocks import current_theme
-from dashboard.shell.components import facts, metric_title
-from dashboard.shell.session import current_selection, keep, open_cases
-from dashboard.shell.widgets import slide
-from dashboard.wording.diagnosis import (
+from ragtriage.dashboard.charts.tokens import THEMES
+from ragtriage.dashboard.page_html.bars import bar_image
+from ragtriage.dashboard.page_html.diagnosis import pattern_head, pattern_row, stage_row
+from ragtriage.dashboard.shell.blocks import current_theme
+from ragtriage.dashboard.shell.components import facts, metric_title
+from ragtriage.dashboard.shell.session import current_selection, keep, open_cases
+from ragtriage.dashboard.shell.widgets import slide
+from ragtriage.dashboard.wording.diagnosis import (
     context_metric_text,
     doubted_by,
     no_bad_case,
@@ -24,18 +24,18 @@ from dashboard.wording.diagnosis import (
     stage_advice,
     stage_title,
 )
-from dashboard.wording.escaping import capital, markdown_text
-from dashboard.wording.formatting import count, interval_text, number, percent, source_text
-from data.cases.refusal_cohorts import REFUSAL_CELLS, refusal_counts
-from data.diagnosis.diagnosis import Diagnosis
-from data.diagnosis.doubts import metric_doubts, stage_doubt
-from data.diagnosis.partial_gold import part_title
-from data.scoring.summaries import summarise
-from metrics.diagnosis.patterns import PATTERNS, Pattern, pattern_code
-from metrics.diagnosis.stages import DEFAULT_ORDER, STAGES, stage_code
-from metrics.diagnosis.symptoms import SYMPTOMS
-from metrics.sanity.rule import Finding
-from metrics.schema.scores import BoolArray
+from ragtriage.dashboard.wording.escaping import capital, markdown_text
+from ragtriage.dashboard.wording.formatting import count, interval_text, number, percent, source_text
+from ragtriage.data.cases.refusal_cohorts import REFUSAL_CELLS, refusal_counts
+from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.data.diagnosis.doubts import metric_doubts, stage_doubt
+from ragtriage.data.diagnosis.partial_gold import part_title
+from ragtriage.data.scoring.summaries import summarise
+from ragtriage.metrics.diagnosis.patterns import PATTERNS, Pattern, pattern_code
+from ragtriage.metrics.diagnosis.stages import DEFAULT_ORDER, STAGES, stage_code
+from ragtriage.metrics.diagnosis.symptoms import SYMPTOMS
+from ragtriage.metrics.sanity.rule import Finding
+from ragtriage.metrics.schema.scores import BoolArray
 
 ROW_WIDTHS = (2.9, 1.3)  # of words and levels, and of the bar
 WIDE_BAR = 180  # pixels, where a bar has the width of the page

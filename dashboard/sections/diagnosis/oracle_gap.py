@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from dashboard.charts.oracle_gap import PARTS, oracle_gap_bars
-from dashboard.charts.plotly_figure import plotly_figure
-from dashboard.shell.components import clicked, facts, metric_title, show_table
-from dashboard.shell.kept_results import kept
-from dashboard.shell.session import View, keep, open_cases
-from dashboard.shell.widgets import choose
-from dashboard.wording.escaping import markdown_text
-from dashboard.wording.formatting import METHODS, count, interval_text, method_text, number, signed
-from data.cases.comparison_cohorts import oracle_gap_cohort_key
-from data.comparison.oracle_gap import (
+from ragtriage.dashboard.charts.oracle_gap import PARTS, oracle_gap_bars
+from ragtriage.dashboard.charts.plotly_figure import plotly_figure
+from ragtriage.dashboard.shell.components import clicked, facts, metric_title, show_table
+from ragtriage.dashboard.shell.kept_results import kept
+from ragtriage.dashboard.shell.session import View, keep, open_cases
+from ragtriage.dashboard.shell.widgets import choose
+from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.dashboard.wording.formatting import METHODS, count, interval_text, method_text, number, signed
+from ragtriage.data.cases.comparison_cohorts import oracle_gap_cohort_key
+from ragtriage.data.comparison.oracle_gap import (
     CLOSED_BOOK,
     ONE_PASSAGE,
     ORACLE,
@@ -31,9 +31,9 @@ from data.comparison.oracle_gap import (
     outcome_metrics_of,
     paired_runs_of,
 )
-from data.diagnosis.diagnosis import Diagnosis
-from data.scoring.scored_run import ScoredRun
-from data.store.workspace import Run
+from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.store.workspace import Run
 
 __all__ = ["oracle_gap_section"]
 

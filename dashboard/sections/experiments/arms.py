@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.charts.ablation import effect_forest
-from dashboard.charts.tokens import THEMES
-from dashboard.headlines.experiment_effects import effect_method, effect_rows
-from dashboard.sections.experiments.arms_table import arm_chart
-from dashboard.shell.blocks import current_theme
-from dashboard.shell.components import draw, facts, metric_title, show_table
-from dashboard.shell.session import View, go_to_page
-from data.experiments.arms import ArmsFindings
-from data.experiments.summary import ExperimentSummary
+from ragtriage.dashboard.charts.ablation import effect_forest
+from ragtriage.dashboard.charts.tokens import THEMES
+from ragtriage.dashboard.headlines.experiment_effects import effect_method, effect_rows
+from ragtriage.dashboard.sections.experiments.arms_table import arm_chart
+from ragtriage.dashboard.shell.blocks import current_theme
+from ragtriage.dashboard.shell.components import draw, facts, metric_title, show_table
+from ragtriage.dashboard.shell.session import View, go_to_page
+from ragtriage.data.experiments.arms import ArmsFindings
+from ragtriage.data.experiments.summary import ExperimentSummary
 
 __all__ = ["arms_section"]
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.charts.experiments.curves import arm_dots
-from dashboard.charts.plotly_figure import plotly_figure
-from dashboard.shell.components import draw, export_menu, facts, metric_title
-from dashboard.shell.session import View, go_to_page, open_cases
-from dashboard.wording.escaping import markdown_text
-from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, methods, number
-from data.experiments.record import ArmRecord
-from data.experiments.summary import ArmResult, ExperimentSummary
+from ragtriage.dashboard.charts.experiments.curves import arm_dots
+from ragtriage.dashboard.charts.plotly_figure import plotly_figure
+from ragtriage.dashboard.shell.components import draw, export_menu, facts, metric_title
+from ragtriage.dashboard.shell.session import View, go_to_page, open_cases
+from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.dashboard.wording.formatting import NOT_MEASURED, count, interval_text, methods, number
+from ragtriage.data.experiments.record import ArmRecord
+from ragtriage.data.experiments.summary import ArmResult, ExperimentSummary
 
 __all__ = ["arm_chart", "arm_table"]
 

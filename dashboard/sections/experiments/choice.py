@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.shell.kept_results import kept
-from dashboard.shell.session import View, keep
-from dashboard.shell.widgets import choose
-from dashboard.wording.escaping import markdown_text
-from data.experiments.record import Experiment, experiments
-from data.experiments.registry import KINDS
-from data.experiments.summary import ExperimentSummary, summary_of_runs
-from data.scoring.scored_run import ScoredRun
+from ragtriage.dashboard.shell.kept_results import kept
+from ragtriage.dashboard.shell.session import View, keep
+from ragtriage.dashboard.shell.widgets import choose
+from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.data.experiments.record import Experiment, experiments
+from ragtriage.data.experiments.registry import KINDS
+from ragtriage.data.experiments.summary import ExperimentSummary, summary_of_runs
+from ragtriage.data.scoring.scored_run import ScoredRun
 
 __all__ = ["chosen_experiment", "elsewhere", "experiment_picker", "project_experiments", "summary_of"]
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.charts.experiments.robustness import attack_dots
-from dashboard.charts.plotly_figure import plotly_figure
-from dashboard.shell.components import draw, facts, show_table
-from dashboard.shell.session import View, open_cases
-from dashboard.wording.escaping import markdown_text
-from dashboard.wording.formatting import count, interval_text, number, p_value, percent, signed, span
-from data.experiments.injection.findings import Defence, InjectionFindings, PoisonedArm
-from data.experiments.summary import ExperimentSummary
+from ragtriage.dashboard.charts.experiments.robustness import attack_dots
+from ragtriage.dashboard.charts.plotly_figure import plotly_figure
+from ragtriage.dashboard.shell.components import draw, facts, show_table
+from ragtriage.dashboard.shell.session import View, open_cases
+from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.dashboard.wording.formatting import count, interval_text, number, p_value, percent, signed, span
+from ragtriage.data.experiments.injection.findings import Defence, InjectionFindings, PoisonedArm
+from ragtriage.data.experiments.summary import ExperimentSummary
 
 __all__ = ["injection_section"]
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.charts.experiments.robustness import language_map
-from dashboard.charts.plotly_figure import plotly_figure
-from dashboard.shell.components import clicked, facts, metric_title, show_table
-from dashboard.shell.session import View, open_cases
-from dashboard.wording.formatting import interval_text, number, percent
-from data.experiments.languages.findings import LanguageFindings, PooledLanguage
-from data.experiments.summary import ExperimentSummary
+from ragtriage.dashboard.charts.experiments.robustness import language_map
+from ragtriage.dashboard.charts.plotly_figure import plotly_figure
+from ragtriage.dashboard.shell.components import clicked, facts, metric_title, show_table
+from ragtriage.dashboard.shell.session import View, open_cases
+from ragtriage.dashboard.wording.formatting import interval_text, number, percent
+from ragtriage.data.experiments.languages.findings import LanguageFindings, PooledLanguage
+from ragtriage.data.experiments.summary import ExperimentSummary
 
 __all__ = ["languages_section"]
 

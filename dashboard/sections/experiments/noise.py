@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.charts.experiments.curves import noise_curve, outcome_bars
-from dashboard.charts.plotly_figure import plotly_figure
-from dashboard.shell.components import draw, facts, metric_title, show_table
-from dashboard.shell.session import View
-from dashboard.wording.formatting import NOT_MEASURED, interval_text, number, p_value, percent, signed, span
-from data.experiments.noise import NoiseFindings
-from data.experiments.summary import ExperimentSummary
-from metrics.statistics.intervals import Interval
-from metrics.statistics.repeated_measures import PairTest
-from metrics.suites.noise_effect import NoiseEffect
+from ragtriage.dashboard.charts.experiments.curves import noise_curve, outcome_bars
+from ragtriage.dashboard.charts.plotly_figure import plotly_figure
+from ragtriage.dashboard.shell.components import draw, facts, metric_title, show_table
+from ragtriage.dashboard.shell.session import View
+from ragtriage.dashboard.wording.formatting import NOT_MEASURED, interval_text, number, p_value, percent, signed, span
+from ragtriage.data.experiments.noise import NoiseFindings
+from ragtriage.data.experiments.summary import ExperimentSummary
+from ragtriage.metrics.statistics.intervals import Interval
+from ragtriage.metrics.statistics.repeated_measures import PairTest
+from ragtriage.metrics.suites.noise_effect import NoiseEffect
 
 __all__ = ["noise_section"]
 

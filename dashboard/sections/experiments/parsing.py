@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.charts.experiments.robustness import parser_dots
-from dashboard.charts.plotly_figure import plotly_figure
-from dashboard.shell.components import draw, facts, show_table
-from dashboard.shell.session import View, open_cases
-from dashboard.wording.escaping import markdown_text
-from dashboard.wording.formatting import NOT_MEASURED, interval_text, number
-from data.experiments.parsing.findings import ParsingFindings
-from data.experiments.parsing.page_scores import PAGE_SCORES
-from data.experiments.summary import ExperimentSummary
+from ragtriage.dashboard.charts.experiments.robustness import parser_dots
+from ragtriage.dashboard.charts.plotly_figure import plotly_figure
+from ragtriage.dashboard.shell.components import draw, facts, show_table
+from ragtriage.dashboard.shell.session import View, open_cases
+from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.dashboard.wording.formatting import NOT_MEASURED, interval_text, number
+from ragtriage.data.experiments.parsing.findings import ParsingFindings
+from ragtriage.data.experiments.parsing.page_scores import PAGE_SCORES
+from ragtriage.data.experiments.summary import ExperimentSummary
 
 __all__ = ["parsing_section"]
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.charts.experiments.curves import position_curve
-from dashboard.charts.plotly_figure import plotly_figure
-from dashboard.shell.components import draw, facts, metric_title, show_table
-from dashboard.shell.session import View
-from dashboard.wording.formatting import NOT_MEASURED, interval_text, number, p_value, signed
-from data.experiments.position import PositionFindings
-from data.experiments.published import published_positions
-from data.experiments.summary import ExperimentSummary
-from metrics.statistics.repeated_measures import PairTest
-from metrics.suites.position_effect import PositionEffect
+from ragtriage.dashboard.charts.experiments.curves import position_curve
+from ragtriage.dashboard.charts.plotly_figure import plotly_figure
+from ragtriage.dashboard.shell.components import draw, facts, metric_title, show_table
+from ragtriage.dashboard.shell.session import View
+from ragtriage.dashboard.wording.formatting import NOT_MEASURED, interval_text, number, p_value, signed
+from ragtriage.data.experiments.position import PositionFindings
+from ragtriage.data.experiments.published import published_positions
+from ragtriage.data.experiments.summary import ExperimentSummary
+from ragtriage.metrics.statistics.repeated_measures import PairTest
+from ragtriage.metrics.suites.position_effect import PositionEffect
 
 __all__ = ["position_section"]
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from dashboard.sections.experiments.arms import arms_section
-from dashboard.sections.experiments.arms_table import arm_chart
-from dashboard.sections.experiments.injection import injection_section
-from dashboard.sections.experiments.languages import languages_section
-from dashboard.sections.experiments.noise import noise_section
-from dashboard.sections.experiments.parsing import parsing_section
-from dashboard.sections.experiments.position import position_section
-from dashboard.sections.experiments.stability import stability_section
-from dashboard.shell.session import View
-from data.experiments.summary import ExperimentSummary
+from ragtriage.dashboard.sections.experiments.arms import arms_section
+from ragtriage.dashboard.sections.experiments.arms_table import arm_chart
+from ragtriage.dashboard.sections.experiments.injection import injection_section
+from ragtriage.dashboard.sections.experiments.languages import languages_section
+from ragtriage.dashboard.sections.experiments.noise import noise_section
+from ragtriage.dashboard.sections.experiments.parsing import parsing_section
+from ragtriage.dashboard.sections.experiments.position import position_section
+from ragtriage.dashboard.sections.experiments.stability import stability_section
+from ragtriage.dashboard.shell.session import View
+from ragtriage.data.experiments.summary import ExperimentSummary
 
 __all__ = ["SECTIONS", "kind_section"]
 

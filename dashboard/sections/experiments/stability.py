@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.charts.experiments.robustness import flip_dots
-from dashboard.charts.plotly_figure import plotly_figure
-from dashboard.shell.components import draw, facts, metric_title
-from dashboard.shell.session import View, open_cases
-from dashboard.wording.formatting import count, number
-from data.experiments.stability.stability import StabilityFindings
-from data.experiments.summary import ExperimentSummary
+from ragtriage.dashboard.charts.experiments.robustness import flip_dots
+from ragtriage.dashboard.charts.plotly_figure import plotly_figure
+from ragtriage.dashboard.shell.components import draw, facts, metric_title
+from ragtriage.dashboard.shell.session import View, open_cases
+from ragtriage.dashboard.wording.formatting import count, number
+from ragtriage.data.experiments.stability.stability import StabilityFindings
+from ragtriage.data.experiments.summary import ExperimentSummary
 
 __all__ = ["stability_section"]
 

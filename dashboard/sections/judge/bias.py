@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.shell.components import facts, show_table
-from dashboard.shell.kept_results import kept_with_spinner
-from dashboard.shell.session import View
-from dashboard.wording.escaping import markdown_text
-from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number, percent, signed
-from data.judge.bias.judge_bias import JudgeBias, LengthEffect, judge_bias
-from data.scoring.scored_run import ScoredRun
-from data.store.ledger import Ledger
-from metrics.metric_registry import title_of
+from ragtriage.dashboard.shell.components import facts, show_table
+from ragtriage.dashboard.shell.kept_results import kept_with_spinner
+from ragtriage.dashboard.shell.session import View
+from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number, percent, signed
+from ragtriage.data.judge.bias.judge_bias import JudgeBias, LengthEffect, judge_bias
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.store.ledger import Ledger
+from ragtriage.metrics.metric_registry import title_of
 
 __all__ = ["bias_section"]
 

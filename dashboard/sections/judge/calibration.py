@@ -7,18 +7,18 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
-from dashboard.charts.judge import Mean, confusion_matrix, mean_rows, ranking_dots
-from dashboard.shell.components import clicked, draw, facts, show_table
-from dashboard.shell.kept_results import kept, kept_with_spinner
-from dashboard.shell.session import View, current_selection, keep, open_cases
-from dashboard.shell.user import may_write
-from dashboard.shell.widgets import choose, slide
-from dashboard.wording.escaping import markdown_text
-from dashboard.wording.formatting import METHODS, count, interval_text, number, signed
-from data.cases.agreement_cohorts import confusion_cohort, disagreement_cohort
-from data.labels.agreement import CELLS, Alpha, Calibration, Thresholds, alpha_of, calibrate, ranking
-from data.labels.evaluated_metric import EvaluatedMetric, evaluated_metrics
-from data.labels.human_ratings import (
+from ragtriage.dashboard.charts.judge import Mean, confusion_matrix, mean_rows, ranking_dots
+from ragtriage.dashboard.shell.components import clicked, draw, facts, show_table
+from ragtriage.dashboard.shell.kept_results import kept, kept_with_spinner
+from ragtriage.dashboard.shell.session import View, current_selection, keep, open_cases
+from ragtriage.dashboard.shell.user import may_write
+from ragtriage.dashboard.shell.widgets import choose, slide
+from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.dashboard.wording.formatting import METHODS, count, interval_text, number, signed
+from ragtriage.data.cases.agreement_cohorts import confusion_cohort, disagreement_cohort
+from ragtriage.data.labels.agreement import CELLS, Alpha, Calibration, Thresholds, alpha_of, calibrate, ranking
+from ragtriage.data.labels.evaluated_metric import EvaluatedMetric, evaluated_metrics
+from ragtriage.data.labels.human_ratings import (
     DEGREES,
     UNANSWERABLE,
     HumanRatings,
@@ -27,10 +27,10 @@ from data.labels.human_ratings import (
     human_ratings,
     rated_dimensions,
 )
-from data.labels.ppi_estimate import ADVISED_LABELS, FEW_LABELS, PpiEstimate, ppi_estimate
-from data.scoring.scored_run import ScoredRun
-from data.store.ledger import Ledger
-from metrics.statistics.agreement import Agreement
+from ragtriage.data.labels.ppi_estimate import ADVISED_LABELS, FEW_LABELS, PpiEstimate, ppi_estimate
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.store.ledger import Ledger
+from ragtriage.metrics.statistics.agreement import Agreement
 
 __all__ = ["calibration_section"]
 

@@ -7,18 +7,18 @@ from typing import Literal
 
 import streamlit as st
 
-from dashboard.sections.judge.evaluators import evaluator_section
-from dashboard.sections.judge.taxonomy import taxonomy_section
-from dashboard.shell.components import facts
-from dashboard.shell.session import View, open_cases
-from dashboard.shell.user import attempt, current_user, may_write, name_box
-from dashboard.wording.escaping import markdown_text, shorten
-from dashboard.wording.formatting import count
-from data.diagnosis.diagnosis import row_of
-from data.labels.failure_taxonomy import gather, offered_labels, open_notes
-from data.labels.reviewed_cases import ReviewedCases, reviewed_cases
-from data.scoring.scored_run import ScoredRun
-from data.store.ledger import Label
+from ragtriage.dashboard.sections.judge.evaluators import evaluator_section
+from ragtriage.dashboard.sections.judge.taxonomy import taxonomy_section
+from ragtriage.dashboard.shell.components import facts
+from ragtriage.dashboard.shell.session import View, open_cases
+from ragtriage.dashboard.shell.user import attempt, current_user, may_write, name_box
+from ragtriage.dashboard.wording.escaping import markdown_text, shorten
+from ragtriage.dashboard.wording.formatting import count
+from ragtriage.data.diagnosis.diagnosis import row_of
+from ragtriage.data.labels.failure_taxonomy import gather, offered_labels, open_notes
+from ragtriage.data.labels.reviewed_cases import ReviewedCases, reviewed_cases
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.store.ledger import Label
 
 __all__ = ["error_analysis_section"]
 

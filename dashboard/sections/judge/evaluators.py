@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import streamlit as st
 
-from dashboard.shell.components import facts, show_table
-from dashboard.shell.kept_results import kept
-from dashboard.shell.session import View, open_cases
-from dashboard.shell.user import attempt, current_user, may_write
-from dashboard.wording.escaping import markdown_text, shorten
-from dashboard.wording.formatting import METHODS, NOT_MEASURED, count, interval_text, number, percent
-from data.diagnosis.diagnosis import Diagnosis
-from data.judge.evaluators import (
+from ragtriage.dashboard.shell.components import facts, show_table
+from ragtriage.dashboard.shell.kept_results import kept
+from ragtriage.dashboard.shell.session import View, open_cases
+from ragtriage.dashboard.shell.user import attempt, current_user, may_write
+from ragtriage.dashboard.wording.escaping import markdown_text, shorten
+from ragtriage.dashboard.wording.formatting import METHODS, NOT_MEASURED, count, interval_text, number, percent
+from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.data.judge.evaluators import (
     LONGEST_NAME,
     LONGEST_QUESTION,
     Evaluator,
@@ -29,14 +29,14 @@ from data.judge.evaluators import (
     remove_evaluator,
     suggested_question,
 )
-from data.labels.failure_taxonomy import LabelCount, label_counts
-from data.scoring.scored_run import ScoredRun
-from data.store.judge_results import JudgeResult, judge_results_of
-from metrics.schema.scores import Status
-from metrics.schema.source import Source
-from metrics.statistics.intervals import Interval, missing_bounds
-from metrics.statistics.prevalence import LEAST_LABELS, EvaluatorAccuracy
-from metrics.statistics.question_means import question_means
+from ragtriage.data.labels.failure_taxonomy import LabelCount, label_counts
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.store.judge_results import JudgeResult, judge_results_of
+from ragtriage.metrics.schema.scores import Status
+from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.statistics.intervals import Interval, missing_bounds
+from ragtriage.metrics.statistics.prevalence import LEAST_LABELS, EvaluatorAccuracy
+from ragtriage.metrics.statistics.question_means import question_means
 
 __all__ = ["check_rows", "evaluator_section", "missing_text"]
 

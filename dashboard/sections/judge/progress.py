@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dashboard.sections.judge.start import job_options
-from dashboard.shell.jobs import JobPanel, duration, job_section
-from dashboard.shell.session import View
-from dashboard.wording.escaping import markdown_text
-from data.jobs.record import Job, jobs_of
-from data.labels.rating_dimensions import EVALUATOR
+from ragtriage.dashboard.sections.judge.start import job_options
+from ragtriage.dashboard.shell.jobs import JobPanel, duration, job_section
+from ragtriage.dashboard.shell.session import View
+from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.data.jobs.record import Job, jobs_of
+from ragtriage.data.labels.rating_dimensions import EVALUATOR
 
 __all__ = ["judge_jobs"]
 

@@ -8,22 +8,22 @@ import numpy as np
 import pyarrow.compute as pc
 import streamlit as st
 
-from dashboard.charts.judge import status_chart
-from dashboard.sections.judge.bias import bias_section
-from dashboard.shell.components import draw, facts, show_table
-from dashboard.shell.kept_results import kept
-from dashboard.shell.session import View, open_cases
-from dashboard.wording.escaping import markdown_text
-from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number
-from data.cases.judge_cohorts import STATUS_TITLES
-from data.judge.variance import Variance, judge_variance
-from data.scoring.scored_run import ScoredRun
-from data.scoring.summaries import MetricSummary, summarise
-from data.store.judge_replies import EVALUATION
-from data.store.judge_results import JudgeResult, judge_results_of
-from metrics.metric_registry import title_of
-from metrics.schema.source import Source
-from metrics.statistics.intervals import FEW_CLUSTERS
+from ragtriage.dashboard.charts.judge import status_chart
+from ragtriage.dashboard.sections.judge.bias import bias_section
+from ragtriage.dashboard.shell.components import draw, facts, show_table
+from ragtriage.dashboard.shell.kept_results import kept
+from ragtriage.dashboard.shell.session import View, open_cases
+from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number
+from ragtriage.data.cases.judge_cohorts import STATUS_TITLES
+from ragtriage.data.judge.variance import Variance, judge_variance
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.scoring.summaries import MetricSummary, summarise
+from ragtriage.data.store.judge_replies import EVALUATION
+from ragtriage.data.store.judge_results import JudgeResult, judge_results_of
+from ragtriage.metrics.metric_registry import title_of
+from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.statistics.intervals import FEW_CLUSTERS
 
 __all__ = ["current_result", "verdict_section"]
 

@@ -9,21 +9,21 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard.shell.jobs import start_or_report
-from dashboard.shell.session import View
-from dashboard.shell.user import may_write, only_reads
-from dashboard.wording.escaping import markdown_text
-from dashboard.wording.formatting import count
-from dashboard.wording.judge import other_way_text
-from data.jobs.record import jobs_of
-from data.judge.client import NO_KEY
-from data.judge.evaluation import ReferenceWay
-from data.judge.evaluators import evaluators, judge_task
-from data.judge.messages import ClientSettings
-from data.judge.plan import JudgePlan, choose_rows, plan_task
-from data.judge.prices import PriceTable, read_prices
-from data.judge.progress import AGAIN, JobSpec
-from data.store.judge_results import CallStatus
+from ragtriage.dashboard.shell.jobs import start_or_report
+from ragtriage.dashboard.shell.session import View
+from ragtriage.dashboard.shell.user import may_write, only_reads
+from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.dashboard.wording.formatting import count
+from ragtriage.dashboard.wording.judge import other_way_text
+from ragtriage.data.jobs.record import jobs_of
+from ragtriage.data.judge.client import NO_KEY
+from ragtriage.data.judge.evaluation import ReferenceWay
+from ragtriage.data.judge.evaluators import evaluators, judge_task
+from ragtriage.data.judge.messages import ClientSettings
+from ragtriage.data.judge.plan import JudgePlan, choose_rows, plan_task
+from ragtriage.data.judge.prices import PriceTable, read_prices
+from ragtriage.data.judge.progress import AGAIN, JobSpec
+from ragtriage.data.store.judge_results import CallStatus
 
 __all__ = [
     "has_key",

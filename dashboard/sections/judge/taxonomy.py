@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from dashboard.charts.judge import MOST_BARS, label_bars
-from dashboard.shell.components import clicked, facts, show_table
-from dashboard.shell.session import View, open_cases
-from dashboard.shell.user import attempt, current_user, may_write, only_reads
-from dashboard.wording.escaping import markdown_text, shorten
-from dashboard.wording.formatting import count
-from data.labels.failure_taxonomy import (
+from ragtriage.dashboard.charts.judge import MOST_BARS, label_bars
+from ragtriage.dashboard.shell.components import clicked, facts, show_table
+from ragtriage.dashboard.shell.session import View, open_cases
+from ragtriage.dashboard.shell.user import attempt, current_user, may_write, only_reads
+from ragtriage.dashboard.wording.escaping import markdown_text, shorten
+from ragtriage.dashboard.wording.formatting import count
+from ragtriage.data.labels.failure_taxonomy import (
     LabelCount,
     define_label,
     label_counts,

@@ -5,19 +5,19 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from dashboard.charts.judge_trust import trust_height, trust_strips
-from dashboard.charts.tokens import THEMES
-from dashboard.shell.blocks import current_theme
-from dashboard.shell.components import CHART
-from dashboard.shell.kept_results import kept, kept_with_spinner
-from dashboard.shell.session import View
-from data.errors import DataError
-from data.labels.agreement_report import MetricAgreement, agreement_rows
-from data.labels.human_ratings import UNANSWERABLE, human_ratings, rated_dimensions
-from data.scoring.run_store import RunStore
-from data.scoring.scored_run import ScoredRun
-from data.store.ledger import Ledger
-from metrics.schema.source import Source
+from ragtriage.dashboard.charts.judge_trust import trust_height, trust_strips
+from ragtriage.dashboard.charts.tokens import THEMES
+from ragtriage.dashboard.shell.blocks import current_theme
+from ragtriage.dashboard.shell.components import CHART
+from ragtriage.dashboard.shell.kept_results import kept, kept_with_spinner
+from ragtriage.dashboard.shell.session import View
+from ragtriage.data.errors import DataError
+from ragtriage.data.labels.agreement_report import MetricAgreement, agreement_rows
+from ragtriage.data.labels.human_ratings import UNANSWERABLE, human_ratings, rated_dimensions
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.store.ledger import Ledger
+from ragtriage.metrics.schema.source import Source
 
 __all__ = ["judged_agreements", "judged_cases", "rated_cases", "trust_section"]
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.sections.retrieval.curves import case_buttons
-from dashboard.shell.components import show_table
-from dashboard.shell.session import View
-from dashboard.wording.formatting import NOT_MEASURED, interval_text, number
-from data.cases.cohorts import cohort_rows, cohort_title
-from data.cases.context_cohorts import CONTEXT_COHORTS
-from data.errors import DataError
-from data.scoring.summaries import MetricSummary
-from metrics.definitions.context_quality import LOCAL_MODEL_METRICS, METRICS
-from metrics.metric_registry import REGISTRY, title_of
+from ragtriage.dashboard.sections.retrieval.curves import case_buttons
+from ragtriage.dashboard.shell.components import show_table
+from ragtriage.dashboard.shell.session import View
+from ragtriage.dashboard.wording.formatting import NOT_MEASURED, interval_text, number
+from ragtriage.data.cases.cohorts import cohort_rows, cohort_title
+from ragtriage.data.cases.context_cohorts import CONTEXT_COHORTS
+from ragtriage.data.errors import DataError
+from ragtriage.data.scoring.summaries import MetricSummary
+from ragtriage.metrics.definitions.context_quality import LOCAL_MODEL_METRICS, METRICS
+from ragtriage.metrics.metric_registry import REGISTRY, title_of
 
 __all__ = ["context_section", "has_context_quality"]
 

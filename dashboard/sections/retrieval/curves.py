@@ -7,19 +7,19 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
-from dashboard.charts.plotly_figure import plotly_figure
-from dashboard.charts.retrieval import k_curves
-from dashboard.shell.components import draw, facts, show_table
-from dashboard.shell.kept_results import kept
-from dashboard.shell.session import View, open_cases
-from dashboard.wording.escaping import markdown_text
-from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, method_text, number
-from data.analysis.retrieval_curves import LONGEST_K, Curve, curves, list_lengths, longest_list
-from data.scoring.ranked_lists import RankedLists, ranked_lists
-from data.scoring.scored_run import ScoredRun
-from data.store.workspace import Run
-from metrics.metric_registry import title_of
-from metrics.schema.scores import IntArray
+from ragtriage.dashboard.charts.plotly_figure import plotly_figure
+from ragtriage.dashboard.charts.retrieval import k_curves
+from ragtriage.dashboard.shell.components import draw, facts, show_table
+from ragtriage.dashboard.shell.kept_results import kept
+from ragtriage.dashboard.shell.session import View, open_cases
+from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.dashboard.wording.formatting import NOT_MEASURED, count, interval_text, method_text, number
+from ragtriage.data.analysis.retrieval_curves import LONGEST_K, Curve, curves, list_lengths, longest_list
+from ragtriage.data.scoring.ranked_lists import RankedLists, ranked_lists
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.metric_registry import title_of
+from ragtriage.metrics.schema.scores import IntArray
 
 __all__ = [
     "baseline_curves",

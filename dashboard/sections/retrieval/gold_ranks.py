@@ -7,28 +7,28 @@ from collections.abc import Mapping
 import numpy as np
 import streamlit as st
 
-from dashboard.charts.stages.gold_ranks import GoldRow, gold_figure
-from dashboard.charts.tokens import THEMES
-from dashboard.headlines.headline import State
-from dashboard.headlines.retrieval import ENOUGH, TopGold, needed_text
-from dashboard.page_html.bars import bar_image
-from dashboard.page_html.blocks import Strip, Tile
-from dashboard.sections.retrieval.curves import baseline_curves, case_buttons, list_facts, run_curves
-from dashboard.shell.blocks import current_theme, draw_tiles
-from dashboard.shell.components import CHART, facts
-from dashboard.shell.kept_results import kept
-from dashboard.shell.session import View, open_cases
-from dashboard.wording.escaping import capital, markdown_text, shorten
-from dashboard.wording.formatting import METHODS, count, number, percent
-from data.analysis.gold_reach import GoldReach, Step, gold_reach, hop_ranks, reach_curve
-from data.analysis.multi_hop import hop_curves
-from data.analysis.reranking import misranked, nowhere
-from data.analysis.retrieval_curves import HOPS, Curve, first_ranks
-from data.scoring.ranked_lists import RankedLists, ranked_lists
-from data.scoring.scored_run import ScoredRun
-from data.store.workspace import Run
-from metrics.metric_registry import title_of
-from metrics.statistics.intervals import Interval
+from ragtriage.dashboard.charts.stages.gold_ranks import GoldRow, gold_figure
+from ragtriage.dashboard.charts.tokens import THEMES
+from ragtriage.dashboard.headlines.headline import State
+from ragtriage.dashboard.headlines.retrieval import ENOUGH, TopGold, needed_text
+from ragtriage.dashboard.page_html.bars import bar_image
+from ragtriage.dashboard.page_html.blocks import Strip, Tile
+from ragtriage.dashboard.sections.retrieval.curves import baseline_curves, case_buttons, list_facts, run_curves
+from ragtriage.dashboard.shell.blocks import current_theme, draw_tiles
+from ragtriage.dashboard.shell.components import CHART, facts
+from ragtriage.dashboard.shell.kept_results import kept
+from ragtriage.dashboard.shell.session import View, open_cases
+from ragtriage.dashboard.wording.escaping import capital, markdown_text, shorten
+from ragtriage.dashboard.wording.formatting import METHODS, count, number, percent
+from ragtriage.data.analysis.gold_reach import GoldReach, Step, gold_reach, hop_ranks, reach_curve
+from ragtriage.data.analysis.multi_hop import hop_curves
+from ragtriage.data.analysis.reranking import misranked, nowhere
+from ragtriage.data.analysis.retrieval_curves import HOPS, Curve, first_ranks
+from ragtriage.data.scoring.ranked_lists import RankedLists, ranked_lists
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.metric_registry import title_of
+from ragtriage.metrics.statistics.intervals import Interval
 
 __all__ = ["gold_section", "step_section", "tile_section", "top_gold"]
 

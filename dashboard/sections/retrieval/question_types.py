@@ -6,21 +6,21 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from dashboard.charts.plotly_figure import plotly_figure
-from dashboard.charts.retrieval import type_lines
-from dashboard.sections.retrieval.curves import k_beyond
-from dashboard.shell.components import draw, export_menu, facts, show_table
-from dashboard.shell.kept_results import kept
-from dashboard.shell.session import View, current_selection, keep, open_cases
-from dashboard.shell.widgets import show_in
-from dashboard.wording.escaping import markdown_text
-from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number, signed
-from data.analysis.question_types import EVERY, TypeCurve, type_curves, types_named
-from data.scoring.ranked_lists import RankedLists, ranked_lists
-from data.scoring.scored_run import MOST_SLICE_VALUES, ScoredRun
-from metrics.analysis.cutoff_curves import LEAST_GAIN
-from metrics.analysis.query_types import KINDS
-from metrics.metric_registry import title_of
+from ragtriage.dashboard.charts.plotly_figure import plotly_figure
+from ragtriage.dashboard.charts.retrieval import type_lines
+from ragtriage.dashboard.sections.retrieval.curves import k_beyond
+from ragtriage.dashboard.shell.components import draw, export_menu, facts, show_table
+from ragtriage.dashboard.shell.kept_results import kept
+from ragtriage.dashboard.shell.session import View, current_selection, keep, open_cases
+from ragtriage.dashboard.shell.widgets import show_in
+from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number, signed
+from ragtriage.data.analysis.question_types import EVERY, TypeCurve, type_curves, types_named
+from ragtriage.data.scoring.ranked_lists import RankedLists, ranked_lists
+from ragtriage.data.scoring.scored_run import MOST_SLICE_VALUES, ScoredRun
+from ragtriage.metrics.analysis.cutoff_curves import LEAST_GAIN
+from ragtriage.metrics.analysis.query_types import KINDS
+from ragtriage.metrics.metric_registry import title_of
 
 __all__ = ["type_section"]
 

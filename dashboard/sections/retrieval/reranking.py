@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.charts.plotly_figure import plotly_figure
-from dashboard.charts.retrieval import hop_bars, hop_lines, move_bars
-from dashboard.charts.style import VERDICT_LABELS
-from dashboard.sections.retrieval.curves import case_buttons, k_beyond
-from dashboard.shell.components import clicked, draw, facts, show_table
-from dashboard.shell.kept_results import kept
-from dashboard.shell.session import View, open_cases
-from dashboard.wording.comparisons import family_text
-from dashboard.wording.formatting import count, interval_text, number, p_value, percent, signed
-from data.analysis.multi_hop import hop_curves, hop_tallies
-from data.analysis.reranking import Change, RerankingEffect, misranked, nowhere, reranking_effect
-from data.analysis.retrieval_curves import HOPS, Curve
-from data.scoring.ranked_lists import RankedLists, ranked_lists
-from data.scoring.scored_run import ScoredRun
-from metrics.metric_registry import title_of
+from ragtriage.dashboard.charts.plotly_figure import plotly_figure
+from ragtriage.dashboard.charts.retrieval import hop_bars, hop_lines, move_bars
+from ragtriage.dashboard.charts.style import VERDICT_LABELS
+from ragtriage.dashboard.sections.retrieval.curves import case_buttons, k_beyond
+from ragtriage.dashboard.shell.components import clicked, draw, facts, show_table
+from ragtriage.dashboard.shell.kept_results import kept
+from ragtriage.dashboard.shell.session import View, open_cases
+from ragtriage.dashboard.wording.comparisons import family_text
+from ragtriage.dashboard.wording.formatting import count, interval_text, number, p_value, percent, signed
+from ragtriage.data.analysis.multi_hop import hop_curves, hop_tallies
+from ragtriage.data.analysis.reranking import Change, RerankingEffect, misranked, nowhere, reranking_effect
+from ragtriage.data.analysis.retrieval_curves import HOPS, Curve
+from ragtriage.data.scoring.ranked_lists import RankedLists, ranked_lists
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.metrics.metric_registry import title_of
 
 __all__ = ["hop_section", "rerank_section"]
 

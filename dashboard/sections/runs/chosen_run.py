@@ -8,18 +8,18 @@ from pathlib import Path
 import numpy as np
 import streamlit as st
 
-from dashboard.shell.blocks import run_facts
-from dashboard.shell.components import config_table, facts, finding_list
-from dashboard.shell.session import View, go_to_page, keep
-from dashboard.shell.tool_downloads import tool_downloads
-from dashboard.shell.user import attempt, current_user, may_write, name_box, only_reads
-from dashboard.wording.escaping import markdown_text, shorten
-from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number
-from dashboard.wording.runs import baseline_move_text
-from data.cases.export import export_rows
-from data.diagnosis.run_digest import RunDigest
-from data.store.run_config import flat_settings, setting_text
-from data.store.versions import (
+from ragtriage.dashboard.shell.blocks import run_facts
+from ragtriage.dashboard.shell.components import config_table, facts, finding_list
+from ragtriage.dashboard.shell.session import View, go_to_page, keep
+from ragtriage.dashboard.shell.tool_downloads import tool_downloads
+from ragtriage.dashboard.shell.user import attempt, current_user, may_write, name_box, only_reads
+from ragtriage.dashboard.wording.escaping import markdown_text, shorten
+from ragtriage.dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number
+from ragtriage.dashboard.wording.runs import baseline_move_text
+from ragtriage.data.cases.export import export_rows
+from ragtriage.data.diagnosis.run_digest import RunDigest
+from ragtriage.data.store.run_config import flat_settings, setting_text
+from ragtriage.data.store.versions import (
     LONGEST_RELEASE,
     baseline_history,
     clear_baseline,
@@ -27,7 +27,7 @@ from data.store.versions import (
     releases_of,
     unmark_release,
 )
-from data.store.workspace import Run
+from ragtriage.data.store.workspace import Run
 
 __all__ = ["run_card", "run_detail", "run_labels"]
 

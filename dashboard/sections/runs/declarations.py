@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.shell.components import show_table
-from dashboard.shell.session import View
-from dashboard.shell.user import attempt, may_write
-from dashboard.wording.escaping import markdown_text
-from dashboard.wording.formatting import NOT_MEASURED, count
-from data.declarations import FILE_NAME, declaration_of, declarations_of, declare
-from metrics.metric_registry import declared, imported_declarations
+from ragtriage.dashboard.shell.components import show_table
+from ragtriage.dashboard.shell.session import View
+from ragtriage.dashboard.shell.user import attempt, may_write
+from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.dashboard.wording.formatting import NOT_MEASURED, count
+from ragtriage.data.declarations import FILE_NAME, declaration_of, declarations_of, declare
+from ragtriage.metrics.metric_registry import declared, imported_declarations
 
 __all__ = ["declaration_section"]
 

@@ -9,25 +9,25 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard.sections.runs.question_sets import chosen_question_set
-from dashboard.shell.components import facts, show_table
-from dashboard.shell.session import keep
-from dashboard.wording.escaping import markdown_text
-from dashboard.wording.formatting import count
-from dashboard.wording.imports import formats, import_lines, note_on_page
-from dashboard.wording.question_sets import kept_text
-from data.diagnosis.run_digest import digest_new_runs
-from data.errors import DataError, InputError
-from data.importers.inputs import Input, inputs_of, joined
-from data.importers.load import Step, load_source
-from data.importers.measurable import computable
-from data.importers.parsing.field_names import NoQuestionError
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.json_rows import SeveralListsError
-from data.importers.parsing.options import Options
-from data.importers.preview import Preview, preview
-from data.importers.registry import importers
-from data.scoring.run_store import RunStore
+from ragtriage.dashboard.sections.runs.question_sets import chosen_question_set
+from ragtriage.dashboard.shell.components import facts, show_table
+from ragtriage.dashboard.shell.session import keep
+from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.dashboard.wording.formatting import count
+from ragtriage.dashboard.wording.imports import formats, import_lines, note_on_page
+from ragtriage.dashboard.wording.question_sets import kept_text
+from ragtriage.data.diagnosis.run_digest import digest_new_runs
+from ragtriage.data.errors import DataError, InputError
+from ragtriage.data.importers.inputs import Input, inputs_of, joined
+from ragtriage.data.importers.load import Step, load_source
+from ragtriage.data.importers.measurable import computable
+from ragtriage.data.importers.parsing.field_names import NoQuestionError
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.json_rows import SeveralListsError
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.preview import Preview, preview
+from ragtriage.data.importers.registry import importers
+from ragtriage.data.scoring.run_store import RunStore
 
 __all__ = ["load_results", "loader"]
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.sections.runs.chosen_run import run_labels
-from dashboard.shell.components import facts, show_table
-from dashboard.shell.session import View
-from dashboard.wording.formatting import NOT_MEASURED, interval_text, metric_label, number
-from data.comparison.answered import Answered, answered_of
-from data.diagnosis.run_checks import means_of
-from data.scoring.summaries import MetricSummary
-from data.store.workspace import Run
-from metrics.metric_registry import imported_declarations
-from metrics.sanity.means import looks_uncomputed
+from ragtriage.dashboard.sections.runs.chosen_run import run_labels
+from ragtriage.dashboard.shell.components import facts, show_table
+from ragtriage.dashboard.shell.session import View
+from ragtriage.dashboard.wording.formatting import NOT_MEASURED, interval_text, metric_label, number
+from ragtriage.data.comparison.answered import Answered, answered_of
+from ragtriage.data.diagnosis.run_checks import means_of
+from ragtriage.data.scoring.summaries import MetricSummary
+from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.metric_registry import imported_declarations
+from ragtriage.metrics.sanity.means import looks_uncomputed
 
 __all__ = ["run_table"]
 

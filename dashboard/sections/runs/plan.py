@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.shell.components import show_table
-from dashboard.shell.session import View
-from dashboard.shell.widgets import choose
-from dashboard.wording.escaping import markdown_text
-from dashboard.wording.strategy import held_text, metric_rows, plan_sentence, size_text, step_rows
-from data.strategy.plan import USE_CASES, plan_of
+from ragtriage.dashboard.shell.components import show_table
+from ragtriage.dashboard.shell.session import View
+from ragtriage.dashboard.shell.widgets import choose
+from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.dashboard.wording.strategy import held_text, metric_rows, plan_sentence, size_text, step_rows
+from ragtriage.data.strategy.plan import USE_CASES, plan_of
 
 __all__ = ["plan_section"]
 

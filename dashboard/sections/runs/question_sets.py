@@ -6,12 +6,12 @@ from pathlib import PurePath
 
 import streamlit as st
 
-from dashboard.shell.components import facts, show_table
-from dashboard.shell.user import may_write
-from dashboard.wording.escaping import markdown_text
-from dashboard.wording.formatting import NOT_MEASURED
-from dashboard.wording.question_sets import gold_text, set_argument
-from data.store.question_sets import (
+from ragtriage.dashboard.shell.components import facts, show_table
+from ragtriage.dashboard.shell.user import may_write
+from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.dashboard.wording.formatting import NOT_MEASURED
+from ragtriage.dashboard.wording.question_sets import gold_text, set_argument
+from ragtriage.data.store.question_sets import (
     LoadedSet,
     QuestionSet,
     find_set,
@@ -19,7 +19,7 @@ from data.store.question_sets import (
     question_sets,
     unreadable_sets,
 )
-from data.store.workspace import Workspace
+from ragtriage.data.store.workspace import Workspace
 
 __all__ = ["chosen_question_set", "question_set_list"]
 

@@ -9,22 +9,22 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard.charts.runs import project_strips, strips_height
-from dashboard.charts.tokens import THEMES
-from dashboard.page_html.runs import measured_image, pass_strip_image
-from dashboard.sections.runs.chosen_run import run_labels
-from dashboard.shell.blocks import current_theme
-from dashboard.shell.components import CHART
-from dashboard.shell.kept_results import forget, kept
-from dashboard.shell.session import View, go_to_page, keep
-from dashboard.shell.user import attempt, current_user, may_write
-from dashboard.wording.escaping import markdown_text
-from dashboard.wording.formatting import NOT_MEASURED, count, number
-from data.diagnosis.run_digest import RunDigest, read_digests, stored_digests
-from data.scoring.run_store import RunStore
-from data.store.run_config import flat_settings, setting_text
-from data.store.workspace import Run
-from metrics.diagnosis.stages import STAGES, stage_code
+from ragtriage.dashboard.charts.runs import project_strips, strips_height
+from ragtriage.dashboard.charts.tokens import THEMES
+from ragtriage.dashboard.page_html.runs import measured_image, pass_strip_image
+from ragtriage.dashboard.sections.runs.chosen_run import run_labels
+from ragtriage.dashboard.shell.blocks import current_theme
+from ragtriage.dashboard.shell.components import CHART
+from ragtriage.dashboard.shell.kept_results import forget, kept
+from ragtriage.dashboard.shell.session import View, go_to_page, keep
+from ragtriage.dashboard.shell.user import attempt, current_user, may_write
+from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.dashboard.wording.formatting import NOT_MEASURED, count, number
+from ragtriage.data.diagnosis.run_digest import RunDigest, read_digests, stored_digests
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.run_config import flat_settings, setting_text
+from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 
 __all__ = [
     "LIST_HEIGHT",

@@ -6,19 +6,19 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from dashboard.charts.tokens import THEMES
-from dashboard.charts.trend import small_trend
-from dashboard.headlines.trend import TrendFacts
-from dashboard.sections.trend.versions import Trend, levels_of
-from dashboard.shell.blocks import current_theme
-from dashboard.shell.components import CHART, metric_title
-from dashboard.shell.kept_results import kept
-from dashboard.shell.session import View, keep
-from dashboard.wording.escaping import markdown_text
-from data.comparison.compare import Comparison
-from data.comparison.metric_families import shared_metrics
-from data.comparison.trend import Versions, later_than
-from data.store.workspace import Run
+from ragtriage.dashboard.charts.tokens import THEMES
+from ragtriage.dashboard.charts.trend import small_trend
+from ragtriage.dashboard.headlines.trend import TrendFacts
+from ragtriage.dashboard.sections.trend.versions import Trend, levels_of
+from ragtriage.dashboard.shell.blocks import current_theme
+from ragtriage.dashboard.shell.components import CHART, metric_title
+from ragtriage.dashboard.shell.kept_results import kept
+from ragtriage.dashboard.shell.session import View, keep
+from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.data.comparison.compare import Comparison
+from ragtriage.data.comparison.metric_families import shared_metrics
+from ragtriage.data.comparison.trend import Versions, later_than
+from ragtriage.data.store.workspace import Run
 
 __all__ = ["MOST_SMALL", "newest_comparison", "show_small_charts", "small_metrics", "trend_facts"]
 

@@ -8,17 +8,17 @@ from functools import partial
 
 import streamlit as st
 
-from dashboard.charts.tokens import THEMES
-from dashboard.charts.trend import TrendMark, trend_lines
-from dashboard.shell.blocks import current_theme
-from dashboard.shell.components import CHART, export_menu, facts, show_table
-from dashboard.shell.kept_results import kept
-from dashboard.shell.session import View, current_selection, go_to_page, keep
-from dashboard.wording.escaping import markdown_text
-from dashboard.wording.formatting import METHODS, NOT_MEASURED, count, interval_text, number, p_value, signed
-from data.comparison.answered import Answered, answered_of
-from data.comparison.compare import GOOD_SHARE
-from data.comparison.trend import (
+from ragtriage.dashboard.charts.tokens import THEMES
+from ragtriage.dashboard.charts.trend import TrendMark, trend_lines
+from ragtriage.dashboard.shell.blocks import current_theme
+from ragtriage.dashboard.shell.components import CHART, export_menu, facts, show_table
+from ragtriage.dashboard.shell.kept_results import kept
+from ragtriage.dashboard.shell.session import View, current_selection, go_to_page, keep
+from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.dashboard.wording.formatting import METHODS, NOT_MEASURED, count, interval_text, number, p_value, signed
+from ragtriage.data.comparison.answered import Answered, answered_of
+from ragtriage.data.comparison.compare import GOOD_SHARE
+from ragtriage.data.comparison.trend import (
     Change,
     Level,
     Pair,
@@ -33,11 +33,11 @@ from data.comparison.trend import (
     versions_of,
     with_baseline,
 )
-from data.diagnosis.diagnosis import Diagnosis
-from data.diagnosis.run_checks import uncomputed_metrics
-from data.scoring.scored_run import ScoredRun
-from data.store.versions import releases_of
-from data.store.workspace import Run
+from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.data.diagnosis.run_checks import uncomputed_metrics
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.store.versions import releases_of
+from ragtriage.data.store.workspace import Run
 
 __all__ = [
     "VERDICTS",

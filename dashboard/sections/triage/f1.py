@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.charts.plotly_figure import plotly_figure
-from dashboard.charts.stages.f1_tree import f1_bars
-from dashboard.shell.blocks import bundled_example
-from dashboard.shell.components import clicked, facts, show_table
-from dashboard.shell.kept_results import kept
-from dashboard.shell.session import View, open_cases
-from dashboard.shell.user import attempt, current_user, may_write, name_box, only_reads
-from dashboard.shell.widgets import choose
-from dashboard.wording.escaping import capital, markdown_text
-from dashboard.wording.f1_tree import (
+from ragtriage.dashboard.charts.plotly_figure import plotly_figure
+from ragtriage.dashboard.charts.stages.f1_tree import f1_bars
+from ragtriage.dashboard.shell.blocks import bundled_example
+from ragtriage.dashboard.shell.components import clicked, facts, show_table
+from ragtriage.dashboard.shell.kept_results import kept
+from ragtriage.dashboard.shell.session import View, open_cases
+from ragtriage.dashboard.shell.user import attempt, current_user, may_write, name_box, only_reads
+from ragtriage.dashboard.shell.widgets import choose
+from ragtriage.dashboard.wording.escaping import capital, markdown_text
+from ragtriage.dashboard.wording.f1_tree import (
     BOUND_NOTE,
     expected_rows,
     expected_text,
@@ -23,12 +23,12 @@ from dashboard.wording.f1_tree import (
     left_out_text,
     part_title,
 )
-from dashboard.wording.formatting import signed
-from data.comparison.band_scales import SCALE_TITLES, band_scale
-from data.diagnosis.f1_tree import F1Diagnosis, f1_diagnosis
-from data.scoring.scored_run import ScoredRun
-from data.strategy.expected_gains import expect_gain, outlook_of, undo_gain
-from metrics.diagnosis.f1_tree import F1Tree
+from ragtriage.dashboard.wording.formatting import signed
+from ragtriage.data.comparison.band_scales import SCALE_TITLES, band_scale
+from ragtriage.data.diagnosis.f1_tree import F1Diagnosis, f1_diagnosis
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.strategy.expected_gains import expect_gain, outlook_of, undo_gain
+from ragtriage.metrics.diagnosis.f1_tree import F1Tree
 
 __all__ = ["f1_section"]
 

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import streamlit as st
 
-from dashboard.shell.components import facts, show_table
-from dashboard.shell.kept_results import kept
-from dashboard.shell.session import View
-from dashboard.wording.escaping import markdown_text, shorten
-from dashboard.wording.gates import gate_row, newly_failing_text, rule_texts
-from data.diagnosis.diagnosis import Diagnosis
-from data.errors import DataError
-from data.gates.baseline import Baseline
-from data.gates.config import GateConfig, load_gates
-from data.gates.report import GateReport, gate_run
-from data.scoring.run_store import RunStore
+from ragtriage.dashboard.shell.components import facts, show_table
+from ragtriage.dashboard.shell.kept_results import kept
+from ragtriage.dashboard.shell.session import View
+from ragtriage.dashboard.wording.escaping import markdown_text, shorten
+from ragtriage.dashboard.wording.gates import gate_row, newly_failing_text, rule_texts
+from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.data.errors import DataError
+from ragtriage.data.gates.baseline import Baseline
+from ragtriage.data.gates.config import GateConfig, load_gates
+from ragtriage.data.gates.report import GateReport, gate_run
+from ragtriage.data.scoring.run_store import RunStore
 
 __all__ = ["gate_report", "gate_section"]
 

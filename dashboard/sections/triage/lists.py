@@ -10,10 +10,10 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from dashboard.charts.tokens import THEMES
-from dashboard.headlines.headline import State
-from dashboard.page_html.blocks import Strip
-from dashboard.page_html.triage import (
+from ragtriage.dashboard.charts.tokens import THEMES
+from ragtriage.dashboard.headlines.headline import State
+from ragtriage.dashboard.page_html.blocks import Strip
+from ragtriage.dashboard.page_html.triage import (
     ChangeRow,
     FixRow,
     GateRow,
@@ -22,27 +22,27 @@ from dashboard.page_html.triage import (
     gate_rows,
     section_title,
 )
-from dashboard.sections.triage.tiles import NEAREST, STATES, gate_need
-from dashboard.shell.blocks import current_theme
-from dashboard.shell.components import metric_title
-from dashboard.shell.session import View, go_to_page, open_cases
-from dashboard.wording.comparisons import correction_text, not_compared_text
-from dashboard.wording.diagnosis import inference_caveat, no_bad_case, stage_advice
-from dashboard.wording.escaping import capital, shorten
-from dashboard.wording.formatting import MINUS, count, interval_text, number, percent, signed
-from data.cases.comparison_cohorts import newly_failing_cohort_key
-from data.comparison.compare import GOOD_SHARE, Comparison, MetricDifference
-from data.comparison.metric_families import in_family
-from data.diagnosis.diagnosis import Diagnosis
-from data.diagnosis.doubts import stage_doubt
-from data.gates.report import GateReport
-from metrics.diagnosis.fix_first import UNEXPLAINED, FixFirst
-from metrics.diagnosis.stages import STAGES, stage_code
-from metrics.gates.gates import GateResult
-from metrics.gates.wording import subject_of
-from metrics.metric_registry import bounds_of, declared
-from metrics.sanity.documents import read_first
-from metrics.sanity.rule import Finding
+from ragtriage.dashboard.sections.triage.tiles import NEAREST, STATES, gate_need
+from ragtriage.dashboard.shell.blocks import current_theme
+from ragtriage.dashboard.shell.components import metric_title
+from ragtriage.dashboard.shell.session import View, go_to_page, open_cases
+from ragtriage.dashboard.wording.comparisons import correction_text, not_compared_text
+from ragtriage.dashboard.wording.diagnosis import inference_caveat, no_bad_case, stage_advice
+from ragtriage.dashboard.wording.escaping import capital, shorten
+from ragtriage.dashboard.wording.formatting import MINUS, count, interval_text, number, percent, signed
+from ragtriage.data.cases.comparison_cohorts import newly_failing_cohort_key
+from ragtriage.data.comparison.compare import GOOD_SHARE, Comparison, MetricDifference
+from ragtriage.data.comparison.metric_families import in_family
+from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.data.diagnosis.doubts import stage_doubt
+from ragtriage.data.gates.report import GateReport
+from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED, FixFirst
+from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
+from ragtriage.metrics.gates.gates import GateResult
+from ragtriage.metrics.gates.wording import subject_of
+from ragtriage.metrics.metric_registry import bounds_of, declared
+from ragtriage.metrics.sanity.documents import read_first
+from ragtriage.metrics.sanity.rule import Finding
 
 __all__ = ["change_list", "fix_list", "gate_counts", "gate_list", "gate_value"]
 

@@ -7,16 +7,16 @@ from collections.abc import Mapping
 import numpy as np
 import streamlit as st
 
-from dashboard.charts.overview import Point, trend
-from dashboard.charts.plotly_figure import plotly_figure
-from dashboard.charts.style import VERDICT_LABELS
-from dashboard.shell.components import draw, facts, metric_title, show_table
-from dashboard.shell.session import View, open_cases
-from dashboard.shell.widgets import choose
-from dashboard.wording.comparisons import tested_text
-from dashboard.wording.diagnosis import doubted_by
-from dashboard.wording.escaping import capital, markdown_text
-from dashboard.wording.formatting import (
+from ragtriage.dashboard.charts.overview import Point, trend
+from ragtriage.dashboard.charts.plotly_figure import plotly_figure
+from ragtriage.dashboard.charts.style import VERDICT_LABELS
+from ragtriage.dashboard.shell.components import draw, facts, metric_title, show_table
+from ragtriage.dashboard.shell.session import View, open_cases
+from ragtriage.dashboard.shell.widgets import choose
+from ragtriage.dashboard.wording.comparisons import tested_text
+from ragtriage.dashboard.wording.diagnosis import doubted_by
+from ragtriage.dashboard.wording.escaping import capital, markdown_text
+from ragtriage.dashboard.wording.formatting import (
     NOT_MEASURED,
     count,
     interval_text,
@@ -26,15 +26,15 @@ from dashboard.wording.formatting import (
     signed,
     source_text,
 )
-from data.comparison.band_scales import SCALE_TITLES, band_scale, interpretations
-from data.comparison.compare import GOOD_SHARE, Comparison, MetricDifference
-from data.comparison.metric_families import shared_metrics
-from data.comparison.trend import versions_of
-from data.diagnosis.diagnosis import Diagnosis
-from data.diagnosis.doubts import metric_doubts
-from data.scoring.summaries import MetricSummary
-from data.store.workspace import Run
-from metrics.metric_registry import declared, imported_declarations, title_of
+from ragtriage.data.comparison.band_scales import SCALE_TITLES, band_scale, interpretations
+from ragtriage.data.comparison.compare import GOOD_SHARE, Comparison, MetricDifference
+from ragtriage.data.comparison.metric_families import shared_metrics
+from ragtriage.data.comparison.trend import versions_of
+from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.data.diagnosis.doubts import metric_doubts
+from ragtriage.data.scoring.summaries import MetricSummary
+from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.metric_registry import declared, imported_declarations, title_of
 
 __all__ = ["compared_with_baseline", "metric_table", "slice_section", "trend_section"]
 

@@ -7,16 +7,16 @@ from typing import Any
 import plotly.graph_objects as go
 import streamlit as st
 
-from dashboard.charts.river import river, river_alt
-from dashboard.charts.tokens import THEMES, Theme
-from dashboard.headlines.triage import loss_statement
-from dashboard.page_html.triage import section_title
-from dashboard.shell.blocks import current_theme
-from dashboard.shell.kept_results import kept
-from dashboard.shell.session import View, open_cases
-from data.diagnosis.diagnosis import Diagnosis
-from data.diagnosis.doubts import stage_doubt
-from data.diagnosis.pipeline import pipeline_of
+from ragtriage.dashboard.charts.river import river, river_alt
+from ragtriage.dashboard.charts.tokens import THEMES, Theme
+from ragtriage.dashboard.headlines.triage import loss_statement
+from ragtriage.dashboard.page_html.triage import section_title
+from ragtriage.dashboard.shell.blocks import current_theme
+from ragtriage.dashboard.shell.kept_results import kept
+from ragtriage.dashboard.shell.session import View, open_cases
+from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.data.diagnosis.doubts import stage_doubt
+from ragtriage.data.diagnosis.pipeline import pipeline_of
 
 __all__ = ["pipeline_section"]
 

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import isfinite
 
-from dashboard.headlines.headline import State
-from dashboard.page_html.blocks import Strip, Tile
-from dashboard.wording.diagnosis import doubted_by, rate_title
-from dashboard.wording.escaping import capital, shorten
-from dashboard.wording.formatting import NOT_MEASURED, number, percent, signed, source_text
-from data.comparison.compare import GOOD_SHARE, Comparison, MetricDifference
-from data.comparison.metric_families import in_family
-from data.diagnosis.diagnosis import Diagnosis
-from data.diagnosis.doubts import metric_doubts, pass_rate_doubts
-from data.gates.report import GateReport
-from data.scoring.summaries import MetricSummary
-from metrics.gates.gates import GateResult, GateVerdict
-from metrics.metric_registry import declared, is_share, title_of
-from metrics.sanity.rule import Finding
-from metrics.statistics.intervals import Interval
+from ragtriage.dashboard.headlines.headline import State
+from ragtriage.dashboard.page_html.blocks import Strip, Tile
+from ragtriage.dashboard.wording.diagnosis import doubted_by, rate_title
+from ragtriage.dashboard.wording.escaping import capital, shorten
+from ragtriage.dashboard.wording.formatting import NOT_MEASURED, number, percent, signed, source_text
+from ragtriage.data.comparison.compare import GOOD_SHARE, Comparison, MetricDifference
+from ragtriage.data.comparison.metric_families import in_family
+from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.data.diagnosis.doubts import metric_doubts, pass_rate_doubts
+from ragtriage.data.gates.report import GateReport
+from ragtriage.data.scoring.summaries import MetricSummary
+from ragtriage.metrics.gates.gates import GateResult, GateVerdict
+from ragtriage.metrics.metric_registry import declared, is_share, title_of
+from ragtriage.metrics.sanity.rule import Finding
+from ragtriage.metrics.statistics.intervals import Interval
 
 __all__ = ["NEAREST", "STATES", "gate_need", "triage_tiles"]
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from data.errors import DataError
-from data.experiments.distractors import draw_distractors
-from data.experiments.experiment import Arm, Design, Level, PlannedSample, asked_from
-from data.experiments.injection.planted_text import HIDINGS, PLACES, canary_instruction, planted
-from data.experiments.questions import AskedQuestion, Passage, Questions
+from ragtriage.data.errors import DataError
+from ragtriage.data.experiments.distractors import draw_distractors
+from ragtriage.data.experiments.experiment import Arm, Design, Level, PlannedSample, asked_from
+from ragtriage.data.experiments.injection.planted_text import HIDINGS, PLACES, canary_instruction, planted
+from ragtriage.data.experiments.questions import AskedQuestion, Passage, Questions
 
 __all__ = ["ATTACK", "CANARY", "CLEAN", "INSTRUCTION", "TARGET", "injection_design"]
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from data.experiments.experiment import QUALITY, ExperimentKind, Measured, PlannedSample, answer_scores
-from data.experiments.injection.design import ATTACK, CANARY, CLEAN, INSTRUCTION, TARGET, injection_design
-from data.experiments.injection.followed import follows_attack, follows_canary, follows_wrong_answer
-from data.text.answer_match import holds_answer
-from data.text.refusal_detection import detect_refusal
-from metrics.experiments.injection import AttackOutcome, attack_outcome
-from metrics.statistics.intervals import Interval, mean_over_questions
-from metrics.statistics.paired import PairedDifference, mcnemar, paired
+from ragtriage.data.experiments.experiment import QUALITY, ExperimentKind, Measured, PlannedSample, answer_scores
+from ragtriage.data.experiments.injection.design import ATTACK, CANARY, CLEAN, INSTRUCTION, TARGET, injection_design
+from ragtriage.data.experiments.injection.followed import follows_attack, follows_canary, follows_wrong_answer
+from ragtriage.data.text.answer_match import holds_answer
+from ragtriage.data.text.refusal_detection import detect_refusal
+from ragtriage.metrics.experiments.injection import AttackOutcome, attack_outcome
+from ragtriage.metrics.statistics.intervals import Interval, mean_over_questions
+from ragtriage.metrics.statistics.paired import PairedDifference, mcnemar, paired
 
 __all__ = ["INJECTION", "Defence", "InjectionFindings", "PoisonedArm"]
 

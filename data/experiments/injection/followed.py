@@ -6,8 +6,8 @@ import base64
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 
-from data.text.answer_match import holds_answer, normalised
-from data.text.language import language_of
+from ragtriage.data.text.answer_match import holds_answer, normalised
+from ragtriage.data.text.language import language_of
 
 __all__ = ["DECIDABLE", "follows_attack", "follows_canary", "follows_wrong_answer"]
 

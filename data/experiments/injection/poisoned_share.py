@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from data.errors import DataError
-from data.experiments.questions import Questions
-from data.scoring.scored_run import ScoredRun
-from data.text.folding import folded
-from metrics.experiments.injection import PoisonedRetrieval, poisoned_retrieval
+from ragtriage.data.errors import DataError
+from ragtriage.data.experiments.questions import Questions
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.text.folding import folded
+from ragtriage.metrics.experiments.injection import PoisonedRetrieval, poisoned_retrieval
 
 __all__ = ["poisoned_share"]
 

@@ -8,22 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from data.errors import DataError
-from data.experiments.experiment import Design, ExperimentKind, Measured
-from data.experiments.languages.language_runs import ALL, DEPTH
-from data.experiments.questions import Questions
-from data.scoring.scored_run import ScoredRun
-from data.store.sample_reader import AT_ONCE, further_fields
-from metrics.experiments.languages import (
+from ragtriage.data.errors import DataError
+from ragtriage.data.experiments.experiment import Design, ExperimentKind, Measured
+from ragtriage.data.experiments.languages.language_runs import ALL, DEPTH
+from ragtriage.data.experiments.questions import Questions
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.store.sample_reader import AT_ONCE, further_fields
+from ragtriage.metrics.experiments.languages import (
     RankedLists,
     average_precision,
     language_shares,
     reciprocal_rank,
     transfer_ratio,
 )
-from metrics.schema.scores import FloatArray, IntArray
-from metrics.statistics.intervals import Interval, mean_over_questions
-from metrics.statistics.question_means import question_means
+from ragtriage.metrics.schema.scores import FloatArray, IntArray
+from ragtriage.metrics.statistics.intervals import Interval, mean_over_questions
+from ragtriage.metrics.statistics.question_means import question_means
 
 __all__ = ["LANGUAGES", "LanguageCell", "LanguageFindings", "PooledLanguage"]
 

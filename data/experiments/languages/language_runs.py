@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from data.errors import ValidationErrors
-from data.experiments.languages.parallel_questions import LanguagePassage, LanguageQuestion, MultilingualSet
-from data.experiments.languages.word_index import word_index
-from data.experiments.record import ArmRecord, Experiment, keep_experiment
-from data.importers.load import import_parsed_runs
-from data.scoring.run_store import RunStore
-from data.scoring.scored_run import ScoredRun
-from data.store.parsed_run import ParsedRun, Record
-from data.store.workspace import utc_now
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.experiments.languages.parallel_questions import LanguagePassage, LanguageQuestion, MultilingualSet
+from ragtriage.data.experiments.languages.word_index import word_index
+from ragtriage.data.experiments.record import ArmRecord, Experiment, keep_experiment
+from ragtriage.data.importers.load import import_parsed_runs
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.store.parsed_run import ParsedRun, Record
+from ragtriage.data.store.workspace import utc_now
 
 __all__ = ["ALL", "Ranking", "run_language_experiment", "stored_ranking", "word_ranking"]
 

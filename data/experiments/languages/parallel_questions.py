@@ -11,8 +11,8 @@ from typing import Any
 
 import orjson
 
-from data.errors import DataError
-from data.text.language import language_of
+from ragtriage.data.errors import DataError
+from ragtriage.data.text.language import language_of
 
 __all__ = ["LanguagePassage", "LanguageQuestion", "MultilingualSet", "read_multilingual"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from data.chunking.retrievers import Bm25Index
+from ragtriage.data.chunking.retrievers import Bm25Index
 
 __all__ = ["word_index", "word_tokens"]
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from data.errors import DataError
-from data.experiments.experiment import Design, ExperimentKind, Measured
-from data.experiments.parsing.page_scores import PAGE_SCORES
-from data.experiments.parsing.parser_means import OVERALL, ParserMeans, means_of
-from data.experiments.parsing.parsing_run import PARSING
-from data.experiments.questions import Questions
+from ragtriage.data.errors import DataError
+from ragtriage.data.experiments.experiment import Design, ExperimentKind, Measured
+from ragtriage.data.experiments.parsing.page_scores import PAGE_SCORES
+from ragtriage.data.experiments.parsing.parser_means import OVERALL, ParserMeans, means_of
+from ragtriage.data.experiments.parsing.parsing_run import PARSING
+from ragtriage.data.experiments.questions import Questions
 
 __all__ = ["PARSING_KIND", "ParsingFindings"]
 

@@ -10,8 +10,8 @@ import html
 import re
 from collections.abc import Iterator
 
-from data.text.folding import folded
-from metrics.experiments.tables import Cell, Table
+from ragtriage.data.text.folding import folded
+from ragtriage.metrics.experiments.tables import Cell, Table
 
 __all__ = ["page_tables", "with_html_tables", "without_tables"]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import re
 
-from data.experiments.parsing.markdown_tables import page_tables, with_html_tables, without_tables
-from data.text.folding import folded
-from metrics.experiments.headings import Section, heading_similarity
-from metrics.experiments.page_text import text_similarity
-from metrics.experiments.table_cells import CellCheck, check_cells
-from metrics.experiments.table_similarity import matched_similarity, page_similarity
+from ragtriage.data.experiments.parsing.markdown_tables import page_tables, with_html_tables, without_tables
+from ragtriage.data.text.folding import folded
+from ragtriage.metrics.experiments.headings import Section, heading_similarity
+from ragtriage.metrics.experiments.page_text import text_similarity
+from ragtriage.metrics.experiments.table_cells import CellCheck, check_cells
+from ragtriage.metrics.experiments.table_similarity import matched_similarity, page_similarity
 
 __all__ = ["PAGE_SCORES", "page_scores", "page_sections"]
 

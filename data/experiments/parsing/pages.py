@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from data.errors import DataError
+from ragtriage.data.errors import DataError
 
 __all__ = ["PAGE_FILES", "ParsedPages", "parsed_pages", "read_pages"]
 

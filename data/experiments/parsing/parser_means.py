@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from data.experiments.parsing.page_scores import PAGE_SCORES
-from data.scoring.scored_run import ScoredRun
-from metrics.schema.scores import FloatArray
-from metrics.statistics.intervals import Interval, mean_over_questions
+from ragtriage.data.experiments.parsing.page_scores import PAGE_SCORES
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.metrics.schema.scores import FloatArray
+from ragtriage.metrics.statistics.intervals import Interval, mean_over_questions
 
 __all__ = ["OVERALL", "ParserMeans", "means_of", "parser_means"]
 

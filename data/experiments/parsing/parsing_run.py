@@ -8,14 +8,14 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from data.errors import DataError, ValidationErrors
-from data.experiments.parsing.page_scores import PAGE_SCORES, page_scores
-from data.experiments.parsing.pages import ParsedPages
-from data.experiments.record import ArmRecord, Experiment, keep_experiment
-from data.importers.load import import_parsed_runs
-from data.scoring.run_store import RunStore
-from data.store.parsed_run import ParsedRun, Record
-from data.store.workspace import utc_now
+from ragtriage.data.errors import DataError, ValidationErrors
+from ragtriage.data.experiments.parsing.page_scores import PAGE_SCORES, page_scores
+from ragtriage.data.experiments.parsing.pages import ParsedPages
+from ragtriage.data.experiments.record import ArmRecord, Experiment, keep_experiment
+from ragtriage.data.importers.load import import_parsed_runs
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.parsed_run import ParsedRun, Record
+from ragtriage.data.store.workspace import utc_now
 
 __all__ = ["PARSING", "parsing_run", "run_parsing_experiment"]
 

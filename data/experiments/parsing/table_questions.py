@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from data.errors import DataError
-from data.experiments.parsing.markdown_tables import page_tables, without_tables
-from data.scoring.scored_run import ScoredRun
-from data.text.answer_match import holds_answer
-from metrics.schema.scores import IntArray
-from metrics.statistics.intervals import Interval, interval
-from metrics.statistics.question_means import question_means
+from ragtriage.data.errors import DataError
+from ragtriage.data.experiments.parsing.markdown_tables import page_tables, without_tables
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.text.answer_match import holds_answer
+from ragtriage.metrics.schema.scores import IntArray
+from ragtriage.metrics.statistics.intervals import Interval, interval
+from ragtriage.metrics.statistics.question_means import question_means
 
 __all__ = ["TableRecall", "table_recall"]
 

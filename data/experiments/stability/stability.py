@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from data.errors import DataError
-from data.experiments.experiment import Arm, Design, ExperimentKind, Level, Measured, PlannedSample
-from data.experiments.questions import AskedQuestion, Passage, Questions
-from data.experiments.stability.paraphrases import rewordings
-from data.scoring.scored_run import ScoredRun
-from data.systems.system import SystemRequest
-from metrics.experiments.stability import Flips, flips
-from metrics.schema.scores import FloatArray
+from ragtriage.data.errors import DataError
+from ragtriage.data.experiments.experiment import Arm, Design, ExperimentKind, Level, Measured, PlannedSample
+from ragtriage.data.experiments.questions import AskedQuestion, Passage, Questions
+from ragtriage.data.experiments.stability.paraphrases import rewordings
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.systems.system import SystemRequest
+from ragtriage.metrics.experiments.stability import Flips, flips
+from ragtriage.metrics.schema.scores import FloatArray
 
 __all__ = ["STABILITY", "FlipsByChange", "StabilityFindings", "repeat_flips"]
 

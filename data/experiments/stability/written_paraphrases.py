@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from data.experiments.questions import AskedQuestion, Questions
-from data.judge.reply_model import ReplyError, ReplyObject, validate_reply, wire_schema
-from data.judge.requests import ModelCall, Request
-from data.prompts.message import JudgedCase, case_message
-from data.prompts.prompt import load_prompt
+from ragtriage.data.experiments.questions import AskedQuestion, Questions
+from ragtriage.data.judge.reply_model import ReplyError, ReplyObject, validate_reply, wire_schema
+from ragtriage.data.judge.requests import ModelCall, Request
+from ragtriage.data.prompts.message import JudgedCase, case_message
+from ragtriage.data.prompts.prompt import load_prompt
 
 __all__ = ["N_PARAPHRASES", "ToParaphrase", "paraphrase_requests"]
 

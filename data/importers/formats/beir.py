@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
 
 __all__ = ["QUERIES", "beir_inputs", "beir_options", "has_runs", "is_beir"]
 

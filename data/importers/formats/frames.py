@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from data.errors import InputError, ValidationError, ValidationErrors
-from data.importers.formats import native
-from data.importers.formats.ragas import OWN_COLUMNS, is_ragas
-from data.importers.formats.table import runs_of_table
-from data.importers.formats.tool_rows import ToolRows, brought_to_samples
-from data.importers.parsing.columns import plan_columns
-from data.importers.parsing.rows import Table
-from data.store.parsed_run import ParsedRun
+from ragtriage.data.errors import InputError, ValidationError, ValidationErrors
+from ragtriage.data.importers.formats import native
+from ragtriage.data.importers.formats.ragas import OWN_COLUMNS, is_ragas
+from ragtriage.data.importers.formats.table import runs_of_table
+from ragtriage.data.importers.formats.tool_rows import ToolRows, brought_to_samples
+from ragtriage.data.importers.parsing.columns import plan_columns
+from ragtriage.data.importers.parsing.rows import Table
+from ragtriage.data.store.parsed_run import ParsedRun
 
 if TYPE_CHECKING:
     import pandas as pd

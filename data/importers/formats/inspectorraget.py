@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from data.errors import ValidationErrors, type_name
-from data.importers.parsing.cells import CellError, read_cell, read_turns
-from data.importers.parsing.documents import document_of
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.metric_names import metric_name, plain_name
-from data.importers.parsing.options import Options
-from data.store.parsed_run import ParsedRun, Record
+from ragtriage.data.errors import ValidationErrors, type_name
+from ragtriage.data.importers.parsing.cells import CellError, read_cell, read_turns
+from ragtriage.data.importers.parsing.documents import document_of
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.metric_names import metric_name, plain_name
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.store.parsed_run import ParsedRun, Record
 
 __all__ = [
     "Scale",

@@ -9,19 +9,19 @@ from datetime import UTC, datetime
 from itertools import chain, islice
 from typing import Any
 
-from data.declarations import declaration_fault
-from data.errors import ValidationErrors, type_name
-from data.importers.parsing.cells import CellError, is_blank, read_cell
-from data.importers.parsing.documents import document_of
-from data.importers.parsing.field_names import guessed_fields
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.metric_names import metric_name
-from data.importers.parsing.options import Options
-from data.importers.parsing.records.check_columns import holds_pairs
-from data.importers.parsing.rows import Table, container, json_lines, open_table
-from data.importers.parsing.tool_list import TOOLS_ACCEPTED, tools_fault
-from data.store.parsed_run import ParsedRun, Record
-from data.store.sample_schema import FIELDS
+from ragtriage.data.declarations import declaration_fault
+from ragtriage.data.errors import ValidationErrors, type_name
+from ragtriage.data.importers.parsing.cells import CellError, is_blank, read_cell
+from ragtriage.data.importers.parsing.documents import document_of
+from ragtriage.data.importers.parsing.field_names import guessed_fields
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.metric_names import metric_name
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.parsing.records.check_columns import holds_pairs
+from ragtriage.data.importers.parsing.rows import Table, container, json_lines, open_table
+from ragtriage.data.importers.parsing.tool_list import TOOLS_ACCEPTED, tools_fault
+from ragtriage.data.store.parsed_run import ParsedRun, Record
+from ragtriage.data.store.sample_schema import FIELDS
 
 __all__ = ["HEADER", "is_native", "read", "records_of_native"]
 

@@ -8,13 +8,13 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from data.errors import ValidationErrors, type_name
-from data.importers.formats.table import runs_of_table
-from data.importers.parsing.columns import plan_columns
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.importers.parsing.rows import Table
-from data.store.parsed_run import ParsedRun
+from ragtriage.data.errors import ValidationErrors, type_name
+from ragtriage.data.importers.formats.table import runs_of_table
+from ragtriage.data.importers.parsing.columns import plan_columns
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.parsing.rows import Table
+from ragtriage.data.store.parsed_run import ParsedRun
 
 __all__ = ["is_pipelines", "read"]
 

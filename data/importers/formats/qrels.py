@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from data.errors import ValidationErrors
-from data.importers.formats.trec import is_score_json
-from data.importers.parsing.input_file import InputFile
-from data.store.parsed_run import Record
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.formats.trec import is_score_json
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.store.parsed_run import Record
 
 __all__ = ["Qrels", "read_qrels", "with_qrels"]
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from data.errors import InputError, ValidationErrors
-from data.importers.formats.table import runs_of_table
-from data.importers.parsing.columns import plan_columns
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.importers.parsing.rows import open_table
-from data.store.parsed_run import ParsedRun
+from ragtriage.data.errors import InputError, ValidationErrors
+from ragtriage.data.importers.formats.table import runs_of_table
+from ragtriage.data.importers.parsing.columns import plan_columns
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.parsing.rows import open_table
+from ragtriage.data.store.parsed_run import ParsedRun
 
 __all__ = ["OWN_COLUMNS", "is_ragas", "read"]
 

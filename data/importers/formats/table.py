@@ -7,20 +7,20 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from data.errors import ValidationErrors, type_name
-from data.importers.formats.qrels import read_qrels
-from data.importers.formats.tool_rows import ToolRows, brought_to_samples, has_spans
-from data.importers.parsing.cells import OBJECT_KEYS, CellError, is_blank, object_in, read_cell, read_score
-from data.importers.parsing.columns import NUMBER_FIELDS, Plan, plan_columns
-from data.importers.parsing.head_column import with_point
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.nested_ids import is_nested, nested_value
-from data.importers.parsing.options import Options
-from data.importers.parsing.records.check_columns import put_check
-from data.importers.parsing.rows import Table, open_table
-from data.importers.parsing.spool import Spool
-from data.store.parsed_run import ParsedRun, Record
-from data.store.sample_schema import FIELDS, document_id
+from ragtriage.data.errors import ValidationErrors, type_name
+from ragtriage.data.importers.formats.qrels import read_qrels
+from ragtriage.data.importers.formats.tool_rows import ToolRows, brought_to_samples, has_spans
+from ragtriage.data.importers.parsing.cells import OBJECT_KEYS, CellError, is_blank, object_in, read_cell, read_score
+from ragtriage.data.importers.parsing.columns import NUMBER_FIELDS, Plan, plan_columns
+from ragtriage.data.importers.parsing.head_column import with_point
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.nested_ids import is_nested, nested_value
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.parsing.records.check_columns import put_check
+from ragtriage.data.importers.parsing.rows import Table, open_table
+from ragtriage.data.importers.parsing.spool import Spool
+from ragtriage.data.store.parsed_run import ParsedRun, Record
+from ragtriage.data.store.sample_schema import FIELDS, document_id
 
 __all__ = ["read", "reader_of", "records_of", "runs_of_table"]
 

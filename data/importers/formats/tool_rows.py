@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from data.importers.parsing.rows import Table
-from data.store.parsed_run import Record
+from ragtriage.data.importers.parsing.rows import Table
+from ragtriage.data.store.parsed_run import Record
 
 __all__ = ["Row", "ToolRows", "brought_to_samples", "each", "has_spans"]
 

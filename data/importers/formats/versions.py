@@ -7,12 +7,12 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from data.errors import ValidationErrors
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.importers.parsing.rows import open_table
-from data.store.parsed_run import ParsedRun
-from metrics.metric_registry import declared, is_share
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.parsing.rows import open_table
+from ragtriage.data.store.parsed_run import ParsedRun
+from ragtriage.metrics.metric_registry import declared, is_share
 
 __all__ = ["ACCEPTED", "is_versions", "read"]
 

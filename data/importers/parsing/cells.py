@@ -10,11 +10,11 @@ from decimal import Decimal
 from statistics import fmean
 from typing import Any
 
-from data.importers.parsing.documents import documents_of
-from data.importers.parsing.literals import LiteralError, read_literal
-from data.importers.parsing.metric_names import metric_name
-from data.store.sample_models import answer_text, as_json, is_finite
-from data.store.sample_schema import FIELDS
+from ragtriage.data.importers.parsing.documents import documents_of
+from ragtriage.data.importers.parsing.literals import LiteralError, read_literal
+from ragtriage.data.importers.parsing.metric_names import metric_name
+from ragtriage.data.store.sample_models import answer_text, as_json, is_finite
+from ragtriage.data.store.sample_schema import FIELDS
 
 __all__ = ["OBJECT_KEYS", "PSEUDO_FIELDS", "CellError", "is_blank", "object_in", "read_cell", "read_score"]
 

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from data.declarations import declaration_fault
-from data.errors import InputError, ValidationError
-from data.importers.parsing.cells import PSEUDO_FIELDS, CellError, is_blank, read_cell
-from data.importers.parsing.field_names import MAP_QUESTION, NoQuestionError, is_option, synonyms
-from data.importers.parsing.head_column import HeadColumn, questions_about
-from data.importers.parsing.metric_names import metric_name, plain_name
-from data.importers.parsing.nested_ids import NestedIds, gold_ids_of, is_nested, nested_ids
-from data.importers.parsing.records.check_columns import check_columns, is_check_field, is_route_quality
-from data.importers.parsing.records.verdicts import Verdict
-from data.importers.parsing.rows import Table
-from data.store.parsed_run import MappedColumn
-from data.store.sample_schema import FIELDS
+from ragtriage.data.declarations import declaration_fault
+from ragtriage.data.errors import InputError, ValidationError
+from ragtriage.data.importers.parsing.cells import PSEUDO_FIELDS, CellError, is_blank, read_cell
+from ragtriage.data.importers.parsing.field_names import MAP_QUESTION, NoQuestionError, is_option, synonyms
+from ragtriage.data.importers.parsing.head_column import HeadColumn, questions_about
+from ragtriage.data.importers.parsing.metric_names import metric_name, plain_name
+from ragtriage.data.importers.parsing.nested_ids import NestedIds, gold_ids_of, is_nested, nested_ids
+from ragtriage.data.importers.parsing.records.check_columns import check_columns, is_check_field, is_route_quality
+from ragtriage.data.importers.parsing.records.verdicts import Verdict
+from ragtriage.data.importers.parsing.rows import Table
+from ragtriage.data.store.parsed_run import MappedColumn
+from ragtriage.data.store.sample_schema import FIELDS
 
 __all__ = [
     "NUMBER_FIELDS",

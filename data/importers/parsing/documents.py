@@ -6,7 +6,7 @@ import json
 import math
 from typing import Any
 
-from data.importers.parsing.literals import LiteralError, read_literal
+from ragtriage.data.importers.parsing.literals import LiteralError, read_literal
 
 __all__ = ["document_of", "documents_of"]
 

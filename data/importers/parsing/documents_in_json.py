@@ -9,8 +9,8 @@ from typing import Any
 
 import ijson
 
-from data.errors import InputError
-from data.importers.parsing.input_file import InputFile
+from ragtriage.data.errors import InputError
+from ragtriage.data.importers.parsing.input_file import InputFile
 
 __all__ = ["beginning", "items_at", "names_of", "outline", "small_values", "value_at"]
 

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
-from data.errors import InputError, ValidationError
-from data.importers.parsing.metric_names import plain_name
-from data.store.sample_schema import FIELDS
+from ragtriage.data.errors import InputError, ValidationError
+from ragtriage.data.importers.parsing.metric_names import plain_name
+from ragtriage.data.store.sample_schema import FIELDS
 
 __all__ = ["MAP_QUESTION", "NoQuestionError", "guessed_fields", "is_option", "synonyms"]
 

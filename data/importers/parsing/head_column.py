@@ -9,9 +9,9 @@ from functools import cached_property
 from math import isfinite
 from shlex import quote
 
-from data.importers.parsing.cells import CellError, read_score
-from data.importers.parsing.metric_names import metric_name, plain_name
-from data.importers.parsing.records.verdicts import Verdict, verdict_of
+from ragtriage.data.importers.parsing.cells import CellError, read_score
+from ragtriage.data.importers.parsing.metric_names import metric_name, plain_name
+from ragtriage.data.importers.parsing.records.verdicts import Verdict, verdict_of
 
 __all__ = ["HeadColumn", "is_question", "questions_about", "with_point"]
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
-from data.errors import InputError, ValidationError, ValidationErrors
-from data.importers.parsing.limits import LIFT, Limits, parsed_bytes, usual_limits
-from data.importers.parsing.streams import TEXT_ACCEPTED, DecompressedStream, TranscodedStream
+from ragtriage.data.errors import InputError, ValidationError, ValidationErrors
+from ragtriage.data.importers.parsing.limits import LIFT, Limits, parsed_bytes, usual_limits
+from ragtriage.data.importers.parsing.streams import TEXT_ACCEPTED, DecompressedStream, TranscodedStream
 
 __all__ = ["InputFile", "decoded_line", "json_fault", "read_json", "remark_repeated"]
 

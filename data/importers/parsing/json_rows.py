@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from data.errors import InputError, ValidationError
-from data.importers.parsing.field_names import guessed_fields
-from data.importers.parsing.input_file import InputFile
+from ragtriage.data.errors import InputError, ValidationError
+from ragtriage.data.importers.parsing.field_names import guessed_fields
+from ragtriage.data.importers.parsing.input_file import InputFile
 
 __all__ = ["HEAD_ROWS", "JsonRows", "SeveralListsError", "rows_of_document"]
 

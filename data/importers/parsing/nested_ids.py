@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from data.importers.parsing.cells import CellError, read_cell
-from data.importers.parsing.documents import ID_KEYS, document_of
-from data.store.parsed_run import Record
+from ragtriage.data.importers.parsing.cells import CellError, read_cell
+from ragtriage.data.importers.parsing.documents import ID_KEYS, document_of
+from ragtriage.data.store.parsed_run import Record
 
 __all__ = ["NestedIds", "gold_ids_of", "is_nested", "nested_ids", "nested_value"]
 

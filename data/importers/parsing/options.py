@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from data.declarations import Declaration
-from data.importers.parsing.input_file import InputFile
-from data.store.question_sets import LoadedSet
+from ragtriage.data.declarations import Declaration
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.store.question_sets import LoadedSet
 
 __all__ = ["Options"]
 

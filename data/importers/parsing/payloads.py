@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from data.importers.parsing.documents import documents_of
-from data.importers.parsing.literals import LiteralError, read_literal
+from ragtriage.data.importers.parsing.documents import documents_of
+from ragtriage.data.importers.parsing.literals import LiteralError, read_literal
 
 __all__ = [
     "CONTEXT_KEYS",

@@ -9,11 +9,11 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from data.errors import InputError, ValidationErrors
-from data.importers.parsing.documents_in_json import outline
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.rows import container, open_table
-from data.importers.parsing.sqlite_file import is_sqlite, table_names
+from ragtriage.data.errors import InputError, ValidationErrors
+from ragtriage.data.importers.parsing.documents_in_json import outline
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.rows import container, open_table
+from ragtriage.data.importers.parsing.sqlite_file import is_sqlite, table_names
 
 __all__ = ["Peek"]
 

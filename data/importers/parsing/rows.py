@@ -14,12 +14,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from data.errors import ValidationErrors
-from data.importers.parsing.documents_in_json import items_at
-from data.importers.parsing.input_file import InputFile, decoded_line, json_fault, read_json, remark_repeated
-from data.importers.parsing.json_rows import HEAD_ROWS, rows_of_document
-from data.importers.parsing.limits import HEAD_BYTES, LIFT
-from data.store.parsed_run import Record
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.parsing.documents_in_json import items_at
+from ragtriage.data.importers.parsing.input_file import InputFile, decoded_line, json_fault, read_json, remark_repeated
+from ragtriage.data.importers.parsing.json_rows import HEAD_ROWS, rows_of_document
+from ragtriage.data.importers.parsing.limits import HEAD_BYTES, LIFT
+from ragtriage.data.store.parsed_run import Record
 
 __all__ = ["Table", "container", "json_lines", "open_table", "rows_at"]
 

@@ -11,8 +11,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from data.errors import InputError
-from data.importers.parsing.input_file import InputFile
+from ragtriage.data.errors import InputError
+from ragtriage.data.importers.parsing.input_file import InputFile
 
 __all__ = ["RowsByKey", "check_readable", "is_sqlite", "open_sqlite", "rows_of", "table_names"]
 

@@ -9,8 +9,8 @@ import zlib
 from collections.abc import Callable
 from typing import BinaryIO, cast
 
-from data.errors import InputError
-from data.importers.parsing.limits import LIFT
+from ragtriage.data.errors import InputError
+from ragtriage.data.importers.parsing.limits import LIFT
 
 __all__ = ["TEXT_ACCEPTED", "DecompressedStream", "TranscodedStream"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from data.importers.parsing.input_file import InputFile
-from data.store.parsed_run import Record
-from metrics.suites.tool_schemas import tool_schemas
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.store.parsed_run import Record
+from ragtriage.metrics.suites.tool_schemas import tool_schemas
 
 __all__ = ["TOOLS_ACCEPTED", "read_tools", "tools_fault", "with_tools"]
 

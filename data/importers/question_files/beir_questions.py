@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from data.errors import ValidationErrors
-from data.importers.formats import trec
-from data.importers.formats.beir import QUERIES, beir_options, has_runs, is_beir
-from data.importers.formats.qrels import Qrels, read_qrels
-from data.importers.importer import Importer
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.importers.parsing.peek import Peek
-from data.importers.parsing.rows import json_lines
-from data.importers.question_files.gold_passages import question_set
-from data.store.parsed_run import ParsedRun
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.formats import trec
+from ragtriage.data.importers.formats.beir import QUERIES, beir_options, has_runs, is_beir
+from ragtriage.data.importers.formats.qrels import Qrels, read_qrels
+from ragtriage.data.importers.importer import Importer
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.parsing.peek import Peek
+from ragtriage.data.importers.parsing.rows import json_lines
+from ragtriage.data.importers.question_files.gold_passages import question_set
+from ragtriage.data.store.parsed_run import ParsedRun
 
 __all__ = ["IMPORTERS"]
 

@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from data.errors import ValidationErrors
-from data.importers.importer import Importer
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.importers.parsing.payloads import decoded
-from data.importers.parsing.peek import Peek
-from data.importers.question_files.gold_passages import object_rows, others, question_set
-from data.store.parsed_run import ParsedRun, Record
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.importer import Importer
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.parsing.payloads import decoded
+from ragtriage.data.importers.parsing.peek import Peek
+from ragtriage.data.importers.question_files.gold_passages import object_rows, others, question_set
+from ragtriage.data.store.parsed_run import ParsedRun, Record
 
 __all__ = ["IMPORTERS"]
 

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from data.errors import ValidationErrors, type_name
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.payloads import decoded
-from data.importers.parsing.rows import open_table
-from data.store.parsed_run import ParsedRun, Record
-from data.store.sample_schema import FIELDS
+from ragtriage.data.errors import ValidationErrors, type_name
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.payloads import decoded
+from ragtriage.data.importers.parsing.rows import open_table
+from ragtriage.data.store.parsed_run import ParsedRun, Record
+from ragtriage.data.store.sample_schema import FIELDS
 
 __all__ = ["gold_passages", "object_rows", "others", "question_set"]
 

@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from data.errors import ValidationErrors
-from data.importers.formats import native
-from data.importers.importer import Importer
-from data.importers.parsing.cells import is_blank
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.importers.parsing.peek import Peek
-from data.store.parsed_run import ParsedRun
-from data.store.question_sets import OF_A_RUN
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.formats import native
+from ragtriage.data.importers.importer import Importer
+from ragtriage.data.importers.parsing.cells import is_blank
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.parsing.peek import Peek
+from ragtriage.data.store.parsed_run import ParsedRun
+from ragtriage.data.store.question_sets import OF_A_RUN
 
 __all__ = ["IMPORTERS", "is_of_a_run"]
 

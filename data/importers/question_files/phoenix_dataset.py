@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from data.errors import ValidationErrors, type_name
-from data.importers.importer import Importer
-from data.importers.parsing.documents_in_json import items_at, value_at
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.importers.parsing.payloads import contexts_in, decoded, question_in, reference_in
-from data.importers.parsing.peek import Peek
-from data.importers.question_files.gold_passages import gold_passages, object_rows, question_set
-from data.store.parsed_run import ParsedRun, Record
-from data.store.sample_models import as_json
+from ragtriage.data.errors import ValidationErrors, type_name
+from ragtriage.data.importers.importer import Importer
+from ragtriage.data.importers.parsing.documents_in_json import items_at, value_at
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.parsing.payloads import contexts_in, decoded, question_in, reference_in
+from ragtriage.data.importers.parsing.peek import Peek
+from ragtriage.data.importers.question_files.gold_passages import gold_passages, object_rows, question_set
+from ragtriage.data.store.parsed_run import ParsedRun, Record
+from ragtriage.data.store.sample_models import as_json
 
 __all__ = ["IMPORTERS"]
 

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from data.errors import ValidationErrors, type_name
-from data.importers.formats import table
-from data.importers.importer import Importer
-from data.importers.parsing.cells import CellError, is_blank, read_cell
-from data.importers.parsing.columns import Plan, plan_columns
-from data.importers.parsing.field_names import guessed_fields
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.metric_names import metric_name
-from data.importers.parsing.options import Options
-from data.importers.parsing.peek import Peek
-from data.importers.parsing.rows import Table, open_table
-from data.importers.question_files.gold_passages import gold_passages, question_set
-from data.store.parsed_run import ParsedRun, Record
-from data.store.question_sets import OF_A_RUN
-from data.store.sample_schema import FIELDS
+from ragtriage.data.errors import ValidationErrors, type_name
+from ragtriage.data.importers.formats import table
+from ragtriage.data.importers.importer import Importer
+from ragtriage.data.importers.parsing.cells import CellError, is_blank, read_cell
+from ragtriage.data.importers.parsing.columns import Plan, plan_columns
+from ragtriage.data.importers.parsing.field_names import guessed_fields
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.metric_names import metric_name
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.parsing.peek import Peek
+from ragtriage.data.importers.parsing.rows import Table, open_table
+from ragtriage.data.importers.question_files.gold_passages import gold_passages, question_set
+from ragtriage.data.store.parsed_run import ParsedRun, Record
+from ragtriage.data.store.question_sets import OF_A_RUN
+from ragtriage.data.store.sample_schema import FIELDS
 
 __all__ = ["IMPORTERS"]
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from data.importers.parsing.payloads import decoded
+from ragtriage.data.importers.parsing.payloads import decoded
 
 __all__ = ["DECLARED", "AskedCall", "asked_calls", "call_of", "listed_tools", "texts_read", "tool_results"]
 

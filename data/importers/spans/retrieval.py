@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from data.importers.parsing.payloads import answer_in, decoded, question_in
-from data.importers.spans.span import Span
-from data.importers.spans.trace import Trace
-from data.importers.spans.values import documents_in, ranked
+from ragtriage.data.importers.parsing.payloads import answer_in, decoded, question_in
+from ragtriage.data.importers.spans.span import Span
+from ragtriage.data.importers.spans.trace import Trace
+from ragtriage.data.importers.spans.values import documents_in, ranked
 
 __all__ = ["STEPS", "Retrieval", "query_of", "retrieval_of"]
 

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from data.errors import ValidationErrors
-from data.importers.parsing.payloads import answer_in, decoded, question_in
-from data.importers.spans.retrieval import STEPS, Retrieval, query_of, retrieval_of
-from data.importers.spans.span import Span
-from data.importers.spans.tool_calls import call_count, schemas_of, tool_checks
-from data.importers.spans.trace import Trace
-from data.importers.spans.values import documents_in, error_line
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.parsing.payloads import answer_in, decoded, question_in
+from ragtriage.data.importers.spans.retrieval import STEPS, Retrieval, query_of, retrieval_of
+from ragtriage.data.importers.spans.span import Span
+from ragtriage.data.importers.spans.tool_calls import call_count, schemas_of, tool_checks
+from ragtriage.data.importers.spans.trace import Trace
+from ragtriage.data.importers.spans.values import documents_in, error_line
 
 __all__ = ["SCORED_WITHOUT_ANSWER", "sample_of_trace"]
 

@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from data.checks.recorded_calls import NO_ERROR
-from data.importers.parsing.payloads import decoded
-from data.importers.spans.messages import (
+from ragtriage.data.checks.recorded_calls import NO_ERROR
+from ragtriage.data.importers.parsing.payloads import decoded
+from ragtriage.data.importers.spans.messages import (
     DECLARED,
     AskedCall,
     asked_calls,
@@ -18,10 +18,10 @@ from data.importers.spans.messages import (
     texts_read,
     tool_results,
 )
-from data.importers.spans.span import Span
-from data.importers.spans.trace import Trace
-from data.importers.spans.values import error_line
-from metrics.suites.tool_schemas import tool_schema
+from ragtriage.data.importers.spans.span import Span
+from ragtriage.data.importers.spans.trace import Trace
+from ragtriage.data.importers.spans.values import error_line
+from ragtriage.metrics.suites.tool_schemas import tool_schema
 
 __all__ = ["CALLS", "call_count", "schemas_of", "tool_checks"]
 

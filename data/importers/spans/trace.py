@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 
-from data.importers.spans.span import Span
+from ragtriage.data.importers.spans.span import Span
 
 __all__ = ["Trace"]
 

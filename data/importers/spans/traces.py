@@ -9,15 +9,15 @@ from datetime import UTC, datetime
 from itertools import chain, islice
 from typing import Any
 
-from data.errors import ValidationErrors
-from data.importers.parsing.records.shapes import storable
-from data.importers.parsing.spool import Spool
-from data.importers.spans.retrieval import STEPS
-from data.importers.spans.samples import sample_of_trace
-from data.importers.spans.span import Labels, Span
-from data.importers.spans.values import ranked
-from data.store.parsed_run import ParsedRun
-from data.store.sample_schema import question_key
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.parsing.records.shapes import storable
+from ragtriage.data.importers.parsing.spool import Spool
+from ragtriage.data.importers.spans.retrieval import STEPS
+from ragtriage.data.importers.spans.samples import sample_of_trace
+from ragtriage.data.importers.spans.span import Labels, Span
+from ragtriage.data.importers.spans.values import ranked
+from ragtriage.data.store.parsed_run import ParsedRun
+from ragtriage.data.store.sample_schema import question_key
 
 __all__ = ["Traces", "runs_of_spans", "with_labels"]
 

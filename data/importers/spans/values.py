@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from data.importers.parsing.documents import ID_KEYS, TEXT_KEYS, document_of
-from data.importers.parsing.payloads import contexts_in, decoded
+from ragtriage.data.importers.parsing.documents import ID_KEYS, TEXT_KEYS, document_of
+from ragtriage.data.importers.parsing.payloads import contexts_in, decoded
 
 __all__ = ["documents_in", "error_line", "nanoseconds", "number", "ranked"]
 

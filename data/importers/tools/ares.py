@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from data.importers.formats.table import reader_of
-from data.importers.formats.tool_rows import Row, ToolRows, each
-from data.importers.importer import Importer
-from data.importers.parsing.cells import CellError, read_score
+from ragtriage.data.importers.formats.table import reader_of
+from ragtriage.data.importers.formats.tool_rows import Row, ToolRows, each
+from ragtriage.data.importers.importer import Importer
+from ragtriage.data.importers.parsing.cells import CellError, read_score
 
 __all__ = ["IMPORTERS"]
 

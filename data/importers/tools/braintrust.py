@@ -8,20 +8,20 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from data.errors import ValidationErrors
-from data.importers.importer import Importer
-from data.importers.parsing.documents_in_json import value_at
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.metric_names import metric_name
-from data.importers.parsing.options import Options
-from data.importers.parsing.payloads import answer_in, contexts_in, decoded, question_in, reference_in
-from data.importers.parsing.peek import Peek
-from data.importers.parsing.rows import rows_at
-from data.importers.spans.samples import SCORED_WITHOUT_ANSWER
-from data.importers.spans.span import Span, kind_of
-from data.importers.spans.traces import Traces, runs_of_spans
-from data.importers.spans.values import nanoseconds, number
-from data.importers.tools.facts import (
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.importer import Importer
+from ragtriage.data.importers.parsing.documents_in_json import value_at
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.metric_names import metric_name
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.parsing.payloads import answer_in, contexts_in, decoded, question_in, reference_in
+from ragtriage.data.importers.parsing.peek import Peek
+from ragtriage.data.importers.parsing.rows import rows_at
+from ragtriage.data.importers.spans.samples import SCORED_WITHOUT_ANSWER
+from ragtriage.data.importers.spans.span import Span, kind_of
+from ragtriage.data.importers.spans.traces import Traces, runs_of_spans
+from ragtriage.data.importers.spans.values import nanoseconds, number
+from ragtriage.data.importers.tools.facts import (
     field_of,
     fields_in,
     kind_in,
@@ -32,7 +32,7 @@ from data.importers.tools.facts import (
     value_in,
     without_blanks,
 )
-from data.store.parsed_run import ParsedRun, Record
+from ragtriage.data.store.parsed_run import ParsedRun, Record
 
 __all__ = ["IMPORTERS"]
 

@@ -11,20 +11,20 @@ from functools import lru_cache
 from itertools import chain, islice
 from typing import Any
 
-from data.declarations import declaration_fault
-from data.errors import ValidationErrors
-from data.importers.formats.tool_rows import ToolRows
-from data.importers.importer import Importer
-from data.importers.parsing.documents import documents_of
-from data.importers.parsing.documents_in_json import items_at, small_values, value_at
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.metric_names import CAMEL, metric_name
-from data.importers.parsing.options import Options
-from data.importers.parsing.payloads import question_in
-from data.importers.parsing.peek import Peek
-from data.importers.parsing.records.gold_texts import relevant_of_texts
-from data.importers.parsing.records.numbering import Numbering
-from data.importers.parsing.records.shapes import (
+from ragtriage.data.declarations import declaration_fault
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.formats.tool_rows import ToolRows
+from ragtriage.data.importers.importer import Importer
+from ragtriage.data.importers.parsing.documents import documents_of
+from ragtriage.data.importers.parsing.documents_in_json import items_at, small_values, value_at
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.metric_names import CAMEL, metric_name
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.parsing.payloads import question_in
+from ragtriage.data.importers.parsing.peek import Peek
+from ragtriage.data.importers.parsing.records.gold_texts import relevant_of_texts
+from ragtriage.data.importers.parsing.records.numbering import Numbering
+from ragtriage.data.importers.parsing.records.shapes import (
     mapping,
     milliseconds,
     objects,
@@ -33,11 +33,11 @@ from data.importers.parsing.records.shapes import (
     tags_of,
     unquoted_number,
 )
-from data.importers.parsing.rows import open_table
-from data.importers.spans.tool_calls import tool_checks
-from data.importers.spans.trace import Trace
-from data.importers.tools.deepeval_traces import spans_of
-from data.store.parsed_run import ParsedRun, Record
+from ragtriage.data.importers.parsing.rows import open_table
+from ragtriage.data.importers.spans.tool_calls import tool_checks
+from ragtriage.data.importers.spans.trace import Trace
+from ragtriage.data.importers.tools.deepeval_traces import spans_of
+from ragtriage.data.store.parsed_run import ParsedRun, Record
 
 __all__ = ["IMPORTERS", "is_case", "is_test_cases", "records_of_cases"]
 

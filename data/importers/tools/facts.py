@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from data.importers.parsing.cells import CellError, read_score
-from data.importers.parsing.payloads import QUESTION_KEYS, decoded, reference_in
-from data.importers.spans.values import documents_in, error_line, number
+from ragtriage.data.importers.parsing.cells import CellError, read_score
+from ragtriage.data.importers.parsing.payloads import QUESTION_KEYS, decoded, reference_in
+from ragtriage.data.importers.spans.values import documents_in, error_line, number
 
 __all__ = [
     "field_of",

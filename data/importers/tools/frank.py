@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from data.importers.formats.table import reader_of
-from data.importers.formats.tool_rows import Row, ToolRows, each
-from data.importers.importer import Importer
+from ragtriage.data.importers.formats.table import reader_of
+from ragtriage.data.importers.formats.tool_rows import Row, ToolRows, each
+from ragtriage.data.importers.importer import Importer
 
 __all__ = ["IMPORTERS"]
 

@@ -10,14 +10,14 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from data.errors import ValidationErrors
-from data.importers.formats.tool_rows import Row
-from data.importers.importer import Importer
-from data.importers.parsing.cells import CellError, read_score
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.metric_names import metric_name
-from data.importers.parsing.options import Options
-from data.importers.parsing.payloads import (
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.formats.tool_rows import Row
+from ragtriage.data.importers.importer import Importer
+from ragtriage.data.importers.parsing.cells import CellError, read_score
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.metric_names import metric_name
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.parsing.payloads import (
     CONTEXT_KEYS,
     answer_in,
     contexts_in,
@@ -25,9 +25,9 @@ from data.importers.parsing.payloads import (
     question_in,
     reference_in,
 )
-from data.importers.parsing.peek import Peek
-from data.importers.parsing.records.numbering import Numbering
-from data.importers.parsing.records.shapes import (
+from ragtriage.data.importers.parsing.peek import Peek
+from ragtriage.data.importers.parsing.records.numbering import Numbering
+from ragtriage.data.importers.parsing.records.shapes import (
     mapping,
     milliseconds,
     objects,
@@ -35,12 +35,12 @@ from data.importers.parsing.records.shapes import (
     tag_value,
     tags_of,
 )
-from data.importers.parsing.rows import open_table
-from data.importers.parsing.spool import Spool
-from data.importers.spans.samples import SCORED_WITHOUT_ANSWER
-from data.importers.tools.facts import last_line, milliseconds_between
-from data.store.parsed_run import ParsedRun, Record
-from data.store.sample_models import is_finite
+from ragtriage.data.importers.parsing.rows import open_table
+from ragtriage.data.importers.parsing.spool import Spool
+from ragtriage.data.importers.spans.samples import SCORED_WITHOUT_ANSWER
+from ragtriage.data.importers.tools.facts import last_line, milliseconds_between
+from ragtriage.data.store.parsed_run import ParsedRun, Record
+from ragtriage.data.store.sample_models import is_finite
 
 __all__ = ["IMPORTERS"]
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from data.errors import ValidationErrors
-from data.importers.importer import Importer
-from data.importers.parsing.documents_in_json import items_at
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.metric_names import metric_name
-from data.importers.parsing.options import Options
-from data.importers.parsing.payloads import decoded
-from data.importers.parsing.peek import Peek
-from data.importers.parsing.rows import open_table
-from data.importers.spans.span import Span, kind_of
-from data.importers.spans.traces import Traces, runs_of_spans
-from data.importers.spans.values import nanoseconds, number
-from data.importers.tools.facts import fields_in, last_line, tags_of, text_in, without_blanks
-from data.store.parsed_run import ParsedRun, Record
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.importer import Importer
+from ragtriage.data.importers.parsing.documents_in_json import items_at
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.metric_names import metric_name
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.parsing.payloads import decoded
+from ragtriage.data.importers.parsing.peek import Peek
+from ragtriage.data.importers.parsing.rows import open_table
+from ragtriage.data.importers.spans.span import Span, kind_of
+from ragtriage.data.importers.spans.traces import Traces, runs_of_spans
+from ragtriage.data.importers.spans.values import nanoseconds, number
+from ragtriage.data.importers.tools.facts import fields_in, last_line, tags_of, text_in, without_blanks
+from ragtriage.data.store.parsed_run import ParsedRun, Record
 
 __all__ = ["IMPORTERS"]
 

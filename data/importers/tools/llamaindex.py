@@ -7,22 +7,22 @@ from itertools import chain, islice, zip_longest
 from math import isfinite, log2
 from typing import Any
 
-from data.declarations import declaration_fault
-from data.errors import ValidationErrors
-from data.importers.formats.tool_rows import Row
-from data.importers.importer import Importer
-from data.importers.parsing.documents import documents_of
-from data.importers.parsing.documents_in_json import items_at, names_of
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.metric_names import metric_name
-from data.importers.parsing.options import Options
-from data.importers.parsing.peek import Peek
-from data.importers.parsing.records.gold_texts import relevant_of_texts
-from data.importers.parsing.records.numbering import Numbering
-from data.importers.parsing.records.shapes import mapping, objects, unquoted_number
-from data.importers.parsing.rows import open_table
-from data.store.parsed_run import ParsedRun, Record
-from data.store.sample_models import is_finite
+from ragtriage.data.declarations import declaration_fault
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.formats.tool_rows import Row
+from ragtriage.data.importers.importer import Importer
+from ragtriage.data.importers.parsing.documents import documents_of
+from ragtriage.data.importers.parsing.documents_in_json import items_at, names_of
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.metric_names import metric_name
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.parsing.peek import Peek
+from ragtriage.data.importers.parsing.records.gold_texts import relevant_of_texts
+from ragtriage.data.importers.parsing.records.numbering import Numbering
+from ragtriage.data.importers.parsing.records.shapes import mapping, objects, unquoted_number
+from ragtriage.data.importers.parsing.rows import open_table
+from ragtriage.data.store.parsed_run import ParsedRun, Record
+from ragtriage.data.store.sample_models import is_finite
 
 __all__ = ["IMPORTERS"]
 

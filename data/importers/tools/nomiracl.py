@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from data.errors import ValidationErrors
-from data.importers.importer import Importer
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.importers.parsing.rows import open_table
-from data.store.parsed_run import ParsedRun, Record
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.importer import Importer
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.parsing.rows import open_table
+from ragtriage.data.store.parsed_run import ParsedRun, Record
 
 __all__ = ["IMPORTERS", "response_label"]
 

@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from data.errors import ValidationErrors
-from data.importers.formats.table import reader_of
-from data.importers.formats.tool_rows import Row, ToolRows
-from data.importers.importer import Importer
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.importers.parsing.spool import Spool
-from data.store.parsed_run import ParsedRun, Record
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.formats.table import reader_of
+from ragtriage.data.importers.formats.tool_rows import Row, ToolRows
+from ragtriage.data.importers.importer import Importer
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.parsing.spool import Spool
+from ragtriage.data.store.parsed_run import ParsedRun, Record
 
 __all__ = ["IMPORTERS"]
 

@@ -11,18 +11,18 @@ import numpy as np
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from data.judge.bias.self_preference import generator_of, self_preference
-from data.judge.bias.shuffled import ORDER, SHUFFLED
-from data.judge.variance import replies_batch
-from data.labels.human_ratings import human_ratings, rated_dimensions
-from data.scoring.scored_run import ScoredRun
-from data.store.judge_replies import EVALUATION, JudgeReply, reply_from
-from data.store.judge_results import judge_of, judge_result_path, judge_results_of, read_task_results
-from data.store.ledger import Ledger
-from metrics.metric_registry import compute
-from metrics.schema.scores import FloatArray, IntArray, Status
-from metrics.schema.source import Source
-from metrics.statistics.agreement import Agreement, bootstrap_interval, bootstrapped, spearman
+from ragtriage.data.judge.bias.self_preference import generator_of, self_preference
+from ragtriage.data.judge.bias.shuffled import ORDER, SHUFFLED
+from ragtriage.data.judge.variance import replies_batch
+from ragtriage.data.labels.human_ratings import human_ratings, rated_dimensions
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.store.judge_replies import EVALUATION, JudgeReply, reply_from
+from ragtriage.data.store.judge_results import judge_of, judge_result_path, judge_results_of, read_task_results
+from ragtriage.data.store.ledger import Ledger
+from ragtriage.metrics.metric_registry import compute
+from ragtriage.metrics.schema.scores import FloatArray, IntArray, Status
+from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.statistics.agreement import Agreement, bootstrap_interval, bootstrapped, spearman
 
 __all__ = ["JudgeBias", "LengthEffect", "OrderEffect", "PositionEffect", "judge_bias"]
 

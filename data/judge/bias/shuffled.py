@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from data.judge.evaluation import EvaluationTask
-from data.judge.requests import Sample, TaskSample, Workflow
-from data.store.judge_replies import Evidence, JudgeReply, reply_from, reply_payload
-from data.store.judge_results import TaskResult
+from ragtriage.data.judge.evaluation import EvaluationTask
+from ragtriage.data.judge.requests import Sample, TaskSample, Workflow
+from ragtriage.data.store.judge_replies import Evidence, JudgeReply, reply_from, reply_payload
+from ragtriage.data.store.judge_results import TaskResult
 
 __all__ = ["SHUFFLED", "ShuffledTask", "share_of_rows"]
 

@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from data.checks.check import CheckedSample, stored_value
-from data.checks.evaluate import SAFETY, outcome_of
-from data.checks.safety import WAITS, question_of
-from data.checks.verdicts import ATTACK_RESULT
-from data.judge.evaluation import judged_case
-from data.judge.evaluators import ANSWERS, EVALUATOR_SCHEMA, REPLY_TOKENS, evaluator_reply
-from data.judge.requests import Request, TaskSample, Workflow
-from data.prompts.message import case_message
-from data.prompts.prompt import Prompt, load_prompt
-from data.scoring.scored_run import ScoredRun
-from data.store.judge_results import TaskResult
-from data.suites.check_table import check_table
+from ragtriage.data.checks.check import CheckedSample, stored_value
+from ragtriage.data.checks.evaluate import SAFETY, outcome_of
+from ragtriage.data.checks.safety import WAITS, question_of
+from ragtriage.data.checks.verdicts import ATTACK_RESULT
+from ragtriage.data.judge.evaluation import judged_case
+from ragtriage.data.judge.evaluators import ANSWERS, EVALUATOR_SCHEMA, REPLY_TOKENS, evaluator_reply
+from ragtriage.data.judge.requests import Request, TaskSample, Workflow
+from ragtriage.data.prompts.message import case_message
+from ragtriage.data.prompts.prompt import Prompt, load_prompt
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.store.judge_results import TaskResult
+from ragtriage.data.suites.check_table import check_table
 
 __all__ = ["AttackTask", "answers_on_attacks", "rows_for_the_judge", "waiting_questions"]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from data.scoring.batch_scores import ScoredChunk
-from data.scoring.batches.wire import to_table
+from ragtriage.data.scoring.batch_scores import ScoredChunk
+from ragtriage.data.scoring.batches.wire import to_table
 
 __all__ = ["BatchFile"]
 

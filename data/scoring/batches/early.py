@@ -19,14 +19,14 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from data.citations.style import STYLED, CitationStyle, style_of
-from data.scoring import batch_scores
-from data.scoring.batch_scores import RunFacts, ScoredChunk, ScoreOptions, in_batches, score_table
-from data.scoring.batches.gathered import GatheredScores
-from data.scoring.batches.pool import MANY_SAMPLES, ScoringPool, workers_for
-from data.scoring.batches.worker import Task, scored, table_task
-from data.scoring.id_overlap import IdOverlap
-from data.store.workspace import OWNER_ONLY
+from ragtriage.data.citations.style import STYLED, CitationStyle, style_of
+from ragtriage.data.scoring import batch_scores
+from ragtriage.data.scoring.batch_scores import RunFacts, ScoredChunk, ScoreOptions, in_batches, score_table
+from ragtriage.data.scoring.batches.gathered import GatheredScores
+from ragtriage.data.scoring.batches.pool import MANY_SAMPLES, ScoringPool, workers_for
+from ragtriage.data.scoring.batches.worker import Task, scored, table_task
+from ragtriage.data.scoring.id_overlap import IdOverlap
+from ragtriage.data.store.workspace import OWNER_ONLY
 
 __all__ = ["EarlyScores"]
 

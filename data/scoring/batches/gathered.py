@@ -13,13 +13,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from data.scoring.batch_scores import ScoredChunk, ScoreKey
-from data.scoring.batches.batch_file import BatchFile
-from data.scoring.batches.wire import PARTS, from_table, score_column
-from data.scoring.scored_run import MetricColumn
-from data.scoring.stage_features import STAGE_FEATURES
-from metrics.schema.scores import FloatArray, Scores, Status
-from metrics.schema.source import Source
+from ragtriage.data.scoring.batch_scores import ScoredChunk, ScoreKey
+from ragtriage.data.scoring.batches.batch_file import BatchFile
+from ragtriage.data.scoring.batches.wire import PARTS, from_table, score_column
+from ragtriage.data.scoring.scored_run import MetricColumn
+from ragtriage.data.scoring.stage_features import STAGE_FEATURES
+from ragtriage.metrics.schema.scores import FloatArray, Scores, Status
+from ragtriage.metrics.schema.source import Source
 
 __all__ = ["HELD_WHOLE", "GatheredScores"]
 

@@ -32,6 +32,6 @@ class WithoutUnused(MetaPathFinder):
 
 if __name__ == "__main__":
     sys.meta_path.insert(0, WithoutUnused())
-    from data.scoring.batches.worker import work
+    from ragtriage.data.scoring.batches.worker import work
 
     work()

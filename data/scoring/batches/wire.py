@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from data.scoring.batch_scores import ScoredChunk, ScoreKey
-from metrics.schema.scores import Scores
-from metrics.schema.source import Source
+from ragtriage.data.scoring.batch_scores import ScoredChunk, ScoreKey
+from ragtriage.metrics.schema.scores import Scores
+from ragtriage.metrics.schema.source import Source
 
 __all__ = ["PARTS", "from_table", "score_column", "to_table"]
 

@@ -17,11 +17,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from data.citations.style import CitationStyle
-from data.contexts.known_texts import sharing_texts
-from data.scoring.batch_scores import RunFacts, ScoredChunk, ScoreOptions, score_batch, score_table
-from data.scoring.batches.wire import from_table, to_table
-from data.store.workspace import Workspace
+from ragtriage.data.citations.style import CitationStyle
+from ragtriage.data.contexts.known_texts import sharing_texts
+from ragtriage.data.scoring.batch_scores import RunFacts, ScoredChunk, ScoreOptions, score_batch, score_table
+from ragtriage.data.scoring.batches.wire import from_table, to_table
+from ragtriage.data.store.workspace import Workspace
 
 __all__ = ["Task", "Worker", "answer", "groups_task", "scored", "start_worker", "table_task", "work"]
 
@@ -64,7 +64,7 @@ def start_worker() -> Worker | None:
     path = os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])
     try:
         return subprocess.Popen(
-            [sys.executable, "-P", "-m", "data.scoring.batches.start"],
+            [sys.executable, "-P", "-m", "ragtriage.data.scoring.batches.start"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from data.scoring.grouping.slices import NOT_GIVEN, Slice, field_slice
-from data.store.ragged import Ragged
-from data.text.language import language_of, language_of_all
-from metrics.schema.batch import Batch
+from ragtriage.data.scoring.grouping.slices import NOT_GIVEN, Slice, field_slice
+from ragtriage.data.store.ragged import Ragged
+from ragtriage.data.text.language import language_of, language_of_all
+from ragtriage.metrics.schema.batch import Batch
 
 __all__ = ["LANGUAGES", "language_slices", "language_table"]
 

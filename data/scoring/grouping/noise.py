@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from data.scoring.grouping.slices import Slice, field_slice
-from metrics.definitions.claims import relevant_documents
-from metrics.schema.batch import Batch
-from metrics.schema.scores import FloatArray, Status
+from ragtriage.data.scoring.grouping.slices import Slice, field_slice
+from ragtriage.metrics.definitions.claims import relevant_documents
+from ragtriage.metrics.schema.batch import Batch
+from ragtriage.metrics.schema.scores import FloatArray, Status
 
 __all__ = ["NOISY", "noise_slices", "noise_table"]
 

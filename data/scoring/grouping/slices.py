@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from data.store.ragged import Ragged
-from metrics.schema.scores import IntArray
+from ragtriage.data.store.ragged import Ragged
+from ragtriage.metrics.schema.scores import IntArray
 
 __all__ = [
     "MOST_SLICE_VALUES",

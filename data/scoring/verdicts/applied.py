@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from data.checks.check import CheckedSample
-from data.checks.evaluate import SAFETY, evaluated, outcome_of
-from data.checks.verdicts import AttackVerdicts, Verdict
-from data.scoring.batch_inputs import checks_of
-from data.scoring.scored_run import CHECK_PASS_RATE, MetricColumn, ScoredRun
-from data.scoring.stage_features import check_features
-from data.store.ragged import Ragged
-from metrics.definitions.system import check_pass_rate
-from metrics.schema.batch import Checks
-from metrics.schema.scores import FloatArray, IntArray, Status
-from metrics.schema.source import Source
+from ragtriage.data.checks.check import CheckedSample
+from ragtriage.data.checks.evaluate import SAFETY, evaluated, outcome_of
+from ragtriage.data.checks.verdicts import AttackVerdicts, Verdict
+from ragtriage.data.scoring.batch_inputs import checks_of
+from ragtriage.data.scoring.scored_run import CHECK_PASS_RATE, MetricColumn, ScoredRun
+from ragtriage.data.scoring.stage_features import check_features
+from ragtriage.data.store.ragged import Ragged
+from ragtriage.metrics.definitions.system import check_pass_rate
+from ragtriage.metrics.schema.batch import Checks
+from ragtriage.metrics.schema.scores import FloatArray, IntArray, Status
+from ragtriage.metrics.schema.source import Source
 
 __all__ = ["with_attack_verdicts"]
 

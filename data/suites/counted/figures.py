@@ -9,13 +9,13 @@ from urllib.parse import quote, unquote
 
 import numpy as np
 
-from data.scoring.scored_run import ScoredRun
-from data.suites.check_table import check_table
-from data.suites.detail import Cell, SuiteTable
-from data.suites.summary import rate_values
-from metrics.schema.scores import BoolArray, IntArray
-from metrics.statistics.intervals import Interval, interval
-from metrics.statistics.question_means import question_means
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.suites.check_table import check_table
+from ragtriage.data.suites.detail import Cell, SuiteTable
+from ragtriage.data.suites.summary import rate_values
+from ragtriage.metrics.schema.scores import BoolArray, IntArray
+from ragtriage.metrics.statistics.intervals import Interval, interval
+from ragtriage.metrics.statistics.question_means import question_means
 
 __all__ = [
     "Figure",

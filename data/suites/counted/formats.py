@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from data.checks.formats import RULES
-from data.scoring.scored_run import ScoredRun
-from data.suites.counted.figures import Figure, PartDetail, SuiteParts, figure_table, part_cohort, suite_parts
-from data.suites.detail import Cell, SuiteTable
-from data.text.language import language_name
+from ragtriage.data.checks.formats import RULES
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.suites.counted.figures import Figure, PartDetail, SuiteParts, figure_table, part_cohort, suite_parts
+from ragtriage.data.suites.detail import Cell, SuiteTable
+from ragtriage.data.text.language import language_name
 
 __all__ = ["format_detail"]
 

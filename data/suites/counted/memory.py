@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from data.scoring.scored_run import ScoredRun
-from data.suites.counted.figures import Figure, PartDetail, SuiteParts, figure_table, part_cohort, suite_parts
-from data.suites.detail import Cell, SuiteTable
-from metrics.suites.memory import GAPS, gap_label
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.suites.counted.figures import Figure, PartDetail, SuiteParts, figure_table, part_cohort, suite_parts
+from ragtriage.data.suites.detail import Cell, SuiteTable
+from ragtriage.metrics.suites.memory import GAPS, gap_label
 
 __all__ = ["memory_detail", "recall_at", "with_verdict"]
 

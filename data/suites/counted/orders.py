@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from data.scoring.scored_run import ScoredRun
-from data.suites.counted.figures import Figure, PartDetail, SuiteParts, figure_table, part_cohort, suite_parts
-from data.suites.detail import Cell, SuiteTable
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.suites.counted.figures import Figure, PartDetail, SuiteParts, figure_table, part_cohort, suite_parts
+from ragtriage.data.suites.detail import Cell, SuiteTable
 
 __all__ = ["order_detail"]
 

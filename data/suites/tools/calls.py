@@ -9,9 +9,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from data.scoring.scored_run import ScoredRun
-from data.suites.check_table import check_table
-from metrics.schema.scores import FloatArray, IntArray
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.suites.check_table import check_table
+from ragtriage.metrics.schema.scores import FloatArray, IntArray
 
 __all__ = ["TOOL_SUITE", "CallChecks", "call_checks"]
 

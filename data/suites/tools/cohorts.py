@@ -8,9 +8,9 @@ from urllib.parse import quote, unquote
 
 import numpy as np
 
-from data.scoring.scored_run import ScoredRun
-from data.suites.tools.calls import call_checks
-from metrics.schema.scores import BoolArray
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.suites.tools.calls import call_checks
+from ragtriage.metrics.schema.scores import BoolArray
 
 __all__ = ["call_cohort", "cohort_title", "matching_calls"]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from data.scoring.scored_run import ScoredRun
-from data.suites.detail import SuiteTable
-from data.suites.tools import tables
-from data.suites.tools.calls import CallChecks, call_checks
-from data.suites.tools.measures import CallMeasure, call_measures
-from data.suites.tools.repeats import Agreement, PassHatK, agreements, pass_hat_ks
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.suites.detail import SuiteTable
+from ragtriage.data.suites.tools import tables
+from ragtriage.data.suites.tools.calls import CallChecks, call_checks
+from ragtriage.data.suites.tools.measures import CallMeasure, call_measures
+from ragtriage.data.suites.tools.repeats import Agreement, PassHatK, agreements, pass_hat_ks
 
 __all__ = ["ToolSuite", "tool_suite"]
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from data.scoring.scored_run import ScoredRun
-from data.suites.summary import rate_values
-from data.suites.tools.calls import CallChecks
-from data.suites.tools.cohorts import call_cohort
-from metrics.schema.scores import FloatArray
-from metrics.statistics.intervals import Interval, mean_over_questions
-from metrics.statistics.question_means import question_means
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.suites.summary import rate_values
+from ragtriage.data.suites.tools.calls import CallChecks
+from ragtriage.data.suites.tools.cohorts import call_cohort
+from ragtriage.metrics.schema.scores import FloatArray
+from ragtriage.metrics.statistics.intervals import Interval, mean_over_questions
+from ragtriage.metrics.statistics.question_means import question_means
 
 __all__ = ["CallMeasure", "call_measures", "share_over_questions"]
 

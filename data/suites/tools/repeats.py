@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from data.scoring.scored_run import ScoredRun
-from data.suites.check_table import CheckTable, check_table
-from data.suites.summary import rate_values
-from data.suites.tools.calls import TOOL_SUITE
-from metrics.schema.scores import BoolArray
-from metrics.statistics.intervals import Interval, interval
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.suites.check_table import CheckTable, check_table
+from ragtriage.data.suites.summary import rate_values
+from ragtriage.data.suites.tools.calls import TOOL_SUITE
+from ragtriage.metrics.schema.scores import BoolArray
+from ragtriage.metrics.statistics.intervals import Interval, interval
 
 __all__ = ["Agreement", "PassHatK", "agreements", "pass_hat_ks"]
 

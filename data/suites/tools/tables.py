@@ -6,12 +6,12 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
-from data.scoring.scored_run import ScoredRun
-from data.suites.detail import Cell, SuiteTable
-from data.suites.tools.calls import CallChecks
-from data.suites.tools.cohorts import call_cohort
-from data.suites.tools.measures import CallMeasure
-from data.suites.tools.repeats import Agreement, PassHatK
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.suites.detail import Cell, SuiteTable
+from ragtriage.data.suites.tools.calls import CallChecks
+from ragtriage.data.suites.tools.cohorts import call_cohort
+from ragtriage.data.suites.tools.measures import CallMeasure
+from ragtriage.data.suites.tools.repeats import Agreement, PassHatK
 
 __all__ = [
     "agreement_table",

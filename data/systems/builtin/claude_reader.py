@@ -9,19 +9,19 @@ from pathlib import Path
 from threading import Lock, Thread
 from typing import Any
 
-from data.chunking.tokens import count_tokens
-from data.errors import DataError
-from data.judge.call_cache import CachedCalls, CallCache
-from data.judge.client import Claude, ClientSettings
-from data.judge.plan import TOKENS_FOR_ONE
-from data.judge.progress import JobSpec, Progress
-from data.judge.reply_model import ReplyError
-from data.judge.requests import FINAL, ModelCall, Request, Usage
-from data.prompts.message import Document, JudgedCase, case_message
-from data.prompts.prompt import load_prompt
-from data.store.ledger import Ledger
-from data.systems.builtin.readers import Answer
-from data.systems.system import ModelUse
+from ragtriage.data.chunking.tokens import count_tokens
+from ragtriage.data.errors import DataError
+from ragtriage.data.judge.call_cache import CachedCalls, CallCache
+from ragtriage.data.judge.client import Claude, ClientSettings
+from ragtriage.data.judge.plan import TOKENS_FOR_ONE
+from ragtriage.data.judge.progress import JobSpec, Progress
+from ragtriage.data.judge.reply_model import ReplyError
+from ragtriage.data.judge.requests import FINAL, ModelCall, Request, Usage
+from ragtriage.data.prompts.message import Document, JudgedCase, case_message
+from ragtriage.data.prompts.prompt import load_prompt
+from ragtriage.data.store.ledger import Ledger
+from ragtriage.data.systems.builtin.readers import Answer
+from ragtriage.data.systems.system import ModelUse
 
 __all__ = ["ClaudeReader"]
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any, cast
 
-from data.chunking.chunkers import Chunking, Strategy, TokenizedText, chunks_of
-from data.chunking.corpus import Corpus
-from data.chunking.retrievers import Retriever, open_retriever
-from data.errors import DataError
-from data.systems.builtin.rerankers import Rerank, check_reranker, open_reranker
+from ragtriage.data.chunking.chunkers import Chunking, Strategy, TokenizedText, chunks_of
+from ragtriage.data.chunking.corpus import Corpus
+from ragtriage.data.chunking.retrievers import Retriever, open_retriever
+from ragtriage.data.errors import DataError
+from ragtriage.data.systems.builtin.rerankers import Rerank, check_reranker, open_reranker
 
 __all__ = ["NO_REWRITING", "PipelineSettings", "Retrieval", "check_models", "settings_of"]
 

@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from data.chunking.corpus import Corpus
-from data.chunking.tokens import count_tokens
-from data.errors import DataError
-from data.systems.builtin.index import NO_REWRITING, PipelineSettings, Retrieval, check_models, settings_of
-from data.systems.builtin.readers import NEEDS_MODEL, Answer, Reader
-from data.systems.system import ModelUse, SystemLimits, SystemReply, SystemRequest
+from ragtriage.data.chunking.corpus import Corpus
+from ragtriage.data.chunking.tokens import count_tokens
+from ragtriage.data.errors import DataError
+from ragtriage.data.systems.builtin.index import NO_REWRITING, PipelineSettings, Retrieval, check_models, settings_of
+from ragtriage.data.systems.builtin.readers import NEEDS_MODEL, Answer, Reader
+from ragtriage.data.systems.system import ModelUse, SystemLimits, SystemReply, SystemRequest
 
 __all__ = ["BuiltInSystem"]
 

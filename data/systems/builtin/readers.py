@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from data.systems.system import ModelUse
-from data.text.sentences import split_sentences
-from data.text.tokens import content_tokens, lowered
+from ragtriage.data.systems.system import ModelUse
+from ragtriage.data.text.sentences import split_sentences
+from ragtriage.data.text.tokens import content_tokens, lowered
 
 __all__ = ["NEEDS_MODEL", "NO_ANSWER", "Answer", "Extractive", "Reader"]
 

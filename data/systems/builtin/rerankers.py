@@ -10,9 +10,9 @@ from typing import Any
 
 import orjson
 
-from data.chunking.retrievers import quiet_loading
-from data.errors import DataError
-from data.text.tokens import content_tokens, lowered
+from ragtriage.data.chunking.retrievers import quiet_loading
+from ragtriage.data.errors import DataError
+from ragtriage.data.text.tokens import content_tokens, lowered
 
 __all__ = ["NO_RERANKER", "RERANKERS", "Rerank", "check_reranker", "open_reranker"]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from data.text.compiled.compiling import Array, compiled
-from data.text.context_attribution import (
+from ragtriage.data.text.compiled.compiling import Array, compiled
+from ragtriage.data.text.context_attribution import (
     CLAUSE_WORDS,
     EVIDENCE_SENTENCES,
     RELATIVE,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from data.text.compiled.compiling import Array, compiled
+from ragtriage.data.text.compiled.compiling import Array, compiled
 
 __all__ = ["compared", "covered"]
 

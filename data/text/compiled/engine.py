@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from data.text.compiled.characters import new_kinds
+from ragtriage.data.text.compiled.characters import new_kinds
 
 __all__ = ["SWITCH", "compiled_loops", "is_installed", "is_loaded", "why_not"]
 
@@ -146,7 +146,7 @@ def _loops(folder: Path) -> ModuleType:
     given = config.CACHE_DIR
     config.CACHE_DIR = str(folder)
     try:
-        from data.text.compiled import loops
+        from ragtriage.data.text.compiled import loops
     finally:
         config.CACHE_DIR = given
     return loops
@@ -164,7 +164,7 @@ def _one_process_at_a_time(folder: Path) -> Iterator[None]:
 
 def _call_each(loops: ModuleType) -> None:
     """Have every loop compiled, and kept, by calling it with the types that it will be called with."""
-    from data.text.compiled.vocabulary import Vocabulary
+    from ragtriage.data.text.compiled.vocabulary import Vocabulary
 
     vocabulary = Vocabulary(loops, new_kinds())
     documents = vocabulary.documents(["One sentence, and more."])

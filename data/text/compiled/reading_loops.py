@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from data.text.compiled.characters import (
+from ragtriage.data.text.compiled.characters import (
     ABBREVIATION,
     CJK,
     CLAUSE,
@@ -31,9 +31,9 @@ from data.text.compiled.characters import (
     UPPER,
     WORD,
 )
-from data.text.compiled.compiling import Array, compiled
-from data.text.context_attribution import POSTINGS
-from data.text.sentences import AHEAD, CLOSERS, LOOK_BEHIND
+from ragtriage.data.text.compiled.compiling import Array, compiled
+from ragtriage.data.text.context_attribution import POSTINGS
+from ragtriage.data.text.sentences import AHEAD, CLOSERS, LOOK_BEHIND
 
 __all__ = ["add", "postings", "read", "strange"]
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from data.text.compiled.characters import ABBREVIATION, STOP, code_points, fill_kinds
-from data.text.context_attribution import frequency_weights
-from data.text.tokens import lowered, stem, word_list
+from ragtriage.data.text.compiled.characters import ABBREVIATION, STOP, code_points, fill_kinds
+from ragtriage.data.text.context_attribution import frequency_weights
+from ragtriage.data.text.tokens import lowered, stem, word_list
 
 __all__ = ["Answers", "Documents", "Vocabulary"]
 

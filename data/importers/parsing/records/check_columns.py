@@ -6,10 +6,10 @@ import re
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from data.importers.parsing.cells import CellError, is_blank, parse_structure
-from data.importers.parsing.field_names import synonyms
-from data.importers.parsing.metric_names import plain_name
-from metrics.diagnosis.check_kinds import is_known_kind, suite_of
+from ragtriage.data.importers.parsing.cells import CellError, is_blank, parse_structure
+from ragtriage.data.importers.parsing.field_names import synonyms
+from ragtriage.data.importers.parsing.metric_names import plain_name
+from ragtriage.metrics.diagnosis.check_kinds import is_known_kind, suite_of
 
 __all__ = ["check_columns", "holds_pairs", "is_check_field", "is_route_quality", "put_check"]
 

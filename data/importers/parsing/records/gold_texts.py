@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from data.store.sample_schema import document_id
-from data.text.folding import folded_question
-from data.text.sentences import split_sentences
+from ragtriage.data.store.sample_schema import document_id
+from ragtriage.data.text.folding import folded_question
+from ragtriage.data.text.sentences import split_sentences
 
 __all__ = ["held_gold", "relevant_of_texts"]
 

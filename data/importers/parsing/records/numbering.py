@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from data.text.folding import folded_question
+from ragtriage.data.text.folding import folded_question
 
 __all__ = ["Numbering"]
 

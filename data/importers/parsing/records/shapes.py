@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from data.store.sample_models import as_json
+from ragtriage.data.store.sample_models import as_json
 
 __all__ = [
     "mapping",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from data.importers.parsing.metric_names import plain_name
+from ragtriage.data.importers.parsing.metric_names import plain_name
 
 __all__ = ["GRADES", "Verdict", "verdict_of"]
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from itertools import chain
 from pathlib import Path
 
-from data.errors import ValidationErrors
-from data.importers.formats.table import reader_of, runs_of_table
-from data.importers.formats.tool_rows import Row, ToolRows, each
-from data.importers.importer import Importer
-from data.importers.parsing.columns import plan_columns
-from data.importers.parsing.field_names import guessed_fields
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.importers.parsing.peek import Peek
-from data.importers.parsing.rows import open_table
-from data.importers.tools.autorag.module_reader import RETRIEVAL, ModuleReader
-from data.importers.tools.autorag.trial import (
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.formats.table import reader_of, runs_of_table
+from ragtriage.data.importers.formats.tool_rows import Row, ToolRows, each
+from ragtriage.data.importers.importer import Importer
+from ragtriage.data.importers.parsing.columns import plan_columns
+from ragtriage.data.importers.parsing.field_names import guessed_fields
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.parsing.peek import Peek
+from ragtriage.data.importers.parsing.rows import open_table
+from ragtriage.data.importers.tools.autorag.module_reader import RETRIEVAL, ModuleReader
+from ragtriage.data.importers.tools.autorag.trial import (
     ACCEPTED,
     QUESTIONS,
     best_before,
@@ -25,7 +25,7 @@ from data.importers.tools.autorag.trial import (
     start_times,
     trials_of,
 )
-from data.store.parsed_run import ParsedRun
+from ragtriage.data.store.parsed_run import ParsedRun
 
 __all__ = ["IMPORTERS"]
 

@@ -13,17 +13,17 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from data.declarations import declaration_fault
-from data.errors import ValidationErrors
-from data.importers.formats.tool_rows import Row
-from data.importers.parsing.cells import CellError, read_cell
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.literals import LiteralError, read_literal
-from data.importers.parsing.options import Options
-from data.importers.parsing.rows import open_table
-from data.importers.tools.autorag.trial import NODE_COLUMNS, QUESTIONS, Module
-from data.store.parsed_run import ParsedRun, Record
-from data.store.sample_models import as_json
+from ragtriage.data.declarations import declaration_fault
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.formats.tool_rows import Row
+from ragtriage.data.importers.parsing.cells import CellError, read_cell
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.literals import LiteralError, read_literal
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.parsing.rows import open_table
+from ragtriage.data.importers.tools.autorag.trial import NODE_COLUMNS, QUESTIONS, Module
+from ragtriage.data.store.parsed_run import ParsedRun, Record
+from ragtriage.data.store.sample_models import as_json
 
 __all__ = ["RETRIEVAL", "ModuleReader"]
 

@@ -9,8 +9,8 @@ from datetime import datetime
 from itertools import islice
 from pathlib import Path
 
-from data.errors import InputError
-from data.importers.parsing.input_file import InputFile
+from ragtriage.data.errors import InputError
+from ragtriage.data.importers.parsing.input_file import InputFile
 
 __all__ = [
     "ACCEPTED",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from data.errors import ValidationErrors
-from data.importers.importer import Importer
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.importers.tools.langfuse import items, observations, rows, scores
-from data.store.parsed_run import ParsedRun
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.importer import Importer
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.tools.langfuse import items, observations, rows, scores
+from ragtriage.data.store.parsed_run import ParsedRun
 
 __all__ = ["IMPORTERS"]
 

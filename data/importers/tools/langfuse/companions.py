@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from data.errors import ValidationErrors
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.peek import Peek
-from data.importers.parsing.rows import rows_at
-from data.importers.parsing.spool import Spool
-from data.importers.spans.samples import sample_of_trace
-from data.importers.spans.span import Span
-from data.importers.tools.langfuse.observations import span_of
-from data.importers.tools.langfuse.scores import ScoresById, is_scores
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.peek import Peek
+from ragtriage.data.importers.parsing.rows import rows_at
+from ragtriage.data.importers.parsing.spool import Spool
+from ragtriage.data.importers.spans.samples import sample_of_trace
+from ragtriage.data.importers.spans.span import Span
+from ragtriage.data.importers.tools.langfuse.observations import span_of
+from ragtriage.data.importers.tools.langfuse.scores import ScoresById, is_scores
 
 __all__ = ["Companions"]
 

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from data.errors import ValidationErrors
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.importers.parsing.payloads import answer_in, contexts_in, question_in, reference_in
-from data.importers.parsing.peek import Peek
-from data.importers.parsing.rows import rows_at
-from data.importers.parsing.spool import Spool
-from data.importers.tools.facts import (
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.parsing.payloads import answer_in, contexts_in, question_in, reference_in
+from ragtriage.data.importers.parsing.peek import Peek
+from ragtriage.data.importers.parsing.rows import rows_at
+from ragtriage.data.importers.parsing.spool import Spool
+from ragtriage.data.importers.tools.facts import (
     field_of,
     fields_in,
     milliseconds_between,
@@ -25,9 +25,9 @@ from data.importers.tools.facts import (
     text_in,
     without_blanks,
 )
-from data.importers.tools.langfuse.companions import Companions
-from data.importers.tools.langfuse.scores import error_of, with_scores
-from data.store.parsed_run import ParsedRun, Record
+from ragtriage.data.importers.tools.langfuse.companions import Companions
+from ragtriage.data.importers.tools.langfuse.scores import error_of, with_scores
+from ragtriage.data.store.parsed_run import ParsedRun, Record
 
 __all__ = ["is_items", "read"]
 

@@ -8,16 +8,16 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from data.errors import InputError, ValidationErrors
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.importers.parsing.payloads import decoded
-from data.importers.parsing.peek import Peek
-from data.importers.parsing.rows import rows_at
-from data.importers.spans.span import Span, kind_of
-from data.importers.spans.traces import Traces, runs_of_spans
-from data.importers.spans.values import nanoseconds, number
-from data.importers.tools.facts import (
+from ragtriage.data.errors import InputError, ValidationErrors
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.parsing.payloads import decoded
+from ragtriage.data.importers.parsing.peek import Peek
+from ragtriage.data.importers.parsing.rows import rows_at
+from ragtriage.data.importers.spans.span import Span, kind_of
+from ragtriage.data.importers.spans.traces import Traces, runs_of_spans
+from ragtriage.data.importers.spans.values import nanoseconds, number
+from ragtriage.data.importers.tools.facts import (
     field_of,
     fields_in,
     kind_in,
@@ -27,8 +27,8 @@ from data.importers.tools.facts import (
     text_in,
     without_blanks,
 )
-from data.importers.tools.langfuse.scores import ScoresById, error_of, is_scores, url_of, with_scores
-from data.store.parsed_run import ParsedRun, Record
+from ragtriage.data.importers.tools.langfuse.scores import ScoresById, error_of, is_scores, url_of, with_scores
+from ragtriage.data.store.parsed_run import ParsedRun, Record
 
 __all__ = ["is_observations", "is_traces", "read", "read_traces", "span_of"]
 

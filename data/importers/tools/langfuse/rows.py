@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping
 from statistics import fmean
 from typing import Any
 
-from data.errors import ValidationErrors
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.metric_names import metric_name
-from data.importers.parsing.options import Options
-from data.importers.parsing.payloads import answer_in, contexts_in, decoded, question_in, reference_in
-from data.importers.parsing.peek import Peek
-from data.importers.parsing.rows import rows_at
-from data.importers.spans.values import number
-from data.importers.tools.facts import (
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.metric_names import metric_name
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.parsing.payloads import answer_in, contexts_in, decoded, question_in, reference_in
+from ragtriage.data.importers.parsing.peek import Peek
+from ragtriage.data.importers.parsing.rows import rows_at
+from ragtriage.data.importers.spans.values import number
+from ragtriage.data.importers.tools.facts import (
     fields_in,
     question_id_in,
     tags_of,
@@ -22,9 +22,9 @@ from data.importers.tools.facts import (
     value_in,
     without_blanks,
 )
-from data.importers.tools.langfuse.companions import Companions
-from data.importers.tools.langfuse.scores import SCORED_WITHOUT_ANSWER, error_of, url_of, with_scores
-from data.store.parsed_run import ParsedRun, Record
+from ragtriage.data.importers.tools.langfuse.companions import Companions
+from ragtriage.data.importers.tools.langfuse.scores import SCORED_WITHOUT_ANSWER, error_of, url_of, with_scores
+from ragtriage.data.store.parsed_run import ParsedRun, Record
 
 __all__ = ["is_trace_rows", "read"]
 

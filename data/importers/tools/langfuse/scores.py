@@ -6,16 +6,16 @@ from collections.abc import Iterable, Mapping
 from statistics import fmean
 from typing import Any
 
-from data.declarations import declaration_fault
-from data.errors import ValidationErrors
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.metric_names import metric_name
-from data.importers.parsing.peek import Peek
-from data.importers.parsing.rows import rows_at
-from data.importers.parsing.spool import Spool
-from data.importers.spans.samples import SCORED_WITHOUT_ANSWER
-from data.importers.spans.values import number
-from data.importers.tools.facts import (
+from ragtriage.data.declarations import declaration_fault
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.metric_names import metric_name
+from ragtriage.data.importers.parsing.peek import Peek
+from ragtriage.data.importers.parsing.rows import rows_at
+from ragtriage.data.importers.parsing.spool import Spool
+from ragtriage.data.importers.spans.samples import SCORED_WITHOUT_ANSWER
+from ragtriage.data.importers.spans.values import number
+from ragtriage.data.importers.tools.facts import (
     field_of,
     fields_in,
     last_line,

@@ -1,7 +1,7 @@
 """MLflow: results of evaluations, traces as files, and its database."""
 
-from data.importers.importer import Importer
-from data.importers.tools.mlflow import database, folder, tables
+from ragtriage.data.importers.importer import Importer
+from ragtriage.data.importers.tools.mlflow import database, folder, tables
 
 __all__ = ["IMPORTERS"]
 

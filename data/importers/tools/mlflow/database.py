@@ -7,16 +7,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from data.errors import ValidationErrors
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.literals import LiteralError, read_literal
-from data.importers.parsing.options import Options
-from data.importers.parsing.payloads import decoded
-from data.importers.parsing.peek import Peek
-from data.importers.parsing.sqlite_file import RowsByKey, open_sqlite, rows_of, table_names
-from data.importers.spans.traces import Traces, runs_of_spans
-from data.importers.tools.mlflow.trace import spans_of
-from data.store.parsed_run import ParsedRun
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.literals import LiteralError, read_literal
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.parsing.payloads import decoded
+from ragtriage.data.importers.parsing.peek import Peek
+from ragtriage.data.importers.parsing.sqlite_file import RowsByKey, open_sqlite, rows_of, table_names
+from ragtriage.data.importers.spans.traces import Traces, runs_of_spans
+from ragtriage.data.importers.tools.mlflow.trace import spans_of
+from ragtriage.data.store.parsed_run import ParsedRun
 
 __all__ = ["ACCEPTED", "is_database", "read", "setting"]
 

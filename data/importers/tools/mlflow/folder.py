@@ -11,16 +11,16 @@ from typing import Any
 
 import yaml
 
-from data.errors import InputError, ValidationErrors
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.importers.parsing.peek import Peek
-from data.importers.spans.traces import Traces, runs_of_spans
-from data.importers.tools.facts import fields_in
-from data.importers.tools.mlflow import tables
-from data.importers.tools.mlflow.database import setting
-from data.importers.tools.mlflow.trace import spans_of
-from data.store.parsed_run import ParsedRun
+from ragtriage.data.errors import InputError, ValidationErrors
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.parsing.peek import Peek
+from ragtriage.data.importers.spans.traces import Traces, runs_of_spans
+from ragtriage.data.importers.tools.facts import fields_in
+from ragtriage.data.importers.tools.mlflow import tables
+from ragtriage.data.importers.tools.mlflow.database import setting
+from ragtriage.data.importers.tools.mlflow.trace import spans_of
+from ragtriage.data.store.parsed_run import ParsedRun
 
 __all__ = ["is_folder", "read"]
 

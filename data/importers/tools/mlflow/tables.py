@@ -6,21 +6,21 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from data.errors import ValidationErrors
-from data.importers.formats.table import reader_of
-from data.importers.formats.tool_rows import Row, ToolRows, each
-from data.importers.parsing.documents_in_json import items_at
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.metric_names import metric_name
-from data.importers.parsing.options import Options
-from data.importers.parsing.payloads import decoded, question_in
-from data.importers.parsing.peek import Peek
-from data.importers.parsing.rows import json_lines, open_table
-from data.importers.spans.traces import Traces, runs_of_spans
-from data.importers.spans.values import number
-from data.importers.tools.facts import fields_in, text_in, value_in
-from data.importers.tools.mlflow.trace import is_trace, newer_schema, spans_of
-from data.store.parsed_run import ParsedRun, Record
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.formats.table import reader_of
+from ragtriage.data.importers.formats.tool_rows import Row, ToolRows, each
+from ragtriage.data.importers.parsing.documents_in_json import items_at
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.metric_names import metric_name
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.parsing.payloads import decoded, question_in
+from ragtriage.data.importers.parsing.peek import Peek
+from ragtriage.data.importers.parsing.rows import json_lines, open_table
+from ragtriage.data.importers.spans.traces import Traces, runs_of_spans
+from ragtriage.data.importers.spans.values import number
+from ragtriage.data.importers.tools.facts import fields_in, text_in, value_in
+from ragtriage.data.importers.tools.mlflow.trace import is_trace, newer_schema, spans_of
+from ragtriage.data.store.parsed_run import ParsedRun, Record
 
 __all__ = ["LEGACY", "is_legacy", "is_results", "is_traces", "read_legacy", "read_results", "read_traces"]
 

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from data.importers.parsing.metric_names import metric_name
-from data.importers.parsing.payloads import decoded, reference_in
-from data.importers.spans.span import Span, kind_of
-from data.importers.spans.values import nanoseconds, number
-from data.importers.tools.facts import (
+from ragtriage.data.importers.parsing.metric_names import metric_name
+from ragtriage.data.importers.parsing.payloads import decoded, reference_in
+from ragtriage.data.importers.spans.span import Span, kind_of
+from ragtriage.data.importers.spans.values import nanoseconds, number
+from ragtriage.data.importers.tools.facts import (
     field_of,
     fields_in,
     last_line,

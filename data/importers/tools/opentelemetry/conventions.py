@@ -10,13 +10,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from data.importers.parsing.metric_names import metric_name
-from data.importers.parsing.payloads import decoded, question_in, reference_in
-from data.importers.spans.span import Labels, Span, kind_of
-from data.importers.spans.traces import with_labels
-from data.importers.spans.values import number
-from data.importers.tools.facts import question_id_in, text_in, value_in
-from data.importers.tools.opentelemetry.attributes import Attributes
+from ragtriage.data.importers.parsing.metric_names import metric_name
+from ragtriage.data.importers.parsing.payloads import decoded, question_in, reference_in
+from ragtriage.data.importers.spans.span import Labels, Span, kind_of
+from ragtriage.data.importers.spans.traces import with_labels
+from ragtriage.data.importers.spans.values import number
+from ragtriage.data.importers.tools.facts import question_id_in, text_in, value_in
+from ragtriage.data.importers.tools.opentelemetry.attributes import Attributes
 
 __all__ = ["Event", "labels_of_event", "messages_of_event", "score_of", "span_of_attributes"]
 

@@ -7,22 +7,22 @@ import binascii
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from data.errors import ValidationErrors
-from data.importers.importer import Importer
-from data.importers.parsing.documents_in_json import items_at
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.importers.parsing.peek import Peek
-from data.importers.parsing.rows import container, json_lines
-from data.importers.spans.span import Span
-from data.importers.spans.traces import Traces, runs_of_spans
-from data.importers.spans.values import nanoseconds
-from data.importers.tools.opentelemetry.conventions import (
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.importer import Importer
+from ragtriage.data.importers.parsing.documents_in_json import items_at
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.parsing.peek import Peek
+from ragtriage.data.importers.parsing.rows import container, json_lines
+from ragtriage.data.importers.spans.span import Span
+from ragtriage.data.importers.spans.traces import Traces, runs_of_spans
+from ragtriage.data.importers.spans.values import nanoseconds
+from ragtriage.data.importers.tools.opentelemetry.conventions import (
     labels_of_event,
     messages_of_event,
     span_of_attributes,
 )
-from data.store.parsed_run import ParsedRun
+from ragtriage.data.store.parsed_run import ParsedRun
 
 __all__ = ["IMPORTERS"]
 

@@ -1,5 +1,5 @@
 """Phoenix and Arize AX: spans with their annotations, experiments, and the database of a Phoenix server."""
 
-from data.importers.tools.phoenix.importers import IMPORTERS
+from ragtriage.data.importers.tools.phoenix.importers import IMPORTERS
 
 __all__ = ["IMPORTERS"]

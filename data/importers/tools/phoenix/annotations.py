@@ -6,18 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from data.errors import InputError, ValidationErrors
-from data.importers.parsing.documents_in_json import items_at
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.metric_names import metric_name
-from data.importers.parsing.peek import Peek
-from data.importers.parsing.records.shapes import objects
-from data.importers.parsing.rows import container, open_table
-from data.importers.spans.span import Labels
-from data.importers.spans.traces import Traces
-from data.importers.spans.values import number
-from data.importers.tools.facts import fields_in, text_in, value_in
-from data.importers.tools.opentelemetry.conventions import score_of
+from ragtriage.data.errors import InputError, ValidationErrors
+from ragtriage.data.importers.parsing.documents_in_json import items_at
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.metric_names import metric_name
+from ragtriage.data.importers.parsing.peek import Peek
+from ragtriage.data.importers.parsing.records.shapes import objects
+from ragtriage.data.importers.parsing.rows import container, open_table
+from ragtriage.data.importers.spans.span import Labels
+from ragtriage.data.importers.spans.traces import Traces
+from ragtriage.data.importers.spans.values import number
+from ragtriage.data.importers.tools.facts import fields_in, text_in, value_in
+from ragtriage.data.importers.tools.opentelemetry.conventions import score_of
 
 __all__ = ["attach_annotations", "is_annotations", "labels_of"]
 

@@ -8,18 +8,18 @@ from collections.abc import Iterator, Mapping
 from itertools import chain, islice
 from typing import Any
 
-from data.errors import ValidationErrors
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.importers.parsing.payloads import decoded
-from data.importers.parsing.peek import Peek
-from data.importers.parsing.sqlite_file import open_sqlite, table_names
-from data.importers.spans.traces import Traces, runs_of_spans
-from data.importers.tools.facts import fields_in, moment
-from data.importers.tools.phoenix.annotations import labels_of
-from data.importers.tools.phoenix.experiments import sample_of_task
-from data.importers.tools.phoenix.spans import span_of
-from data.store.parsed_run import ParsedRun, Record
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.parsing.payloads import decoded
+from ragtriage.data.importers.parsing.peek import Peek
+from ragtriage.data.importers.parsing.sqlite_file import open_sqlite, table_names
+from ragtriage.data.importers.spans.traces import Traces, runs_of_spans
+from ragtriage.data.importers.tools.facts import fields_in, moment
+from ragtriage.data.importers.tools.phoenix.annotations import labels_of
+from ragtriage.data.importers.tools.phoenix.experiments import sample_of_task
+from ragtriage.data.importers.tools.phoenix.spans import span_of
+from ragtriage.data.store.parsed_run import ParsedRun, Record
 
 __all__ = ["is_database", "read"]
 

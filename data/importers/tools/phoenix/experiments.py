@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from data.errors import ValidationErrors
-from data.importers.parsing.documents_in_json import items_at
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.importers.parsing.payloads import answer_in, contexts_in, question_in, reference_in
-from data.importers.parsing.peek import Peek
-from data.importers.parsing.rows import container, open_table
-from data.importers.spans.samples import SCORED_WITHOUT_ANSWER
-from data.importers.spans.values import error_line, number, ranked
-from data.importers.tools.facts import (
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.parsing.documents_in_json import items_at
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.parsing.payloads import answer_in, contexts_in, question_in, reference_in
+from ragtriage.data.importers.parsing.peek import Peek
+from ragtriage.data.importers.parsing.rows import container, open_table
+from ragtriage.data.importers.spans.samples import SCORED_WITHOUT_ANSWER
+from ragtriage.data.importers.spans.values import error_line, number, ranked
+from ragtriage.data.importers.tools.facts import (
     fields_in,
     milliseconds_between,
     objects_in,
@@ -24,8 +24,8 @@ from data.importers.tools.facts import (
     text_in,
     without_blanks,
 )
-from data.importers.tools.phoenix.annotations import labels_of
-from data.store.parsed_run import ParsedRun, Record
+from ragtriage.data.importers.tools.phoenix.annotations import labels_of
+from ragtriage.data.store.parsed_run import ParsedRun, Record
 
 __all__ = ["is_experiment", "read", "sample_of_task"]
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from data.errors import ValidationErrors
-from data.importers.importer import Importer
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.importers.tools.phoenix import database, experiments, spans
-from data.importers.tools.phoenix.annotations import is_annotations
-from data.store.parsed_run import ParsedRun
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.importer import Importer
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.tools.phoenix import database, experiments, spans
+from ragtriage.data.importers.tools.phoenix.annotations import is_annotations
+from ragtriage.data.store.parsed_run import ParsedRun
 
 __all__ = ["IMPORTERS"]
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from data.errors import ValidationErrors
-from data.importers.parsing.documents_in_json import items_at
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.importers.parsing.payloads import decoded
-from data.importers.parsing.peek import Peek
-from data.importers.parsing.rows import container, open_table
-from data.importers.spans.span import Labels, Span
-from data.importers.spans.traces import Traces, runs_of_spans, with_labels
-from data.importers.spans.values import nanoseconds
-from data.importers.tools.facts import objects_in, text_in
-from data.importers.tools.opentelemetry.conventions import span_of_attributes
-from data.importers.tools.phoenix.annotations import attach_annotations, labels_of
-from data.store.parsed_run import ParsedRun
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.parsing.documents_in_json import items_at
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.parsing.payloads import decoded
+from ragtriage.data.importers.parsing.peek import Peek
+from ragtriage.data.importers.parsing.rows import container, open_table
+from ragtriage.data.importers.spans.span import Labels, Span
+from ragtriage.data.importers.spans.traces import Traces, runs_of_spans, with_labels
+from ragtriage.data.importers.spans.values import nanoseconds
+from ragtriage.data.importers.tools.facts import objects_in, text_in
+from ragtriage.data.importers.tools.opentelemetry.conventions import span_of_attributes
+from ragtriage.data.importers.tools.phoenix.annotations import attach_annotations, labels_of
+from ragtriage.data.store.parsed_run import ParsedRun
 
 __all__ = ["annotated_spans", "is_spans", "read", "span_of"]
 

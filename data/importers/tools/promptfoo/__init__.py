@@ -9,21 +9,21 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from data.errors import InputError, ValidationErrors, type_name
-from data.importers.formats.tool_rows import Row
-from data.importers.importer import Importer
-from data.importers.parsing.documents_in_json import small_values
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.importers.parsing.peek import Peek
-from data.importers.parsing.records.numbering import Numbering
-from data.importers.parsing.records.shapes import mapping, objects, plain_settings, storable
-from data.importers.parsing.spool import Spool
-from data.importers.tools.facts import moment, text_in
-from data.importers.tools.promptfoo.layouts import results_in
-from data.importers.tools.promptfoo.samples import listed_contexts, question_id, question_variable, sample_of
-from data.importers.tools.promptfoo.scores import shortened
-from data.store.parsed_run import ParsedRun, Record
+from ragtriage.data.errors import InputError, ValidationErrors, type_name
+from ragtriage.data.importers.formats.tool_rows import Row
+from ragtriage.data.importers.importer import Importer
+from ragtriage.data.importers.parsing.documents_in_json import small_values
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.parsing.peek import Peek
+from ragtriage.data.importers.parsing.records.numbering import Numbering
+from ragtriage.data.importers.parsing.records.shapes import mapping, objects, plain_settings, storable
+from ragtriage.data.importers.parsing.spool import Spool
+from ragtriage.data.importers.tools.facts import moment, text_in
+from ragtriage.data.importers.tools.promptfoo.layouts import results_in
+from ragtriage.data.importers.tools.promptfoo.samples import listed_contexts, question_id, question_variable, sample_of
+from ragtriage.data.importers.tools.promptfoo.scores import shortened
+from ragtriage.data.store.parsed_run import ParsedRun, Record
 
 __all__ = ["IMPORTERS"]
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from data.errors import ValidationErrors
-from data.importers.parsing.cells import object_in
-from data.importers.parsing.documents_in_json import items_at, small_values
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.peek import Peek
-from data.importers.parsing.records.shapes import mapping, objects, unquoted_number
-from data.importers.parsing.rows import open_table
-from data.store.parsed_run import Record
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.parsing.cells import object_in
+from ragtriage.data.importers.parsing.documents_in_json import items_at, small_values
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.peek import Peek
+from ragtriage.data.importers.parsing.records.shapes import mapping, objects, unquoted_number
+from ragtriage.data.importers.parsing.rows import open_table
+from ragtriage.data.store.parsed_run import Record
 
 __all__ = ["FAILED", "results_in"]
 

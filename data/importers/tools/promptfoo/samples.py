@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from data.errors import ValidationErrors
-from data.importers.formats.tool_rows import Row
-from data.importers.parsing.documents import documents_of
-from data.importers.parsing.payloads import answer_in, contexts_in, question_in
-from data.importers.parsing.records.shapes import mapping, objects, tag_value, tags_of
-from data.importers.tools.facts import last_line
-from data.importers.tools.promptfoo.layouts import FAILED
-from data.importers.tools.promptfoo.scores import scores_and_checks
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.formats.tool_rows import Row
+from ragtriage.data.importers.parsing.documents import documents_of
+from ragtriage.data.importers.parsing.payloads import answer_in, contexts_in, question_in
+from ragtriage.data.importers.parsing.records.shapes import mapping, objects, tag_value, tags_of
+from ragtriage.data.importers.tools.facts import last_line
+from ragtriage.data.importers.tools.promptfoo.layouts import FAILED
+from ragtriage.data.importers.tools.promptfoo.scores import scores_and_checks
 
 __all__ = ["listed_contexts", "question_id", "question_variable", "sample_of"]
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from data.importers.formats.tool_rows import Row
-from data.importers.parsing.metric_names import metric_name
-from data.importers.parsing.records.shapes import mapping, objects, unquoted_number
+from ragtriage.data.importers.formats.tool_rows import Row
+from ragtriage.data.importers.parsing.metric_names import metric_name
+from ragtriage.data.importers.parsing.records.shapes import mapping, objects, unquoted_number
 
 __all__ = ["scores_and_checks", "shortened"]
 

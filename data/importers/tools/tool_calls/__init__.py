@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from data.importers.tools.tool_calls.bfcl import BFCL
-from data.importers.tools.tool_calls.taubench import TAU_BENCH
+from ragtriage.data.importers.tools.tool_calls.bfcl import BFCL
+from ragtriage.data.importers.tools.tool_calls.taubench import TAU_BENCH
 
 __all__ = ["IMPORTERS"]
 

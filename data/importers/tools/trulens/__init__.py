@@ -6,17 +6,17 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from data.errors import ValidationErrors
-from data.importers.importer import Importer
-from data.importers.parsing.input_file import InputFile
-from data.importers.parsing.options import Options
-from data.importers.parsing.peek import Peek
-from data.importers.parsing.rows import open_table
-from data.importers.parsing.sqlite_file import RowsByKey, open_sqlite, rows_of, table_names
-from data.importers.tools.facts import fields_in, moment
-from data.importers.tools.trulens.events import runs_of_events
-from data.importers.tools.trulens.records import CALLS, runs_of_records
-from data.store.parsed_run import ParsedRun, Record
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.importer import Importer
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.parsing.peek import Peek
+from ragtriage.data.importers.parsing.rows import open_table
+from ragtriage.data.importers.parsing.sqlite_file import RowsByKey, open_sqlite, rows_of, table_names
+from ragtriage.data.importers.tools.facts import fields_in, moment
+from ragtriage.data.importers.tools.trulens.events import runs_of_events
+from ragtriage.data.importers.tools.trulens.records import CALLS, runs_of_records
+from ragtriage.data.store.parsed_run import ParsedRun, Record
 
 __all__ = ["IMPORTERS"]
 

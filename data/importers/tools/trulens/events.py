@@ -6,15 +6,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from data.declarations import declaration_fault
-from data.errors import ValidationErrors
-from data.importers.parsing.metric_names import metric_name
-from data.importers.parsing.spool import Spool
-from data.importers.spans.span import Labels, Span, kind_of
-from data.importers.spans.traces import Traces, runs_of_spans
-from data.importers.spans.values import nanoseconds, number
-from data.importers.tools.facts import fields_in, last_line, text_in
-from data.store.parsed_run import ParsedRun, Record
+from ragtriage.data.declarations import declaration_fault
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.parsing.metric_names import metric_name
+from ragtriage.data.importers.parsing.spool import Spool
+from ragtriage.data.importers.spans.span import Labels, Span, kind_of
+from ragtriage.data.importers.spans.traces import Traces, runs_of_spans
+from ragtriage.data.importers.spans.values import nanoseconds, number
+from ragtriage.data.importers.tools.facts import fields_in, last_line, text_in
+from ragtriage.data.store.parsed_run import ParsedRun, Record
 
 __all__ = ["LOWER", "RELEVANT_FROM", "runs_of_events"]
 

@@ -8,14 +8,14 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
-from data.declarations import declaration_fault
-from data.errors import ValidationErrors
-from data.importers.parsing.metric_names import metric_name
-from data.importers.parsing.payloads import answer_in, decoded, question_in
-from data.importers.parsing.spool import Spool
-from data.importers.spans.samples import SCORED_WITHOUT_ANSWER
-from data.importers.spans.values import nanoseconds, number, ranked
-from data.importers.tools.facts import (
+from ragtriage.data.declarations import declaration_fault
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.parsing.metric_names import metric_name
+from ragtriage.data.importers.parsing.payloads import answer_in, decoded, question_in
+from ragtriage.data.importers.parsing.spool import Spool
+from ragtriage.data.importers.spans.samples import SCORED_WITHOUT_ANSWER
+from ragtriage.data.importers.spans.values import nanoseconds, number, ranked
+from ragtriage.data.importers.tools.facts import (
     fields_in,
     last_line,
     moment,
@@ -24,8 +24,8 @@ from data.importers.tools.facts import (
     value_in,
     without_blanks,
 )
-from data.importers.tools.trulens.events import LOWER, RELEVANT_FROM
-from data.store.parsed_run import ParsedRun, Record
+from ragtriage.data.importers.tools.trulens.events import LOWER, RELEVANT_FROM
+from ragtriage.data.store.parsed_run import ParsedRun, Record
 
 __all__ = ["CALLS", "runs_of_records"]
 
