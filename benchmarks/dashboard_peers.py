@@ -207,7 +207,7 @@ def _case_of_phoenix(page: Any, url: str) -> None:
 
 TOOLS = {
     "ragtriage": Tool(
-        "-m dashboard.cli.main --workspace {folder}/workspace serve --port {port}",
+        "-m ragtriage.dashboard.cli.main --workspace {folder}/workspace serve --port {port}",
         {},
         "_stcore/health",
         _goto("", "h1"),

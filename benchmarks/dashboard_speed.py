@@ -158,7 +158,9 @@ def server(root: Path) -> Iterator[tuple[str, int]]:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     started = (
-        "ragtriage.dashboard.cli" if find_spec("ragtriage.dashboard.cli.__main__") else "ragtriage.dashboard.cli.main"
+        "ragtriage.dashboard.cli"
+        if find_spec("ragtriage.dashboard.cli.__main__")
+        else "ragtriage.dashboard.cli.main"
     )  # as it once was
     command = [sys.executable, "-m", started, "serve", "--port", str(port)]
     environment = {**os.environ, "RAGTRIAGE_WORKSPACE": str(root)}

@@ -18,7 +18,9 @@ from dashboard_speed import open_pages
 from make_runs import make_runs
 from page_speed import make_workspace
 
-HELP = "import sys; sys.argv[1:] = ['--help']; from ragtriage.dashboard.cli.main import main; sys.exit(main())"
+HELP = (
+    "import sys; sys.argv[1:] = ['--help']; from ragtriage.dashboard.cli.main import main; sys.exit(main())"
+)
 
 
 def help_seconds(rounds: int) -> float:

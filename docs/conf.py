@@ -8,7 +8,7 @@ from pathlib import Path
 DOCS = Path(__file__).parent
 sys.path[:0] = [str(DOCS), str(DOCS.parent)]
 
-from ragtriage.dashboard import __version__  # noqa: E402 -- Sphinx runs this file from any folder
+from ragtriage import __version__  # noqa: E402 -- Sphinx runs this file from any folder
 
 project = "ragtriage"
 author = "the authors of ragtriage"

@@ -20,9 +20,9 @@ if __name__ == "__main__":
     sys.path.insert(0, str(DOCS.parent))
 
 import ragtriage  # noqa: E402 -- also when the file is run from another folder
+from docs.doc_tables import renewed  # noqa: E402
 from ragtriage.dashboard.cli.main import COMMANDS, app  # noqa: E402
 from ragtriage.dashboard.cli.stored_help import HELP_FILE, help_record  # noqa: E402
-from docs.doc_tables import renewed  # noqa: E402
 
 __all__ = ["PAGES", "command_help", "commands_reference", "python_reference"]
 

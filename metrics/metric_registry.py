@@ -28,7 +28,15 @@ from ragtriage.metrics.definitions.claims import METRICS as CLAIM_METRICS
 from ragtriage.metrics.definitions.spans import BUDGET_METRICS, BUDGETS, CHUNK_COUNT_METRICS
 from ragtriage.metrics.schema.applicability import ANSWERABLE_LABEL, missing
 from ragtriage.metrics.schema.batch import Batch
-from ragtriage.metrics.schema.metric import CONVENTIONS, Component, Convention, Metric, MetricKey, find_key, parse_key
+from ragtriage.metrics.schema.metric import (
+    CONVENTIONS,
+    Component,
+    Convention,
+    Metric,
+    MetricKey,
+    find_key,
+    parse_key,
+)
 from ragtriage.metrics.schema.scores import MetricsError, Scores
 from ragtriage.metrics.schema.whole_number import whole_number
 

@@ -11,16 +11,24 @@ line. Every function takes `workspace`, a folder; RAGTRIAGE_WORKSPACE or ./ragtr
 >>> run = ragtriage.add_run(records, name="first try", project="demo", config={"top_k": 5})
 >>> run.name, run.project, run.n
 ('first try', 'demo', 10)
->>> float(ragtriage.metrics(run).loc["faithfulness", "mean"])
+>>> float(ragtriage.summarize(run).loc["faithfulness", "mean"])
 0.45
 
-It also works where packages of your own are called `data`, `metrics` or `dashboard`, as are parts of
-ragtriage: each call is then made in a process of its own, which does not see yours.
+The layers are the packages `ragtriage.metrics`, `ragtriage.data` and `ragtriage.dashboard`. The functions are
+loaded on first use, so that `import ragtriage.metrics` needs NumPy alone.
 """
 
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
 from ragtriage.errors import RagtriageError
-from ragtriage.functions import add_run, compare, diagnose, gate, metrics, runs, samples, scores
-from ragtriage.results import Comparison, Diagnosis, GateReport, Interval, Run
+
+if TYPE_CHECKING:
+    from ragtriage.functions import add_run, compare, diagnose, gate, runs, samples, scores, summarize
+    from ragtriage.results import Comparison, Diagnosis, GateReport, Interval, Run
 
 __all__ = [
     "Comparison",
@@ -33,8 +41,27 @@ __all__ = [
     "compare",
     "diagnose",
     "gate",
-    "metrics",
     "runs",
     "samples",
     "scores",
+    "summarize",
 ]
+__version__ = "0.1.0"
+
+RESULTS = ("Comparison", "Diagnosis", "GateReport", "Interval", "Run")
+
+_here = Path(__file__).parent
+if not (_here / "metrics").is_dir():  # a checkout without symbolic links, as Git makes on Windows
+    __path__.append(str(_here.parent))
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name on first use (PEP 562)."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = import_module("ragtriage.results" if name in RESULTS else "ragtriage.functions")
+    return getattr(module, name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

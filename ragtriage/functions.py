@@ -1,22 +1,48 @@
-"""The functions of the package: each sends one call to data.api and makes frames of the answer."""
+"""The functions of the package: each calls ragtriage.data.api and makes frames of its answer."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import copy_context
 from datetime import datetime
 from os import PathLike
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from ragtriage.calls import call
+from ragtriage.errors import RagtriageError
 from ragtriage.results import Comparison, Diagnosis, GateReport, Interval, Run
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["add_run", "compare", "diagnose", "gate", "metrics", "runs", "samples", "scores"]
+    from ragtriage.data.scoring.run_store import RunStore
 
 Path: TypeAlias = str | PathLike[str] | None
 RunName: TypeAlias = str | Run
+T = TypeVar("T")
+
+
+def isolated(work: Callable[[], T]) -> T:
+    """Return what a function returns, called in a context of its own.
+
+    What a project declares of imported metrics is a context variable and must not outlast the call.
+
+    Raises:
+        RagtriageError: it cannot be done.
+    """
+    from ragtriage.data.errors import DataError
+    from ragtriage.metrics.schema.scores import MetricsError
+
+    try:
+        return copy_context().run(work)
+    except (DataError, MetricsError) as error:
+        raise RagtriageError(str(error)) from error
+
+
+def with_store(workspace: Path, work: Callable[[RunStore], T]) -> T:
+    """Return what a function returns of the runs of a workspace, called in a context of its own."""
+    from ragtriage.data.api import open_store
+
+    return isolated(lambda: work(open_store(None if workspace is None else str(workspace))))
 
 
 def add_run(
@@ -46,14 +72,25 @@ def add_run(
     Raises:
         RagtriageError: a record cannot be used; the message names the row and the field.
     """
-    options = {
-        "name": name,
-        "project": project,
-        "config": dict(config or {}),
-        "dataset": dataset,
-        "metrics": {metric: dict(entry) for metric, entry in (metrics or {}).items()},
-    }
-    entry = call("add_run", workspace, records=records, **options)
+    from ragtriage.data import api
+
+    def add() -> Run:
+        run = api.add_run(
+            records=records,
+            name=name,
+            project=project,
+            config=dict(config or {}),
+            dataset=dataset,
+            metrics={metric: dict(entry) for metric, entry in (metrics or {}).items()},
+            workspace=None if workspace is None else str(workspace),
+        )
+        return run_of_entry(api.run_entry(run, run.name))
+
+    return isolated(add)
+
+
+def run_of_entry(entry: Mapping[str, Any]) -> Run:
+    """Return the run of an entry of `ragtriage runs --json`."""
     return Run(**{**entry, "created_at": datetime.fromisoformat(entry["created_at"])})
 
 
@@ -66,8 +103,10 @@ def runs(workspace: Path = None) -> pd.DataFrame:
     """
     import pandas as pd
 
+    from ragtriage.data.api import runs_answer
+
     columns = ["run_id", "name", "project", "n", "n_questions", "created_at"]
-    frame = pd.DataFrame(call("runs", workspace), columns=columns)
+    frame = pd.DataFrame(with_store(workspace, runs_answer), columns=columns)
     frame["created_at"] = pd.to_datetime(frame["created_at"], format="ISO8601")
     return frame
 
@@ -81,7 +120,9 @@ def samples(run: RunName, workspace: Path = None) -> pd.DataFrame:
     """
     import pandas as pd
 
-    return pd.DataFrame(call("samples", workspace, run=_name(run)))
+    from ragtriage.data.api import samples_answer
+
+    return pd.DataFrame(with_store(workspace, lambda store: samples_answer(store, store.find(run_name(run)))))
 
 
 def scores(run: RunName, workspace: Path = None) -> pd.DataFrame:
@@ -93,12 +134,14 @@ def scores(run: RunName, workspace: Path = None) -> pd.DataFrame:
     """
     import pandas as pd
 
-    frame = pd.DataFrame(call("scores", workspace, run=_name(run)))
+    from ragtriage.data.api import scores_answer
+
+    frame = pd.DataFrame(with_store(workspace, lambda store: scores_answer(store, store.find(run_name(run)))))
     metric_columns = [column for column in frame.columns if column not in ("question_id", "repeat")]
     return frame.astype(dict.fromkeys(metric_columns, "float64"))
 
 
-def metrics(run: RunName, k: Sequence[int] = (1, 3, 5, 10), workspace: Path = None) -> pd.DataFrame:
+def summarize(run: RunName, k: Sequence[int] = (1, 3, 5, 10), workspace: Path = None) -> pd.DataFrame:
     """Return every metric of a run, indexed by its name: mean, 95 % interval, counts, source.
 
     Args:
@@ -108,7 +151,13 @@ def metrics(run: RunName, k: Sequence[int] = (1, 3, 5, 10), workspace: Path = No
     """
     import pandas as pd
 
-    answer = call("metrics", workspace, run=_name(run), k=list(k))
+    from ragtriage.data.api import metrics_answer
+
+    def answer_of(store: RunStore) -> dict[str, Any]:
+        found = store.find(run_name(run))
+        return metrics_answer(store, found, store.options(found, tuple(k)))
+
+    answer = with_store(workspace, answer_of)
     return pd.DataFrame(list(answer["metrics"].values())).set_index("metric")
 
 
@@ -136,8 +185,16 @@ def diagnose(
     """
     import pandas as pd
 
-    thresholds = {"context": context, "faithfulness": faithfulness, "answer_relevancy": answer_relevancy}
-    answer = call("diagnose", workspace, run=_name(run), context_metric=context_metric, thresholds=thresholds)
+    from ragtriage.data.api import diagnosis_answer, diagnosis_of
+    from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings
+    from ragtriage.metrics.diagnosis.patterns import CaseThresholds
+
+    settings = DiagnosisSettings(CaseThresholds(context, faithfulness, answer_relevancy), context_metric)
+
+    def answer_of(store: RunStore) -> dict[str, Any]:
+        return diagnosis_answer(diagnosis_of(store, store.find(run_name(run)), settings), settings)
+
+    answer = with_store(workspace, answer_of)
     return Diagnosis(
         run_id=answer["run"],
         n=answer["n"],
@@ -165,7 +222,13 @@ def compare(base: RunName, other: RunName, family: str = "all", workspace: Path 
     """
     import pandas as pd
 
-    answer = call("compare", workspace, base=_name(base), other=_name(other), family=family)
+    from ragtriage.data.api import comparison_answer, comparisons_with
+
+    def answer_of(store: RunStore) -> dict[str, Any]:
+        baseline, others = store.find(run_name(base)), [store.find(run_name(other))]
+        return comparison_answer(baseline, others, comparisons_with(store, baseline, others, family), family)
+
+    answer = with_store(workspace, answer_of)
     (side,) = answer["comparisons"]
     frame = pd.DataFrame.from_dict(side["metrics"], orient="index").rename_axis("metric")
     return Comparison(answer["baseline"], side["run"], side["n_shared"], frame, tuple(side["warnings"]))
@@ -194,14 +257,7 @@ def gate(
     """
     import pandas as pd
 
-    answer = call(
-        "gate",
-        workspace,
-        run=_name(run),
-        baseline="" if baseline is None else _name(baseline),
-        config=None if config is None else str(config),
-        strict=strict,
-    )
+    answer = gate_answer(run, baseline, config, strict, workspace)
     return GateReport(
         run_id=answer["run"],
         name=answer["name"],
@@ -217,5 +273,24 @@ def gate(
     )
 
 
-def _name(run: RunName) -> str:
+def gate_answer(
+    run: RunName, baseline: RunName | None, config: Path, strict: bool, workspace: Path
+) -> dict[str, Any]:
+    """Return what `ragtriage gate --json` prints."""
+    from ragtriage.data import api
+
+    def answer() -> dict[str, Any]:
+        report = api.gate(
+            run=run_name(run),
+            baseline="" if baseline is None else run_name(baseline),
+            config=None if config is None else str(config),
+            workspace=None if workspace is None else str(workspace),
+        )
+        return report.to_dict(strict)
+
+    return isolated(answer)
+
+
+def run_name(run: RunName) -> str:
+    """Return the id of a run, or the id or name that it was given as."""
     return run.run_id if isinstance(run, Run) else run

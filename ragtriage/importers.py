@@ -10,7 +10,13 @@ from ragtriage.data.importers.importer import Importer
 from ragtriage.data.importers.parsing.documents_in_json import items_at, value_at
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
-from ragtriage.data.importers.parsing.payloads import answer_in, contexts_in, decoded, question_in, reference_in
+from ragtriage.data.importers.parsing.payloads import (
+    answer_in,
+    contexts_in,
+    decoded,
+    question_in,
+    reference_in,
+)
 from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import open_table
 from ragtriage.data.importers.parsing.spool import Spool

@@ -12,17 +12,18 @@ does nothing until a test asks for one of its fixtures.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ragtriage.calls import call
 from ragtriage.errors import RagtriageError
+from ragtriage.functions import gate_answer, isolated, run_of_entry, with_store
 from ragtriage.results import Run
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from ragtriage.data.scoring.run_store import RunStore
 
 __all__ = ["AssertGate"]
 
@@ -82,10 +83,10 @@ def ragtriage_run(pytestconfig: pytest.Config, ragtriage_workspace: str | Path |
     fault = NO_RUN
     try:
         if file:
-            entries = call("add_file", ragtriage_workspace, path=file)
+            entries = isolated(lambda: _added(file, ragtriage_workspace))
             return _run_of_file(entries, name, file)
         if name:
-            return _run(call("run", ragtriage_workspace, run=name))
+            return run_of_entry(with_store(ragtriage_workspace, lambda store: _entry(store, name)))
     except RagtriageError as error:
         fault = str(error)
     # Outside of the except, as pytest prints the error that another one was raised from, with our source.
@@ -95,14 +96,30 @@ def ragtriage_run(pytestconfig: pytest.Config, ragtriage_workspace: str | Path |
 def _run_of_file(entries: Sequence[dict[str, Any]], name: str, file: str) -> Run:
     chosen = [entry for entry in entries if name in ("", entry["name"], entry["run_id"])]
     if len(chosen) == 1:
-        return _run(chosen[0])
+        return run_of_entry(chosen[0])
     names = ", ".join(repr(entry["name"]) for entry in entries[:MOST_CASES])
     wanted = f"has no run {name!r}" if name else f"has {len(entries):,} runs"
     raise RagtriageError(f"{file}: {wanted}; accepted: --ragtriage-run with one of {names}")
 
 
-def _run(entry: Mapping[str, Any]) -> Run:
-    return Run(**{**entry, "created_at": datetime.fromisoformat(entry["created_at"])})
+def _added(file: str, workspace: str | Path | None) -> list[dict[str, Any]]:
+    from ragtriage.data import api
+
+    runs = api.add_file(path=file, workspace=None if workspace is None else str(workspace))
+    return [api.run_entry(run, run.name) for run in runs]
+
+
+def _entry(store: RunStore, name: str) -> dict[str, Any]:
+    from ragtriage.data import api
+
+    run = store.find(name)
+    return api.run_entry(run, store.names()[run.run_id])
+
+
+def _failing_cases(store: RunStore, run: str, base: str) -> dict[str, Any]:
+    from ragtriage.data import api
+
+    return api.failing_cases_answer(store, store.find(run), store.find(base) if base else None, MOST_CASES)
 
 
 class AssertGate:
@@ -128,17 +145,16 @@ class AssertGate:
             strict: whether a blocking gate that is INCONCLUSIVE or UNMEASURED fails the test too.
         """
         __tracebackhide__ = True
-        base = _setting(self._test.config, "baseline") if baseline is None else _name(baseline)
-        arguments = {"run": _name(run), "baseline": base, "config": None if config is None else str(config)}
+        base = baseline or _setting(self._test.config, "baseline")
         fault = ""
         try:
-            report = call("gate", self._workspace, **arguments, strict=strict)
+            report = gate_answer(run, base, config, strict, self._workspace)
             summary = f"{WORDS[report['verdict']]}: {_title(report)}"
             self._test.user_properties.append((JUDGED, _plain(summary)))
             if report["exit_code"] == 0:
                 return
             against = report["baseline"]["run"] if report["baseline"] else ""
-            cases = call("failing_cases", self._workspace, run=report["run"], base=against, most=MOST_CASES)
+            cases = with_store(self._workspace, lambda store: _failing_cases(store, report["run"], against))
         except RagtriageError as error:
             fault = f"assert_gate: {error}"
         if fault:
@@ -152,10 +168,6 @@ class AssertGate:
 def assert_gate(request: pytest.FixtureRequest, ragtriage_workspace: str | Path | None) -> AssertGate:
     """The assertion that a run passes its gates; called with the run, and maybe baseline, config, strict."""
     return AssertGate(request.node, ragtriage_workspace)
-
-
-def _name(run: Run | str) -> str:
-    return run.run_id if isinstance(run, Run) else str(run)
 
 
 def _title(report: Mapping[str, Any]) -> str:

@@ -117,7 +117,7 @@ def make_folder(path: Path, samples: RunStore, judge: str) -> ReadersFolder:
     add_sample_stories(store)
     question = "Does the answer state a figure that no document has?"
     add_evaluator(store.ledger, "handbook", Evaluator("invented_figures", "invented figure", question), "Ann")
-    _command(path / "bin" / "ragtriage", f'exec "{sys.executable}" -m dashboard.cli.main "$@"')
+    _command(path / "bin" / "ragtriage", f'exec "{sys.executable}" -m ragtriage.dashboard.cli.main "$@"')
     _command(path / "bin" / "python", f'exec "{sys.executable}" "$@"')
     _command(path / "tell-the-team", "cat")
     shutil.copytree(BUNDLED / "handbook" / "corpus", path / "handbook")

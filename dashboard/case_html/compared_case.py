@@ -50,7 +50,9 @@ def compared_cases_html(question: str, left: ComparedSide, right: ComparedSide) 
         }
         for side, answer, documents in zip((left, right), answers, moves, strict=True)
     ]
-    return render("ragtriage.dashboard.case_html", "compared_case.html", question=question, note=note, sides=sides)
+    return render(
+        "ragtriage.dashboard.case_html", "compared_case.html", question=question, note=note, sides=sides
+    )
 
 
 def _answers(

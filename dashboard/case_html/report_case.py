@@ -7,7 +7,13 @@ from typing import Any, Literal
 
 from markupsafe import Markup
 
-from ragtriage.dashboard.case_html.case import STYLE, answer_html, context_html, conversation_html, highlights_of
+from ragtriage.dashboard.case_html.case import (
+    STYLE,
+    answer_html,
+    context_html,
+    conversation_html,
+    highlights_of,
+)
 from ragtriage.dashboard.case_html.checks import check_rows
 from ragtriage.dashboard.case_html.templating import render
 from ragtriage.dashboard.wording.escaping import capital

@@ -9,7 +9,16 @@ import numpy as np
 import plotly.graph_objects as go
 
 from ragtriage.dashboard.charts.chart import count_step
-from ragtriage.dashboard.charts.style import BLUE, FRAME, GREY, ORANGE, ROW, VERMILION, error_bars, with_layout
+from ragtriage.dashboard.charts.style import (
+    BLUE,
+    FRAME,
+    GREY,
+    ORANGE,
+    ROW,
+    VERMILION,
+    error_bars,
+    with_layout,
+)
 from ragtriage.dashboard.wording.escaping import chart_text, shorten
 from ragtriage.dashboard.wording.formatting import interval_text, number, percent
 from ragtriage.data.cases.judge_cohorts import STATUS_TITLES
@@ -68,7 +77,7 @@ def confusion_matrix(
         counts: the pairs of labels.
         words: (yes, no) of the human labels, and of the metric.
         titles: of the human labels and of the metric.
-        cohorts: of the cells, in the order of data.labels.agreement.CELLS.
+        cohorts: of the cells, in the order of ragtriage.data.labels.agreement.CELLS.
         dark: whether the theme is dark.
     """
     by_cell = dict(zip(CELLS, (counts.tp, counts.fn, counts.fp, counts.tn), strict=True))

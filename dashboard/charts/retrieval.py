@@ -7,8 +7,27 @@ from dataclasses import replace
 
 import plotly.graph_objects as go
 
-from ragtriage.dashboard.charts.chart import Axis, Band, Chart, ErrorBars, ReferenceLine, Series, count_step, finite
-from ragtriage.dashboard.charts.style import BLUE, FRAME, GREEN, GREY, ORANGE, PURPLE, ROW, VERMILION, with_layout
+from ragtriage.dashboard.charts.chart import (
+    Axis,
+    Band,
+    Chart,
+    ErrorBars,
+    ReferenceLine,
+    Series,
+    count_step,
+    finite,
+)
+from ragtriage.dashboard.charts.style import (
+    BLUE,
+    FRAME,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    ROW,
+    VERMILION,
+    with_layout,
+)
 from ragtriage.dashboard.wording.escaping import chart_text, shorten
 from ragtriage.dashboard.wording.formatting import interval_text, number
 from ragtriage.data.analysis.multi_hop import HopTally

@@ -1,4 +1,4 @@
-"""Run the command line with `python -m dashboard.cli`."""
+"""Run the command line with `python -m ragtriage.dashboard.cli`."""
 
 from ragtriage.dashboard.cli.main import main
 

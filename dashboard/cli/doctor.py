@@ -13,7 +13,7 @@ from importlib import metadata
 
 import click
 
-from ragtriage.dashboard import __version__
+from ragtriage import __version__
 from ragtriage.dashboard.cli.installation import Finding, counted, findings_of
 
 __all__ = ["doctor"]

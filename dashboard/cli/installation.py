@@ -20,7 +20,7 @@ from typing import Literal
 
 from packaging.requirements import Requirement
 
-import dashboard
+import ragtriage
 
 __all__ = ["ENVIRONMENT", "Finding", "State", "counted", "findings_of", "homeless"]
 
@@ -39,7 +39,7 @@ ENVIRONMENT = (  # what is read; values are never shown
     *("RAGTRIAGE_CACHE_MB", "RAGTRIAGE_COSTS"),
 )
 LITTLE_SPACE, NO_SPACE = 1_000_000_000, 50_000_000  # bytes
-PACKAGES = ("dashboard", "data", "metrics", "ragtriage")
+PACKAGES = ("dashboard", "data", "metrics")
 
 
 @dataclass(frozen=True)
@@ -166,20 +166,14 @@ def _engine() -> Iterator[Finding]:
 
 
 def _packages() -> Iterator[Finding]:
-    """Check that the packages of ragtriage are not hidden by others of the same name."""
-    root = Path(dashboard.__file__).resolve().parents[1]
-    hidden = []
-    for name in PACKAGES:
-        spec = util.find_spec(name)
-        origin = Path(spec.origin).resolve() if spec and spec.origin else None
-        if origin != root / name / "__init__.py":
-            hidden.append(name)
-            where = homeless(origin) if origin else "nowhere"
-            fix = "rename it or start ragtriage from another folder"
-            yield Finding("problem", "packages", f"{name} is found in {where}, not in ragtriage; {fix}",
-                          f"{name} is hidden by another package")  # fmt: skip
-    if not hidden:
-        yield Finding("ok", "packages", "no other package hides those of ragtriage")
+    """Check that every package of ragtriage is installed."""
+    missing = [name for name in PACKAGES if util.find_spec(f"ragtriage.{name}") is None]
+    where = homeless(Path(ragtriage.__file__).parent)
+    for name in missing:
+        fault = f"ragtriage.{name} is missing"
+        yield Finding("problem", "packages", f"{fault} in {where}; install ragtriage again", fault)
+    if not missing:
+        yield Finding("ok", "packages", "all packages of ragtriage are installed")
 
 
 def _extras() -> Iterator[Finding]:

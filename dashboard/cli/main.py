@@ -19,14 +19,16 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from ragtriage.dashboard import __version__
+from ragtriage import __version__
 from ragtriage.dashboard.cli.stored_help import stored_help
 
 __all__ = ["COMMANDS", "app", "main"]
 
 INTERRUPTED, PIPE_CLOSED = 130, 141  # 128 and the number of the signal
 
-COMMANDS: Mapping[str, tuple[str, str]] = {  # name -> module of dashboard.cli, what its help begins with
+COMMANDS: Mapping[
+    str, tuple[str, str]
+] = {  # name -> module of ragtriage.dashboard.cli, what its help begins with
     "advise": (
         "advise",
         "Plan an evaluation: metrics, number of questions, gates, labels, and the command of each step.",
@@ -222,7 +224,9 @@ def main(arguments: list[str] | None = None) -> None:
         error.show()
         sys.exit(2)
     except Exception as error:  # noqa: BLE001 -- the one place that catches everything
-        from ragtriage.dashboard.cli.terminal import error_text  # here: it loads NumPy, which --help does without
+        from ragtriage.dashboard.cli.terminal import (
+            error_text,  # here: it loads NumPy, which --help does without
+        )
 
         click.echo(f"error: {error_text(error)}", err=True)
         sys.exit(2)

@@ -20,7 +20,9 @@ def mcp(workspace: str | None, allow_labels: bool) -> None:
     """Serve the workspace to a coding agent over MCP, on standard input and output."""
     if find_spec("mcp") is None:
         raise DataError('`ragtriage mcp` needs the MCP SDK; accepted: pip install "ragtriage[mcp]"')
-    from ragtriage.dashboard.mcp_server.server import serve_stdio  # here, because the base install goes without
+    from ragtriage.dashboard.mcp_server.server import (
+        serve_stdio,  # here, because the base install goes without
+    )
 
     store = open_store(workspace)
     if sys.stdin.isatty():  # a person started it, who would wait for an answer

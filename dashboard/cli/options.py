@@ -73,7 +73,9 @@ class WholeNumbers(click.ParamType[Any]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Read the numbers."""
-        from ragtriage.metrics.schema.whole_number import whole_number  # here: it loads NumPy, which options do without
+        from ragtriage.metrics.schema.whole_number import (
+            whole_number,  # here: it loads NumPy, which options do without
+        )
 
         parts = [part.strip() for part in str(value).split(",")]
         if not all((number := whole_number(part)) is not None and number >= self.least for part in parts):

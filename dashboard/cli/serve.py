@@ -26,7 +26,7 @@ from ragtriage.data.store.workspace import Workspace
 __all__ = ["EXPOSED", "BindAddress", "free_port", "run_dashboard", "serve"]
 
 HOST = "127.0.0.1"
-ALLOWED_HOSTS = "RAGTRIAGE_ALLOWED_HOSTS"  # read by dashboard.entry
+ALLOWED_HOSTS = "RAGTRIAGE_ALLOWED_HOSTS"  # read by ragtriage.dashboard.entry
 FIRST_PORT, LAST_PORT = 8501, 8599
 STARTING_SECONDS = 60
 EXPOSED = (

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import sys
 import tempfile
-from pathlib import Path
 from typing import Any
 
 import orjson
@@ -15,6 +13,7 @@ from ragtriage.dashboard.charts.chart import Chart, Heatmap
 from ragtriage.dashboard.charts.plotly_figure import figure_json
 from ragtriage.dashboard.export.chromium import required_chromium, run_bounded
 from ragtriage.data.errors import DataError
+from ragtriage.data.interpreter import python_module
 
 __all__ = ["IMAGE_FORMATS", "chart_image"]
 
@@ -43,19 +42,14 @@ def chart_image(
     if importlib.util.find_spec("kaleido") is None:
         raise DataError('images of charts need kaleido: `pip install "ragtriage[images]"`')
     request = orjson.dumps({"figure": _on_white(chart), "format": image_format, "width": width})
-    command = [sys.executable, "-P", "-m", "ragtriage.dashboard.export.chart_images"]
+    command, environment = python_module("ragtriage.dashboard.export.chart_images")
     with tempfile.TemporaryDirectory(prefix="ragtriage-", ignore_cleanup_errors=True) as folder:
-        variables = {"BROWSER_PATH": required_chromium(), "PYTHONPATH": _python_path(), "TMPDIR": folder}
-        process = run_bounded(command, seconds, request, {**os.environ, **variables})
+        variables = {"BROWSER_PATH": required_chromium(), "TMPDIR": folder}
+        process = run_bounded(command, seconds, request, {**environment, **variables})
     if process.returncode or not process.stdout:
         lines = [line for line in process.stderr.decode("utf-8", "replace").splitlines() if line.strip()]
         raise DataError(f"the chart could not be drawn: {lines[-1] if lines else 'kaleido gave no image'}")
     return process.stdout
-
-
-def _python_path() -> str:
-    root = str(Path(__file__).resolve().parents[2])
-    return os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
 def _on_white(chart: Chart | Heatmap) -> dict[str, Any]:

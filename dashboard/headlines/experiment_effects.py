@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from ragtriage.dashboard.wording.comparisons import effect_label, family_text
-from ragtriage.dashboard.wording.formatting import count, interval_text, number, p_value, percent, signed, span
+from ragtriage.dashboard.wording.formatting import (
+    count,
+    interval_text,
+    number,
+    p_value,
+    percent,
+    signed,
+    span,
+)
 from ragtriage.data.experiments.arms import ArmsFindings
 from ragtriage.data.experiments.injection.findings import InjectionFindings
 from ragtriage.data.experiments.stability.stability import StabilityFindings

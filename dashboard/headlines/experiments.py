@@ -7,7 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from ragtriage.dashboard.headlines.headline import Headline, State
 from ragtriage.dashboard.headlines.robustness import ROBUSTNESS_HEADLINES
 from ragtriage.dashboard.wording.escaping import shorten
-from ragtriage.dashboard.wording.formatting import count, interval_text, number, p_value, percent, signed, span
+from ragtriage.dashboard.wording.formatting import (
+    count,
+    interval_text,
+    number,
+    p_value,
+    percent,
+    signed,
+    span,
+)
 from ragtriage.data.experiments.arms import ArmsFindings
 from ragtriage.data.experiments.noise import NoiseFindings
 from ragtriage.data.experiments.position import PositionFindings

@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 LONGEST_NAME = 40
-_FIELD = re.compile(r": (`[^`]+`)")  # as metrics.schema.applicability names what a metric lacks
+_FIELD = re.compile(r": (`[^`]+`)")  # as ragtriage.metrics.schema.applicability names what a metric lacks
 MOST_QUOTED = 3  # gates in the second line
 MOST_DOUBTS = 2
 MOST_QUESTIONS = 100  # times the questions of the run: a larger sample is no advice

@@ -14,7 +14,7 @@ from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp_types import CallToolResult, InputRequiredResult, TextContent, ToolAnnotations
 from pydantic import ValidationError
 
-from ragtriage.dashboard import __version__
+from ragtriage import __version__
 from ragtriage.dashboard.mcp_server.answer_size import json_text
 from ragtriage.dashboard.mcp_server.case_list import CaseListTools
 from ragtriage.dashboard.mcp_server.chosen_runs import RunTools

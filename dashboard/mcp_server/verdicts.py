@@ -22,7 +22,13 @@ from ragtriage.dashboard.wording.diagnosis import (
     stage_title,
 )
 from ragtriage.dashboard.wording.gates import newly_failing_text
-from ragtriage.data.api import comparison_answer, comparisons_with, diagnosis_answer, diagnosis_of, metrics_answer
+from ragtriage.data.api import (
+    comparison_answer,
+    comparisons_with,
+    diagnosis_answer,
+    diagnosis_of,
+    metrics_answer,
+)
 from ragtriage.data.comparison.compare import Comparison
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings
 from ragtriage.data.diagnosis.run_checks import check_run

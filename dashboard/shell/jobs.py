@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -20,6 +18,7 @@ from ragtriage.dashboard.shell.user import may_write
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.dashboard.wording.formatting import count
 from ragtriage.data.errors import DataError
+from ragtriage.data.interpreter import python_module
 from ragtriage.data.jobs.record import Job, ask_to_stop, jobs_of
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.ledger import Ledger
@@ -53,9 +52,8 @@ def start_job(store: RunStore, words: Sequence[str], folder: str | None = None) 
     """
     must_write(f"workspace {store.workspace.root}")
     earlier = {job.job_id for job in jobs_of(store.ledger)}
-    here = str(Path(__file__).resolve().parents[2])
-    path = os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])
-    command = [sys.executable, "-P", "-m", "ragtriage.dashboard.cli", "--workspace", str(store.workspace.root), *words]
+    root = str(store.workspace.root)
+    command, environment = python_module("ragtriage.dashboard.cli", "--workspace", root, *words)
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(  # noqa: S603 -- this interpreter on this program
             command,
@@ -64,7 +62,7 @@ def start_job(store: RunStore, words: Sequence[str], folder: str | None = None) 
             stderr=errors,
             start_new_session=True,
             cwd=folder if folder and Path(folder).is_dir() else None,
-            env={**os.environ, "PYTHONPATH": path},
+            env=environment,
         )
         end = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < end:

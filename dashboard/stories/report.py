@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from shlex import quote
 
-from ragtriage.dashboard import __version__
+from ragtriage import __version__
 from ragtriage.dashboard.stories.context import StoryView
 from ragtriage.dashboard.stories.story import Audience, RenderedSection, Story
 from ragtriage.dashboard.wording.formatting import count

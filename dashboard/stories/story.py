@@ -33,7 +33,7 @@ class StorySection:
     """A section as the author chose it.
 
     Attributes:
-        kind: a key of dashboard.stories.sections.SECTION_KINDS.
+        kind: a key of ragtriage.dashboard.stories.sections.SECTION_KINDS.
         heading: replaces the heading of the kind; "" to keep that.
         note: what the author adds, plain text.
         chosen: settings of the kind, such as {"metric": "faithfulness"}.

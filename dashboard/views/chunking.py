@@ -5,7 +5,12 @@ from __future__ import annotations
 import streamlit as st
 
 from ragtriage.dashboard.headlines.chunking import NO_GRID, chunking_headline
-from ragtriage.dashboard.sections.chunking.grid_search import grid_button, grid_form, grid_searches, unfinished_search
+from ragtriage.dashboard.sections.chunking.grid_search import (
+    grid_button,
+    grid_form,
+    grid_searches,
+    unfinished_search,
+)
 from ragtriage.dashboard.sections.chunking.results import (
     best_first,
     chosen_grid,

@@ -10,7 +10,12 @@ from ragtriage.dashboard.sections.judge.error_analysis import error_analysis_sec
 from ragtriage.dashboard.sections.judge.progress import judge_jobs
 from ragtriage.dashboard.sections.judge.results import current_result, verdict_section
 from ragtriage.dashboard.sections.judge.start import judge_form
-from ragtriage.dashboard.sections.judge.trust import judged_agreements, judged_cases, rated_cases, trust_section
+from ragtriage.dashboard.sections.judge.trust import (
+    judged_agreements,
+    judged_cases,
+    rated_cases,
+    trust_section,
+)
 from ragtriage.dashboard.shell.blocks import bundled_example, open_page, run_facts
 from ragtriage.dashboard.shell.session import current_view
 from ragtriage.dashboard.shell.widgets import pick

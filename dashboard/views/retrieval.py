@@ -7,7 +7,12 @@ import streamlit as st
 from ragtriage.dashboard.headlines.retrieval import no_gold_headline, retrieval_headline
 from ragtriage.dashboard.sections.retrieval.context_quality import context_section, has_context_quality
 from ragtriage.dashboard.sections.retrieval.curves import curve_section, lists_of
-from ragtriage.dashboard.sections.retrieval.gold_ranks import gold_section, step_section, tile_section, top_gold
+from ragtriage.dashboard.sections.retrieval.gold_ranks import (
+    gold_section,
+    step_section,
+    tile_section,
+    top_gold,
+)
 from ragtriage.dashboard.sections.retrieval.question_types import type_section
 from ragtriage.dashboard.sections.retrieval.reranking import hop_section, rerank_section
 from ragtriage.dashboard.shell.blocks import bundled_example, open_page, run_facts

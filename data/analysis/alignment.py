@@ -92,7 +92,7 @@ class Rate:
     """The share of answers that ignore the top-ranked document, by one source of context use.
 
     Attributes:
-        source: a key of data.scoring.context_use.ORIGINS.
+        source: a key of ragtriage.data.scoring.context_use.ORIGINS.
         value: mean over questions with its interval.
         used_nothing: number of answers that use no document at all; they count as ignoring.
     """

@@ -6,7 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ragtriage.data.analysis.retrieval_curves import HOPS, LONGEST_K, Curve, curve_of, longest_list, question_values
+from ragtriage.data.analysis.retrieval_curves import (
+    HOPS,
+    LONGEST_K,
+    Curve,
+    curve_of,
+    longest_list,
+    question_values,
+)
 from ragtriage.data.scoring.gold_join import hop_order
 from ragtriage.data.scoring.ranked_lists import RankedLists, missed_names
 from ragtriage.data.scoring.scored_run import ScoredRun

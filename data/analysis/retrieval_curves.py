@@ -9,7 +9,12 @@ import numpy as np
 
 from ragtriage.data.scoring.ranked_lists import RankedLists
 from ragtriage.data.scoring.scored_run import ScoredRun
-from ragtriage.metrics.analysis.cutoff_curves import DOCUMENT_CURVES, SPAN_CURVES, curve_intervals, curve_values
+from ragtriage.metrics.analysis.cutoff_curves import (
+    DOCUMENT_CURVES,
+    SPAN_CURVES,
+    curve_intervals,
+    curve_values,
+)
 from ragtriage.metrics.schema.batch import Rankings, SpanRankings
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
 from ragtriage.metrics.statistics.intervals import Interval

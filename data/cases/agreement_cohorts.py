@@ -11,7 +11,14 @@ from collections.abc import Mapping
 from urllib.parse import quote, unquote
 
 from ragtriage.data.cases.cohort import Cohort
-from ragtriage.data.labels.agreement import CELLS, DEFAULT_THRESHOLDS, BinaryLabels, Cell, Thresholds, binary_labels_of
+from ragtriage.data.labels.agreement import (
+    CELLS,
+    DEFAULT_THRESHOLDS,
+    BinaryLabels,
+    Cell,
+    Thresholds,
+    binary_labels_of,
+)
 from ragtriage.data.labels.evaluated_metric import EvaluatedMetric, evaluated_metric_of
 from ragtriage.data.labels.human_ratings import DEGREES, answer_words, dimension_title, human_ratings
 from ragtriage.data.scoring.scored_run import ScoredRun

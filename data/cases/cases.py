@@ -53,7 +53,7 @@ class CaseFilter:
         annotator: the annotator whose labels `label` and `failure` refer to, "" for anybody's.
         text: words to look for in question, answer, reference and id; "" for all.
         slices: name of a slice -> its value.
-        cohort: a saved group of cases, see data.cases.cohorts; "" for all.
+        cohort: a saved group of cases, see ragtriage.data.cases.cohorts; "" for all.
         sort: "" for the order of the file, "worst" for the most reasons to be bad first, or a metric's name.
         descending: True for highest values first.
     """

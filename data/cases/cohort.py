@@ -2,7 +2,7 @@
 
 A cohort is written as its key ("misranked") or as "key:value" ("gold_at:3"). That text is what the URL of the
 Cases page has. The cohorts of each page are declared in a module of their own and gathered in
-data.cases.cohorts.
+ragtriage.data.cases.cohorts.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Cohorts that compare a run with another one: lost to retrieval or generation, newly failing, changed.
 
 Their samples cannot be told from one run alone. A page that has both runs reads the key with
-`oracle_gap_cohort`, `newly_failing_baseline` or `changed_cohort` and finds the samples in data.comparison.
+`oracle_gap_cohort`, `newly_failing_baseline` or `changed_cohort` and finds the samples in
+ragtriage.data.comparison.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class CheckedSample:
 
     @classmethod
     def of(cls, sample: Mapping[str, Any]) -> CheckedSample:
-        """Return a stored sample, as read by data.store.sample_reader."""
+        """Return a stored sample, as read by ragtriage.data.store.sample_reader."""
         return cls({name: [value] for name, value in sample.items()}, 0)
 
     def __getitem__(self, name: str) -> Any:

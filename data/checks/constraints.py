@@ -15,7 +15,14 @@ from typing import Any, cast
 import orjson
 
 from ragtriage.data.checks.malformed import MalformedCheckError, shown
-from ragtriage.metrics.suites.filtering import OPERATORS, Constraint, Operator, comparable, number_of, place_of
+from ragtriage.metrics.suites.filtering import (
+    OPERATORS,
+    Constraint,
+    Operator,
+    comparable,
+    number_of,
+    place_of,
+)
 
 __all__ = ["constraint_key", "constraints_of", "is_constraints"]
 

@@ -1,6 +1,6 @@
 """Checks of the suite filter: extracted against expected constraints, or returned against satisfying items.
 
-Constraints: `expected` and `actual` both write constraints (see data.checks.constraints).
+Constraints: `expected` and `actual` both write constraints (see ragtriage.data.checks.constraints).
 
 Items: `expected` is a list of ids, or {"ids": [...]}, or {"items": [{id, name, ...}], "constraints": ...},
 with "limit" where fewer are asked for. `actual` lists what was returned, by id or name; without it the answer

@@ -13,7 +13,13 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
-from ragtriage.data.checks.check import CheckedSample, CheckOutcome, RecordedCheck, document_account, recorded_outcome
+from ragtriage.data.checks.check import (
+    CheckedSample,
+    CheckOutcome,
+    RecordedCheck,
+    document_account,
+    recorded_outcome,
+)
 from ragtriage.data.checks.malformed import MalformedCheckError, shown
 from ragtriage.data.store.ragged import Ragged
 from ragtriage.data.store.sample_reader import further_fields

@@ -23,7 +23,7 @@ def check_problems(sample: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     """Yield field, what is wrong, and what would be accepted, for each malformed check of a sample.
 
     Args:
-        sample: as data.store.sample_validation.normalise returns it.
+        sample: as ragtriage.data.store.sample_validation.normalise returns it.
     """
     for at, check in enumerate(sample["checks"] or ()):
         kind = check["kind"] or check["name"]

@@ -12,7 +12,7 @@ The check's `expected` has the rule, any of
 
 and is judged in this order: was there an answer at all; a token or text; a pattern; refusal by its words;
 what a person or a judge said (`passed`, or `actual` as {"human": passed, "judge": passed}, or
-since the import, see data.checks.verdicts). A prompt that
+since the import, see ragtriage.data.checks.verdicts). A prompt that
 was never submitted, or that the system failed at, is not measured: it is no pass.
 """
 

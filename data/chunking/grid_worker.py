@@ -1,4 +1,4 @@
-"""A process that runs configurations of a grid: the other side of data.chunking.grid_workers."""
+"""A process that runs configurations of a grid: the other side of ragtriage.data.chunking.grid_workers."""
 
 from __future__ import annotations
 

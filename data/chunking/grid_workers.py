@@ -1,6 +1,7 @@
 """A large grid in several processes that take its configurations in turn.
 
-Each worker is a Python interpreter that runs data.chunking.grid_worker. It reads the plan once, then a line
+Each worker is a Python interpreter that runs ragtriage.data.chunking.grid_worker. It reads the plan once,
+then a line
 for each configuration, and answers with a line. A worker that is told nothing more ends, also when this
 process is killed; what it has begun appears in the workspace wholly or not at all.
 """
@@ -10,18 +11,17 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import groupby
-from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
 
 from ragtriage.data.chunking.grid_plan import GridPlan
 from ragtriage.data.chunking.retrievers import WORDS
+from ragtriage.data.interpreter import python_module
 from ragtriage.data.store.workspace import Workspace
 
 __all__ = ["in_processes", "processes_for"]
@@ -142,13 +142,12 @@ def _end(worker: Worker) -> None:
 
 
 def _start() -> Worker:
-    here = str(Path(__file__).resolve().parents[2])  # -P: a stray data/ folder is not taken for this package
-    path = os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])
-    return subprocess.Popen(
-        [sys.executable, "-P", "-m", "ragtriage.data.chunking.grid_worker"],
+    command, environment = python_module("ragtriage.data.chunking.grid_worker")
+    return subprocess.Popen(  # noqa: S603 -- this interpreter on a module of this program
+        command,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         encoding="utf-8",
-        env={**os.environ, "PYTHONPATH": path},
+        env=environment,
     )

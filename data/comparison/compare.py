@@ -204,7 +204,8 @@ def compare(
     """Compare two diagnosed runs on the primary metric, and on a family of others.
 
     The primary metric is tested alone; the pass rate and the family are corrected together (see
-    metrics.statistics.max_t). Where the two runs share no value of the primary metric, the pass rate is it.
+    ragtriage.metrics.statistics.max_t). Where the two runs share no value of the primary metric, the pass
+    rate is it.
 
     Args:
         base: the baseline.
@@ -260,7 +261,7 @@ def _unanswered(scored: ScoredRun, name: str) -> list[str]:
 
 
 def family_tests(sides: Sequence[Side], primary: str) -> list[FamilyTest]:
-    """Test the primary metric alone and the others together, see metrics.statistics.max_t.
+    """Test the primary metric alone and the others together, see ragtriage.metrics.statistics.max_t.
 
     Args:
         sides: the metrics, over the same clusters.

@@ -81,7 +81,7 @@ def with_text(retrieved: Ragged) -> BoolArray:
 
 
 class PlainWords:
-    """The words of a batch by the Python code of data.text, a sample at a time."""
+    """The words of a batch by the Python code of ragtriage.data.text, a sample at a time."""
 
     def __init__(self, retrieved: Ragged) -> None:
         self._texts = retrieved.field("text")

@@ -29,7 +29,13 @@ from ragtriage.metrics.diagnosis.patterns import (
 )
 from ragtriage.metrics.diagnosis.slices import SliceFinding, worst_slices
 from ragtriage.metrics.diagnosis.stage_rules import StageFeatures
-from ragtriage.metrics.diagnosis.stages import DEFAULT_ORDER, STAGES, StageResult, attribute_failures, stage_code
+from ragtriage.metrics.diagnosis.stages import (
+    DEFAULT_ORDER,
+    STAGES,
+    StageResult,
+    attribute_failures,
+    stage_code,
+)
 from ragtriage.metrics.diagnosis.symptoms import Symptom, SymptomEdges, symptoms
 from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray

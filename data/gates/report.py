@@ -23,7 +23,15 @@ from ragtriage.data.gates.thresholds import judge_checks, judge_mean_gate
 from ragtriage.data.scoring.run_store import RunStore, distinct_labels
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.data.store.workspace import Run
-from ragtriage.metrics.gates.gates import Gate, GateResult, GateVerdict, exit_code, judge_critical, overall, unmeasured
+from ragtriage.metrics.gates.gates import (
+    Gate,
+    GateResult,
+    GateVerdict,
+    exit_code,
+    judge_critical,
+    overall,
+    unmeasured,
+)
 from ragtriage.metrics.gates.wording import gate_sentence, gate_title
 from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.sanity.rule import Finding
@@ -174,8 +182,8 @@ def gate_run(
     Args:
         store: of the workspace.
         run: the run.
-        baseline: what it is compared with, see data.gates.baseline.baseline_of.
-        config: the gates, see data.gates.config.load_gates.
+        baseline: what it is compared with, see ragtriage.data.gates.baseline.baseline_of.
+        config: the gates, see ragtriage.data.gates.config.load_gates.
         diagnosed: returns the diagnosis of a run at the usual settings, where a caller caches them.
 
     Raises:

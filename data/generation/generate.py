@@ -1,7 +1,7 @@
 """Generating new answers to the questions of a run: from gold documents, retrieved ones, or none.
 
 The answers are a run of their own. Compared with the original it separates retrieval errors from generation
-errors, see data.comparison.oracle_gap.
+errors, see ragtriage.data.comparison.oracle_gap.
 """
 
 from __future__ import annotations

@@ -6,7 +6,16 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
-from ragtriage.data.importers.formats import inspectorraget, native, pipelines, ragas, ragchecker, table, trec, versions
+from ragtriage.data.importers.formats import (
+    inspectorraget,
+    native,
+    pipelines,
+    ragas,
+    ragchecker,
+    table,
+    trec,
+    versions,
+)
 from ragtriage.data.importers.formats.tool_rows import ToolRows
 from ragtriage.data.importers.importer import Importer
 from ragtriage.data.importers.parsing.field_names import guessed_fields

@@ -19,7 +19,15 @@ from ragtriage.data.judge.limits import most_cost, small_budget
 from ragtriage.data.judge.messages import ClientSettings
 from ragtriage.data.judge.prices import PriceTable
 from ragtriage.data.judge.progress import JobSpec
-from ragtriage.data.judge.requests import JudgeTask, ModelCall, Request, TaskSample, Usage, Workflow, request_key
+from ragtriage.data.judge.requests import (
+    JudgeTask,
+    ModelCall,
+    Request,
+    TaskSample,
+    Usage,
+    Workflow,
+    request_key,
+)
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.sample_reader import StoredSamples

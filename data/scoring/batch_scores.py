@@ -71,7 +71,7 @@ T = TypeVar("T")
 
 
 def check_table(table: Any, _batch: Batch) -> Any:
-    """Return the evaluated checks alone, the auxiliary table that data.suites reads."""
+    """Return the evaluated checks alone, the auxiliary table that ragtriage.data.suites reads."""
     return table.select(["checks"])
 
 
@@ -94,7 +94,7 @@ class ScoreOptions:
         ks: the k of metrics at k.
         convention: how undefined values are treated.
         match: whether gold is compared with chunk ids or with document ids.
-        judge_results: (kind, digest) of the judge results to score, see data.store.judge_results.
+        judge_results: (kind, digest) of the judge results to score, see ragtriage.data.store.judge_results.
         citations: the declared forms of citations; () for the usual ones.
     """
 
@@ -130,7 +130,7 @@ class ScoredChunk:
     Attributes:
         n: samples in it.
         blocks: the scores by metric and source.
-        stage_features: (n,) arrays by the names of data.scoring.stage_features.STAGE_FEATURES.
+        stage_features: (n,) arrays by the names of ragtriage.data.scoring.stage_features.STAGE_FEATURES.
         missing: metrics that the batch does not allow, and why.
         tables: auxiliary Arrow tables of n rows for single pages, by name.
     """

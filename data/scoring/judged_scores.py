@@ -149,7 +149,7 @@ class JudgedBatch:
     Attributes:
         status: (n,) codes of Status.
         reason: (n,) texts, "" where scored.
-        words: (n,) status in the words of data.judge.requests; "not run" where nobody asked.
+        words: (n,) status in the words of ragtriage.data.judge.requests; "not run" where nobody asked.
         payloads: JSON of the verdict of each scored row, by its place in the batch.
     """
 

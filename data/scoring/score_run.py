@@ -2,7 +2,8 @@
 
 The folder scores/<run_id>/<options>/ of the workspace has `scores.parquet` (long rows, one row group per
 metric and source), `evidence.parquet` (the features of the stage rules, one row per sample), the auxiliary
-tables of single pages (one row per sample, see data.scoring.batch_scores) and `summary.json`. All of it may
+tables of single pages (one row per sample, see ragtriage.data.scoring.batch_scores) and `summary.json`. All
+of it may
 be deleted at any time: it is computed again when needed, and when a definition changes.
 """
 

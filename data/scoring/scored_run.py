@@ -279,7 +279,7 @@ class ScoredRun:
 
     @cached_property
     def stage_features(self) -> dict[str, FloatArray]:
-        """The features of the stage rules by name, each (n,); see data.scoring.stage_features."""
+        """The features of the stage rules by name, each (n,); see ragtriage.data.scoring.stage_features."""
         table = _stored_table(self.scores_path / "evidence.parquet")
         return {name: np.asarray(table[name].to_numpy(), dtype=np.float64) for name in table.column_names}
 

@@ -60,7 +60,7 @@ class CheckTable:
     """
 
     def __init__(self, column: Any) -> None:
-        """Flatten the list column `checks` of the type data.checks.evaluate.EVALUATED."""
+        """Flatten the list column `checks` of the type ragtriage.data.checks.evaluate.EVALUATED."""
         ragged = Ragged.of(column)
         self._entries = ragged
         self.sample: IntArray = ragged.sample.astype(np.int64)

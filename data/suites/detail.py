@@ -5,7 +5,7 @@ To give a suite a section of its own:
 1. Put its formulas, over plain arrays, into metrics/suites/<suite>.py.
 2. Write data/suites/<suite>.py with a frozen dataclass that is a SuiteDetail, and a function that returns it
    for a ScoredRun, or None where the run has nothing for it. It reads `check_table(scored)`: the column
-   `detail` of a check holds what its rule in data.checks counted.
+   `detail` of a check holds what its rule in ragtriage.data.checks counted.
 3. Enter the function in DETAILS of data/suites/registry.py under the key of the suite.
 
 The page Checks, `ragtriage checks`, its JSON and the report then show the sentence and the tables. A suite
@@ -36,7 +36,7 @@ class SuiteTable:
         title: of the table, a few words.
         rows: title of a column -> its cell. An Interval is drawn with n and ends, None as a dash.
         note: what the numbers are, how they were obtained, what they leave out; sentences.
-        cohorts: for each row the cohort of its cases, see data.cases.suite_cohorts; () for none.
+        cohorts: for each row the cohort of its cases, see ragtriage.data.cases.suite_cohorts; () for none.
     """
 
     title: str

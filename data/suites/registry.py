@@ -1,4 +1,4 @@
-"""The suites that tell more than their pass rate; see data.suites.detail for how to add one."""
+"""The suites that tell more than their pass rate; see ragtriage.data.suites.detail for how to add one."""
 
 from __future__ import annotations
 

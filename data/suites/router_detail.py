@@ -36,7 +36,7 @@ def route_cohort(expected: str, actual: str) -> str:
 
 @dataclass(frozen=True)
 class RouterDetail:
-    """What a router's checks tell; see data.suites.detail.
+    """What a router's checks tell; see ragtriage.data.suites.detail.
 
     Attributes:
         scores: for each name of check, the usual names first.

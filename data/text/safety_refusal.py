@@ -1,6 +1,7 @@
 """Whether an answer to an attack refuses, refuses and then complies, or does not refuse, by its words.
 
-A rule in six languages (safety_refusals.json), stricter than data.text.refusal_detection, which asks whether
+A rule in six languages (safety_refusals.json), stricter than ragtriage.data.text.refusal_detection, which
+asks whether
 a question was left without an answer: here a refusal with a useful answer behind it is no refusal.
 """
 

@@ -1,6 +1,7 @@
 """Retrieval metrics over k, and the k beyond which more documents hardly help.
 
-The values are those of `ragtriage.metrics.definitions` (retrieval, spans) at each k, computed for all k in one pass.
+The values are those of `ragtriage.metrics.definitions` (retrieval, spans) at each k, computed for all k in
+one pass.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ def evidence_sentence(stage_key: str, row: Row) -> str:
     """Return the evidence on which a case was attributed to a stage; plain text, to be escaped when shown.
 
     Args:
-        stage_key: key of a metrics.diagnosis.stages.FailureStage.
+        stage_key: key of a ragtriage.metrics.diagnosis.stages.FailureStage.
         row: the case's features under the names of StageFeatures and, where known, "n_candidates",
             "n_context" (documents in the context), "n_gold", "gold_rank" (rank of the first gold document
             among the candidates), "failed_checks" (each with

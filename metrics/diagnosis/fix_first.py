@@ -63,14 +63,14 @@ def fix_first(
     Unexplained cases come last, however many there are: they point to nothing to fix.
 
     Args:
-        stage: (n,) codes from metrics.diagnosis.stages.attribute_failures, -1 for good cases.
+        stage: (n,) codes from ragtriage.metrics.diagnosis.stages.attribute_failures, -1 for good cases.
         questions: (n,) codes 0..q-1 of the questions, whose repeats are averaged.
         by: one entry per stage, or one per owner.
         oracle_bad: (n,) whether the same question was still bad with an oracle context: 1 yes, 0 no,
             -1 unknown. Tightens the bound of retrieval and reranking stages.
         measured: (n,) True where it is known whether the case is good or bad; the pass rates leave the
             others out. By default all are.
-        inferred: (n,) from metrics.diagnosis.stages.attribute_failures.
+        inferred: (n,) from ragtriage.metrics.diagnosis.stages.attribute_failures.
     """
     none = np.zeros(len(stage), dtype=np.bool_)
     cases = _Cases(

@@ -30,7 +30,7 @@ __all__ = [
 
 Level = Literal["high", "low", "any"]
 CONTRADICTIONS = ("self_contradiction", "contradicts_context")  # reasons for which a case is bad
-_ANSWERABLE, _UNANSWERABLE = 0, 2  # codes in metrics.schema.batch.ANSWERABLE
+_ANSWERABLE, _UNANSWERABLE = 0, 2  # codes in ragtriage.metrics.schema.batch.ANSWERABLE
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,7 @@ def refusals(
     Args:
         n: number of samples.
         refused: (n,) 1 refused, 0 answered, -1 unknown.
-        answerable: (n,) codes into metrics.schema.batch.ANSWERABLE, -1 unknown.
+        answerable: (n,) codes into ragtriage.metrics.schema.batch.ANSWERABLE, -1 unknown.
         gold_in_context: (n,) share of the gold in the context; NaN where no gold is recorded.
         has_reference: (n,) True where a reference answers the question; decides where no label does.
     """
@@ -263,7 +263,7 @@ def bad_cases(
         human_bad: (n,) True where a human label says bad.
         human_good: (n,) True where a human label says good.
         refused: (n,) 1 refused, 0 answered, -1 unknown.
-        answerable: (n,) codes into metrics.schema.batch.ANSWERABLE, -1 unknown.
+        answerable: (n,) codes into ragtriage.metrics.schema.batch.ANSWERABLE, -1 unknown.
         gold_in_context: (n,) share of the gold in the context; NaN where no gold is recorded.
         contradictions: "self_contradiction", "contradicts_context" -> (n,) True where the answer contradicts
             itself, or its context.

@@ -40,7 +40,7 @@ __all__ = [
 
 _WHOLE = 1.0 - 1e-9  # a fraction at or above this is all of the gold
 _SOME = 1e-9  # and at or above this some of it
-_UNANSWERABLE = 2.0  # code in metrics.schema.batch.ANSWERABLE
+_UNANSWERABLE = 2.0  # code in ragtriage.metrics.schema.batch.ANSWERABLE
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class StageFeatures:
     Attributes:
         bad: (n,) True for the cases to attribute.
         refused: (n,) 1 refused, 0 answered.
-        answerable: (n,) codes 0..3 into metrics.schema.batch.ANSWERABLE.
+        answerable: (n,) codes 0..3 into ragtriage.metrics.schema.batch.ANSWERABLE.
         gold_in_candidates: (n,) fraction 0..1 of the gold among the first-pass candidates.
         gold_in_context: (n,) fraction 0..1 of the gold in the context handed to the generator.
         has_candidates: (n,) 1 where a candidate list was recorded.

@@ -11,7 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, MetricsError
-from ragtriage.metrics.statistics.agreement import Agreement, Confusion, binary_agreement, confusion, rate_intervals
+from ragtriage.metrics.statistics.agreement import (
+    Agreement,
+    Confusion,
+    binary_agreement,
+    confusion,
+    rate_intervals,
+)
 from ragtriage.metrics.statistics.intervals import FEW_CLUSTERS, Interval, interval
 from ragtriage.metrics.statistics.question_means import question_means
 

@@ -36,7 +36,9 @@ def job(tmp_path: Path) -> Path:
     """A checkout, and a command `ragtriage` on the path, as the step Install leaves it."""
     command = tmp_path / "bin" / "ragtriage"
     command.parent.mkdir()
-    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m dashboard.cli.main "$@"\n', encoding="utf-8")
+    command.write_text(
+        f'#!/bin/sh\nexec "{sys.executable}" -m ragtriage.dashboard.cli.main "$@"\n', encoding="utf-8"
+    )
     command.chmod(0o755)
     return tmp_path
 

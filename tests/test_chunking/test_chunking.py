@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragtriage.data.chunking.chunkers import STRATEGIES, UNITS, Chunking, Strategy, TokenizedText, Unit, chunks_of
+from ragtriage.data.chunking.chunkers import (
+    STRATEGIES,
+    UNITS,
+    Chunking,
+    Strategy,
+    TokenizedText,
+    Unit,
+    chunks_of,
+)
 from ragtriage.data.chunking.tokens import BLOCK, count_tokens, token_starts
 from ragtriage.data.errors import DataError
 

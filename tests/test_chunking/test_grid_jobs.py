@@ -73,7 +73,8 @@ def _alone(inputs: dict[str, Any], folder: Path, capsys: pytest.CaptureFixture[s
 def test_a_grid_outlives_the_server_that_started_it(workspace: RunStore, inputs: dict[str, Any]) -> None:
     code = (
         "import os, signal, sys; from ragtriage.dashboard.shell.jobs import start_job; "
-        "from ragtriage.data.scoring.run_store import RunStore; from ragtriage.data.store.workspace import Workspace; "
+        "from ragtriage.data.scoring.run_store import RunStore; "
+        "from ragtriage.data.store.workspace import Workspace; "
         "start_job(RunStore(Workspace(sys.argv[1])), sys.argv[2:]); os.kill(os.getpid(), signal.SIGKILL)"
     )
     line = [sys.executable, "-c", code, str(workspace.workspace.root), *command_words(inputs)]

@@ -120,7 +120,7 @@ def test_a_grid_without_any_process_is_run_here(workspace: RunStore, monkeypatch
     def refused(*_: object, **__: object) -> None:
         raise OSError("no process")
 
-    monkeypatch.setattr("data.chunking.grid_workers.subprocess.Popen", refused)
+    monkeypatch.setattr("ragtriage.data.chunking.grid_workers.subprocess.Popen", refused)
     assert len(run_grid(workspace, _plan((16,)), "p", None, 2)) == len(workspace.runs())
 
 

@@ -66,7 +66,7 @@ def test_the_first_heading_needs_no_module_that_was_not_preloaded(tmp_path: Path
 
 
 def test_the_server_starts_before_the_libraries_are_loaded() -> None:
-    loaded = _answer("import sys, dashboard.cli.serve; print(*sys.modules)")
+    loaded = _answer("import sys, ragtriage.dashboard.cli.serve; print(*sys.modules)")
     assert not {"numpy", "pandas", "pyarrow", "duckdb", "streamlit", "ragtriage.data.api"} & set(loaded)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from command_line import Answer
 
-from ragtriage.dashboard import __version__
+from ragtriage import __version__
 from ragtriage.dashboard.cli.main import COMMANDS, main
 from ragtriage.data.api import add_run
 

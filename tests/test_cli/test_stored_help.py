@@ -9,9 +9,9 @@ import click
 import pytest
 from places import REPOSITORY
 
+from docs.doc_reference import command_help
 from ragtriage.dashboard.cli.main import COMMANDS, app
 from ragtriage.dashboard.cli.stored_help import HELP_FILE, stored_help
-from docs.doc_reference import command_help
 
 NAMES = ("-h", "--help")
 HEAVY = {"anthropic", "duckdb", "jinja2", "numpy", "pandas", "plotly", "pyarrow", "pydantic", "streamlit"}

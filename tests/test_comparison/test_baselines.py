@@ -24,7 +24,13 @@ from ragtriage.data.store.versions import (
     unmark_release,
 )
 from ragtriage.data.store.workspace import Run
-from ragtriage.metrics.statistics.paired import PairedDifference, drop_of, is_regression, paired, regression_verdict
+from ragtriage.metrics.statistics.paired import (
+    PairedDifference,
+    drop_of,
+    is_regression,
+    paired,
+    regression_verdict,
+)
 
 
 def _add(store: RunStore, name: str, faithfulness: float) -> Run:

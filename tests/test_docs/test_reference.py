@@ -8,8 +8,8 @@ import pytest
 from places import DOCS
 
 import ragtriage
-from ragtriage.dashboard.cli.main import COMMANDS
 from docs.doc_reference import PAGES, commands_reference, python_reference
+from ragtriage.dashboard.cli.main import COMMANDS
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -12,6 +12,7 @@ from page_text import headline, page_text
 from places import APP, DOCS
 from streamlit.testing.v1 import AppTest
 
+from docs.doc_tables import gates_table, verdicts_table
 from ragtriage.dashboard.headlines.triage import report_headline
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.data.api import add_run, gate
@@ -23,7 +24,6 @@ from ragtriage.data.gates.config import BUNDLED, load_gates, read_gates
 from ragtriage.data.gates.report import GateReport, gate_run
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Run
-from docs.doc_tables import gates_table, verdicts_table
 from ragtriage.metrics.gates.gates import GateResult
 
 Records = list[dict[str, Any]]

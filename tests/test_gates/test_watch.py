@@ -343,7 +343,8 @@ def test_ctrl_c_ends_it_in_order(
     root = tmp_path / "ws"
     words = ["--workspace", str(root), "watch", str(folder), "--every", "0.1", "--on-fail", hook]
     process = subprocess.Popen(
-        [sys.executable, "-m", "ragtriage.dashboard.cli", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        [sys.executable, "-m", "ragtriage.dashboard.cli", *words],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         text=True, cwd=REPOSITORY, env={**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTHONUNBUFFERED": "1"},
         preexec_fn=lambda: signal.signal(signal.SIGINT, started),
     )  # fmt: skip

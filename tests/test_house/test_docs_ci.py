@@ -35,7 +35,9 @@ def job(tmp_path: Path) -> Path:
     """A checkout with results, and a command `ragtriage` on the path."""
     command = tmp_path / "bin" / "ragtriage"
     command.parent.mkdir()
-    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m dashboard.cli.main "$@"\n', encoding="utf-8")
+    command.write_text(
+        f'#!/bin/sh\nexec "{sys.executable}" -m ragtriage.dashboard.cli.main "$@"\n', encoding="utf-8"
+    )
     command.chmod(0o755)
     _write(tmp_path / "eval" / "baseline.jsonl", 0.95)
     return tmp_path

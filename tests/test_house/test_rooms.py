@@ -31,10 +31,12 @@ def _page_rooms(paths: list[tuple[str, Path]]) -> list[str]:
     for name, path in paths:
         for module in _imported(path):
             parts = module.split(".")
-            if parts[:2] != ["dashboard", "sections"] or len(parts) < 3:
+            if parts[:3] != ["ragtriage", "dashboard", "sections"] or len(parts) < 4:
                 continue
-            page = parts[2]
-            if not name.startswith((f"ragtriage.dashboard.sections.{page}.", f"ragtriage.dashboard.views.{page}.")):
+            page = parts[3]
+            if not name.startswith(
+                (f"ragtriage.dashboard.sections.{page}.", f"ragtriage.dashboard.views.{page}.")
+            ):
                 strays.append(f"{name}py -> {page}")
     return strays
 
@@ -42,7 +44,7 @@ def _page_rooms(paths: list[tuple[str, Path]]) -> list[str]:
 def _product() -> list[tuple[str, Path]]:
     files = [path for layer in LAYERS for path in (REPOSITORY / layer).rglob("*.py")]
     names = [".".join(path.relative_to(REPOSITORY).with_suffix("").parts) for path in files]
-    return [(f"{name}.", path) for name, path in zip(names, files, strict=True)]
+    return [(f"ragtriage.{name}.", path) for name, path in zip(names, files, strict=True)]
 
 
 def test_a_page_s_room_is_imported_by_that_page_alone() -> None:
@@ -58,7 +60,10 @@ def test_every_page_s_room_belongs_to_a_page() -> None:
 @pytest.mark.parametrize(
     ("importer", "statement"),
     [
-        ("ragtriage.dashboard.views.trend.", "from ragtriage.dashboard.sections.triage.gates import gate_section"),
+        (
+            "ragtriage.dashboard.views.trend.",
+            "from ragtriage.dashboard.sections.triage.gates import gate_section",
+        ),
         ("ragtriage.dashboard.sections.runs.", "from ragtriage.dashboard.sections.compare import versions"),
         ("ragtriage.dashboard.sections.runs.", "from ragtriage.dashboard.sections import compare"),
         ("ragtriage.dashboard.sections.compared.", "import ragtriage.dashboard.sections.compare.versions"),

@@ -56,7 +56,9 @@ def test_the_recorded_judge_agrees_with_people_as_was_computed_apart(
 ) -> None:
     """The figures were computed apart from this code, from the replies and the annotators' labels."""
     entries = json.loads((BUNDLED / "manifest.json").read_text("utf-8"))
-    monkeypatch.setattr("ragtriage.data.demo._manifest", lambda: tuple(one for one in entries if "replies" in one))
+    monkeypatch.setattr(
+        "ragtriage.data.demo._manifest", lambda: tuple(one for one in entries if "replies" in one)
+    )
     load_samples(RunStore(Workspace(tmp_path).create()))
     words = ("agreement", "GPT-4.0", "--dimension", "faithfulness", "--metric", "faithfulness")
     answer = command(capsys, tmp_path, *words, "--thresholds", "0.8333", "0.8", "--json").json

@@ -9,7 +9,12 @@ import pytest
 from ragtriage.data.api import add_run
 from ragtriage.data.errors import DataError
 from ragtriage.data.labels.random_sample import queue_of, queue_state, rows_of, start_queue
-from ragtriage.data.labels.rating_dimensions import RATING_DIMENSIONS, dimension_of, offered_dimensions, share_of
+from ragtriage.data.labels.rating_dimensions import (
+    RATING_DIMENSIONS,
+    dimension_of,
+    offered_dimensions,
+    share_of,
+)
 from ragtriage.data.labels.ratings import rate, ratings_of, undo
 from ragtriage.data.prompts.prompt import label_wording, load_prompt
 from ragtriage.data.scoring.run_store import RunStore

@@ -10,7 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragtriage.metrics.diagnosis.f1_tree import F1_PARTS, F1Shares, F1Tree, consistent, f1_of, f1_tree, perfect_f1
+from ragtriage.metrics.diagnosis.f1_tree import (
+    F1_PARTS,
+    F1Shares,
+    F1Tree,
+    consistent,
+    f1_of,
+    f1_tree,
+    perfect_f1,
+)
 from ragtriage.metrics.schema.scores import FloatArray
 
 PARTS = {part.key: part for part in F1_PARTS}

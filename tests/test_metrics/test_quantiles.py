@@ -13,7 +13,12 @@ from hypothesis import strategies as st
 from ragtriage.metrics.gates.gates import Gate, judge_percentile
 from ragtriage.metrics.gates.wording import gate_sentence, gate_title
 from ragtriage.metrics.schema.scores import MetricsError
-from ragtriage.metrics.statistics.quantiles import QuantileInterval, fewest_values, quantile_interval, quantile_ranks
+from ragtriage.metrics.statistics.quantiles import (
+    QuantileInterval,
+    fewest_values,
+    quantile_interval,
+    quantile_ranks,
+)
 
 SLOW = Gate("retrieval_ms", 50.0, True, "block", "slow", "percentile", percentile=95, over="samples")
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from metric_batches import WIDTH, ClaimRow, Row, batch
 from places import REPOSITORY
 
-import metrics
+from ragtriage import metrics
 from ragtriage.metrics.metric_registry import REGISTRY, compute, lookup, metrics_table, unavailable
 from ragtriage.metrics.schema.batch import Batch
 from ragtriage.metrics.schema.metric import CONVENTIONS, Convention, Metric

@@ -193,7 +193,9 @@ def test_the_places_of_gold_are_found_once(workspace: RunStore, monkeypatch: pyt
         asked.append(metric)
         return outcome_by_gold_position(scored, found, metric)
 
-    monkeypatch.setattr("ragtriage.dashboard.sections.alignment.context_use.outcome_by_gold_position", counted)
+    monkeypatch.setattr(
+        "ragtriage.dashboard.sections.alignment.context_use.outcome_by_gold_position", counted
+    )
     app = _open(workspace, monkeypatch, PLACES, project="p")
     app.run()
     assert not app.exception

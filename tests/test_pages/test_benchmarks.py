@@ -14,7 +14,14 @@ from page_text import headline, page_text
 from places import APP, REPOSITORY
 from streamlit.testing.v1 import AppTest
 
-from ragtriage.dashboard.charts.benchmarks import Track, TrackPoint, VersionPoint, band_tracks, dot_plot, progress
+from ragtriage.dashboard.charts.benchmarks import (
+    Track,
+    TrackPoint,
+    VersionPoint,
+    band_tracks,
+    dot_plot,
+    progress,
+)
 from ragtriage.dashboard.charts.tokens import DARK, LIGHT
 from ragtriage.dashboard.sections.benchmarks.tables import step_rows
 from ragtriage.dashboard.shell.selection import Selection

@@ -27,7 +27,8 @@ VIEWS = REPOSITORY / "dashboard" / "views"
 SCRIPT = """
 import streamlit as st
 from ragtriage.dashboard.sections.judge.calibration import calibration_section
-from ragtriage.dashboard.shell.session import View, current_selection, open_store, restore_selection, save_selection
+from ragtriage.dashboard.shell.session import View, current_selection, open_store
+from ragtriage.dashboard.shell.session import restore_selection, save_selection
 
 def judge():
     calibration_section(st.session_state["view"])
@@ -251,7 +252,9 @@ def test_a_case_that_was_not_drawn_is_labelled_unmarked(
     script: Path, workspace: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scored = _loaded(workspace, 9)
-    monkeypatch.setattr("data.labels.random_sample.secrets.randbelow", lambda _: 3)  # draws the last row last
+    monkeypatch.setattr(
+        "ragtriage.data.labels.random_sample.secrets.randbelow", lambda _: 3
+    )  # draws the last row last
     queue = start_queue(workspace.ledger, scored.run.run_id, "pass", "Ann")
     last = _case(scored, queue.order(9).tolist()[-1])
     app = _open(script, workspace, monkeypatch, queue=queue.queue_id, case=f"{last[1]}~0")

@@ -240,7 +240,9 @@ def test_uploaded_files_are_searched_as_typed_paths_are(
     span = {"doc_id": "towns", "start": 0, "end": 12}
     question = json.dumps({"question": "Which town?", "relevant_spans": [span]}).encode()
     started: list[list[str]] = []
-    monkeypatch.setattr("ragtriage.dashboard.shell.jobs.start_job", lambda _, words, __: started.append(words))
+    monkeypatch.setattr(
+        "ragtriage.dashboard.shell.jobs.start_job", lambda _, words, __: started.append(words)
+    )
     app = _form(_open(workspace, monkeypatch))
     app.file_uploader(key="grid_corpus_files").upload("towns.txt", TEXT.encode(), "text/plain")
     app.file_uploader(key="grid_questions_file").upload("q.jsonl", question, "application/json")

@@ -7,7 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ragtriage.dashboard.headlines.cases import CaseCounts, blind_headline, cases_headline, nothing_newly_fails
+from ragtriage.dashboard.headlines.cases import (
+    CaseCounts,
+    blind_headline,
+    cases_headline,
+    nothing_newly_fails,
+)
 from ragtriage.dashboard.headlines.headline import State
 from ragtriage.data.comparison.newly_failing import NewlyFailing
 

@@ -210,7 +210,7 @@ def test_a_job_that_does_not_begin_is_ended(tmp_path: Path, monkeypatch: pytest.
             super().__init__([sys.executable, "-c", code], **given)
             began.append(self)
 
-    monkeypatch.setattr("dashboard.shell.jobs.subprocess.Popen", Sleeper)
+    monkeypatch.setattr("ragtriage.dashboard.shell.jobs.subprocess.Popen", Sleeper)
     monkeypatch.setattr("ragtriage.dashboard.shell.jobs.PATIENCE_SECONDS", 1.0)
     monkeypatch.setattr("ragtriage.dashboard.shell.jobs.GRACE_SECONDS", 0.5)
     with pytest.raises(DataError, match="did not begin in time and was ended"):

@@ -305,7 +305,7 @@ def _served(
     """Run `serve` up to where the server would start; gives its words and what was said."""
     given: list[Any] = []
     monkeypatch.setattr("streamlit.web.cli.main_run", lambda words, **_: given.append(words))
-    monkeypatch.setattr("dashboard.cli.serve.signal.signal", lambda *_: None)
+    monkeypatch.setattr("ragtriage.dashboard.cli.serve.signal.signal", lambda *_: None)
     monkeypatch.setenv(READ_ONLY, "")  # serve sets both; what they were comes back after the test
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", root)
     answer = run(capsys, Path(root), "serve", *words)

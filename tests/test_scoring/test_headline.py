@@ -10,6 +10,7 @@ import pytest
 from command_line import run
 from places import REPOSITORY
 
+from docs.doc_tables import CASE_THRESHOLDS, REASONS, diagnosis_tables
 from ragtriage.dashboard.wording.diagnosis import (
     NOTHING_MEASURED,
     fix_first_sentence,
@@ -26,7 +27,6 @@ from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, dia
 from ragtriage.data.diagnosis.doubts import case_doubts, stage_doubt
 from ragtriage.data.diagnosis.run_checks import check_run
 from ragtriage.data.scoring.run_store import RunStore
-from docs.doc_tables import CASE_THRESHOLDS, REASONS, diagnosis_tables
 from ragtriage.metrics.diagnosis.fix_first import fix_first
 from ragtriage.metrics.diagnosis.patterns import PATTERNS, CaseThresholds, bad_cases, refusals
 from ragtriage.metrics.diagnosis.stage_rules import StageFeatures

@@ -25,7 +25,12 @@ from ragtriage.data.cases.cohorts import cohort_rows
 from ragtriage.data.scoring.ranked_lists import RankedLists, ranked_lists
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun
-from ragtriage.metrics.analysis.cutoff_curves import DOCUMENT_CURVES, SPAN_CURVES, curve_intervals, curve_values
+from ragtriage.metrics.analysis.cutoff_curves import (
+    DOCUMENT_CURVES,
+    SPAN_CURVES,
+    curve_intervals,
+    curve_values,
+)
 from ragtriage.metrics.analysis.query_types import KINDS, query_type_named
 from ragtriage.metrics.definitions import retrieval, spans
 from ragtriage.metrics.schema.scores import MetricsError

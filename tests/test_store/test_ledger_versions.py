@@ -41,7 +41,9 @@ def test_a_job_of_an_earlier_version_is_read_and_one_of_this_version_has_its_pro
     path = tmp_path / "ledger.sqlite"
     with sqlite3.connect(path) as connection:
         for number in (1, 2, 3):
-            connection.executescript((files("ragtriage.data") / "sql" / f"ledger_00{number}.sql").read_text("utf-8"))
+            connection.executescript(
+                (files("ragtriage.data") / "sql" / f"ledger_00{number}.sql").read_text("utf-8")
+            )
         connection.execute(
             "INSERT INTO jobs (kind, run_id, spec, state, started_at, heartbeat)"
             " VALUES ('reading', 'r', '{}', 'done', '2026-01-01', 0)"

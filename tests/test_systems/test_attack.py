@@ -72,7 +72,15 @@ def test_a_command_that_fails_in_known_ways_gives_the_expected_rate_and_reasons(
     reasons = " ".join(entry["reason"] for entry in value["reasons"])
     assert "its output is no JSON" in reasons
     listed = subprocess.run(
-        [sys.executable, "-m", "ragtriage.dashboard.cli", "-w", str(tmp_path / "w"), "checks", value["run"]["run_id"]],
+        [
+            sys.executable,
+            "-m",
+            "ragtriage.dashboard.cli",
+            "-w",
+            str(tmp_path / "w"),
+            "checks",
+            value["run"]["run_id"],
+        ],
         cwd=REPOSITORY,
         capture_output=True,
         text=True,

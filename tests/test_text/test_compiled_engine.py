@@ -35,7 +35,10 @@ def test_what_is_compiled_stays_in_the_users_cache_and_is_compiled_once(tmp_path
     assert found == ["True"]
     kept = list((tmp_path / "ragtriage" / "compiled").rglob("*.nbc"))
     assert kept
-    again = "from ragtriage.data.text.compiled import engine\nengine._call_each(engine.compiled_loops())\n" + SCRIPT
+    again = (
+        "from ragtriage.data.text.compiled import engine\nengine._call_each(engine.compiled_loops())\n"
+        + SCRIPT
+    )
     assert _run(tmp_path, again)[-1] == "0"
     assert sorted((tmp_path / "ragtriage" / "compiled").rglob("*.nbc")) == sorted(kept)
     assert not list((REPOSITORY / "data" / "text" / "compiled").rglob("*.nb?"))
@@ -56,7 +59,10 @@ def test_what_is_compiled_is_made_again_where_it_is_damaged(tmp_path: Path) -> N
     assert kept
     for path in kept:
         path.write_bytes(b"")
-    again = "from ragtriage.data.text.compiled import engine\nengine._call_each(engine.compiled_loops())\n" + SCRIPT
+    again = (
+        "from ragtriage.data.text.compiled import engine\nengine._call_each(engine.compiled_loops())\n"
+        + SCRIPT
+    )
     assert _run(tmp_path, again)[0] == "True "
     assert _run(tmp_path, again)[-1] == "0"
 
@@ -84,7 +90,8 @@ def test_doctor_tells_that_numba_cannot_be_used(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
     script = (
-        "from ragtriage.dashboard.cli.installation import _fast\nfor found in _fast(): print(found.state, found.text)"
+        "from ragtriage.dashboard.cli.installation import _fast\n"
+        "for found in _fast(): print(found.state, found.text)"
     )
     (line,) = _run(blocked, script)
     assert line.startswith("warning numba is installed and cannot be used (NotADirectoryError: ")

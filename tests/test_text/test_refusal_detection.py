@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from places import FIXTURES
 
-import data
+from ragtriage import data
 from ragtriage.data.text.refusal_detection import detect_refusal
 
 

@@ -27,7 +27,13 @@ from ragtriage.data.cases.cases import read_case
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, row_of
 from ragtriage.data.labels.ppi_estimate import ADVISED_LABELS
 from ragtriage.data.labels.random_sample import QueueState, queue_of, queue_state, start_queue
-from ragtriage.data.labels.rating_dimensions import PASS, RatingDimension, dimension_of, offered_dimensions, share_of
+from ragtriage.data.labels.rating_dimensions import (
+    PASS,
+    RatingDimension,
+    dimension_of,
+    offered_dimensions,
+    share_of,
+)
 from ragtriage.data.labels.ratings import rate, undo
 from ragtriage.data.labels.reviewed_cases import mark_reviewed
 from ragtriage.data.scoring.scored_run import ScoredRun

@@ -1,4 +1,4 @@
-"""The suites whose section draws more than tables; see data.suites.detail for how to add one."""
+"""The suites whose section draws more than tables; see ragtriage.data.suites.detail for how to add one."""
 
 from __future__ import annotations
 

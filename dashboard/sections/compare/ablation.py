@@ -25,7 +25,14 @@ from ragtriage.dashboard.wording.formatting import (
     signed,
 )
 from ragtriage.data.comparison.ablation import Ablation, Effect, ablation
-from ragtriage.data.comparison.cost import COSTS, PERCENTILES, CostPoint, cost_points, measured_costs, percentiles
+from ragtriage.data.comparison.cost import (
+    COSTS,
+    PERCENTILES,
+    CostPoint,
+    cost_points,
+    measured_costs,
+    percentiles,
+)
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.data.store.workspace import Run

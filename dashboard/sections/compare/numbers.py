@@ -15,7 +15,15 @@ from ragtriage.dashboard.shell.components import CHART, facts, metric_title, sho
 from ragtriage.dashboard.shell.widgets import choose
 from ragtriage.dashboard.wording.comparisons import not_compared_text, tested_text, undirected_text
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number, p_value, percent, signed
+from ragtriage.dashboard.wording.formatting import (
+    NOT_MEASURED,
+    count,
+    interval_text,
+    number,
+    p_value,
+    percent,
+    signed,
+)
 from ragtriage.data.comparison.compare import GOOD_SHARE, Comparison, MetricDifference
 
 __all__ = ["detail_rows", "draw_flow", "draw_numbers", "metric_rows"]

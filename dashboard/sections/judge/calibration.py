@@ -16,7 +16,15 @@ from ragtriage.dashboard.shell.widgets import choose, slide
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.dashboard.wording.formatting import METHODS, count, interval_text, number, signed
 from ragtriage.data.cases.agreement_cohorts import confusion_cohort, disagreement_cohort
-from ragtriage.data.labels.agreement import CELLS, Alpha, Calibration, Thresholds, alpha_of, calibrate, ranking
+from ragtriage.data.labels.agreement import (
+    CELLS,
+    Alpha,
+    Calibration,
+    Thresholds,
+    alpha_of,
+    calibrate,
+    ranking,
+)
 from ragtriage.data.labels.evaluated_metric import EvaluatedMetric, evaluated_metrics
 from ragtriage.data.labels.human_ratings import (
     DEGREES,

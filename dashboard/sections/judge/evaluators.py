@@ -13,7 +13,14 @@ from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, open_cases
 from ragtriage.dashboard.shell.user import attempt, current_user, may_write
 from ragtriage.dashboard.wording.escaping import markdown_text, shorten
-from ragtriage.dashboard.wording.formatting import METHODS, NOT_MEASURED, count, interval_text, number, percent
+from ragtriage.dashboard.wording.formatting import (
+    METHODS,
+    NOT_MEASURED,
+    count,
+    interval_text,
+    number,
+    percent,
+)
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.judge.evaluators import (
     LONGEST_NAME,

@@ -13,7 +13,12 @@ from ragtriage.dashboard.headlines.headline import State
 from ragtriage.dashboard.headlines.retrieval import ENOUGH, TopGold, needed_text
 from ragtriage.dashboard.page_html.bars import bar_image
 from ragtriage.dashboard.page_html.blocks import Strip, Tile
-from ragtriage.dashboard.sections.retrieval.curves import baseline_curves, case_buttons, list_facts, run_curves
+from ragtriage.dashboard.sections.retrieval.curves import (
+    baseline_curves,
+    case_buttons,
+    list_facts,
+    run_curves,
+)
 from ragtriage.dashboard.shell.blocks import current_theme, draw_tiles
 from ragtriage.dashboard.shell.components import CHART, facts
 from ragtriage.dashboard.shell.kept_results import kept

@@ -15,7 +15,15 @@ from ragtriage.dashboard.shell.components import CHART, export_menu, facts, show
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, current_selection, go_to_page, keep
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.dashboard.wording.formatting import METHODS, NOT_MEASURED, count, interval_text, number, p_value, signed
+from ragtriage.dashboard.wording.formatting import (
+    METHODS,
+    NOT_MEASURED,
+    count,
+    interval_text,
+    number,
+    p_value,
+    signed,
+)
 from ragtriage.data.comparison.answered import Answered, answered_of
 from ragtriage.data.comparison.compare import GOOD_SHARE
 from ragtriage.data.comparison.trend import (

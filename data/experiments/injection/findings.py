@@ -7,8 +7,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ragtriage.data.experiments.experiment import QUALITY, ExperimentKind, Measured, PlannedSample, answer_scores
-from ragtriage.data.experiments.injection.design import ATTACK, CANARY, CLEAN, INSTRUCTION, TARGET, injection_design
+from ragtriage.data.experiments.experiment import (
+    QUALITY,
+    ExperimentKind,
+    Measured,
+    PlannedSample,
+    answer_scores,
+)
+from ragtriage.data.experiments.injection.design import (
+    ATTACK,
+    CANARY,
+    CLEAN,
+    INSTRUCTION,
+    TARGET,
+    injection_design,
+)
 from ragtriage.data.experiments.injection.followed import follows_attack, follows_canary, follows_wrong_answer
 from ragtriage.data.text.answer_match import holds_answer
 from ragtriage.data.text.refusal_detection import detect_refusal

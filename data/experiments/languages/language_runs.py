@@ -8,7 +8,11 @@ from dataclasses import replace
 from datetime import datetime
 
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.experiments.languages.parallel_questions import LanguagePassage, LanguageQuestion, MultilingualSet
+from ragtriage.data.experiments.languages.parallel_questions import (
+    LanguagePassage,
+    LanguageQuestion,
+    MultilingualSet,
+)
 from ragtriage.data.experiments.languages.word_index import word_index
 from ragtriage.data.experiments.record import ArmRecord, Experiment, keep_experiment
 from ragtriage.data.importers.load import import_parsed_runs

@@ -1,4 +1,4 @@
-"""Any plain table; data.importers.parsing.columns maps its columns by their names and values."""
+"""Any plain table; ragtriage.data.importers.parsing.columns maps its columns by their names and values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,14 @@ from typing import Any
 from ragtriage.data.errors import ValidationErrors, type_name
 from ragtriage.data.importers.formats.qrels import read_qrels
 from ragtriage.data.importers.formats.tool_rows import ToolRows, brought_to_samples, has_spans
-from ragtriage.data.importers.parsing.cells import OBJECT_KEYS, CellError, is_blank, object_in, read_cell, read_score
+from ragtriage.data.importers.parsing.cells import (
+    OBJECT_KEYS,
+    CellError,
+    is_blank,
+    object_in,
+    read_cell,
+    read_score,
+)
 from ragtriage.data.importers.parsing.columns import NUMBER_FIELDS, Plan, plan_columns
 from ragtriage.data.importers.parsing.head_column import with_point
 from ragtriage.data.importers.parsing.input_file import InputFile

@@ -16,7 +16,13 @@ import pyarrow.parquet as pq
 
 from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.parsing.documents_in_json import items_at
-from ragtriage.data.importers.parsing.input_file import InputFile, decoded_line, json_fault, read_json, remark_repeated
+from ragtriage.data.importers.parsing.input_file import (
+    InputFile,
+    decoded_line,
+    json_fault,
+    read_json,
+    remark_repeated,
+)
 from ragtriage.data.importers.parsing.json_rows import HEAD_ROWS, rows_of_document
 from ragtriage.data.importers.parsing.limits import HEAD_BYTES, LIFT
 from ragtriage.data.store.parsed_run import Record

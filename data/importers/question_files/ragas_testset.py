@@ -11,7 +11,12 @@ from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.payloads import decoded, question_in
 from ragtriage.data.importers.parsing.peek import Peek
-from ragtriage.data.importers.question_files.gold_passages import gold_passages, object_rows, others, question_set
+from ragtriage.data.importers.question_files.gold_passages import (
+    gold_passages,
+    object_rows,
+    others,
+    question_set,
+)
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
 __all__ = ["IMPORTERS"]

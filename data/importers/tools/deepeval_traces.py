@@ -16,7 +16,14 @@ from ragtriage.data.importers.parsing.rows import open_table
 from ragtriage.data.importers.spans.span import Span, kind_of
 from ragtriage.data.importers.spans.traces import Traces, runs_of_spans
 from ragtriage.data.importers.spans.values import documents_in, nanoseconds, number
-from ragtriage.data.importers.tools.facts import kind_in, last_line, objects_in, tags_of, text_in, without_blanks
+from ragtriage.data.importers.tools.facts import (
+    kind_in,
+    last_line,
+    objects_in,
+    tags_of,
+    text_in,
+    without_blanks,
+)
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
 __all__ = ["IMPORTERS", "spans_of"]

@@ -15,7 +15,13 @@ from ragtriage.data.importers.parsing.documents_in_json import items_at, value_a
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.metric_names import metric_name
 from ragtriage.data.importers.parsing.options import Options
-from ragtriage.data.importers.parsing.payloads import answer_in, contexts_in, decoded, question_in, reference_in
+from ragtriage.data.importers.parsing.payloads import (
+    answer_in,
+    contexts_in,
+    decoded,
+    question_in,
+    reference_in,
+)
 from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import rows_at
 from ragtriage.data.importers.spans.samples import SCORED_WITHOUT_ANSWER

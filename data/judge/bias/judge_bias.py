@@ -17,7 +17,12 @@ from ragtriage.data.judge.variance import replies_batch
 from ragtriage.data.labels.human_ratings import human_ratings, rated_dimensions
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.judge_replies import EVALUATION, JudgeReply, reply_from
-from ragtriage.data.store.judge_results import judge_of, judge_result_path, judge_results_of, read_task_results
+from ragtriage.data.store.judge_results import (
+    judge_of,
+    judge_result_path,
+    judge_results_of,
+    read_task_results,
+)
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.metrics.metric_registry import compute
 from ragtriage.metrics.schema.scores import FloatArray, IntArray, Status

@@ -16,7 +16,7 @@ __all__ = ["BatchFile"]
 
 
 class BatchFile:
-    """A file with the scores of one batch, as data.scoring.batches.wire has them."""
+    """A file with the scores of one batch, as ragtriage.data.scoring.batches.wire has them."""
 
     def __init__(self, path: Path, batch: ScoredChunk) -> None:
         """Write the scores to `path`."""

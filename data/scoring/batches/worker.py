@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from ragtriage.data.citations.style import CitationStyle
 from ragtriage.data.contexts.known_texts import sharing_texts
+from ragtriage.data.interpreter import python_module
 from ragtriage.data.scoring.batch_scores import RunFacts, ScoredChunk, ScoreOptions, score_batch, score_table
 from ragtriage.data.scoring.batches.wire import from_table, to_table
 from ragtriage.data.store.workspace import Workspace
@@ -60,15 +61,14 @@ def _options(fields: Mapping[str, Any]) -> ScoreOptions:
 
 def start_worker() -> Worker | None:
     """Start a worker process; return None where the system does not allow it."""
-    here = str(Path(__file__).resolve().parents[3])  # -P: a stray data/ folder is not taken for this package
-    path = os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])
+    command, environment = python_module("ragtriage.data.scoring.batches.start")
     try:
-        return subprocess.Popen(
-            [sys.executable, "-P", "-m", "ragtriage.data.scoring.batches.start"],
+        return subprocess.Popen(  # noqa: S603 -- this interpreter on a module of this program
+            command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": path},
+            env=environment,
         )
     except OSError:
         return None

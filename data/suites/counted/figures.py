@@ -51,7 +51,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class PartDetail:
-    """What a suite tells beyond its pass rate; see data.suites.detail.
+    """What a suite tells beyond its pass rate; see ragtriage.data.suites.detail.
 
     Attributes:
         statement: what a person would say of it.

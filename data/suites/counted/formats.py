@@ -8,7 +8,14 @@ from typing import Any
 
 from ragtriage.data.checks.formats import RULES
 from ragtriage.data.scoring.scored_run import ScoredRun
-from ragtriage.data.suites.counted.figures import Figure, PartDetail, SuiteParts, figure_table, part_cohort, suite_parts
+from ragtriage.data.suites.counted.figures import (
+    Figure,
+    PartDetail,
+    SuiteParts,
+    figure_table,
+    part_cohort,
+    suite_parts,
+)
 from ragtriage.data.suites.detail import Cell, SuiteTable
 from ragtriage.data.text.language import language_name
 

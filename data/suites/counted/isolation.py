@@ -9,7 +9,14 @@ import pyarrow.parquet as pq
 
 from ragtriage.data.checks.check import document_account
 from ragtriage.data.scoring.scored_run import ScoredRun
-from ragtriage.data.suites.counted.figures import Figure, PartDetail, SuiteParts, figure_table, part_cohort, suite_parts
+from ragtriage.data.suites.counted.figures import (
+    Figure,
+    PartDetail,
+    SuiteParts,
+    figure_table,
+    part_cohort,
+    suite_parts,
+)
 from ragtriage.data.suites.counted.memory import recall_at, with_verdict
 from ragtriage.data.suites.detail import Cell, SuiteTable
 from ragtriage.metrics.statistics.rule_of_three import still_possible

@@ -6,7 +6,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ragtriage.data.scoring.scored_run import ScoredRun
-from ragtriage.data.suites.counted.figures import Figure, PartDetail, SuiteParts, figure_table, part_cohort, suite_parts
+from ragtriage.data.suites.counted.figures import (
+    Figure,
+    PartDetail,
+    SuiteParts,
+    figure_table,
+    part_cohort,
+    suite_parts,
+)
 from ragtriage.data.suites.detail import Cell, SuiteTable
 from ragtriage.metrics.suites.memory import GAPS, gap_label
 

@@ -6,7 +6,14 @@ from collections import Counter
 from collections.abc import Mapping
 
 from ragtriage.data.scoring.scored_run import ScoredRun
-from ragtriage.data.suites.counted.figures import Figure, PartDetail, SuiteParts, figure_table, part_cohort, suite_parts
+from ragtriage.data.suites.counted.figures import (
+    Figure,
+    PartDetail,
+    SuiteParts,
+    figure_table,
+    part_cohort,
+    suite_parts,
+)
 from ragtriage.data.suites.detail import Cell, SuiteTable
 
 __all__ = ["order_detail"]

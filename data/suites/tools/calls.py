@@ -27,7 +27,7 @@ class CallChecks:
         sample: (m,) row of the sample of each.
         passed: (m,) 1 passed, 0 failed, -1 not measured.
         names: name of each.
-        details: what data.checks.tool_calls counted; {} where it counted nothing.
+        details: what ragtriage.data.checks.tool_calls counted; {} where it counted nothing.
     """
 
     sample: IntArray

@@ -12,7 +12,13 @@ from typing import Any
 from ragtriage.data.chunking.corpus import Corpus
 from ragtriage.data.chunking.tokens import count_tokens
 from ragtriage.data.errors import DataError
-from ragtriage.data.systems.builtin.index import NO_REWRITING, PipelineSettings, Retrieval, check_models, settings_of
+from ragtriage.data.systems.builtin.index import (
+    NO_REWRITING,
+    PipelineSettings,
+    Retrieval,
+    check_models,
+    settings_of,
+)
 from ragtriage.data.systems.builtin.readers import NEEDS_MODEL, Answer, Reader
 from ragtriage.data.systems.system import ModelUse, SystemLimits, SystemReply, SystemRequest
 

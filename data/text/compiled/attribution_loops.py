@@ -1,4 +1,4 @@
-"""Compiled: answers attributed to documents, as data.text.context_attribution does."""
+"""Compiled: answers attributed to documents, as ragtriage.data.text.context_attribution does."""
 
 from __future__ import annotations
 

@@ -8,7 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ragtriage.data.text.sentences import CLAUSE_MARKS, CLOSING, END_MARKS, FULL_WIDTH_MARKS, SPACED_CLAUSE_MARKS
+from ragtriage.data.text.sentences import (
+    CLAUSE_MARKS,
+    CLOSING,
+    END_MARKS,
+    FULL_WIDTH_MARKS,
+    SPACED_CLAUSE_MARKS,
+)
 from ragtriage.data.text.tokens import is_cjk
 
 __all__ = ["code_points", "fill_kinds", "new_kinds"]

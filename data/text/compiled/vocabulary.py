@@ -106,7 +106,7 @@ class Documents:
         most: int,
         near: float,
     ) -> tuple[Shares, Shares, NDArray[np.bool_]]:
-        """Return what data.contexts.passage_overlap compares.
+        """Return what ragtriage.data.contexts.passage_overlap compares.
 
         Args:
             questions: n of the same vocabulary.
@@ -154,7 +154,7 @@ class Vocabulary:
 
         Args:
             loops: the compiled loops.
-            kinds: what code points are, see data.text.compiled.characters.
+            kinds: what code points are, see ragtriage.data.text.compiled.characters.
         """
         self.loops = loops
         self._kinds = kinds

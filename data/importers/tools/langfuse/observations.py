@@ -27,7 +27,13 @@ from ragtriage.data.importers.tools.facts import (
     text_in,
     without_blanks,
 )
-from ragtriage.data.importers.tools.langfuse.scores import ScoresById, error_of, is_scores, url_of, with_scores
+from ragtriage.data.importers.tools.langfuse.scores import (
+    ScoresById,
+    error_of,
+    is_scores,
+    url_of,
+    with_scores,
+)
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
 __all__ = ["is_observations", "is_traces", "read", "read_traces", "span_of"]

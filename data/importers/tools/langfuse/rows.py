@@ -10,7 +10,13 @@ from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.metric_names import metric_name
 from ragtriage.data.importers.parsing.options import Options
-from ragtriage.data.importers.parsing.payloads import answer_in, contexts_in, decoded, question_in, reference_in
+from ragtriage.data.importers.parsing.payloads import (
+    answer_in,
+    contexts_in,
+    decoded,
+    question_in,
+    reference_in,
+)
 from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import rows_at
 from ragtriage.data.importers.spans.values import number
@@ -23,7 +29,12 @@ from ragtriage.data.importers.tools.facts import (
     without_blanks,
 )
 from ragtriage.data.importers.tools.langfuse.companions import Companions
-from ragtriage.data.importers.tools.langfuse.scores import SCORED_WITHOUT_ANSWER, error_of, url_of, with_scores
+from ragtriage.data.importers.tools.langfuse.scores import (
+    SCORED_WITHOUT_ANSWER,
+    error_of,
+    url_of,
+    with_scores,
+)
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
 __all__ = ["is_trace_rows", "read"]

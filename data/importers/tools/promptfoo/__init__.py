@@ -21,7 +21,12 @@ from ragtriage.data.importers.parsing.records.shapes import mapping, objects, pl
 from ragtriage.data.importers.parsing.spool import Spool
 from ragtriage.data.importers.tools.facts import moment, text_in
 from ragtriage.data.importers.tools.promptfoo.layouts import results_in
-from ragtriage.data.importers.tools.promptfoo.samples import listed_contexts, question_id, question_variable, sample_of
+from ragtriage.data.importers.tools.promptfoo.samples import (
+    listed_contexts,
+    question_id,
+    question_variable,
+    sample_of,
+)
 from ragtriage.data.importers.tools.promptfoo.scores import shortened
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
