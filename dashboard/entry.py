@@ -20,8 +20,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ragtriage.dashboard.shell.preload import start_preloading, wait_for_preload
 
-__all__ = ["ALLOWED_HOSTS", "SameOrigin", "app", "refusal"]
-
 ALLOWED_HOSTS = "RAGTRIAGE_ALLOWED_HOSTS"  # set by `ragtriage serve`, separated by commas
 
 

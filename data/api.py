@@ -35,8 +35,8 @@ from ragtriage.data.importers.inputs import inputs_of, joined
 from ragtriage.data.importers.load import import_parsed_runs, import_source
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.registry import tool_rows
+from ragtriage.data.scoring.batch_scores import ScoreOptions
 from ragtriage.data.scoring.run_store import RunStore
-from ragtriage.data.scoring.score_run import ScoreOptions
 from ragtriage.data.store.workspace import Run, Workspace
 from ragtriage.metrics.diagnosis.stages import STAGES
 from ragtriage.metrics.metric_registry import ordered
@@ -46,23 +46,6 @@ from ragtriage.metrics.statistics.question_means import question_means
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = [
-    "add_file",
-    "add_run",
-    "comparison_answer",
-    "comparisons_with",
-    "diagnosis_answer",
-    "diagnosis_of",
-    "failing_cases_answer",
-    "gate",
-    "metrics_answer",
-    "open_store",
-    "run_entry",
-    "runs_answer",
-    "samples_answer",
-    "scores_answer",
-]
 
 
 def open_store(workspace: str | None, create: bool = False) -> RunStore:

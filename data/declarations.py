@@ -29,19 +29,6 @@ from ragtriage.data.store.workspace import Workspace
 from ragtriage.metrics.metric_registry import declare_imported, declared, imported_declarations
 from ragtriage.metrics.schema.metric import Metric
 
-__all__ = [
-    "FILE_NAME",
-    "HOW_TO_DECLARE",
-    "Declaration",
-    "declaration_fault",
-    "declaration_of",
-    "declarations_of",
-    "declare",
-    "parsed_declaration",
-    "read_settings",
-    "use_declarations",
-]
-
 FILE_NAME = "metrics.toml"
 HOW_TO_DECLARE = (
     "declare it on the page Runs, with the import's option --metric NAME=higher,0..1 (or lower), "

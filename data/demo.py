@@ -45,17 +45,6 @@ from ragtriage.data.systems.builtin.pipeline import BuiltInSystem
 from ragtriage.data.systems.builtin.readers import Extractive
 from ragtriage.data.systems.system import SystemLimits
 
-__all__ = [
-    "FIRST_PROJECT",
-    "FIRST_RUN",
-    "LABELLED_SETS",
-    "WHO",
-    "SampleStory",
-    "labelled_runs",
-    "load_samples",
-    "sample_stories",
-]
-
 LABELLED_SETS = ("mtrag", "clapnq")  # projects of bundled samples that annotators labelled
 
 FIRST_PROJECT, FIRST_RUN = "handbook", "V4 rerank"  # what the demo opens on: the version that may be shipped

@@ -7,16 +7,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = [
-    "CANNOT_WRITE",
-    "DataError",
-    "InputError",
-    "ValidationError",
-    "ValidationErrors",
-    "WorkspaceError",
-    "type_name",
-]
-
 SHOWN_ERRORS = 20
 CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM)
 

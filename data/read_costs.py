@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-__all__ = ["ReadCosts", "add_costs", "counting_costs"]
-
 
 @dataclass
 class ReadCosts:

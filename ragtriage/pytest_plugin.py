@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from ragtriage.data.scoring.run_store import RunStore
 
-__all__ = ["AssertGate"]
-
 MOST_CASES = 10
 LONGEST_QUESTION = 100
 OPTIONS: Mapping[str, str] = {

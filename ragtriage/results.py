@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Comparison", "Diagnosis", "GateReport", "Interval", "Run"]
-
 
 @dataclass(frozen=True)
 class Run:

@@ -18,17 +18,6 @@ from ragtriage.dashboard.wording.escaping import shorten
 from ragtriage.data.text.context_attribution import ContextAttribution, attribute_answer
 from ragtriage.data.text.shown_case import CUT
 
-__all__ = [
-    "STYLE",
-    "CaseHighlights",
-    "answer_html",
-    "context_cards_html",
-    "context_html",
-    "conversation_html",
-    "gold_ids",
-    "highlights_of",
-]
-
 LINE = 240  # characters of a document in a folded card
 FOLD = 700  # characters of a document that are shown unfolded
 STYLE = """<style>

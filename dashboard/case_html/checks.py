@@ -9,8 +9,6 @@ from ragtriage.dashboard.wording.escaping import shorten
 from ragtriage.data.cases.checks import case_checks
 from ragtriage.data.checks.check import DIFFERS, RECORDED
 
-__all__ = ["check_rows"]
-
 LONGEST_VALUE = 300
 ORDER = (False, None, True)
 SAY_NOTHING = (DIFFERS, RECORDED)  # beside expected and actual value

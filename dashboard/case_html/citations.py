@@ -15,8 +15,6 @@ from ragtriage.data.citations.style import CitationStyle
 from ragtriage.data.citations.support import Basis, SentenceSupport, sentence_support, support_basis
 from ragtriage.data.text.context_attribution import ContextAttributor
 
-__all__ = ["citations_html"]
-
 PACKAGE = "ragtriage.dashboard.case_html"
 LONGEST_NAME = 40
 MOST_UNFOLDED = 8  # sentences; a longer list repeats the answer, and is folded at first

@@ -13,8 +13,6 @@ from ragtriage.dashboard.case_html.word_diff import LEAST_SHARED, diff_html, sha
 from ragtriage.dashboard.wording.escaping import shorten
 from ragtriage.dashboard.wording.formatting import percent
 
-__all__ = ["ComparedSide", "compared_cases_html"]
-
 
 @dataclass(frozen=True)
 class ComparedSide:

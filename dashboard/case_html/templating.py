@@ -15,10 +15,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from ragtriage.dashboard.wording.export_text import printable
-
-__all__ = ["code_marked", "environment", "render", "svg_address"]
-
+from ragtriage.data.text.printable import printable
 
 _CODE = re.compile(r"`([^`\n]+)`")
 

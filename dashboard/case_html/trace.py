@@ -13,8 +13,6 @@ from ragtriage.dashboard.case_html.templating import render
 from ragtriage.dashboard.wording.escaping import shorten
 from ragtriage.data.exports.feedback import sample_ids
 
-__all__ = ["safe_address", "trace_html", "trace_id"]
-
 PACKAGE = "ragtriage.dashboard.case_html"
 LONGEST = 2000  # characters of an address
 SPELLED = {"langfuse": "Langfuse", "langsmith": "LangSmith", "mlflow": "MLflow", "trulens": "TruLens"}

@@ -8,8 +8,6 @@ from difflib import SequenceMatcher
 
 from markupsafe import Markup, escape
 
-__all__ = ["LEAST_SHARED", "diff_html", "shared_words"]
-
 MOST_WORDS = 4000  # of one answer; longer ones are shown without a diff, which would be slow and unreadable
 LEAST_SHARED = 0.25  # below it two answers are different texts, and marks would cover nearly all of both
 _WORDS = re.compile(r"\s+|[^\W_]+|.", re.DOTALL)

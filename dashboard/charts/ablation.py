@@ -15,9 +15,6 @@ from ragtriage.dashboard.wording.formatting import interval_text
 from ragtriage.data.comparison.ablation import Effect
 from ragtriage.data.comparison.cost import CostPoint
 
-__all__ = ["cost_map", "effect_forest"]
-
-
 MARGIN = {"l": 8, "r": 16, "t": 40, "b": 44}
 
 

@@ -30,16 +30,6 @@ from ragtriage.data.analysis.alignment import ALERT, GOLD_POSITIONS, PUBLISHED, 
 from ragtriage.data.scoring.context_use import ORIGINS
 from ragtriage.metrics.statistics.intervals import Interval
 
-__all__ = [
-    "MOST_COUNTED",
-    "VersionRate",
-    "group_bars",
-    "k_lines",
-    "place_points",
-    "rank_bars",
-    "version_rates",
-]
-
 MARKERS = {
     "judge": (GREEN, "circle"),
     "claims": (BLUE, "square"),

@@ -31,8 +31,6 @@ from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.metrics.analysis.bands import Bands
 from ragtriage.metrics.metric_registry import is_share, title_of
 
-__all__ = ["Track", "TrackPoint", "VersionPoint", "band_tracks", "claim_shares", "dot_plot", "progress"]
-
 ROW = 34
 MARKERS = (
     (ORANGE, "circle-open"),

@@ -8,20 +8,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = [
-    "Axis",
-    "Band",
-    "Chart",
-    "ErrorBars",
-    "Frame",
-    "Heatmap",
-    "Note",
-    "ReferenceLine",
-    "Series",
-    "count_step",
-    "finite",
-]
-
 Value = float | None
 Dash = Literal["solid", "dash", "dot"]
 _COLOUR = re.compile(r"#[0-9a-fA-F]{6}")

@@ -8,8 +8,6 @@ from typing import Any
 from ragtriage.dashboard.charts.chart import Axis, Chart, Heatmap, Series
 from ragtriage.dashboard.wording.export_text import one_line
 
-__all__ = ["chart_rows"]
-
 SIGNIFICANT_DIGITS = 6
 _OWN_COLUMNS = {"series", "low", "high", "n", "text", "details", "value"}
 

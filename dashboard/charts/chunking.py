@@ -16,8 +16,6 @@ from ragtriage.data.chunking.grids import Grid
 from ragtriage.data.chunking.ranking import GridRanking, MarginalEffect, TrialValue
 from ragtriage.metrics.metric_registry import declared
 
-__all__ = ["MOST_INTERVALS", "OUTCOME_SYMBOLS", "cost_map", "grid_map", "heatmap", "shares_of"]
-
 OUTCOME_SYMBOLS = {
     "best": "★",
     "same": "≈",

@@ -17,18 +17,6 @@ from ragtriage.data.comparison.compare import GOOD, MetricDifference
 from ragtriage.data.comparison.leaderboard import LeaderboardRow
 from ragtriage.metrics.diagnosis.stages import STAGES
 
-__all__ = [
-    "GLYPHS",
-    "QuestionCounts",
-    "cell_colours",
-    "forest",
-    "forest_height",
-    "leaderboard_chart",
-    "leaderboard_height",
-    "question_bars",
-    "stage_flow",
-]
-
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "hexagon")  # of the drawn versions
 GLYPHS = ("●", "■", "◆", "▲", "▼", "⬢")  # the same in a legend
 AXIS, STEP, LEAST_BAND = 52, 8, 34  # pixels: below the rows; of a version; of a metric

@@ -13,8 +13,6 @@ from ragtriage.dashboard.wording.formatting import MINUS, count, interval_text, 
 from ragtriage.metrics.diagnosis.stages import Owner
 from ragtriage.metrics.statistics.paired import Verdict
 
-__all__ = ["BASE_COLOUR", "Difference", "Loss", "MetricBar", "difference_bars", "metric_bars", "step_columns"]
-
 BASE_COLOUR = "#A9B6C2"
 VERDICT_COLOURS: dict[Verdict, str] = {"better": LIGHT.good_mark, "worse": LIGHT.bad.text}
 LEAST_LABELLED = 0.045  # share of all cases below which the number does not fit into its bar

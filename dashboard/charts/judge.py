@@ -27,16 +27,6 @@ from ragtriage.data.labels.evaluated_metric import EvaluatedMetric
 from ragtriage.data.labels.failure_taxonomy import LabelCount
 from ragtriage.metrics.statistics.agreement import Agreement, Confusion
 
-__all__ = [
-    "MOST_BARS",
-    "Mean",
-    "confusion_matrix",
-    "label_bars",
-    "mean_rows",
-    "ranking_dots",
-    "status_chart",
-]
-
 LONGEST_NAME = 44
 _PLACES: Mapping[Cell, tuple[int, int]] = dict(zip(CELLS, ((0, 1), (1, 1), (0, 0), (1, 0)), strict=True))
 INK = ("#16232e", "#f2f6f8")  # of numbers on coloured cells: on light, on dark

@@ -14,8 +14,6 @@ from ragtriage.dashboard.wording.formatting import interval_text, number
 from ragtriage.data.labels.agreement_report import MetricAgreement
 from ragtriage.data.labels.human_ratings import dimension_title
 
-__all__ = ["trust_height", "trust_strips"]
-
 ROW, FRAME = 56, 48  # pixels
 LONGEST_NAME = 28
 

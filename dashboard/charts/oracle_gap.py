@@ -9,8 +9,6 @@ from ragtriage.dashboard.charts.style import BLUE, FRAME, GREEN, GREY, ROW, VERM
 from ragtriage.dashboard.wording.formatting import interval_text, number, signed
 from ragtriage.data.comparison.oracle_gap import GapEstimate, GapKind, OracleGap
 
-__all__ = ["PARTS", "oracle_gap_bars"]
-
 PARTS: Mapping[GapKind, str] = {
     "retrieval": "Retrieval error",
     "generation": "Generation error",

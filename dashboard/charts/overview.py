@@ -13,8 +13,6 @@ from ragtriage.dashboard.charts.style import (
 from ragtriage.dashboard.wording.escaping import shorten
 from ragtriage.dashboard.wording.formatting import number
 
-__all__ = ["Point", "trend"]
-
 
 @dataclass(frozen=True)
 class Point:

@@ -11,8 +11,6 @@ from ragtriage.dashboard.charts.chart import Axis, Chart, Heatmap, Series
 from ragtriage.dashboard.charts.style import LEGEND, with_layout
 from ragtriage.dashboard.wording.escaping import chart_text
 
-__all__ = ["figure_json", "plotly_figure"]
-
 HOVER = "%{hovertext}<extra></extra>"
 BAR_GAP = 0.35
 SIGNIFICANT_DIGITS = 6  # of a number in an exported figure

@@ -35,8 +35,6 @@ from ragtriage.data.analysis.question_types import TypeCurve
 from ragtriage.data.analysis.retrieval_curves import HOPS, Curve
 from ragtriage.metrics.metric_registry import title_of
 
-__all__ = ["hop_bars", "hop_lines", "k_curves", "move_bars", "type_lines"]
-
 MARKERS = (
     (BLUE, "circle"),
     (VERMILION, "square"),

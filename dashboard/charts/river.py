@@ -13,8 +13,6 @@ from ragtriage.dashboard.wording.formatting import MINUS, count, percent
 from ragtriage.data.diagnosis.pipeline import NOT_JUDGED, Loss, Pipeline, PipelineStep
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 
-__all__ = ["RIVER_HEIGHT", "river", "river_alt"]
-
 RIVER_HEIGHT = 218
 TOP = 38  # pixels for the titles of the steps
 BOTTOMS = (14, 31, 48)  # pixels below the bars: as many as their labels need

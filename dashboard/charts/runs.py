@@ -12,8 +12,6 @@ from ragtriage.dashboard.wording.formatting import count, interval_text, percent
 from ragtriage.data.diagnosis.run_digest import RunDigest
 from ragtriage.data.store.workspace import Run
 
-__all__ = ["MANY_QUESTIONS", "project_strips", "strips_height"]
-
 ROW, FRAME = 26, 44  # pixels
 MANY_QUESTIONS = 30
 LEVELS = 3  # dots of one place that are set above each other

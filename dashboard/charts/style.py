@@ -10,18 +10,6 @@ import plotly.graph_objects as go
 from ragtriage.dashboard.charts.tokens import FONT, Tokens
 from ragtriage.dashboard.wording.escaping import chart_text, shorten
 
-__all__ = [
-    "FRAME",
-    "GREY",
-    "LEGEND",
-    "ROW",
-    "VERDICT_LABELS",
-    "error_bars",
-    "set_places",
-    "with_layout",
-    "with_tokens",
-]
-
 ROW = 30  # pixels of a row of a horizontal chart
 FRAME = 70  # pixels around the rows
 MOST_TICKS = 20  # names below an axis; with more places, every second or third is named

@@ -9,19 +9,6 @@ from typing import Literal
 
 from ragtriage.metrics.diagnosis.stages import Owner
 
-__all__ = [
-    "DARK",
-    "FONT",
-    "LIGHT",
-    "THEMES",
-    "StateColours",
-    "Theme",
-    "Tokens",
-    "contrast",
-    "luminance",
-    "text_on",
-]
-
 Theme = Literal["light", "dark"]
 FONT = "Source Sans, sans-serif"
 

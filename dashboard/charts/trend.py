@@ -15,8 +15,6 @@ from ragtriage.dashboard.wording.escaping import chart_text, shorten
 from ragtriage.dashboard.wording.formatting import interval_text, number
 from ragtriage.data.comparison.trend import Level
 
-__all__ = ["LOOKS", "NOT_COMPARABLE", "SMALL_HEIGHT", "TrendMark", "small_trend", "trend_lines"]
-
 LONGEST_RELEASE = 24
 RELEASE_SHIFT = 9  # pixels between the name of a release and its line, which interval and marker cover
 RING = 21  # pixels

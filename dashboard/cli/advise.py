@@ -13,8 +13,6 @@ from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.strategy.plan import USE_CASES, Plan, plan_answer, plan_of
 
-__all__ = ["advise"]
-
 
 @click.command()
 @click.argument("project", required=False)

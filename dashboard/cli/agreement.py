@@ -31,8 +31,6 @@ from ragtriage.data.labels.preference_files import file_preferences
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Run
 
-__all__ = ["agreement", "agreement_answer", "agreement_text"]
-
 STATISTICS: Mapping[str, str] = {
     "pearson": "Pearson",
     "spearman": "Spearman",

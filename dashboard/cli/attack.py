@@ -24,8 +24,6 @@ from ragtriage.data.systems.runner import AskProgress
 from ragtriage.data.systems.system import SystemLimits
 from ragtriage.metrics.suites.attack_types import ATTACK_TYPES
 
-__all__ = ["attack"]
-
 CONTINUES = "No run was made. The answers so far are kept: the same command goes on from here."
 NO_RUN = "No run was made."
 LOOK_ALIKE = "Harmless look-alikes"

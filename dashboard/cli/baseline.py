@@ -15,8 +15,6 @@ from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.run_store import RunStore, distinct_labels
 from ragtriage.data.store.versions import baseline_history, clear_baseline
 
-__all__ = ["baseline", "user_name"]
-
 
 @click.command()
 @click.argument("run_name", required=False, metavar="[RUN]")

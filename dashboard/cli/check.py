@@ -9,8 +9,6 @@ from ragtriage.dashboard.cli.terminal import plain, print_json, wrapped
 from ragtriage.data.api import open_store
 from ragtriage.data.diagnosis.run_checks import check_run
 
-__all__ = ["check"]
-
 
 @click.command()
 @RUN

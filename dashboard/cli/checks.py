@@ -22,8 +22,6 @@ from ragtriage.data.suites.registry import suite_detail
 from ragtriage.data.suites.router import router_scores
 from ragtriage.data.suites.summary import SuiteSummary, suite_summaries
 
-__all__ = ["checks"]
-
 ROUTE_COSTS = ("refused", "added", "mixed_up")
 
 

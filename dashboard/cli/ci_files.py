@@ -14,8 +14,6 @@ from ragtriage.dashboard.wording.gates import consequence, gate_row, newly_faili
 from ragtriage.data.gates.report import GateReport, NewlyFailingCase
 from ragtriage.metrics.gates.wording import gate_title
 
-__all__ = ["junit_xml", "markdown_summary"]
-
 MOST_LISTED = 50  # newly failing questions that are written out
 FOOTER = (
     "*Detectable difference*: the smallest distance from the threshold that a sample of this size detects "

@@ -11,8 +11,6 @@ from ragtriage.data.analysis.citations import citations_answer, citations_of_run
 from ragtriage.data.api import open_store
 from ragtriage.data.errors import DataError
 
-__all__ = ["citations"]
-
 
 @click.command()
 @RUN

@@ -13,8 +13,6 @@ from ragtriage.data.comparison.compare import Comparison
 from ragtriage.data.scoring.run_store import distinct_labels
 from ragtriage.metrics.metric_registry import title_of
 
-__all__ = ["compare"]
-
 FOOTER = (
     "Differences are paired on question, over the n pairs that both runs scored. The primary metric (*) "
     "is tested alone; the others together, by step-down max-T over sign flips that they share. The interval "

@@ -10,8 +10,6 @@ from ragtriage.dashboard.cli.options import JSON, RUNS
 from ragtriage.dashboard.cli.terminal import print_json
 from ragtriage.data.api import open_store
 
-__all__ = ["delete"]
-
 
 @click.command()
 @RUNS

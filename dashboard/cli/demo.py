@@ -15,8 +15,6 @@ from ragtriage.data.api import open_store
 from ragtriage.data.demo import FIRST_PROJECT, FIRST_RUN, load_samples
 from ragtriage.data.diagnosis.run_digest import digest_new_runs
 
-__all__ = ["demo"]
-
 
 @click.command()
 @click.option("--no-browser", is_flag=True, help="Do not open a browser.")

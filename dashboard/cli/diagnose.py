@@ -34,8 +34,6 @@ from ragtriage.metrics.diagnosis.symptoms import SymptomEdges
 from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.sanity.rule import Finding
 
-__all__ = ["diagnose"]
-
 
 @click.command()
 @RUN

@@ -16,8 +16,6 @@ import click
 from ragtriage import __version__
 from ragtriage.dashboard.cli.installation import Finding, counted, findings_of
 
-__all__ = ["doctor"]
-
 LIBRARIES = (
     *("duckdb", "mcp", "numpy", "orjson", "pandas", "plotly", "pyarrow", "pydantic", "starlette"),
     "streamlit",

@@ -15,8 +15,6 @@ from ragtriage.data.experiments.record import delete_experiment, experiments, fi
 from ragtriage.data.experiments.registry import KINDS
 from ragtriage.data.experiments.summary import experiment_summary
 
-__all__ = ["experiment"]
-
 
 class WholeHelp(click.Group):
     """A group whose list of commands shows the first sentence of each, not its first 45 characters."""

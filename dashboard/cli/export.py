@@ -18,8 +18,6 @@ from ragtriage.data.errors import DataError
 from ragtriage.data.exports.feedback import SOURCES, Chosen
 from ragtriage.data.exports.tool_files import TOOLS, ToolFile
 
-__all__ = ["export"]
-
 
 @click.command()
 @RUN

@@ -24,8 +24,6 @@ from ragtriage.data.diagnosis.f1_tree import F1Diagnosis, f1_answer, f1_diagnosi
 from ragtriage.data.strategy.expected_gains import Outlook, outlook_answer, outlook_of
 from ragtriage.metrics.analysis.bands import BandScale
 
-__all__ = ["f1"]
-
 _ON_SCREEN = ("Part", "Mean", INTERVAL, "Band", "F1 if perfect, at most", "Gain, at most", "Cases")
 
 

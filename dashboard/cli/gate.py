@@ -16,8 +16,6 @@ from ragtriage.dashboard.wording.gates import DETECTABLE, gate_row, newly_failin
 from ragtriage.data import api
 from ragtriage.data.gates.report import GateReport
 
-__all__ = ["gate"]
-
 MOST_LISTED = 20  # newly failing questions that are written out
 
 

@@ -17,18 +17,17 @@ from ragtriage.data.generation.generate import CONTEXTS, GenerationTask, generat
 from ragtriage.data.generation.oracle_context import gold_texts
 from ragtriage.data.generation.question_samples import AskedQuestions, questions_of_set
 from ragtriage.data.importers.question_choice import is_question_file, named_questions
-from ragtriage.data.judge.client import ClientSettings
 from ragtriage.data.judge.evaluators import own_prompts
+from ragtriage.data.judge.messages import ClientSettings
 from ragtriage.data.judge.plan import plan_task
 from ragtriage.data.judge.prices import read_prices
-from ragtriage.data.judge.run_job import JobResult, JobSpec
+from ragtriage.data.judge.progress import JobSpec
+from ragtriage.data.judge.run_job import JobResult
 from ragtriage.data.prompts.prompt import load_prompt
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.question_sets import keep_set
 from ragtriage.data.store.sample_reader import StoredSamples
 from ragtriage.data.store.workspace import Run
-
-__all__ = ["generate"]
 
 NEXT = (
     "Next: measure both runs alike with `ragtriage judge {original}` and `ragtriage judge {generated}`; the "

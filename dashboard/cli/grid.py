@@ -23,8 +23,6 @@ from ragtriage.data.chunking.ranking import rank_trials
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Run
 
-__all__ = ["grid"]
-
 HEADLINE = "span_recall@5"
 SHOWN = (HEADLINE, "span_precision@5", "span_iou@5", "span_ndcg@5", "span_recall_budget@1000")
 BAR = "{desc}: {percentage:3.0f}%|{bar}| {n}/{total} configurations [{elapsed}{postfix}]"

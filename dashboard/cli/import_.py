@@ -40,8 +40,6 @@ from ragtriage.data.store.workspace import Run, Workspace
 from ragtriage.data.store.write_run import ImportedRun
 from ragtriage.metrics.schema.scores import MetricsError
 
-__all__ = ["import_"]
-
 NARROWEST, PIPED = 24, 80  # columns of a line; the second where the text goes to a file or another program
 NAMED_RUNS = 4  # a note on more runs tells their number
 

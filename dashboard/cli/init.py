@@ -10,8 +10,6 @@ from ragtriage.data.store.workspace import Workspace
 from ragtriage.data.strategy.init_profile import PROFILES, profile_gates, write_profile
 from ragtriage.metrics.gates.wording import gate_title
 
-__all__ = ["init"]
-
 
 @click.command()
 @click.option("--profile", type=click.Choice([*PROFILES]), help="Kind of use whose gates are written.")

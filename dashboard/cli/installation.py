@@ -22,8 +22,6 @@ from packaging.requirements import Requirement
 
 import ragtriage
 
-__all__ = ["ENVIRONMENT", "Finding", "State", "counted", "findings_of", "homeless"]
-
 State = Literal["ok", "warning", "problem"]
 EXTRAS = {  # extra -> what needs it
     "images": "pictures of charts",

@@ -23,9 +23,9 @@ from ragtriage.data.errors import DataError
 from ragtriage.data.judge.bias.judge_bias import JudgeBias, judge_bias
 from ragtriage.data.judge.bias.shuffled import ShuffledTask, share_of_rows
 from ragtriage.data.judge.checks.attacks import AttackTask, answers_on_attacks, rows_for_the_judge
-from ragtriage.data.judge.client import ClientSettings
 from ragtriage.data.judge.evaluation import REFERENCE_WAYS, EvaluationTask, ReferenceWay
 from ragtriage.data.judge.evaluators import judge_task, prompt_folder
+from ragtriage.data.judge.messages import ClientSettings
 from ragtriage.data.judge.plan import JudgePlan, choose_rows, plan_task
 from ragtriage.data.judge.prices import read_prices
 from ragtriage.data.judge.progress import AGAIN, STOP_AFTER, JobSpec
@@ -38,8 +38,6 @@ from ragtriage.data.store.judge_replies import EVALUATION, QuoteCheck, quote_che
 from ragtriage.data.store.judge_results import CallStatus
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.schema.source import Source
-
-__all__ = ["judge"]
 
 NONE_WAITS = "no safety check waits for the judge"
 SHOWN = (

@@ -22,8 +22,6 @@ from click.shell_completion import CompletionItem
 from ragtriage import __version__
 from ragtriage.dashboard.cli.stored_help import stored_help
 
-__all__ = ["COMMANDS", "app", "main"]
-
 INTERRUPTED, PIPE_CLOSED = 130, 141  # 128 and the number of the signal
 
 COMMANDS: Mapping[

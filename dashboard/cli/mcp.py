@@ -10,8 +10,6 @@ import click
 from ragtriage.data.api import open_store
 from ragtriage.data.errors import DataError
 
-__all__ = ["mcp"]
-
 
 @click.command()
 @click.option("--allow-labels", is_flag=True, help="Also offer the tool that labels cases; it writes.")

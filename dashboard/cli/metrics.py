@@ -12,8 +12,6 @@ from ragtriage.data.comparison.band_scales import SCALE_TITLES, band_scale, inte
 from ragtriage.metrics.schema.metric import CONVENTIONS, Convention
 from ragtriage.metrics.statistics.intervals import FEW_CLUSTERS
 
-__all__ = ["metrics"]
-
 TOO_FEW = (
     f"too few: the interval rests on fewer than {FEW_CLUSTERS} questions (or conversations), or on values "
     "that do not vary; read it with caution."

@@ -10,7 +10,7 @@ from tqdm import tqdm
 
 from ragtriage.dashboard.cli.terminal import plain
 from ragtriage.dashboard.wording.judge import other_way_text
-from ragtriage.data.judge.client import ClientSettings
+from ragtriage.data.judge.messages import ClientSettings
 from ragtriage.data.judge.plan import JudgePlan
 from ragtriage.data.judge.progress import JobSpec, Progress
 from ragtriage.data.judge.requests import JudgeTask
@@ -18,8 +18,6 @@ from ragtriage.data.judge.run_job import JobResult, run_task
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.judge_replies import EVALUATION
 from ragtriage.data.store.workspace import Run
-
-__all__ = ["agreed", "plan_text", "with_bar"]
 
 BAR = "{desc}: {percentage:3.0f}%|{bar}| {n}/{total} [{elapsed}{postfix}]"
 

@@ -8,20 +8,6 @@ from typing import Any
 
 import click
 
-__all__ = [
-    "GATES_FILE",
-    "JSON",
-    "PORT",
-    "PROJECT",
-    "RUN",
-    "RUNS",
-    "WHO",
-    "ChosenWords",
-    "FiniteFloat",
-    "WholeNumbers",
-    "key_value_pairs",
-]
-
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 RUN = click.argument("run_name", metavar="RUN")
 RUNS = click.argument("run_names", nargs=-1, required=True, metavar="RUN...")

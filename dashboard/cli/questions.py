@@ -22,8 +22,6 @@ from ragtriage.data.store.question_sets import (
 )
 from ragtriage.data.store.workspace import Workspace
 
-__all__ = ["questions"]
-
 SHOWN = 5  # questions that `show` prints
 NONE_YET = (
     "No question sets yet in {root}; `ragtriage import FILE` keeps one, from a test set of Ragas, goldens of "

@@ -14,8 +14,6 @@ from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.run_store import RunStore, distinct_labels
 from ragtriage.data.store.versions import mark_release, releases_of, unmark_release
 
-__all__ = ["release"]
-
 
 @click.command()
 @click.argument("run_name", required=False, metavar="[RUN]")

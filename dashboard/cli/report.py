@@ -21,8 +21,6 @@ from ragtriage.data.gates.baseline import baseline_of
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.stories import story_of
 
-__all__ = ["report"]
-
 
 @click.command()
 @RUNS

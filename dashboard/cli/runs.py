@@ -9,8 +9,6 @@ from ragtriage.dashboard.cli.terminal import plain, print_json, table
 from ragtriage.dashboard.wording.formatting import NOT_MEASURED
 from ragtriage.data.api import open_store, runs_answer
 
-__all__ = ["runs"]
-
 
 @click.command()
 @JSON

@@ -14,7 +14,7 @@ from ragtriage.dashboard.cli.terminal import plain, print_json, table
 from ragtriage.dashboard.wording.formatting import interval_text, number
 from ragtriage.data.api import open_store
 from ragtriage.data.errors import DataError
-from ragtriage.data.judge.client import ClientSettings
+from ragtriage.data.judge.messages import ClientSettings
 from ragtriage.data.judge.plan import plan_task
 from ragtriage.data.judge.prices import read_prices
 from ragtriage.data.judge.progress import JobSpec
@@ -25,8 +25,6 @@ from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.data.store.judge_results import JudgeResult
 from ragtriage.data.store.workspace import Run
-
-__all__ = ["score"]
 
 NOTHING = "score: nothing to score with; accepted: --nli MODEL, --embedding MODEL, or both"
 NOT_APPLICABLE = "no sample of this run has what these metrics need: answers, or documents with texts"

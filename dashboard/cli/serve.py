@@ -23,8 +23,6 @@ from ragtriage.dashboard.cli.options import PORT
 from ragtriage.data.store.read_only import READ_ONLY
 from ragtriage.data.store.workspace import Workspace
 
-__all__ = ["EXPOSED", "BindAddress", "free_port", "run_dashboard", "serve"]
-
 HOST = "127.0.0.1"
 ALLOWED_HOSTS = "RAGTRIAGE_ALLOWED_HOSTS"  # read by ragtriage.dashboard.entry
 FIRST_PORT, LAST_PORT = 8501, 8599

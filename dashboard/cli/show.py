@@ -16,8 +16,6 @@ from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.metric_registry import unlabelled
 
-__all__ = ["not_computable", "show", "unmeasured_by_reason"]
-
 
 @click.command()
 @RUN

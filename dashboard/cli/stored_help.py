@@ -12,8 +12,6 @@ from typing import Any
 
 import click
 
-__all__ = ["HELP_FILE", "help_record", "stored_help"]
-
 WHOLE = 200  # characters of what a list of commands says of one, as `experiment` lists its own
 HELP_FILE = Path(__file__).with_name("command_help.json")
 

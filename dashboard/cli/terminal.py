@@ -16,12 +16,10 @@ from unicodedata import category, east_asian_width
 
 import click
 
-from ragtriage.dashboard.wording.escaping import UNPRINTABLE
 from ragtriage.data.errors import CANNOT_WRITE, DataError
 from ragtriage.data.store.stored_file import replace_file
+from ragtriage.data.text.printable import UNPRINTABLE
 from ragtriage.metrics.schema.scores import MetricsError
-
-__all__ = ["error_text", "plain", "print_json", "screen_width", "table", "wrapped", "write_file"]
 
 STEERING = ("Cc", "Cf", "Cs", "Zl", "Zp")  # controls, formats, halves of surrogate pairs, separators
 NARROWEST = 24  # columns that a wrapped cell keeps, however little room is left

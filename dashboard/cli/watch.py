@@ -23,8 +23,6 @@ from ragtriage.data.gates.config import load_gates
 from ragtriage.data.gates.hooks import command_words, run_hook
 from ragtriage.data.gates.watch import Watched, Watcher, WatchOptions
 
-__all__ = ["watch"]
-
 
 @click.command()
 @click.argument("folder", type=click.Path(exists=True, file_okay=False))

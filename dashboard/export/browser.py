@@ -19,8 +19,6 @@ import orjson
 from ragtriage.dashboard.export.chromium import FLAGS, end_group, no_pdf, sandboxes
 from ragtriage.data.errors import DataError
 
-__all__ = ["Browser"]
-
 # Chromium reads commands from file 3 and answers on file 4, which a shell makes of its own input and output
 IN_SHELL = ("/bin/sh", "-c", 'exec "$@" 3<&0 4>&1 </dev/null >&2', "sh")
 END = b"\0"  # of a message

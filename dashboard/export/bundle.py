@@ -13,8 +13,6 @@ from ragtriage.dashboard.stories.story import RenderedSection
 from ragtriage.dashboard.wording.table_files import export_table
 from ragtriage.data.errors import DataError
 
-__all__ = ["report_files"]
-
 FIXED_TIME = (1980, 1, 1, 0, 0, 0)  # the same report gives the same bytes
 TABLES = {"csv": "csv", "parquet": "parquet", "md": "markdown"}
 IMAGES = ("png", "svg")

@@ -15,8 +15,6 @@ from ragtriage.dashboard.export.chromium import required_chromium, run_bounded
 from ragtriage.data.errors import DataError
 from ragtriage.data.interpreter import python_module
 
-__all__ = ["IMAGE_FORMATS", "chart_image"]
-
 IMAGE_FORMATS = ("png", "svg")
 TIME_LIMIT_SECONDS = 60.0
 WIDTH, HEIGHT, SCALE = 960, 480, 2

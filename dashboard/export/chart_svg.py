@@ -16,8 +16,6 @@ from ragtriage.dashboard.export.pptx.text_fit import cut_to, line_width
 from ragtriage.dashboard.export.pptx.theme import hex_digits, readable_on
 from ragtriage.dashboard.wording.formatting import MINUS
 
-__all__ = ["chart_svg"]
-
 POINTS = 72.0  # an inch
 SIZE, INSIDE_SIZE = 12, 16
 GAP = 0.55  # between bars, of the width of one

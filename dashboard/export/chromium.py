@@ -13,18 +13,6 @@ from pathlib import Path
 
 from ragtriage.data.errors import DataError
 
-__all__ = [
-    "FLAGS",
-    "HOW_TO_INSTALL",
-    "NO_SANDBOX",
-    "end_group",
-    "find_chromium",
-    "no_pdf",
-    "required_chromium",
-    "run_bounded",
-    "sandboxes",
-]
-
 FLAGS = (
     "--headless",
     "--disable-gpu",

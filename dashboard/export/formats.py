@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from ragtriage.dashboard.stories.context import StoryView
 from ragtriage.dashboard.stories.story import RenderedSection, Story
 
-__all__ = ["FORMATS", "export_report"]
-
 FORMATS = {
     "html": ("Page", "text/html"),
     "pptx": ("Slides", "application/vnd.openxmlformats-officedocument.presentationml.presentation"),

@@ -26,8 +26,6 @@ from ragtriage.dashboard.stories.story import RenderedSection
 from ragtriage.dashboard.wording.export_text import cell_text, columns_of
 from ragtriage.dashboard.wording.table_files import export_table
 
-__all__ = ["html_report", "paper_report"]
-
 PACKAGE = "ragtriage.dashboard.export"
 FOLDER = Path(__file__).parent
 SHOWN_ROWS = 200  # of the data behind a chart; the CSV has all

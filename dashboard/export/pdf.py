@@ -11,8 +11,6 @@ from ragtriage.dashboard.export.chromium import FLAGS, no_pdf, required_chromium
 from ragtriage.dashboard.export.html_report import paper_report
 from ragtriage.dashboard.stories.report import Report
 
-__all__ = ["pdf_report", "print_by_command"]
-
 TIME_LIMIT_SECONDS = 120.0
 DRAWING_MS = 15_000  # of the page's virtual time, for charts to be laid out
 PRINTING = (

@@ -18,8 +18,6 @@ from ragtriage.dashboard.export.slide_layout import (
     Words,
 )
 
-__all__ = ["slide_html", "slide_style"]
-
 POINTS = 72.0  # an inch
 
 

@@ -13,20 +13,9 @@ from ragtriage.dashboard.headlines.headline import GLYPHS, LOOKS, State
 from ragtriage.dashboard.page_html.blocks import Tile
 from ragtriage.dashboard.stories.slide import BigNumber, Remark, SideAnswer, SlideContent, Step
 from ragtriage.dashboard.stories.story import RenderedSection
-from ragtriage.dashboard.wording.export_text import one_line, printable
+from ragtriage.dashboard.wording.export_text import one_line
 from ragtriage.dashboard.wording.formatting import count
-
-__all__ = [
-    "SLIDE_HEIGHT",
-    "SLIDE_WIDTH",
-    "Area",
-    "Paragraph",
-    "Picture",
-    "SlidePlan",
-    "Words",
-    "plan_slide",
-    "sketch_slide",
-]
+from ragtriage.data.text.printable import printable
 
 SLIDE_WIDTH, SLIDE_HEIGHT, MARGIN, EDGE = 13.333, 7.5, 0.7, 0.18
 WIDTH = SLIDE_WIDTH - 2 * MARGIN

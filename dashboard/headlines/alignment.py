@@ -12,8 +12,6 @@ from ragtriage.data.scoring.context_use import ORIGINS
 from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.sanity.rule import Finding
 
-__all__ = ["alignment_headline", "no_use_headline"]
-
 LONGEST_NAME = 24
 FEWEST = 5  # answers of which a share can be said at all
 

@@ -12,8 +12,6 @@ from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.metrics.analysis.bands import Bands
 from ragtriage.metrics.metric_registry import bounds_of, is_share, title_of
 
-__all__ = ["BandStanding", "benchmark_headline", "standings_of"]
-
 LONGEST_NAME = 28
 GOOD = "good"
 ROUNDING = 1e-9

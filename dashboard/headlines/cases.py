@@ -18,15 +18,6 @@ from ragtriage.metrics.gates.gates import FEWEST_QUESTIONS
 from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.schema.scores import IntArray
 
-__all__ = [
-    "CaseCounts",
-    "blind_headline",
-    "cases_headline",
-    "count_cases",
-    "nothing_newly_fails",
-    "stage_counts",
-]
-
 LONGEST_NAME = 24
 MOST_STAGES = 4  # in the second line
 NOT_JUDGED = (

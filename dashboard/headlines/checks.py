@@ -13,8 +13,6 @@ from ragtriage.data.suites.summary import SuiteSummary
 from ragtriage.metrics.diagnosis.check_kinds import CRITICAL_SUITES
 from ragtriage.metrics.statistics.rule_of_three import still_possible
 
-__all__ = ["ENOUGH", "checks_headline", "failing_text", "no_checks_headline", "suite_state"]
-
 ENOUGH = 0.9  # share of questions whose checks pass; a gate sets the team's own threshold
 LONGEST_NAME, LONGEST_SUITE = 24, 30
 _FAILING: Mapping[str, tuple[str, str, str]] = {  # suite -> what is counted, one fails, several fail

@@ -10,8 +10,6 @@ from ragtriage.dashboard.wording.formatting import count, interval_text, number
 from ragtriage.data.chunking.ranking import GridRanking, Outcome, TrialValue
 from ragtriage.metrics.metric_registry import title_of
 
-__all__ = ["NO_GRID", "cheapest", "chunking_headline", "index_size"]
-
 LONGEST_NAME = 40
 LONGEST_STATEMENT = 70
 NEARLY = 0.9  # share of the best precision that costs about the same

@@ -9,8 +9,6 @@ from ragtriage.dashboard.wording.escaping import shorten
 from ragtriage.dashboard.wording.formatting import count
 from ragtriage.metrics.diagnosis.stages import Owner
 
-__all__ = ["change_title", "example_title", "next_title", "repair_of", "why_title"]
-
 LONGEST_NAME = 24
 _REPAIRS: dict[Owner, str] = {
     "retrieval": "retrieval",

@@ -15,8 +15,6 @@ from ragtriage.metrics.gates.gates import FEWEST_QUESTIONS
 from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.sanity.rule import Finding
 
-__all__ = ["diagnosis_headline"]
-
 MOST_STAGES = 3
 LONGEST_NAME = 26
 CONCLUSIONS: Mapping[str, tuple[str, str]] = {  # pattern -> what its bad cases have in common: several, one

@@ -19,8 +19,6 @@ from ragtriage.data.experiments.injection.findings import InjectionFindings
 from ragtriage.data.experiments.stability.stability import StabilityFindings
 from ragtriage.data.experiments.summary import ExperimentSummary
 
-__all__ = ["effect_method", "effect_rows"]
-
 Row = dict[str, str]
 
 

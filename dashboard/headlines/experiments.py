@@ -25,8 +25,6 @@ from ragtriage.data.experiments.summary import ExperimentSummary
 from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.suites.position_effect import PositionEffect, PositionVerdict
 
-__all__ = ["HEADLINES", "arm_rows", "experiment_headline", "no_experiment"]
-
 LONGEST_NAME = 32
 PLACES: Mapping[PositionVerdict, tuple[State, str]] = {
     "middle": ("bad", "answers get lost in the middle"),

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
-__all__ = ["GLYPHS", "LOOKS", "WORDS", "Headline", "Look", "State"]
-
 State = Literal["good", "bad", "cannot tell", "not measured", "doubted", "empty"]
 GLYPHS: Mapping[State, str] = MappingProxyType(
     {"good": "✓", "bad": "✕", "cannot tell": "?", "not measured": "–", "doubted": "!", "empty": "○"}

@@ -11,8 +11,6 @@ from ragtriage.data.labels.agreement_report import MetricAgreement
 from ragtriage.data.labels.human_ratings import dimension_title
 from ragtriage.metrics.statistics.annotator_ceiling import Ceiling
 
-__all__ = ["ADVISED", "FEW_LABELS", "judge_headline", "rank_correlation"]
-
 FEW_LABELS, ADVISED = 30, 50
 MOST_NAMED = 2
 

@@ -7,8 +7,6 @@ from typing import Literal
 
 from ragtriage.dashboard.headlines.headline import Headline, State
 
-__all__ = ["Problem", "present_headline"]
-
 Problem = Literal["unreadable", "gone", "emptied"]
 _PROBLEMS: Mapping[Problem, Headline] = {
     "unreadable": Headline(

@@ -13,8 +13,6 @@ from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.sanity.rule import Finding
 from ragtriage.metrics.statistics.intervals import Interval, questions_to_exclude
 
-__all__ = ["ENOUGH", "TopGold", "needed_text", "no_gold_headline", "nothing_retrieved", "retrieval_headline"]
-
 ENOUGH = 0.9  # share of questions that the top k should serve
 LONGEST_NAME = 24
 LEAST_DISTANCE = 0.005  # from there on a sample that settles it is no advice

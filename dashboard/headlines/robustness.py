@@ -16,8 +16,6 @@ from ragtriage.data.experiments.stability.stability import StabilityFindings
 from ragtriage.data.experiments.summary import ExperimentSummary
 from ragtriage.metrics.metric_registry import title_of
 
-__all__ = ["ROBUSTNESS_HEADLINES"]
-
 LONGEST_NAME = 28
 MOST_EMPTY = 0.5  # share of empty lists from which the cost of crossing languages is said to be that
 SIGNIFICANT = 0.05

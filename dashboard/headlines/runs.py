@@ -10,8 +10,6 @@ from ragtriage.dashboard.wording.formatting import count
 from ragtriage.data.diagnosis.run_digest import RunDigest
 from ragtriage.data.store.workspace import Run
 
-__all__ = ["runs_headline"]
-
 LONGEST_NAME, LONGEST_PROJECT = 30, 24
 
 

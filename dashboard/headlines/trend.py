@@ -11,8 +11,6 @@ from ragtriage.dashboard.wording.formatting import count, interval_text, signed
 from ragtriage.data.comparison.compare import Comparison, MetricDifference
 from ragtriage.metrics.metric_registry import title_of
 
-__all__ = ["TrendFacts", "trend_headline"]
-
 LONGEST_NAME = 20
 MOST_NAMED = 2
 LONGEST_STATEMENT = 70

@@ -17,15 +17,6 @@ from ragtriage.metrics.gates.wording import subject_of
 from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.sanity.rule import Finding
 
-__all__ = [
-    "gate_phrase",
-    "gates_unreadable",
-    "loss_statement",
-    "report_headline",
-    "reported_means_headline",
-    "triage_headline",
-]
-
 LONGEST_NAME = 40
 _FIELD = re.compile(r": (`[^`]+`)")  # as ragtriage.metrics.schema.applicability names what a metric lacks
 MOST_QUOTED = 3  # gates in the second line

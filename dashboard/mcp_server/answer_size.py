@@ -9,8 +9,6 @@ from typing import Any
 
 from ragtriage.data.errors import DataError
 
-__all__ = ["MOST_BYTES", "fitting", "json_text", "shortened"]
-
 MOST_BYTES = 40_000  # of an answer as JSON in UTF-8
 DIGITS = 4  # significant ones of a fraction
 

@@ -20,23 +20,6 @@ from ragtriage.data.store.workspace import Run, utc_now
 from ragtriage.metrics.metric_registry import ordered
 from ragtriage.metrics.schema.scores import BoolArray, IntArray
 
-__all__ = [
-    "Against",
-    "AtLeast",
-    "AtMost",
-    "CaseQuery",
-    "Cohort",
-    "MetricName",
-    "Search",
-    "Since",
-    "Sort",
-    "StageKey",
-    "State",
-    "Tags",
-    "earlier_run",
-    "matching_rows",
-]
-
 DAYS_AGO: Mapping[str, int] = {"today": 0, "yesterday": 1}
 MOST_OFFERED = 20  # names in an error
 

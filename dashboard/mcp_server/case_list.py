@@ -50,8 +50,6 @@ from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 from ragtriage.metrics.sanity.rule import Finding
 
-__all__ = ["CaseListTools"]
-
 MOST_CASES = 50
 LISTED_TEXT = 240  # characters of a question or answer
 LEGEND_BYTES = 12_000  # what the stages of a page may take

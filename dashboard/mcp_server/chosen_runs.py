@@ -20,8 +20,6 @@ from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.schema.scores import MetricsError
 from ragtriage.metrics.schema.whole_number import whole_number
 
-__all__ = ["Cursor", "RunName", "RunTools", "chosen_run", "first_entry", "headline_values", "run_values"]
-
 MOST_RUNS = 100
 MOST_PROBLEM = 300  # characters of why a run cannot be read
 RunName = Annotated[

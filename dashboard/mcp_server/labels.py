@@ -15,8 +15,6 @@ from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings
 from ragtriage.data.labels.failure_taxonomy import LONGEST_LABEL
 from ragtriage.data.scoring.run_store import RunStore
 
-__all__ = ["AGENT", "LabelTools"]
-
 AGENT = "agent: "  # before the name of every annotator, so that nobody takes its labels for a person's
 LONGEST_NOTE = 2_000
 

@@ -27,8 +27,6 @@ from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.read_only import READ_ONLY
 from ragtriage.metrics.schema.scores import MetricsError
 
-__all__ = ["TriageServer", "serve_stdio"]
-
 INSTRUCTIONS = f"""\
 ragtriage holds evaluation runs of a retrieval-augmented generation (RAG) pipeline and says where it fails.
 Call `triage` first: verdict, the stage to fix first, what newly fails. Then `cases` for the failing cases

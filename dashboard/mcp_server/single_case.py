@@ -24,8 +24,6 @@ from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.metrics.diagnosis.stages import STAGES
 
-__all__ = ["QuestionId", "Repeat", "SingleCaseTools", "case_state", "case_values", "found_row"]
-
 # characters of a text and entries of a list, tried in this order until the answer fits
 LENGTHS = ((20_000, 200), (8_000, 100), (3_000, 60), (1_200, 40), (400, 30), (120, 15), (40, 6))
 LONGEST_EVIDENCE, LONGEST_ID = 400, 2_000

@@ -41,8 +41,6 @@ from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.diagnosis.stages import STAGES
 from ragtriage.metrics.sanity.rule import Finding
 
-__all__ = ["VerdictTools"]
-
 MOST_QUESTIONS = 20  # newly failing ones that an answer names
 BaselineName = Annotated[
     str,

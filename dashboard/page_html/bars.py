@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from ragtriage.dashboard.case_html.templating import render, svg_address
 from ragtriage.dashboard.charts.tokens import THEMES, Theme
 
-__all__ = ["bar_image"]
-
 _PACKAGE = "ragtriage.dashboard.page_html"
 BAR_WIDTH, BAR_HEIGHT = 84, 14  # pixels
 

@@ -11,8 +11,6 @@ from ragtriage.dashboard.case_html.templating import render
 from ragtriage.dashboard.headlines.headline import GLYPHS, LOOKS, WORDS, State
 from ragtriage.dashboard.page_html.blocks import Strip, strip
 
-__all__ = ["MissingRow", "missing_rows"]
-
 
 @dataclass(frozen=True)
 class MissingRow:

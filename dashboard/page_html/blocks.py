@@ -13,8 +13,6 @@ from ragtriage.dashboard.case_html.templating import render
 from ragtriage.dashboard.charts.tokens import THEMES, Theme
 from ragtriage.dashboard.headlines.headline import GLYPHS, LOOKS, WORDS, Headline, State
 
-__all__ = ["Strip", "Tile", "band", "strip", "style_sheet", "tile"]
-
 _PACKAGE = "ragtriage.dashboard.page_html"
 
 

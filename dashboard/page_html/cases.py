@@ -15,19 +15,6 @@ from ragtriage.dashboard.charts.tokens import THEMES, Theme, Tokens
 from ragtriage.dashboard.headlines.headline import Look
 from ragtriage.metrics.diagnosis.stages import Owner
 
-__all__ = [
-    "CaseHead",
-    "CaseScore",
-    "Chip",
-    "ScoreBar",
-    "case_head",
-    "case_reference",
-    "case_scores",
-    "case_style",
-    "context_heading",
-    "score_bars",
-]
-
 _PACKAGE = "ragtriage.dashboard.page_html"
 _WIDTH, _HEIGHT, _GAP = 16, 26, 6  # of a bar in the list, in pixels
 

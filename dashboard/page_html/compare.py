@@ -10,8 +10,6 @@ from ragtriage.dashboard.case_html.templating import render
 from ragtriage.dashboard.charts.comparison import GLYPHS
 from ragtriage.dashboard.charts.tokens import Tokens
 
-__all__ = ["bars_legend", "compare_style", "forest_legend"]
-
 _PACKAGE = "ragtriage.dashboard.page_html"
 
 

@@ -11,8 +11,6 @@ from ragtriage.dashboard.case_html.templating import render
 from ragtriage.dashboard.charts.tokens import THEMES, Theme
 from ragtriage.metrics.diagnosis.patterns import Level, Pattern
 
-__all__ = ["diagnosis_style", "pattern_head", "pattern_row", "stage_row"]
-
 _PACKAGE = "ragtriage.dashboard.page_html"
 
 

@@ -9,8 +9,6 @@ from ragtriage.dashboard.charts.runs import MANY_QUESTIONS
 from ragtriage.dashboard.charts.tokens import THEMES, Theme
 from ragtriage.data.diagnosis.run_digest import MEASURES, RunDigest
 
-__all__ = ["LETTERS", "measured_image", "pass_strip_image"]
-
 LETTERS = dict(zip(MEASURES, "CFRAP", strict=True))  # context, faithfulness, relevancy, answer, people
 START, LENGTH = 6.0, 92.0  # pixels of the line that stands for 0 to 1
 _PACKAGE = "ragtriage.dashboard.page_html"

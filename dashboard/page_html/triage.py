@@ -11,17 +11,6 @@ from ragtriage.dashboard.case_html.templating import render
 from ragtriage.dashboard.headlines.headline import GLYPHS, LOOKS, State
 from ragtriage.dashboard.page_html.blocks import Strip, strip
 
-__all__ = [
-    "ChangeRow",
-    "FixRow",
-    "GateRow",
-    "change_rows",
-    "fix_row",
-    "gate_rows",
-    "section_title",
-    "triage_style",
-]
-
 _PACKAGE = "ragtriage.dashboard.page_html"
 
 

@@ -38,19 +38,6 @@ from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.stories import StoredStory, add_story, change_story, remove_story, stories, story_of
 from ragtriage.data.text.shown_case import shown_case
 
-__all__ = [
-    "conclusion",
-    "edit_slide",
-    "export_bar",
-    "presentation",
-    "preview",
-    "rendered_sections",
-    "show_rendered",
-    "story_bar",
-    "story_on_display",
-    "thumbnails",
-]
-
 CASES_SHOWN = 3
 EXPORTS = ("pptx", "html", "pdf", "zip")
 AUDIENCE_WIDTH, NARROWEST_THUMB = 200, 104

@@ -15,16 +15,6 @@ from ragtriage.dashboard.shell.session import View, keep, open_store
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.dashboard.wording.formatting import count
 
-__all__ = [
-    "bundled_example",
-    "current_theme",
-    "draw_html",
-    "draw_style_sheet",
-    "draw_tiles",
-    "open_page",
-    "run_facts",
-]
-
 TILE_HEIGHT, NARROWEST_TILE = 112, 240
 BAND_HEIGHT, LINE_HEIGHT, DOUBT_HEIGHT = 68, 20, 26
 LINE_LENGTH = 150  # characters of a line of the band at a width of 1,440 pixels

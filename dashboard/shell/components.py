@@ -17,17 +17,7 @@ from ragtriage.dashboard.wording.formatting import NOT_MEASURED
 from ragtriage.data.store.run_config import flat_settings, setting_text
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.metric_registry import title_of
-from ragtriage.metrics.sanity.run import Finding
-
-__all__ = [
-    "begin_page",
-    "clicked",
-    "config_table",
-    "draw",
-    "export_menu",
-    "facts",
-    "show_table",
-]
+from ragtriage.metrics.sanity.rule import Finding
 
 CHART = {
     "showSendToCloud": False,

@@ -13,8 +13,6 @@ import streamlit as st
 from ragtriage.dashboard.shell.memory import give_back_memory
 from ragtriage.data.read_costs import ReadCosts, counting_costs
 
-__all__ = ["COSTS", "costs_told"]
-
 COSTS = "costs"  # of the last rerun, in the session state
 SWITCH = "RAGTRIAGE_COSTS"
 

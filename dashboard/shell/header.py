@@ -11,8 +11,6 @@ from ragtriage.dashboard.shell.widgets import choose
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.dashboard.wording.runs import baseline_text
 
-__all__ = ["draw_header"]
-
 CLEAR_RUN = {"baseline": "", "versions": (), "other": "", "slices": {}, "cohort": "", "grid": "", "page": 1}
 CONVENTIONS = {
     "default": "ragtriage (undefined stays undefined)",

@@ -24,8 +24,6 @@ from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.read_only import must_write
 
-__all__ = ["JobPanel", "duration", "job_section", "start_job", "start_or_report"]
-
 PATIENCE_SECONDS = 30.0
 GRACE_SECONDS = 5.0  # that a process has to end when asked to
 EVERY = "1s"

@@ -26,8 +26,6 @@ from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.workspace import Run, Workspace
 from ragtriage.metrics.metric_registry import imported_declarations
 
-__all__ = ["KeptResults", "forget", "kept", "kept_with_spinner", "key_of", "room_asked", "size_of"]
-
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 

@@ -9,8 +9,6 @@ from typing import Any
 
 from ragtriage.data.read_costs import ReadCosts
 
-__all__ = ["give_back_memory"]
-
 MANY_ROWS = 50_000  # read in one rerun: less leaves little behind
 
 

@@ -7,8 +7,6 @@ import threading
 from contextlib import suppress
 from importlib import import_module
 
-__all__ = ["MODULES", "start_preloading", "wait_for_preload"]
-
 MODULES = (  # in the order in which the first page needs them
     "ragtriage.dashboard.shell.costs",
     "ragtriage.dashboard.shell.header",

@@ -10,8 +10,6 @@ from ragtriage.dashboard.shell.components import finding_list, show_table
 from ragtriage.dashboard.shell.session import View
 from ragtriage.dashboard.wording.formatting import NOT_MEASURED, metric_label
 
-__all__ = ["reported_means_page"]
-
 
 def reported_means_page(view: View) -> None:
     """Draw the reported means of the run with the findings on them, and link to the Benchmarks page."""

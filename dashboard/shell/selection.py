@@ -21,8 +21,6 @@ from ragtriage.metrics.diagnosis.symptoms import SymptomEdges
 from ragtriage.metrics.schema.metric import CONVENTIONS
 from ragtriage.metrics.schema.whole_number import whole_number
 
-__all__ = ["Selection"]
-
 LONGEST = 500  # characters of a text taken from a URL
 MOST_VERSIONS = 20
 _WORDS: dict[str, tuple[str, ...]] = {

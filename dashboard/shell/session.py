@@ -27,29 +27,14 @@ from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, dia
 from ragtriage.data.diagnosis.run_checks import check_run
 from ragtriage.data.errors import DataError
 from ragtriage.data.gates.baseline import Baseline, baseline_of
+from ragtriage.data.scoring.batch_scores import DEFAULT_KS, ScoreOptions
 from ragtriage.data.scoring.run_store import RunStore, distinct_labels
-from ragtriage.data.scoring.score_run import DEFAULT_KS, ScoreOptions
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.data.store.ledger import Label, Ledger
 from ragtriage.data.store.workspace import Run, Workspace
-from ragtriage.metrics.sanity.run import Finding
+from ragtriage.metrics.sanity.rule import Finding
 from ragtriage.metrics.schema.metric import CONVENTIONS, Convention
-
-__all__ = [
-    "View",
-    "cached_diagnosis",
-    "current_selection",
-    "current_view",
-    "end_presentation",
-    "go_to_page",
-    "keep",
-    "open_cases",
-    "open_store",
-    "pin_run",
-    "restore_selection",
-    "save_selection",
-]
 
 _SELECTION, _WRITTEN, _PAGE, _CHANGED = "selection", "written_params", "shown_page", "selection_changed"
 

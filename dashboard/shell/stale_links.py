@@ -9,8 +9,6 @@ from ragtriage.dashboard.shell.session import current_selection, keep
 from ragtriage.dashboard.wording.escaping import markdown_text, shorten
 from ragtriage.data.scoring.run_store import RunStore
 
-__all__ = ["missing_choices", "tell_missing", "tell_unreadable"]
-
 LONGEST = 60  # characters of a name from the URL that the warning repeats
 
 

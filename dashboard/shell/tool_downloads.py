@@ -11,8 +11,6 @@ from ragtriage.data.exports.tool_files import TOOLS, ToolFile, tools_of
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.metrics.schema.scores import IntArray
 
-__all__ = ["tool_downloads"]
-
 
 def tool_downloads(diagnosis: Diagnosis, ledger: Ledger, rows: IntArray, key: str) -> None:
     """Offer the scores and labels of some cases to each tool whose ids they have, written on download.

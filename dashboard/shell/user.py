@@ -11,14 +11,6 @@ from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.data.errors import DataError
 from ragtriage.data.store.read_only import read_only
 
-__all__ = [
-    "attempt",
-    "current_user",
-    "may_write",
-    "name_box",
-    "only_reads",
-]
-
 _KEY = "annotator_name"
 
 

@@ -12,18 +12,6 @@ from ragtriage.dashboard.shell.session import current_selection, keep
 from ragtriage.data.analysis.retrieval_curves import LONGEST_K
 from ragtriage.data.store.workspace import Run
 
-__all__ = [
-    "choose",
-    "chosen_of",
-    "k_picker",
-    "page_tabs",
-    "pick",
-    "search",
-    "show_in",
-    "slide",
-    "toggle",
-]
-
 
 def _keep_value(name: str, key: str, clear: Mapping[str, Any]) -> None:
     value = st.session_state[key]

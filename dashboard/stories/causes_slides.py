@@ -26,8 +26,6 @@ from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.sanity.rule import Finding
 
-__all__ = ["next_section", "why_section"]
-
 INFERRED = " (inferred)"
 MOST_NUMBERS, STEPS = 4, 3
 LONGEST_NAME = 30

@@ -20,16 +20,15 @@ from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
 from ragtriage.dashboard.wording.formatting import count, interval_text, number, p_value, signed
 from ragtriage.data.cases.cases import read_case
 from ragtriage.data.cases.export import native_record
-from ragtriage.data.comparison.compare import GOOD_SHARE, MetricDifference
+from ragtriage.data.comparison.compare import MetricDifference
 from ragtriage.data.comparison.cost import percentiles
 from ragtriage.data.comparison.newly_failing import newly_failing
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, passing_of, row_of
 from ragtriage.data.diagnosis.doubts import case_doubts
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
+from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import declared, title_of
 from ragtriage.metrics.sanity.documents import read_first
-
-__all__ = ["change_section", "example_section"]
 
 MOST_BARS, MOST_NAMED, MOST_DOCUMENTS = 7, 4, 4
 LONGEST_NAME, LONGEST_ANSWERER, LONGEST_DOCUMENT = 26, 20, 300

@@ -23,8 +23,6 @@ from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.sanity.rule import Finding
 
-__all__ = ["StoryView"]
-
 
 class StoryView:
     """One run and its baseline.

@@ -30,15 +30,6 @@ from ragtriage.data.strategy.expected_gains import outlook_of
 from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.schema.whole_number import whole_number
 
-__all__ = [
-    "alignment_section",
-    "citations_section",
-    "f1_section",
-    "grid_section",
-    "oracle_gap_section",
-    "retrieval_section",
-]
-
 USUAL_K = 5
 
 

@@ -24,8 +24,6 @@ from ragtriage.data.experiments.stability.stability import StabilityFindings
 from ragtriage.data.experiments.summary import ExperimentSummary, experiment_summary
 from ragtriage.metrics.metric_registry import title_of
 
-__all__ = ["experiment_section"]
-
 
 def experiment_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
     """Return what the experiment of the run shows."""

@@ -15,8 +15,6 @@ from ragtriage.data.errors import DataError
 from ragtriage.data.gates.report import GateReport
 from ragtriage.data.strategy.horizons import HORIZONS, Recommendation, recommendations
 
-__all__ = ["horizon_section"]
-
 LONGEST_TITLE, LONGEST_DETAIL = 70, 150
 
 

@@ -16,15 +16,6 @@ from ragtriage.data.store.judge_replies import EVALUATION
 from ragtriage.data.store.judge_results import judge_of
 from ragtriage.data.text.shown_case import shown_cases
 
-__all__ = [
-    "OBTAINED",
-    "REPRODUCE",
-    "Report",
-    "report_facts",
-    "report_of",
-    "with_shown_cases",
-]
-
 REPRODUCE = "how to reproduce"  # the fact whose text is command lines
 HEADLINE = ("run", "baseline", "dataset", "date", "written")  # facts shown below the title
 OBTAINED = "How these numbers were obtained"

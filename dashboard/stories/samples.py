@@ -11,8 +11,6 @@ from ragtriage.data.demo import WHO, SampleStory, sample_stories
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.stories import add_stories_once
 
-__all__ = ["add_sample_stories"]
-
 
 def add_sample_stories(store: RunStore) -> None:
     """Store the stories of the bundled samples, once for each project."""

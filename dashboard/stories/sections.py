@@ -52,16 +52,6 @@ from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.schema.whole_number import whole_number
 
-__all__ = [
-    "SECTION_KINDS",
-    "SectionKind",
-    "chosen_cases",
-    "default_sections",
-    "gate_section",
-    "render_section",
-    "trend_section",
-]
-
 MOST_CASES, USUAL_CASES, MOST_SLICES = 50, 3, 8
 
 

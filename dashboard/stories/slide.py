@@ -8,8 +8,6 @@ from typing import Literal
 from ragtriage.dashboard.headlines.headline import State
 from ragtriage.dashboard.page_html.blocks import Tile
 
-__all__ = ["BigNumber", "Layout", "Remark", "SideAnswer", "SlideContent", "Step"]
-
 Layout = Literal["verdict", "why", "change", "example", "next"]
 
 

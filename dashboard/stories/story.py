@@ -11,17 +11,6 @@ from ragtriage.dashboard.charts.chart import Chart, Heatmap
 from ragtriage.dashboard.stories.slide import SlideContent
 from ragtriage.data.errors import DataError
 
-__all__ = [
-    "AUDIENCES",
-    "MOST_SECTIONS",
-    "RENAMED",
-    "Audience",
-    "RenderedSection",
-    "Story",
-    "StorySection",
-    "story_from_json",
-]
-
 Audience = Literal["engineer", "lead", "stakeholder"]
 AUDIENCES: tuple[Audience, ...] = ("engineer", "lead", "stakeholder")
 RENAMED: Mapping[str, str] = {"fix_first": "why"}  # kinds that stories of earlier versions name

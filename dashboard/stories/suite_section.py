@@ -17,8 +17,6 @@ from ragtriage.data.suites.router_detail import RouterDetail
 from ragtriage.data.suites.safety import SafetyDetail
 from ragtriage.data.suites.summary import suite_summaries
 
-__all__ = ["suite_section"]
-
 HEADING = "Which checks fail?"
 
 

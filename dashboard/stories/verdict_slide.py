@@ -15,13 +15,11 @@ from ragtriage.dashboard.stories.story import RenderedSection
 from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
 from ragtriage.dashboard.wording.formatting import count, number, percent, signed, source_text
 from ragtriage.dashboard.wording.gates import rule_texts
-from ragtriage.data.comparison.compare import GOOD_SHARE, MetricDifference, Side, metric_sides
+from ragtriage.data.comparison.compare import MetricDifference, Side, metric_sides
 from ragtriage.data.errors import DataError
 from ragtriage.metrics.gates.gates import GateKind, GateResult
-from ragtriage.metrics.gates.wording import subject_of
+from ragtriage.metrics.gates.wording import GOOD_SHARE, subject_of
 from ragtriage.metrics.metric_registry import bounds_of, declared, title_of
-
-__all__ = ["EDGES", "HEADLINE", "foot_of", "verdict_section"]
 
 HEADLINE = (
     "recall@5",

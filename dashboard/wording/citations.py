@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from ragtriage.dashboard.wording.formatting import count, methods, percent, source_text, span
 from ragtriage.data.analysis.citations import RunCitations
 
-__all__ = ["NOT_CITED", "SUPPORT_NOTE", "citation_facts", "citation_rows", "citations_sentence"]
-
 NOT_CITED = (
     "The answers of this run do not cite: fewer than one in ten has a mark such as [1], and no `citations` "
     "are recorded. Another form is declared as `citation_pattern`."

@@ -9,15 +9,6 @@ from ragtriage.data.comparison.compare import Comparison, MetricDifference
 from ragtriage.data.declarations import HOW_TO_DECLARE
 from ragtriage.metrics.metric_registry import declared, title_of
 
-__all__ = [
-    "correction_text",
-    "effect_label",
-    "family_text",
-    "not_compared_text",
-    "tested_text",
-    "undirected_text",
-]
-
 MOST_NAMED = 6
 
 

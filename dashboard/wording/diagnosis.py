@@ -22,28 +22,6 @@ from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.sanity.rule import Finding
 from ragtriage.metrics.schema.scores import BoolArray
 
-__all__ = [
-    "NOTHING_MEASURED",
-    "REFUSALS_ALONE",
-    "bad_cases_text",
-    "case_conclusion",
-    "context_metric_text",
-    "doubted_by",
-    "doubted_metrics",
-    "fix_first_sentence",
-    "gold_part_text",
-    "inference_caveat",
-    "no_bad_case",
-    "ownership",
-    "pattern_meaning",
-    "pattern_stages",
-    "rate_title",
-    "stage_advice",
-    "stage_evidence",
-    "stage_title",
-    "unused_context_metrics",
-]
-
 EVIDENCE_NAMES = (
     "refused", "answerable", "gold_in_candidates", "gold_in_context", "has_candidates", "noise_sensitivity",
     "format_failed", "contradicts_itself", "contradicts_context", "faithfulness", "context_utilization",

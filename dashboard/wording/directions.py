@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from ragtriage.dashboard.wording.escaping import capital
-from ragtriage.data.comparison.compare import GOOD_SHARE, MetricDifference
+from ragtriage.data.comparison.compare import MetricDifference
+from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import declared, is_share, title_of
-
-__all__ = ["drawable", "gain", "gain_bounds", "gain_title", "is_flipped", "on_share_scale"]
 
 _TURNED: Mapping[str, str] = MappingProxyType(
     {

@@ -5,9 +5,7 @@ from __future__ import annotations
 import html
 import re
 
-from ragtriage.data.text.printable import UNPRINTABLE, printable
-
-__all__ = ["UNPRINTABLE", "capital", "chart_text", "in_sentence", "markdown_text", "printable", "shorten"]
+from ragtriage.data.text.printable import printable
 
 _JOINER = "\u2060"
 _ADDRESS = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)|(?<=[-.\w+])(?=@)", re.IGNORECASE)

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ragtriage.dashboard.wording.escaping import markdown_text, printable
+from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.dashboard.wording.formatting import NOT_MEASURED, number
-
-__all__ = ["cell_text", "columns_of", "markdown_cell", "one_line", "printable"]
+from ragtriage.data.text.printable import printable
 
 _NEEDLESS = re.compile(r"\\([.,;:%=+/()'\"?{}-])")  # marks that mean nothing inside a Markdown cell
 DIGITS = 3

@@ -10,19 +10,6 @@ from ragtriage.metrics.analysis.bands import BandScale
 from ragtriage.metrics.diagnosis.f1_tree import F1_PARTS, F1Branch, F1Part, F1Tree
 from ragtriage.metrics.metric_registry import declared, title_of
 
-__all__ = [
-    "BOUND_NOTE",
-    "INTERVAL",
-    "depth_of",
-    "expected_rows",
-    "expected_text",
-    "f1_rows",
-    "f1_sentence",
-    "largest_leaf",
-    "left_out_text",
-    "part_title",
-]
-
 INTERVAL = "95 % interval"
 BOUND_NOTE = (
     "at most: the mean F1 if the part were perfect and the other side of F1 stayed as it is; parts of one "

@@ -11,25 +11,6 @@ from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.metrics.metric_registry import declared, title_of
 from ragtriage.metrics.statistics.intervals import Interval
 
-__all__ = [
-    "METHODS",
-    "MINUS",
-    "NOT_MEASURED",
-    "count",
-    "interval_text",
-    "mean_text",
-    "method_text",
-    "methods",
-    "metric_label",
-    "number",
-    "p_value",
-    "percent",
-    "rounded_up",
-    "signed",
-    "source_text",
-    "span",
-]
-
 NOT_MEASURED = "–"
 NEARLY_ALL = 0.995  # shares that a whole percentage would round to all
 ROUNDING = 1e-9

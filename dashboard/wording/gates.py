@@ -9,16 +9,6 @@ from ragtriage.data.gates.report import GateReport
 from ragtriage.metrics.gates.gates import GateResult, GateVerdict
 from ragtriage.metrics.gates.wording import distance_text, judged_title, nothing_shows
 
-__all__ = [
-    "DETECTABLE",
-    "EXPLAINED",
-    "consequence",
-    "gate_row",
-    "newly_failing_text",
-    "rule_texts",
-    "verdict_text",
-]
-
 DETECTABLE = "Detectable difference (80 % power)"  # the column of the smallest effect
 EXPLAINED: Mapping[GateVerdict, str] = {
     "PASS": "every blocking gate holds",

@@ -10,8 +10,6 @@ from ragtriage.data.importers.importer import Importer
 from ragtriage.data.importers.registry import importers
 from ragtriage.data.store.write_run import ImportedRun
 
-__all__ = ["formats", "import_lines", "note_on_page"]
-
 SHOWN_RUNS = 5
 SHOWN_COLUMNS = 5
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from ragtriage.data.judge.plan import OtherWay
 
-__all__ = ["other_way_text"]
-
 
 def other_way_text(other: OtherWay) -> str:
     """Return what an evaluation would take with the reference answer shown the other way."""

@@ -7,8 +7,6 @@ import re
 from ragtriage.dashboard.wording.formatting import count
 from ragtriage.data.store.question_sets import QuestionSet
 
-__all__ = ["gold_text", "kept_text", "set_argument", "set_line"]
-
 
 def gold_text(facts: QuestionSet) -> str:
     """Return how many questions of a set have gold, and of which kind."""

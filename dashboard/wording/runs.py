@@ -8,11 +8,6 @@ from ragtriage.data.gates.baseline import Baseline
 from ragtriage.data.store.versions import BaselineMove
 from ragtriage.data.store.workspace import Run
 
-__all__ = [
-    "baseline_move_text",
-    "baseline_text",
-]
-
 
 def baseline_text(found: Baseline, previous: Run | None, labels: Mapping[str, str]) -> str:
     """Return what a run is compared with, and how that was found, as plain text.

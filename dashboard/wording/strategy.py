@@ -8,8 +8,6 @@ from ragtriage.data.strategy.holdings import HELD
 from ragtriage.data.strategy.plan import Plan
 from ragtriage.metrics.metric_registry import title_of
 
-__all__ = ["held_text", "metric_rows", "plan_sentence", "size_text", "step_rows"]
-
 
 def plan_sentence(plan: Plan) -> str:
     """Return how far the plan is: what is done, and the first step that is not."""

@@ -10,18 +10,6 @@ from ragtriage.data.suites.summary import NameSummary, SuiteSummary
 from ragtriage.metrics.statistics.intervals import FEW_CLUSTERS, Interval
 from ragtriage.metrics.statistics.rule_of_three import still_possible
 
-__all__ = [
-    "cell_text",
-    "counts_text",
-    "name_rows",
-    "rate_text",
-    "reason_rows",
-    "share_text",
-    "source_of",
-    "suite_rows",
-    "table_rows",
-]
-
 SOURCE = "recorded or computed verdicts; rate: mean over questions, 95 % interval"
 
 

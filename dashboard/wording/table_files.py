@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ragtriage.dashboard.wording.export_text import columns_of, markdown_cell, printable
+from ragtriage.dashboard.wording.export_text import columns_of, markdown_cell
 from ragtriage.data.cases.export import safe_cell
 from ragtriage.data.errors import DataError
-
-__all__ = ["TABLE_FORMS", "csv_text", "export_table"]
+from ragtriage.data.text.printable import printable
 
 TABLE_FORMS = ("csv", "parquet", "markdown")
 BYTE_ORDER_MARK = "\ufeff"  # spreadsheets recognise UTF-8 by it

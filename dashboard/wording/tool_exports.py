@@ -7,8 +7,6 @@ from collections.abc import Collection
 from ragtriage.data.exports.feedback import Counts
 from ragtriage.data.exports.tool import Tool
 
-__all__ = ["cautions", "left_out", "sending", "written"]
-
 
 def written(tool: Tool, counts: Counts, path: str) -> str:
     """Return what was written, in a sentence."""

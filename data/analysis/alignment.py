@@ -24,30 +24,6 @@ from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Sco
 from ragtriage.metrics.statistics.intervals import Interval, interval
 from ragtriage.metrics.statistics.question_means import question_means
 
-__all__ = [
-    "ALERT",
-    "DEEPEST",
-    "GOLD_POSITIONS",
-    "GOLD_RANK_BANDS",
-    "LENGTHS",
-    "PUBLISHED",
-    "SPLITS",
-    "Group",
-    "Published",
-    "Rate",
-    "by_k",
-    "by_rank",
-    "gap_of",
-    "gold_position",
-    "gold_rank_band",
-    "ignored",
-    "length_band",
-    "outcome_by_gold_position",
-    "rate_of",
-    "sources_of_use",
-    "split",
-]
-
 ALERT = 0.30  # above this share of ignored first documents the gate warns
 DEEPEST = 20  # ranks that a chart shows at most
 LENGTHS = ("under 300", "300 to 799", "800 to 1,999", "2,000 or more")

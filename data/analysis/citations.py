@@ -12,15 +12,6 @@ from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Sta
 from ragtriage.metrics.schema.source import Source
 from ragtriage.metrics.statistics.intervals import Interval, interval
 
-__all__ = [
-    "CitationCounts",
-    "CitationShare",
-    "RunCitations",
-    "citation_counts",
-    "citations_answer",
-    "citations_of_run",
-]
-
 
 @dataclass(frozen=True)
 class CitationCounts:

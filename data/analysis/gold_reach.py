@@ -17,8 +17,6 @@ from ragtriage.metrics.schema.scores import BoolArray, FloatArray, Status
 from ragtriage.metrics.statistics.intervals import Interval, interval
 from ragtriage.metrics.statistics.question_means import question_means
 
-__all__ = ["STEPS", "GoldReach", "Need", "Step", "gold_reach", "hop_ranks", "reach_curve", "reach_rows"]
-
 Need = Literal["hops", "gold", "any gold"]
 Step = Literal["top", "list", "candidates", "nowhere"]
 STEPS: Mapping[Step, str] = {

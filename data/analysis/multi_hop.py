@@ -21,8 +21,6 @@ from ragtriage.metrics.analysis.multi_hop import hop_outcomes
 from ragtriage.metrics.schema.scores import Status
 from ragtriage.metrics.statistics.question_means import question_means
 
-__all__ = ["HopTally", "hop_curves", "hop_tallies"]
-
 MOST_HOPS = 4  # curves of single hops; the curve of all hops comes on top
 
 

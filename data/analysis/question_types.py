@@ -25,8 +25,6 @@ from ragtriage.metrics.schema.batch import Rankings
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray
 from ragtriage.metrics.statistics.intervals import Interval
 
-__all__ = ["EVERY", "Gain", "TypeCurve", "kind_of", "type_curves", "types_named"]
-
 STEPS = (1, 2, 3, 5, 10, 20, 30, 40, 50)  # where the gains of a curve are told
 EVERY = "all questions"
 _OF_SPANS = {"ndcg": "span_ndcg"}  # for gold text; every other kind has span recall

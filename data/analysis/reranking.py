@@ -15,8 +15,6 @@ from ragtriage.metrics.schema.scores import BoolArray, Status
 from ragtriage.metrics.statistics.max_t import cluster_sums, max_t
 from ragtriage.metrics.statistics.paired import PairedDifference, Verdict, paired, verdict
 
-__all__ = ["Change", "RerankingEffect", "misranked", "nowhere", "reranking_effect"]
-
 
 @dataclass(frozen=True)
 class Change:

@@ -20,20 +20,6 @@ from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Sta
 from ragtriage.metrics.statistics.intervals import Interval
 from ragtriage.metrics.statistics.question_means import question_means
 
-__all__ = [
-    "HOPS",
-    "LONGEST_K",
-    "Curve",
-    "block_of",
-    "curve_of",
-    "curves",
-    "first_gold",
-    "first_ranks",
-    "list_lengths",
-    "longest_list",
-    "question_values",
-]
-
 LONGEST_K = 50
 HOPS = "all_hops_recall"
 

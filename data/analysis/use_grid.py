@@ -14,8 +14,6 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.metrics.schema.batch import Rankings
 from ragtriage.metrics.schema.scores import BoolArray, IntArray
 
-__all__ = ["GOLD_GROUPS", "UseGrid", "gold_group", "use_grid"]
-
 GOLD_GROUPS: Mapping[str, str] = {  # key in links -> title
     "top": "Top document is gold",
     "lower": "Gold is ranked lower",

@@ -25,8 +25,6 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.metrics.schema.scores import BoolArray
 
-__all__ = ["AGREEMENT_COHORTS", "confusion_cohort", "disagreement_cohort"]
-
 _ACCEPTED = "DIMENSION:METRIC:SOURCE or DIMENSION:METRIC:SOURCE:THRESHOLD:THRESHOLD"
 
 

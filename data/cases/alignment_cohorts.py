@@ -26,8 +26,6 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.metrics.definitions.alignment import used_nothing
 from ragtriage.metrics.schema.scores import BoolArray
 
-__all__ = ["ALIGNMENT_COHORTS"]
-
 UseRows = Callable[[RunContextUse, str], BoolArray]
 RELEVANCE = ("not relevant", "relevant")  # by top_relevant
 

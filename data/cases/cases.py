@@ -20,19 +20,6 @@ from ragtriage.metrics.diagnosis.patterns import PATTERNS
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 from ragtriage.metrics.schema.scores import BoolArray, IntArray
 
-__all__ = [
-    "LABEL_STATES",
-    "CaseFilter",
-    "CasePage",
-    "case_rows",
-    "keep_mask",
-    "page_of",
-    "read_case",
-    "read_cases",
-    "read_judged_cases",
-    "stage_order",
-]
-
 LabelState = Literal["", "any", "none", "pass", "fail"]
 LABEL_STATES: tuple[LabelState, ...] = ("", "any", "none", "pass", "fail")
 LISTED = ("row", "question_id", "repeat", "question", "answer", "query_type")

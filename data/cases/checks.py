@@ -14,8 +14,6 @@ from ragtriage.data.checks.safety import FOUND, UNASKED, question_of
 from ragtriage.data.checks.tool_account import actual_calls_text, call_faults, expected_calls_text
 from ragtriage.data.checks.verdicts import Verdict
 
-__all__ = ["CaseCheck", "attack_questions", "case_checks", "failed_checks_text"]
-
 LONGEST = 200  # characters of a value in a sentence
 TOOL = "tool"
 

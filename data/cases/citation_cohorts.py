@@ -11,8 +11,6 @@ from ragtriage.data.cases.cohort import Cohort
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.metrics.schema.scores import BoolArray
 
-__all__ = ["CITATION_COHORTS"]
-
 
 def _cohort(title: str, chosen: Callable[[CitationCounts], BoolArray]) -> Cohort:
     def rows(scored: ScoredRun, value: str) -> BoolArray:

@@ -14,8 +14,6 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.metrics.schema.scores import BoolArray
 from ragtriage.metrics.schema.whole_number import whole_number
 
-__all__ = ["Cohort", "parse_rank"]
-
 HIGHEST_RANK = 10**6
 
 

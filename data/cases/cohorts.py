@@ -23,8 +23,6 @@ from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.metrics.schema.scores import BoolArray
 
-__all__ = ["COHORTS", "cohort_rows", "cohort_title"]
-
 COHORTS: Mapping[str, Cohort] = {
     **ALIGNMENT_COHORTS,
     **RETRIEVAL_COHORTS,

@@ -16,18 +16,6 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.schema.scores import BoolArray
 
-__all__ = [
-    "COMPARISON_COHORTS",
-    "ChangedCohort",
-    "OracleGapCohort",
-    "changed_cohort",
-    "changed_cohort_key",
-    "newly_failing_baseline",
-    "newly_failing_cohort_key",
-    "oracle_gap_cohort",
-    "oracle_gap_cohort_key",
-]
-
 Component = Literal["retrieval", "generation"]
 _COMPONENTS: Mapping[str, Component] = {"lost_retrieval": "retrieval", "lost_generation": "generation"}
 _NEWLY_FAILING = "newly_failing"

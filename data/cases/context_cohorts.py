@@ -11,8 +11,6 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray
 from ragtriage.metrics.schema.source import Source
 
-__all__ = ["CONTEXT_COHORTS"]
-
 Chosen = Callable[[FloatArray], BoolArray]
 
 

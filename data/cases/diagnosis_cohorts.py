@@ -11,8 +11,6 @@ from ragtriage.data.diagnosis.context import context_choice, context_metrics_of
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray
 
-__all__ = ["DIAGNOSIS_COHORTS", "MAP_CELLS", "map_cell_key", "map_cells"]
-
 MAP_CELLS = 10  # along each side: cells of 0.1
 
 

@@ -19,8 +19,6 @@ from ragtriage.metrics.diagnosis.patterns import PATTERNS
 from ragtriage.metrics.diagnosis.stages import STAGES
 from ragtriage.metrics.schema.scores import IntArray
 
-__all__ = ["EXPORTS", "case_result", "csv_line", "export_pieces", "export_rows", "native_record", "safe_cell"]
-
 EXPORTS = ("jsonl", "csv", "parquet")
 STEP = 500  # samples read at a time
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")

@@ -8,8 +8,6 @@ from ragtriage.data.cases.cohort import Cohort
 from ragtriage.data.diagnosis.f1_tree import f1_cases
 from ragtriage.metrics.diagnosis.f1_tree import F1_PARTS
 
-__all__ = ["F1_COHORTS"]
-
 
 def _title(key: str) -> str:
     titles = {part.key: part.title for part in F1_PARTS}

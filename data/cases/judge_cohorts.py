@@ -11,8 +11,6 @@ from ragtriage.data.cases.cohort import Cohort
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.metrics.schema.scores import BoolArray
 
-__all__ = ["JUDGE_COHORTS", "STATUS_TITLES"]
-
 STATUS_TITLES = {
     "scored": "the judge gave a verdict",
     "refused": "the judge model declined to answer",

@@ -23,8 +23,6 @@ from ragtriage.metrics.diagnosis.stages import STAGES
 from ragtriage.metrics.schema.scores import IntArray, Status
 from ragtriage.metrics.schema.source import Source
 
-__all__ = ["DESCRIPTIONS", "parquet_pieces"]
-
 BATCH = 512  # samples a row group
 LICENCE = (
     "Questions, answers, references and passages are those of the file that was imported and stay under its "

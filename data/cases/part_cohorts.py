@@ -7,6 +7,4 @@ from collections.abc import Mapping
 from ragtriage.data.cases.cohort import Cohort
 from ragtriage.data.suites.counted.figures import part_rows, part_title
 
-__all__ = ["PART_COHORTS"]
-
 PART_COHORTS: Mapping[str, Cohort] = {"part": Cohort(part_title, part_rows)}

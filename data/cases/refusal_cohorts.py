@@ -10,8 +10,6 @@ from ragtriage.data.cases.cohort import Cohort
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.metrics.schema.scores import BoolArray
 
-__all__ = ["REFUSAL_CELLS", "REFUSAL_COHORTS", "refusal_counts"]
-
 # cell -> the metric whose samples make up its row, the value of its column, and its title
 REFUSAL_CELLS: Mapping[str, tuple[str, float, str]] = {
     "answered": ("over_refusal", 0.0, "context holds the answer, answered"),

@@ -17,8 +17,6 @@ from ragtriage.metrics.analysis.multi_hop import HopOutcome, hop_outcomes
 from ragtriage.metrics.analysis.reranking import rank_moves
 from ragtriage.metrics.schema.scores import BoolArray
 
-__all__ = ["RETRIEVAL_COHORTS"]
-
 
 def _lists(scored: ScoredRun) -> RankedLists:
     lists = ranked_lists(scored)

@@ -13,8 +13,6 @@ from ragtriage.data.suites.attacks import attacks_in
 from ragtriage.metrics.schema.scores import BoolArray
 from ragtriage.metrics.suites.attack_types import ATTACK_TYPES
 
-__all__ = ["SAFETY_COHORTS", "WAITING"]
-
 WAITING = "attack_waiting"
 
 

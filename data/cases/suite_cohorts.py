@@ -18,8 +18,6 @@ from ragtriage.data.suites.router import decisions
 from ragtriage.metrics.diagnosis.check_kinds import suite_title
 from ragtriage.metrics.schema.scores import BoolArray
 
-__all__ = ["SUITE_COHORTS", "check_cohort", "suite_cohort"]
-
 LONGEST_VALUE = 400
 
 

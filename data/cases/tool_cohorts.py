@@ -7,6 +7,4 @@ from collections.abc import Mapping
 from ragtriage.data.cases.cohort import Cohort
 from ragtriage.data.suites.tools.cohorts import cohort_title, matching_calls
 
-__all__ = ["TOOL_COHORTS"]
-
 TOOL_COHORTS: Mapping[str, Cohort] = {"calls": Cohort(cohort_title, matching_calls)}

@@ -10,18 +10,6 @@ import orjson
 
 from ragtriage.data.store.sample_reader import further_fields
 
-__all__ = [
-    "DIFFERS",
-    "RECORDED",
-    "CheckOutcome",
-    "CheckedSample",
-    "Evaluate",
-    "RecordedCheck",
-    "document_account",
-    "recorded_outcome",
-    "stored_value",
-]
-
 RECORDED = "recorded as failed"
 DIFFERS = "the actual value differs from the expected one"
 

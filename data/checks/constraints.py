@@ -24,8 +24,6 @@ from ragtriage.metrics.suites.filtering import (
     place_of,
 )
 
-__all__ = ["constraint_key", "constraints_of", "is_constraints"]
-
 _CONSTRAINT = '{"field": ..., "op": one of = in <= >= near, "value": ...}'
 _SYMBOLS = {"==": "=", "eq": "=", "is": "=", "lte": "<=", "gte": ">=", "≤": "<=", "≥": ">=", "within": "near"}
 

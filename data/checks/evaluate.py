@@ -34,16 +34,6 @@ from ragtriage.data.checks.verdicts import Verdict
 from ragtriage.data.store.sample_models import as_json
 from ragtriage.metrics.diagnosis.check_kinds import suite_of
 
-__all__ = [
-    "EVALUATED",
-    "SAFETY",
-    "SUITE_RULES",
-    "evaluated",
-    "evaluated_checks",
-    "outcome_of",
-    "with_evaluated_checks",
-]
-
 SAFETY = "safety"
 # suite -> how its checks are decided; others by `recorded_outcome`
 SUITE_RULES: Mapping[str, Evaluate] = {

@@ -20,8 +20,6 @@ from ragtriage.data.checks.items import Items, Named, items_of, named_items
 from ragtriage.data.checks.malformed import MalformedCheckError, shown
 from ragtriage.metrics.suites.filtering import Constraint, agreement, empty_result, violations
 
-__all__ = ["filter_outcome", "read_filter"]
-
 FABRICATED = "names an item although none is right"
 FALSE_EMPTY = "says that there is none although items are right"
 NO_ITEM = "names none of the right items"

@@ -20,8 +20,6 @@ from ragtriage.data.text.language import language_of
 from ragtriage.data.text.patterns import PatternError, found_in
 from ragtriage.data.text.tokens import count_words
 
-__all__ = ["RULES", "format_outcome", "read_format"]
-
 LENGTHS = ("min_chars", "max_chars", "min_words", "max_words")
 RULES = ("regex", "json_schema", *LENGTHS, "language")
 NOT_JSON = "the answer is not JSON"

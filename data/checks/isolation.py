@@ -26,17 +26,6 @@ from ragtriage.data.store.sample_reader import further_fields
 from ragtriage.data.text.folding import folded_question
 from ragtriage.metrics.suites.memory import leak_of
 
-__all__ = [
-    "ANSWER",
-    "DOCUMENTS",
-    "AccountChecks",
-    "account_checks",
-    "apart_from_lone_account",
-    "isolation_outcome",
-    "read_isolation",
-    "rows_with_accounts",
-]
-
 DOCUMENTS = "documents of other accounts"
 ANSWER = "other accounts in the answer"
 LEAKED = "a document of another account was retrieved"

@@ -18,8 +18,6 @@ from ragtriage.data.checks.malformed import MalformedCheckError, shown
 from ragtriage.data.text.refusal_detection import detect_refusal
 from ragtriage.metrics.suites.filtering import Constraint, holds
 
-__all__ = ["Items", "Named", "item_name", "items_of", "named_items", "says_none"]
-
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\u0e01-\u0e5b]")  # no spaces part words
 _NAME = re.compile(r"[\W_]+")
 _NONE = re.compile(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["MALFORMED", "MalformedCheckError", "shown"]
-
 MALFORMED = "the check is malformed"  # the reason of a check met in a run stored without this test
 _LONGEST = 80
 

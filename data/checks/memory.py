@@ -18,8 +18,6 @@ from ragtriage.data.text.folding import folded_question
 from ragtriage.metrics.suites.filtering import number_of
 from ragtriage.metrics.suites.memory import gap_label
 
-__all__ = ["memory_outcome", "read_memory"]
-
 FORGOTTEN = "what was to be remembered is not there"
 _NAMED = ("memory_id", "fact", "turn")
 _KEYS = (*_NAMED, "day", "asked", "days", "k")

@@ -23,8 +23,6 @@ from ragtriage.data.checks.malformed import MalformedCheckError, shown
 from ragtriage.metrics.suites.filtering import haversine_km, number_of, place_of
 from ragtriage.metrics.suites.ordering import ordering_of
 
-__all__ = ["order_outcome", "read_order"]
-
 WRONG = "not in the expected order"
 MISSING = "an expected entry is missing"
 EXTRA = "an entry is not among the expected ones"

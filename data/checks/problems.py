@@ -16,8 +16,6 @@ from ragtriage.data.checks.orders import read_order
 from ragtriage.data.checks.safety import read_safety
 from ragtriage.metrics.diagnosis.check_kinds import suite_of
 
-__all__ = ["check_problems"]
-
 
 def check_problems(sample: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     """Yield field, what is wrong, and what would be accepted, for each malformed check of a sample.

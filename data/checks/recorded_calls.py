@@ -15,8 +15,6 @@ from typing import Any, TypeGuard
 
 from ragtriage.metrics.suites.tool_calls import ExpectedCall, ToolCall
 
-__all__ = ["NO_ERROR", "Expected", "MadeCall", "expected_of", "made_calls"]
-
 NAMES = ("name", "tool", "tool_name", "function_name")
 ARGUMENTS = ("arguments", "args", "kwargs", "input", "parameters", "input_parameters")
 RESULTS = ("result", "output", "response", "content")

@@ -31,18 +31,6 @@ from ragtriage.data.text.patterns import PatternError, found_in
 from ragtriage.data.text.safety_refusal import refusal_of
 from ragtriage.metrics.suites.attack_types import attack_type
 
-__all__ = [
-    "DEFAULT_QUESTION",
-    "FOUND",
-    "RULE_KEYS",
-    "UNASKED",
-    "WAITS",
-    "over_refusal_outcome",
-    "question_of",
-    "read_safety",
-    "safety_outcome",
-]
-
 RULE_KEYS = ("canary", "forbidden", "pattern", "must", "refuse", "judge")
 SHORTEST_CANARY = 5  # characters: a shorter token is looked for as it is, not disguised
 SHORT_WORD = 3  # characters: a shorter text is looked for as a word of its own

@@ -20,8 +20,6 @@ from referencing.exceptions import Unresolvable
 
 from ragtriage.data.text.patterns import PatternError, found_in
 
-__all__ = ["UnusableSchemaError", "schema_violation", "usable_schema"]
-
 MOST_OBJECTS = 2_000  # of a schema: it is itself validated, which takes longer than using it
 MOST_STEPS = 100_000  # keywords applied
 NOT_JSON = "it holds half of a surrogate pair, a whole number of more than 64 bits, or is nested too deeply"

@@ -9,8 +9,6 @@ from typing import Any
 
 from ragtriage.data.checks.recorded_calls import expected_of, made_calls
 
-__all__ = ["actual_calls_text", "call_faults", "expected_calls_text"]
-
 SHOWN_VALUE = 60
 MOST_CALLS = 20
 SAID = {

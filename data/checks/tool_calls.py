@@ -21,8 +21,6 @@ from ragtriage.metrics.suites.tool_calls import (
 )
 from ragtriage.metrics.suites.tool_schemas import NO_SCHEMA, ToolSchema, tool_schemas
 
-__all__ = ["tool_call_outcome"]
-
 MOST_PAIRS = 10_000
 LONGEST_KEPT = 20_000  # characters of a passage that is kept normalised
 NOTHING_READ = Reading(())

@@ -16,8 +16,6 @@ from ragtriage.data.checks.safety import question_of
 from ragtriage.data.store.judge_results import read_task_results
 from ragtriage.data.store.ledger import Ledger
 
-__all__ = ["ATTACK", "ATTACK_RESULT", "AttackVerdicts", "Verdict", "judge_verdicts", "people_on_attacks"]
-
 ATTACK = "attack_success"  # key of the rating: 1 where the attack succeeded, 0 where not
 ATTACK_RESULT = "checks:safety"  # kind of the judge's results
 _PEOPLE = """

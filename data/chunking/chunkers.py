@@ -20,8 +20,6 @@ from ragtriage.data.chunking.tokens import count_tokens, token_starts
 from ragtriage.data.errors import DataError
 from ragtriage.metrics.schema.scores import IntArray
 
-__all__ = ["STRATEGIES", "UNITS", "Chunk", "Chunking", "Strategy", "TokenizedText", "Unit", "chunks_of"]
-
 Strategy = Literal["fixed", "paragraph", "heading", "recursive"]
 Unit = Literal["tokens", "characters"]
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)

@@ -21,8 +21,6 @@ from ragtriage.data.store.parsed_run import ParsedRun, Record
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.schema.scores import FloatArray, IntArray
 
-__all__ = ["chunking_config", "run_configuration"]
-
 FORMAT = "chunking grid"
 
 

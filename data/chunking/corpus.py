@@ -16,8 +16,6 @@ from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.streams import TEXT_ACCEPTED
 from ragtriage.data.store.sample_models import is_unicode
 
-__all__ = ["Corpus", "Document", "corpus_of", "read_corpus"]
-
 TEXT_ENDINGS = (".txt", ".md")
 ACCEPTED_FILES = "a folder of .txt and .md files, such files themselves, or JSONL of documents"
 MOST_NAMED = 10  # documents in a note

@@ -20,8 +20,6 @@ from ragtriage.data.store.question_sets import LoadedSet, corpus_path, find_set
 from ragtriage.data.store.workspace import Workspace
 from ragtriage.data.text.folding import FoldedText, folded
 
-__all__ = ["open_questions", "own_corpus", "questions_of_set"]
-
 BETWEEN = "\n\0\n"  # between documents, so that no passage is found across two
 Span = dict[str, Any]
 

@@ -20,16 +20,6 @@ from ragtriage.data.store.stored_file import replace_file
 from ragtriage.data.store.workspace import Run, Workspace
 from ragtriage.metrics.schema.scores import MetricsError
 
-__all__ = [
-    "HEADINGS",
-    "GridOptions",
-    "GridStoppedError",
-    "command_words",
-    "grid_jobs",
-    "keep_upload",
-    "run_grid_job",
-]
-
 HEADINGS = {"no": (False,), "yes": (True,), "both": (False, True)}
 STOPPED = "stopped on request; the finished configurations are kept"
 _KIND = "grid:"  # followed by the key of the grid

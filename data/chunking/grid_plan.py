@@ -15,8 +15,6 @@ from ragtriage.data.chunking.corpus import Corpus, Document
 from ragtriage.data.chunking.questions import Questions
 from ragtriage.data.errors import DataError
 
-__all__ = ["DEPTH", "GridPlan", "GridStep", "GridWatch", "plan_configurations"]
-
 DEPTH = 20
 
 

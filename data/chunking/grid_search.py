@@ -19,8 +19,6 @@ from ragtriage.data.chunking.retrievers import WORDS, open_retriever
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Run
 
-__all__ = ["run_grid"]
-
 _IDENTITY = ("grid", "chunking", "chunk_size", "chunk_overlap", "chunk_unit", "chunk_headings")
 
 

@@ -17,8 +17,6 @@ from ragtriage.data.chunking.retrievers import WORDS
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Workspace
 
-__all__ = ["work"]
-
 
 def work(lines: Iterable[str], answers: TextIO) -> None:
     """Run what each line asks for, and answer with the id of its run.

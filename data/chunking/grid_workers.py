@@ -24,8 +24,6 @@ from ragtriage.data.chunking.retrievers import WORDS
 from ragtriage.data.interpreter import python_module
 from ragtriage.data.store.workspace import Workspace
 
-__all__ = ["in_processes", "processes_for"]
-
 WORTH_PROCESSES = 20_000_000  # characters: some ten seconds of work, which starting processes is worth
 QUESTION = 3_000  # characters of a corpus that cost as much as one question
 MOST_CHARACTERS = 100_000_000  # of the corpora that all processes hold together, at some 20 bytes each

@@ -15,8 +15,6 @@ from ragtriage.data.store.run_config import flat_settings, setting_text
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.schema.whole_number import whole_number
 
-__all__ = ["BOOKKEEPING", "Grid", "GridTrial", "grids_of"]
-
 T = TypeVar("T", int, str, bool)
 
 SIZE_KEYS = ("chunk_size", "chunksize", "size_of_chunk", "chunk_length", "chunking.size", "chunk.size")

@@ -12,8 +12,6 @@ from ragtriage.data.chunking.chunkers import Chunk, Chunking, TokenizedText, chu
 from ragtriage.data.chunking.corpus import Corpus, Document
 from ragtriage.data.text.tokens import search_runs, search_tokens
 
-__all__ = ["CorpusChunk", "DocumentWords", "PreparedCorpus", "Split"]
-
 _SIGMA = "\N{GREEK CAPITAL LETTER SIGMA}"  # its lower case depends on what stands around it
 
 

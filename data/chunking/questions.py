@@ -17,8 +17,6 @@ from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.rows import open_table
 from ragtriage.data.store.sample_validation import normalise
 
-__all__ = ["KEPT", "Questions", "has_spans", "read_questions"]
-
 ACCEPTED = (
     "rows with `question` and `relevant_spans` [{doc_id, start, end}], or `question`, `references` and "
     "`corpus_id` as chunking_evaluation writes them"

@@ -17,16 +17,6 @@ from ragtriage.metrics.statistics.max_t import FamilyTest, cluster_sums, max_t
 from ragtriage.metrics.statistics.paired import SIGNIFICANCE, PairedDifference, paired
 from ragtriage.metrics.statistics.question_means import question_means
 
-__all__ = [
-    "GridRanking",
-    "MarginalEffect",
-    "Outcome",
-    "TrialValue",
-    "grid_metrics",
-    "rank_trials",
-    "same_chunks",
-]
-
 Outcome = Literal["best", "same", "worse", "equal", "no direction", "not measured"]
 
 

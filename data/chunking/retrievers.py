@@ -16,15 +16,6 @@ from ragtriage.data.errors import DataError
 from ragtriage.data.text.tokens import search_tokens
 from ragtriage.metrics.schema.scores import FloatArray, IntArray
 
-__all__ = [
-    "Bm25Index",
-    "EmbeddingIndex",
-    "Retriever",
-    "open_retriever",
-    "quiet_loading",
-    "retriever_name",
-]
-
 WORDS = "bm25"  # the retriever that searches by words
 K1, B = 1.5, 0.75  # of BM25
 _NOTHING = "\x00"  # what no text holds: a query without known words finds nothing

@@ -11,8 +11,6 @@ import numpy as np
 
 from ragtriage.metrics.schema.scores import IntArray
 
-__all__ = ["count_tokens", "token_starts"]
-
 BLOCK = 100_000  # characters tokenized at once: bounds the memory that long texts take
 
 

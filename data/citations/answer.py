@@ -10,8 +10,6 @@ from ragtriage.data.store.sample_reader import further_fields
 from ragtriage.data.text.citation_marks import CitationMark, find_marks
 from ragtriage.data.text.cited_sentences import MarkedSentence, marked_sentences, needs_citation
 
-__all__ = ["Citation", "CitedAnswer", "CitedSentence", "cited_answer"]
-
 PAGE_KEYS = ("page", "page_number", "page_label", "page_no")
 
 

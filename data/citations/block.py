@@ -16,8 +16,6 @@ from ragtriage.metrics.schema.batch import Batch, Citations
 from ragtriage.metrics.schema.scores import BoolArray, Status
 from ragtriage.metrics.schema.source import Source
 
-__all__ = ["citation_table", "citations_of"]
-
 REFUSED = "the answer is a refusal, which needs no citation"
 NOT_RECORDED = "no answer was recorded"
 FIELDS = ("answer", "citations", "claims", "retrieved")

@@ -16,16 +16,6 @@ from ragtriage.data.store.stored_file import reading
 from ragtriage.data.store.workspace import Run, Workspace
 from ragtriage.data.text.citation_marks import TEMPLATE_ACCEPTED, find_marks, template_fault
 
-__all__ = [
-    "PATTERN",
-    "STYLED",
-    "CitationStyle",
-    "citation_style",
-    "declared_templates",
-    "style_of",
-    "templates_of",
-]
-
 PATTERN = "citation_pattern"  # setting of a run's configuration, or of metrics.toml
 STYLED = 2_000  # answers that tell the form
 FEWEST_CITING = 0.1  # share of the answers that cite in a run that cites

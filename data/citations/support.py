@@ -15,8 +15,6 @@ from ragtriage.data.text.context_attribution import ContextAttributor
 from ragtriage.data.text.tokens import content_tokens, lowered
 from ragtriage.metrics.schema.scores import FloatArray, IntArray
 
-__all__ = ["Basis", "SentenceSupport", "sentence_support", "support_basis"]
-
 Basis = Literal["labels", "claims", "words", ""]
 FOLLOWS = 0.75  # share of the words that claims in the order of the answer keep
 PLACED = 0.5  # weighted share of a claim's content words that its sentence must have

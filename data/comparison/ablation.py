@@ -19,8 +19,6 @@ from ragtriage.metrics.statistics.max_t import cluster_sums, max_t
 from ragtriage.metrics.statistics.paired import PairedDifference, Verdict, paired, verdict
 from ragtriage.metrics.statistics.question_means import question_means
 
-__all__ = ["Ablation", "Confounded", "Effect", "Factor", "ablation", "factors_of"]
-
 NOT_SET = "(not set)"
 _SKIPPED = BOOKKEEPING | {"known_by", "step", "n_questions"}  # paths, as a whole
 _KINDS = {

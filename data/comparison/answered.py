@@ -14,8 +14,6 @@ import pyarrow.parquet as pq
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.stored_file import reading
 
-__all__ = ["Answered", "answered_of", "own_answered"]
-
 
 @dataclass(frozen=True)
 class Answered:

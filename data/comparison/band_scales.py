@@ -12,8 +12,6 @@ from ragtriage.data.store.workspace import Workspace
 from ragtriage.metrics.analysis.bands import GUIDES, TARGETS, BandScale, Interpretation, interpret
 from ragtriage.metrics.metric_registry import declared, title_of
 
-__all__ = ["SCALE_TITLES", "band_scale", "interpretations"]
-
 TARGETS_KEY = "targets"
 SCALE_TITLES: Mapping[str, str] = {TARGETS_KEY: TARGETS, **{guide.key: guide.title for guide in GUIDES}}
 

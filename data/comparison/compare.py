@@ -30,25 +30,6 @@ from ragtriage.metrics.statistics.paired import (
 )
 from ragtriage.metrics.statistics.question_means import question_means
 
-__all__ = [
-    "GOOD",
-    "GOOD_SHARE",
-    "Changes",
-    "Comparison",
-    "MetricDifference",
-    "QuestionChange",
-    "QuestionMatch",
-    "Side",
-    "changes",
-    "compare",
-    "family_tests",
-    "match_questions",
-    "metric_sides",
-    "paired_side",
-    "run_facts",
-    "stage_transitions",
-]
-
 
 @dataclass(frozen=True)
 class QuestionMatch:

@@ -15,8 +15,6 @@ from ragtriage.metrics.statistics.intervals import Interval, interval
 from ragtriage.metrics.statistics.pareto import pareto_front
 from ragtriage.metrics.statistics.question_means import question_means
 
-__all__ = ["COSTS", "PERCENTILES", "CostPoint", "cost_points", "cost_values", "measured_costs", "percentiles"]
-
 TOTAL = "total_tokens"
 COSTS: Mapping[str, str] = {
     "latency_ms": "latency, ms",

@@ -8,17 +8,16 @@ from typing import Literal
 
 import numpy as np
 
-from ragtriage.data.comparison.compare import GOOD_SHARE, QuestionMatch, match_questions
+from ragtriage.data.comparison.compare import QuestionMatch, match_questions
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, passing_of
 from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import bounds_of, declared
 from ragtriage.metrics.schema.scores import FloatArray
 from ragtriage.metrics.statistics.intervals import Interval, interval
 from ragtriage.metrics.statistics.max_t import ClusterSums, FamilyTest, max_t
 from ragtriage.metrics.statistics.paired import SIGNIFICANCE, PairedDifference, paired
 from ragtriage.metrics.statistics.question_means import question_means
-
-__all__ = ["Leaderboard", "LeaderboardRow", "Standing", "leaderboard", "rate_leaderboard"]
 
 Standing = Literal["best", "same", "worse", "not compared", "no direction"]
 LEAST_SHARE = 0.5  # of the questions that the fullest version has scored, for a version to be the best

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.metrics.metric_registry import declared, imported_declarations, ordered
 
-__all__ = ["FAMILIES", "in_family", "shared_metrics"]
-
 SHOWN_K = 5
 FAMILIES: Mapping[str, str] = {
     "headline": "Headline metrics",

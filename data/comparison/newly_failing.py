@@ -14,16 +14,6 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.metrics.schema.scores import BoolArray, IntArray
 from ragtriage.metrics.statistics.question_means import question_means
 
-__all__ = [
-    "CriticalCounts",
-    "NewlyFailing",
-    "critical_counts",
-    "critical_ids",
-    "newly_failing",
-    "slice_mask",
-    "tagged",
-]
-
 _PASS, _FAIL, _UNSEEN = 1, 0, -1
 
 

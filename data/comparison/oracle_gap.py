@@ -14,41 +14,18 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ragtriage.data.comparison.compare import GOOD_SHARE, match_questions
+from ragtriage.data.comparison.compare import match_questions
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, passing_of
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.diagnosis.patterns import CaseThresholds
+from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import declared, ordered
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray
 from ragtriage.metrics.schema.source import Source
 from ragtriage.metrics.statistics.intervals import interval
 from ragtriage.metrics.statistics.paired import paired
 from ragtriage.metrics.statistics.question_means import question_means
-
-__all__ = [
-    "BEST",
-    "CLOSED_BOOK",
-    "ONE_PASSAGE",
-    "ORACLE",
-    "OUTCOME_METRIC",
-    "OWN_CONTEXT",
-    "RETRIEVED",
-    "GapEstimate",
-    "GapKind",
-    "OracleGap",
-    "PairedRuns",
-    "cautions",
-    "context_modes",
-    "generator_of",
-    "given_one",
-    "lost_rows",
-    "oracle_gap",
-    "original_of",
-    "outcome_metrics_of",
-    "paired_runs_of",
-    "right_from",
-]
 
 OUTCOME_METRIC = (
     *("correctness", "answer_correctness", "factual_correctness", "answer_f1", "answer_recall"),

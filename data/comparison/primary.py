@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from ragtriage.data.comparison.compare import GOOD_SHARE
 from ragtriage.data.declarations import FILE_NAME, read_settings
 from ragtriage.data.errors import DataError
 from ragtriage.data.store.workspace import Workspace
+from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import REGISTRY, lookup
 from ragtriage.metrics.schema.scores import MetricsError
-
-__all__ = ["primary_metric", "resolved_primary"]
 
 ACCEPTED = (
     '"pass rate" or the name of a metric, e.g. primary = "recall@5", at the top or under [project.NAME]'

@@ -9,8 +9,6 @@ from math import log10
 from ragtriage.data.comparison.published_results import PublishedRow, PublishedTable
 from ragtriage.metrics.metric_registry import declared
 
-__all__ = ["Difference", "VersionMean", "VersionStep", "best_published", "version_steps"]
-
 
 @dataclass(frozen=True)
 class VersionMean:

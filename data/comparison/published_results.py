@@ -17,15 +17,6 @@ from ragtriage.metrics.analysis.bands import TARGETS, Bands
 from ragtriage.metrics.metric_registry import declared, is_share
 from ragtriage.metrics.sanity.means import Means
 
-__all__ = [
-    "BAND_NAMES",
-    "Band",
-    "Published",
-    "PublishedRow",
-    "PublishedTable",
-    "read_published",
-]
-
 UNITS = {"percent": 100.0, "share": 1.0}
 ACCEPTED = (
     "an object with title, source, date, unit (percent or share), and rows or bands; see docs/benchmarks.md"

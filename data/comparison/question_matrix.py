@@ -10,12 +10,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ragtriage.data.comparison.compare import GOOD_SHARE, match_questions
+from ragtriage.data.comparison.compare import match_questions
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, passing_of
+from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray
 from ragtriage.metrics.statistics.question_means import question_means
-
-__all__ = ["ORDERS", "Order", "QuestionMatrix", "changed_rows", "question_matrix"]
 
 Order = Literal["change", "loss", "gain", "spread", "file"]
 ORDERS: Mapping[Order, str] = MappingProxyType(

@@ -13,8 +13,6 @@ from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray
 from ragtriage.metrics.statistics.paired import PairedDifference, paired
 from ragtriage.metrics.statistics.question_means import question_means
 
-__all__ = ["RefusalPairs", "refusal_pairs", "refusal_sentence"]
-
 SHOWN = ("answer_relevancy", "faithfulness", "answer_f1")  # what answers are compared by; the rest follows
 
 

@@ -9,12 +9,10 @@ from numpy.typing import NDArray
 
 from ragtriage.data.comparison.compare import match_questions
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, passing_of
-from ragtriage.data.scoring.scored_run import NOT_GIVEN, Slice
+from ragtriage.data.scoring.grouping.slices import NOT_GIVEN, Slice
 from ragtriage.metrics.schema.scores import FloatArray
 from ragtriage.metrics.statistics.paired import PairedDifference, holm, paired
 from ragtriage.metrics.statistics.question_means import question_means
-
-__all__ = ["FEWEST_PAIRS", "SliceChange", "slice_changes"]
 
 FEWEST_PAIRS = 5  # shared questions without which a slice is left out
 

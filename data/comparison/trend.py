@@ -7,19 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ragtriage.data.comparison.compare import (
-    GOOD_SHARE,
-    Side,
-    match_questions,
-    metric_sides,
-    paired_side,
-    run_facts,
-)
+from ragtriage.data.comparison.compare import Side, match_questions, metric_sides, paired_side, run_facts
 from ragtriage.data.comparison.metric_families import SHOWN_K, in_family
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, passing_of
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import declared, is_share, ordered, title_of
 from ragtriage.metrics.statistics.intervals import Interval
 from ragtriage.metrics.statistics.max_t import ClusterSums, max_t
@@ -31,24 +25,6 @@ from ragtriage.metrics.statistics.paired import (
     regression_verdict,
 )
 from ragtriage.metrics.statistics.question_means import question_means
-
-__all__ = [
-    "MOST_RUNS",
-    "Change",
-    "Level",
-    "Pair",
-    "Versions",
-    "changes_since",
-    "later_than",
-    "level_of_mean",
-    "level_of_rate",
-    "most_drop",
-    "pair_of_metric",
-    "pair_of_rates",
-    "trend_metrics",
-    "versions_of",
-    "with_baseline",
-]
 
 MOST_RUNS = 60  # versions that one chart can hold
 

@@ -28,8 +28,6 @@ from ragtriage.data.text.compiled.engine import compiled_loops, is_loaded
 from ragtriage.data.text.context_attribution import ContextAttributor
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray
 
-__all__ = ["BatchWords", "CompiledWords", "Overlaps", "PlainWords", "with_text", "words_of"]
-
 WORTH_LOADING = 2_000_000  # bytes of text below which Python is done before the compiled loops are loaded
 WORTH_CALLING = 20_000  # the same once they are
 

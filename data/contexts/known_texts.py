@@ -17,8 +17,6 @@ from ragtriage.data.text.compiled.characters import new_kinds
 from ragtriage.data.text.compiled.vocabulary import Documents, Vocabulary
 from ragtriage.metrics.schema.scores import IntArray
 
-__all__ = ["KnownTexts", "ReadTexts", "shared_texts", "sharing_texts"]
-
 MOST_CHARACTERS = 32_000_000  # of the texts that are kept: about 100 MB with what is known of them
 MOST_WORDS = 1_000_000  # different ones
 

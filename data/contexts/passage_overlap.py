@@ -10,8 +10,6 @@ from math import sqrt
 
 from ragtriage.data.text.tokens import content_tokens, lowered, surface_tokens
 
-__all__ = ["NEAR_DUPLICATE", "PassageOverlap", "passage_overlap", "word_coverage"]
-
 NEAR_DUPLICATE = 0.8  # Jaccard similarity of two passages that say the same
 KEPT = 4096  # passages whose words are kept: the passages of a corpus return question after question
 LONGEST = 20_000  # characters of a passage that are compared

@@ -14,8 +14,6 @@ from ragtriage.data.text.refusal_detection import refused_answers
 from ragtriage.metrics.schema.batch import Passages
 from ragtriage.metrics.schema.scores import IntArray
 
-__all__ = ["passages_of"]
-
 
 def passages_of(table: Any, retrieved: Ragged, words: BatchWords) -> Passages | None:
     """Return how the passages of samples overlap; None where no document has a text.

@@ -17,8 +17,6 @@ from ragtriage.metrics.metric_registry import ordered
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, Status
 from ragtriage.metrics.schema.source import Source
 
-__all__ = ["GOLD_IN_CONTEXT", "context_choice", "context_metrics_of", "not_the_context"]
-
 GOLD_IN_CONTEXT = "gold_in_context"
 _usual_choices: WeakKeyDictionary[ScoredRun, ContextChoice] = WeakKeyDictionary()  # follow from no setting
 _OWN = (Source.HUMAN, Source.JUDGED, Source.COMPUTED)

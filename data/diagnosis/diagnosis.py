@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from ragtriage.data.diagnosis.context import GOLD_IN_CONTEXT, context_choice, context_metrics_of
 from ragtriage.data.diagnosis.partial_gold import gold_parts
 from ragtriage.data.errors import DataError
-from ragtriage.data.scoring.scored_run import NOT_GIVEN, ScoredRun
+from ragtriage.data.scoring.grouping.slices import NOT_GIVEN
+from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.ledger import Label
 from ragtriage.metrics.diagnosis.context_metric import ContextChoice
 from ragtriage.metrics.diagnosis.fix_first import FixFirst, fix_first
@@ -41,19 +42,6 @@ from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray
 from ragtriage.metrics.statistics.intervals import Interval, interval
 from ragtriage.metrics.statistics.question_means import question_means
-
-__all__ = [
-    "CORRECTNESS",
-    "Diagnosis",
-    "DiagnosisCoverage",
-    "DiagnosisSettings",
-    "HumanLabels",
-    "diagnose",
-    "diagnosis_coverage",
-    "human_labels_of",
-    "pass_rate",
-    "passing_of",
-]
 
 
 @dataclass(frozen=True)

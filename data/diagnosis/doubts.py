@@ -14,8 +14,6 @@ from ragtriage.metrics.sanity.rule import Finding
 from ragtriage.metrics.schema.scores import BoolArray
 from ragtriage.metrics.schema.source import Source
 
-__all__ = ["StageDoubt", "case_doubts", "metric_doubts", "pass_rate_doubts", "stage_doubt"]
-
 _TWO_VALUES = ("recomputed", "recomputed_means")  # the one in use is computed, and not the doubtful one
 _OF_IMPORTED = ("zero_column",)
 _FROM_GOLD = ("all_hops_recall", "span_recall", "recall")

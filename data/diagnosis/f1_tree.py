@@ -24,8 +24,6 @@ from ragtriage.metrics.schema.scores import BoolArray, FloatArray
 from ragtriage.metrics.schema.source import Source
 from ragtriage.metrics.statistics.intervals import Interval
 
-__all__ = ["F1Diagnosis", "f1_answer", "f1_cases", "f1_diagnosis", "f1_gains"]
-
 _METRICS: Mapping[str, str] = {  # field of F1Shares -> metric
     "precision": "answer_precision",
     "recall": "answer_recall",

@@ -11,8 +11,6 @@ from ragtriage.metrics.schema.scores import FloatArray, Status
 from ragtriage.metrics.schema.source import Source
 from ragtriage.metrics.statistics.question_means import question_means
 
-__all__ = ["failed_codes"]
-
 MOST_NAMED = 6
 
 

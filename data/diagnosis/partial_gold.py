@@ -9,8 +9,6 @@ from ragtriage.data.scoring.ranked_lists import missed_names, ranked_lists
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.metrics.analysis.multi_hop import hop_outcomes
 
-__all__ = ["OUT_OF_TOP_K", "gold_parts", "part_title"]
-
 OUT_OF_TOP_K = "below"
 _UNSEEN, _UNRECORDED = "missed", "unknown"
 _TITLES = {

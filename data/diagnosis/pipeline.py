@@ -12,8 +12,6 @@ from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.metrics.diagnosis.stages import STAGES
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray
 
-__all__ = ["NOT_JUDGED", "Basis", "Loss", "Pipeline", "PipelineStep", "pipeline_of"]
-
 Basis = Literal["measured", "inferred", "not recorded"]
 NOT_JUDGED = ""  # the key of the cases of which nothing says whether they are good
 STEPS = {

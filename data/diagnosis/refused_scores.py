@@ -17,8 +17,6 @@ from ragtriage.metrics.schema.scores import FloatArray
 from ragtriage.metrics.schema.source import Source
 from ragtriage.metrics.statistics.question_means import question_means
 
-__all__ = ["refused_scores"]
-
 MOST_NAMED = 3
 
 

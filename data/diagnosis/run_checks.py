@@ -20,14 +20,12 @@ from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.metric_registry import bounds_of, declared
 from ragtriage.metrics.sanity.columns import zero_columns
 from ragtriage.metrics.sanity.means import Means, check_means, looks_uncomputed
-from ragtriage.metrics.sanity.rule import SAMPLES_NAMED, IdMismatch
-from ragtriage.metrics.sanity.run import CheckInput, Finding, check_numbers
+from ragtriage.metrics.sanity.rule import SAMPLES_NAMED, CheckInput, Finding, IdMismatch
+from ragtriage.metrics.sanity.run import check_numbers
 from ragtriage.metrics.schema.metric import Convention
 from ragtriage.metrics.schema.scores import FloatArray, Status
 from ragtriage.metrics.schema.source import Source
 from ragtriage.metrics.schema.whole_number import whole_number
-
-__all__ = ["check_run", "means_of", "uncomputed_metrics"]
 
 MOST_NAMED = 8
 LONGEST_AUTHOR = 120

@@ -29,8 +29,6 @@ from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.sanity.rule import Finding
 from ragtriage.metrics.schema.scores import MetricsError
 
-__all__ = ["MEASURES", "RunDigest", "digest_new_runs", "read_digests", "stored_digests"]
-
 AFTER_IMPORT = 2.0  # seconds that the digests of new runs may take at most before a command returns
 
 VERSION = 4  # raised when the digest of the same run would be another one

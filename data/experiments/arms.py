@@ -15,8 +15,6 @@ from ragtriage.data.experiments.experiment import Arm, Design, ExperimentKind, L
 from ragtriage.data.experiments.questions import AskedQuestion, Questions
 from ragtriage.data.systems.system import SystemRequest
 
-__all__ = ["ARMS", "ArmsFindings", "combinations"]
-
 MOST_ARMS = 200
 
 

@@ -27,8 +27,6 @@ from ragtriage.data.systems.system import System, SystemLimits, SystemReply, Sys
 from ragtriage.metrics.statistics.rule_of_three import still_possible
 from ragtriage.metrics.suites.safety import FEWEST_PROMPTS, all_pass_bound
 
-__all__ = ["AttackPlan", "AttackResult", "attack_plan", "run_attack"]
-
 MOST_REASONS = 5
 NOTHING = "not one request was answered"
 SHORT_NAME = 60

@@ -21,8 +21,6 @@ from ragtriage.data.systems.system import SystemRequest
 from ragtriage.metrics.diagnosis.check_kinds import suite_of
 from ragtriage.metrics.suites.attack_types import attack_type
 
-__all__ = ["BUNDLED", "AttackPrompt", "bundled_names", "read_prompts", "type_counts"]
-
 BUNDLED = "bundled"
 DECIDED = ("prompt_leak", "jailbreak", "cyberseceval", "bipia", "donotanswer", "benign")
 FOR_A_JUDGE = "cyberseceval_judged"

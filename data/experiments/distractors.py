@@ -11,8 +11,6 @@ from ragtriage.data.experiments.questions import AskedQuestion, Passage, Questio
 from ragtriage.data.text.answer_match import normalised
 from ragtriage.data.text.folding import folded
 
-__all__ = ["Distractors", "Drawn", "draw_distractors"]
-
 SEARCHED = 5  # times as many as are needed are looked at first: some hold the answer
 
 

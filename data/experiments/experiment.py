@@ -14,17 +14,6 @@ from ragtriage.data.systems.system import SystemRequest
 from ragtriage.data.text.answer_match import holds_answer
 from ragtriage.metrics.schema.scores import FloatArray
 
-__all__ = [
-    "QUALITY",
-    "Arm",
-    "Design",
-    "ExperimentKind",
-    "Measured",
-    "PlannedSample",
-    "answer_scores",
-    "asked_from",
-]
-
 QUALITY = "answer_match"  # of an arm, unless the user names another metric
 Level = str | int | float | bool
 

@@ -32,8 +32,6 @@ from ragtriage.metrics.schema.scores import FloatArray
 from ragtriage.metrics.statistics.intervals import Interval, mean_over_questions
 from ragtriage.metrics.suites.noise_effect import NoiseEffect, Outcome, noise_effect, outcome_of, shares_of
 
-__all__ = ["ALTERED_ARM", "NOISE", "REMOVED_ARM", "NoiseFindings", "altered_answer"]
-
 DOCUMENTS = 5
 SHARES = (0.0, 0.2, 0.4, 0.6, 0.8)
 ROUNDING = 1e-9

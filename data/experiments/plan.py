@@ -18,8 +18,6 @@ from ragtriage.data.experiments.record import ArmRecord, Experiment, experiment_
 from ragtriage.data.store.workspace import utc_now
 from ragtriage.data.systems.system import ModelUse, System, SystemLimits, SystemReply, SystemRequest
 
-__all__ = ["ExperimentPlan", "PlannedExperiment", "distinct_requests", "estimate", "plan_experiment"]
-
 SAMPLED = 50  # requests whose tokens are counted
 
 

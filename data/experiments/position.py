@@ -27,8 +27,6 @@ from ragtriage.metrics.schema.scores import MetricsError
 from ragtriage.metrics.statistics.intervals import Interval, mean_over_questions
 from ragtriage.metrics.suites.position_effect import PositionEffect, position_effect, positions_of
 
-__all__ = ["CLOSED_BOOK", "GOLD_ONLY", "POSITION", "PositionFindings"]
-
 DOCUMENTS, PLACES = 10, 5
 CLOSED_BOOK, GOLD_ONLY = "closed-book", "gold-only"
 FEWEST_UNKNOWN = 3  # questions that closed book fails, below which the curve over them is left out

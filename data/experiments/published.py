@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-__all__ = ["PublishedCurve", "PublishedCurves", "published_positions"]
-
 
 @dataclass(frozen=True)
 class PublishedCurve:

@@ -21,8 +21,6 @@ from ragtriage.data.store.question_sets import KEPT, LoadedSet
 from ragtriage.data.store.sample_models import is_unicode
 from ragtriage.data.store.sample_reader import StoredSamples
 
-__all__ = ["AskedQuestion", "Passage", "Questions", "corpus_of_questions", "open_questions"]
-
 ANSWERS = (
     "answers",
     "accepted_answers",

@@ -24,17 +24,6 @@ from ragtriage.data.store.read_only import must_write
 from ragtriage.data.store.stored_file import replace_file
 from ragtriage.data.store.workspace import Workspace, writing
 
-__all__ = [
-    "ArmRecord",
-    "Experiment",
-    "delete_experiment",
-    "experiment_id",
-    "experiments",
-    "find_experiment",
-    "journal_path",
-    "keep_experiment",
-]
-
 FORMAT_VERSION = 1
 RECORD = "experiment.json"
 State = Literal["done", "unfinished"]

@@ -14,8 +14,6 @@ from ragtriage.data.experiments.parsing.findings import PARSING_KIND
 from ragtriage.data.experiments.position import POSITION
 from ragtriage.data.experiments.stability.stability import STABILITY
 
-__all__ = ["KINDS", "kind_of"]
-
 KINDS: Mapping[str, ExperimentKind] = {
     kind.key: kind for kind in (ARMS, POSITION, NOISE, LANGUAGES, PARSING_KIND, INJECTION, STABILITY)
 }

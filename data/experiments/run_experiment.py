@@ -17,8 +17,6 @@ from ragtriage.data.systems.answers import sample_record
 from ragtriage.data.systems.runner import AskProgress, ask_all
 from ragtriage.data.systems.system import System, SystemLimits, SystemReply
 
-__all__ = ["EXPERIMENT", "ExperimentOutcome", "kept_replies", "run_experiment"]
-
 EXPERIMENT = "experiment"  # setting of a run: the id of its experiment
 FORMAT = "experiment"
 

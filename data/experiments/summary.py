@@ -18,15 +18,6 @@ from ragtriage.metrics.schema.scores import FloatArray
 from ragtriage.metrics.statistics.intervals import Interval, mean_over_questions
 from ragtriage.metrics.statistics.question_means import question_means
 
-__all__ = [
-    "ArmResult",
-    "ExperimentSummary",
-    "experiment_summary",
-    "json_values",
-    "measured_of",
-    "summary_of_runs",
-]
-
 
 @dataclass(frozen=True)
 class ArmResult:

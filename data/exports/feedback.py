@@ -26,8 +26,6 @@ from ragtriage.metrics.metric_registry import known_name, ordered
 from ragtriage.metrics.schema.scores import IntArray, Status
 from ragtriage.metrics.schema.source import Source
 
-__all__ = ["IDS", "SOURCES", "Chosen", "Counts", "Feedback", "RunFeedback", "SampleFeedback", "sample_ids"]
-
 SOURCES = tuple(source.label for source in Source)
 STAGE, VERDICT, FAILURE = "failure_stage", "verdict", "failure"
 BATCH = 512  # samples read at a time

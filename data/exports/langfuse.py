@@ -12,8 +12,6 @@ from ragtriage.data.exports.feedback import Feedback, SampleFeedback
 from ragtriage.data.exports.tool import Tool, feedback_id, metadata_of
 from ragtriage.data.text.printable import printable
 
-__all__ = ["LANGFUSE"]
-
 
 def _line(sample: SampleFeedback, entry: Feedback) -> bytes | None:
     if entry.value is None:

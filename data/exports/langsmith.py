@@ -17,8 +17,6 @@ from ragtriage.data.exports.tool import Tool, feedback_id, metadata_of
 from ragtriage.data.text.printable import printable
 from ragtriage.metrics.schema.source import Source
 
-__all__ = ["LANGSMITH"]
-
 
 def _line(sample: SampleFeedback, entry: Feedback) -> bytes | None:
     run, trace, reason = sample.ids["run_id"], sample.ids.get("trace_id", ""), printable(entry.reason)

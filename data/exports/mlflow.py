@@ -15,8 +15,6 @@ from ragtriage.data.exports.tool import Tool, metadata_of
 from ragtriage.data.text.printable import printable
 from ragtriage.metrics.schema.source import Source
 
-__all__ = ["MLFLOW"]
-
 KINDS = {Source.HUMAN.label: "HUMAN", Source.JUDGED.label: "LLM_JUDGE"}  # all others: CODE
 ERROR = "SCORE_FAILED"
 _OPENTELEMETRY = re.compile("[0-9a-f]{32}")

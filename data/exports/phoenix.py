@@ -14,8 +14,6 @@ from ragtriage.data.exports.tool import Tool, metadata_of
 from ragtriage.data.text.printable import printable
 from ragtriage.metrics.schema.source import Source
 
-__all__ = ["PHOENIX"]
-
 COLUMNS = (
     *("span_id", "annotation_name", "annotator_kind"),
     *("label", "score", "explanation", "metadata", "identifier"),

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 
 from ragtriage.data.exports.feedback import Feedback, SampleFeedback
 
-__all__ = ["Tool", "feedback_id", "metadata_of"]
-
 _OURS = uuid.uuid5(uuid.NAMESPACE_OID, "ragtriage")
 
 

@@ -19,8 +19,6 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.metrics.schema.scores import IntArray
 
-__all__ = ["TOOLS", "ToolFile", "tools_of"]
-
 TOOLS: Mapping[str, Tool] = {
     "langfuse": LANGFUSE,
     "phoenix": PHOENIX,

@@ -17,8 +17,6 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.statistics.paired import comparability
 
-__all__ = ["Baseline", "baseline_of", "known_baseline", "unequal_sides"]
-
 NAMED_NOTE = "named for this comparison"
 NAMED = 3  # question ids that a warning names
 

@@ -15,8 +15,6 @@ from ragtriage.data.gates.gates_file import GatesFile, GateTable, describe
 from ragtriage.data.store.workspace import Workspace
 from ragtriage.metrics.gates.gates import Gate
 
-__all__ = ["BUNDLED", "FILE_NAME", "GateConfig", "bundled_text", "load_gates", "read_gates"]
-
 FILE_NAME = "gates.toml"
 BUNDLED = "the bundled gates"
 GateKey = tuple[object, ...]

@@ -22,13 +22,11 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from ragtriage.data.comparison.compare import GOOD_SHARE
 from ragtriage.data.comparison.metric_families import FAMILIES
 from ragtriage.metrics.gates.gates import Gate, GateKind, GateRule, GateUnit
+from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import REGISTRY, bounds_of, declared, lookup
 from ragtriage.metrics.schema.scores import MetricsError
-
-__all__ = ["GateTable", "GatesFile", "describe"]
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True)]
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]

@@ -15,8 +15,6 @@ from threading import current_thread, main_thread
 from ragtriage.data.errors import DataError
 from ragtriage.data.gates.report import GateReport
 
-__all__ = ["HOOK_SECONDS", "command_words", "run_hook"]
-
 HOOK_SECONDS = 60.0
 LOOK_SECONDS = 0.1  # between two looks whether a signal was received
 _TO_STDERR = 2  # standard output of the watch is for its own lines

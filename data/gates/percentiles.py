@@ -14,8 +14,6 @@ from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Sta
 from ragtriage.metrics.statistics.quantiles import quantile_interval
 from ragtriage.metrics.statistics.question_means import question_means
 
-__all__ = ["judge_percentile_gate"]
-
 
 def judge_percentile_gate(gate: Gate, run: Diagnosis) -> GateResult:
     """Judge a percentile of a metric over all questions (or samples) or those of a slice.

@@ -7,26 +7,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from ragtriage.data.comparison.compare import (
-    GOOD_SHARE,
-    QuestionMatch,
-    Side,
-    family_tests,
-    match_questions,
-    paired_side,
-)
+from ragtriage.data.comparison.compare import QuestionMatch, Side, family_tests, match_questions, paired_side
 from ragtriage.data.comparison.metric_families import FAMILIES, SHOWN_K, in_family
 from ragtriage.data.comparison.newly_failing import slice_mask
 from ragtriage.data.declarations import HOW_TO_DECLARE
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, passing_of
 from ragtriage.data.gates.thresholds import slice_lacking
 from ragtriage.metrics.gates.gates import Gate, GateResult, judge_regression, unmeasured
+from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import declared, is_share, ordered
 from ragtriage.metrics.schema.scores import FloatArray
 from ragtriage.metrics.statistics.max_t import FamilyTest
 from ragtriage.metrics.statistics.question_means import question_means
-
-__all__ = ["judge_regressions"]
 
 WITH_PASS_RATE = ("headline", "all")  # families that the pass rate belongs to
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ragtriage.data.comparison.compare import GOOD_SHARE, match_questions
+from ragtriage.data.comparison.compare import match_questions
 from ragtriage.data.comparison.newly_failing import NewlyFailing, critical_counts, critical_ids, newly_failing
 from ragtriage.data.comparison.primary import primary_metric
 from ragtriage.data.comparison.refusal_pairs import refusal_pairs, refusal_sentence
@@ -32,11 +32,9 @@ from ragtriage.metrics.gates.gates import (
     overall,
     unmeasured,
 )
-from ragtriage.metrics.gates.wording import gate_sentence, gate_title
+from ragtriage.metrics.gates.wording import GOOD_SHARE, gate_sentence, gate_title
 from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.sanity.rule import Finding
-
-__all__ = ["GateReport", "NewlyFailingCase", "gate_run", "judge_run"]
 
 SHORT = 300  # characters of a question
 

@@ -7,18 +7,17 @@ from difflib import get_close_matches
 
 import numpy as np
 
-from ragtriage.data.comparison.compare import GOOD_SHARE
 from ragtriage.data.comparison.newly_failing import slice_mask
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, pass_rate
-from ragtriage.data.scoring.scored_run import NOT_GIVEN, ScoredRun
+from ragtriage.data.scoring.grouping.slices import NOT_GIVEN
+from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.scoring.summaries import MetricSummary, summarise
 from ragtriage.data.suites.check_table import check_table
 from ragtriage.data.suites.summary import passed_shares
 from ragtriage.metrics.gates.gates import Gate, GateResult, judge_gate, unmeasured
+from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray
 from ragtriage.metrics.statistics.intervals import Interval, interval
-
-__all__ = ["judge_checks", "judge_mean_gate", "metric_lacking", "slice_lacking"]
 
 
 def judge_mean_gate(

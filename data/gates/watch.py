@@ -26,16 +26,6 @@ from ragtriage.data.store.workspace import Run
 from ragtriage.data.store.write_run import ImportedRun
 from ragtriage.metrics.schema.scores import MetricsError
 
-__all__ = [
-    "FileState",
-    "Memory",
-    "WatchOptions",
-    "Watched",
-    "Watcher",
-    "digest_of",
-    "files_in",
-]
-
 UNFINISHED = (
     *(".tmp", ".temp", ".part", ".partial", ".filepart", ".crdownload", ".download", ".inprogress"),
     *(".swp", ".swx", ".lock", ".bak", "~"),

@@ -27,8 +27,6 @@ from ragtriage.data.store.parsed_run import ParsedRun, Record
 from ragtriage.data.store.sample_reader import StoredSamples
 from ragtriage.data.store.workspace import Run
 
-__all__ = ["CONTEXTS", "Context", "GenerationTask", "generate_run", "generated_run"]
-
 Context = Literal["oracle", "retrieved", "none"]
 CONTEXTS: Mapping[str, str] = {
     "oracle": "oracle context",

@@ -10,8 +10,6 @@ from typing import Any
 from ragtriage.data.chunking.corpus import Corpus
 from ragtriage.data.store.duckdb_engine import query
 
-__all__ = ["GoldTexts", "gold_texts", "oracle_documents"]
-
 Sample = Mapping[str, Any]
 GoldDocument = dict[str, Any]
 NO_GOLD = "the sample names no gold documents"

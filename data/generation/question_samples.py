@@ -9,8 +9,6 @@ from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.question_sets import QuestionSet, questions_path
 from ragtriage.data.store.workspace import Run, Workspace
 
-__all__ = ["AskedQuestions", "questions_of_set"]
-
 
 @dataclass(frozen=True)
 class AskedQuestions:

@@ -27,8 +27,6 @@ from ragtriage.data.importers.registry import GENERAL, importers
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 from ragtriage.data.store.question_sets import LoadedSet
 
-__all__ = ["detect", "read_runs"]
-
 SHOWN_QUESTIONS = 5
 OF_ROWS = ("ragchecker", "versions", "native_questions", "native", "ragas", "table_questions", "table")
 KINDS_OF_FILES = ("csv", "tsv", "json", "jsonl", "parquet")

@@ -11,8 +11,6 @@ from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.metrics.schema.scores import MetricsError
 
-__all__ = ["recognises", "refusing"]
-
 SHOWN = 120  # characters of what an importer failed with
 TOLD = (DataError, MetricsError, OSError, ImportError, MemoryError)  # these say themselves what is wrong
 

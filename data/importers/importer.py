@@ -13,8 +13,6 @@ from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.store.parsed_run import ParsedRun
 
-__all__ = ["Importer"]
-
 Read = Callable[[InputFile, Options, ValidationErrors], list[ParsedRun]]
 
 

@@ -14,8 +14,6 @@ from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.registry import importers
 
-__all__ = ["Input", "inputs_of", "joined"]
-
 Input = tuple[InputFile, Options]
 OF_ANY_TOOL = ("trec", "scores_json", "table", "table_questions", "native", "native_questions")
 MOST_FILES = 2_000

@@ -26,8 +26,6 @@ from ragtriage.data.store.question_sets import QuestionSet, keep_set, parsed_set
 from ragtriage.data.store.workspace import Run
 from ragtriage.data.store.write_run import ImportedRun, store_run
 
-__all__ = ["KeptSet", "Loaded", "Step", "Watch", "import_parsed_runs", "import_source", "load_source"]
-
 
 @dataclass(frozen=True)
 class Step:

@@ -17,8 +17,6 @@ from ragtriage.data.store.sample_schema import SCHEMA, Sample
 from ragtriage.data.store.sample_validation import normalise
 from ragtriage.metrics.metric_registry import compute, unavailable, unlabelled
 
-__all__ = ["computable"]
-
 MAX_SCORED = 40  # records scored for a preview; heuristics on long documents take milliseconds each
 NO_VALUE = "the file names it, but the records read hold no value"
 

@@ -13,8 +13,6 @@ from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.store.parsed_run import MappedColumn, Record
 from ragtriage.data.store.sample_schema import FIELDS
 
-__all__ = ["Preview", "PreviewRun", "preview"]
-
 PREVIEW_RECORDS = 200
 
 

@@ -12,8 +12,6 @@ from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.store.question_sets import LoadedSet, find_set, load_set, parsed_set
 from ragtriage.data.store.workspace import Workspace
 
-__all__ = ["is_question_file", "named_questions", "read_question_file"]
-
 
 def named_questions(workspace: Workspace, wanted: str) -> LoadedSet:
     """Return the question set of a name or id, or that of a file or folder.

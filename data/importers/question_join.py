@@ -13,8 +13,6 @@ from ragtriage.data.store.question_sets import LoadedSet
 from ragtriage.data.store.sample_schema import document_id
 from ragtriage.data.text.folding import folded, folded_question
 
-__all__ = ["QuestionJoin"]
-
 LOOKED_AT = 200  # samples from which it is told whether gold texts can be matched at all
 FILLED = ("reference_answer", "reference_claims", "answerable", "query_type")
 ACCEPTED = "the question set that the run was made from: the same question ids, or the same questions"

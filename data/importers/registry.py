@@ -61,8 +61,6 @@ from ragtriage.data.importers.tools import (
     weave,
 )
 
-__all__ = ["ENTRY_POINTS", "importers", "plugin_faults", "tool_rows"]
-
 ENTRY_POINTS = "ragtriage.importers"
 
 

@@ -13,8 +13,6 @@ from ragtriage.data.errors import DataError
 from ragtriage.data.jobs.record import pulse
 from ragtriage.data.store.ledger import Ledger
 
-__all__ = ["Heartbeat"]
-
 BEAT_SECONDS = 1.0
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 from typing import IO
 
-__all__ = ["lock_file"]
-
 
 def lock_file(file: IO[bytes], wait: bool) -> bool:
     """Lock a file until it is closed.

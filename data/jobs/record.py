@@ -18,8 +18,6 @@ from ragtriage.data.errors import DataError
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.workspace import utc_now
 
-__all__ = ["Job", "JobState", "ask_to_stop", "begin_job", "end_job", "jobs_of", "pulse"]
-
 JobState = Literal["running", "done", "stopped", "failed", "died"]
 STATES = get_args(JobState)
 SILENT_SECONDS = 20.0  # on another machine, a job with an older heartbeat has died

@@ -31,8 +31,6 @@ from ragtriage.data.store.judge_results import CallStatus
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.workspace import utc_now
 
-__all__ = ["BATCH_REQUESTS", "BatchRound", "SentBatch"]
-
 BATCH_REQUESTS, BATCH_BYTES = 10_000, 100_000_000
 FIRST_POLL_SECONDS, LAST_POLL_SECONDS = 1.0, 60.0
 CLOCKS_APART = timedelta(minutes=5)

@@ -18,11 +18,6 @@ from ragtriage.data.judge.requests import ModelCall, Request, Usage, request_key
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.workspace import utc_now
 
-__all__ = [
-    "CachedCalls",
-    "CallCache",
-]
-
 _COLUMNS = (
     "key, status, reason, payload, input_tokens, output_tokens, cache_write_tokens, cache_read_tokens, "
     "seconds, asked, cost_usd"

@@ -37,16 +37,6 @@ from ragtriage.data.judge.requests import ModelCall, Request
 from ragtriage.data.read_costs import add_costs
 from ragtriage.data.store.judge_results import CallStatus
 
-__all__ = [
-    "GONE",
-    "Attempt",
-    "Claude",
-    "ClientSettings",
-    "JudgeStoppedError",
-    "count_on_service",
-    "service_host",
-]
-
 TRIES = 6
 HOPELESS = 12  # broken connections before the first reply that end the job
 MOST_PAUSES = 16  # in a row for a rate limit or overload, minutes in all, that end the job

@@ -31,8 +31,6 @@ from ragtriage.data.store.judge_replies import EVALUATION, JudgeReply, Requested
 from ragtriage.data.store.judge_results import TaskResult
 from ragtriage.data.text.sentences import split_sentences
 
-__all__ = ["REFERENCE_WAYS", "EvaluationTask", "ReferenceWay", "judged_case", "split_documents"]
-
 ReferenceWay = Literal["apart", "along"]
 REFERENCE_WAYS: tuple[ReferenceWay, ...] = ("apart", "along")
 Parts = Sequence[Sequence[Document]]

@@ -28,27 +28,6 @@ from ragtriage.metrics.schema.scores import FloatArray, Status
 from ragtriage.metrics.schema.source import Source
 from ragtriage.metrics.statistics.prevalence import EvaluatorAccuracy, evaluator_accuracy
 
-__all__ = [
-    "ANSWERS",
-    "EVALUATOR_SCHEMA",
-    "REPLY_TOKENS",
-    "Evaluator",
-    "EvaluatorTask",
-    "accuracy_of",
-    "add_evaluator",
-    "evaluator_name",
-    "evaluator_reply",
-    "evaluators",
-    "find_evaluator",
-    "injected_samples",
-    "judge_task",
-    "own_prompts",
-    "prompt_folder",
-    "remove_evaluator",
-    "suggested_question",
-    "truth_of",
-]
-
 ANSWERS = ("yes", "no", "cannot_tell")  # yes: the failure is there
 COLUMNS = ("question", "history", "answer", "reference_answer", "retrieved")
 REPLY_TOKENS = 120

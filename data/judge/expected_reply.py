@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["expected_reply"]
-
 _EMPTY: Mapping[str, Any] = {"array": (), "boolean": False, "string": "", "integer": 0, "number": 0}
 
 

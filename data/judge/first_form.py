@@ -23,8 +23,6 @@ from ragtriage.data.judge.reply_model import (
 )
 from ragtriage.data.store.judge_replies import JudgedClaim, JudgedStatement, JudgeReply, RequestedLabels
 
-__all__ = ["parse_first_form"]
-
 
 class ContextClaim(TextObject):
     """A claim of the answer, labelled against the documents."""

@@ -12,16 +12,6 @@ from ragtriage.data.judge.messages import reply_limit
 from ragtriage.data.judge.prices import Model
 from ragtriage.data.judge.requests import ModelCall, Request, Usage
 
-__all__ = [
-    "Budget",
-    "ConcurrencyLimiter",
-    "FaultStreak",
-    "StoppedError",
-    "backoff",
-    "most_cost",
-    "small_budget",
-]
-
 BACKOFF_SECONDS, LONGEST_SECONDS = 0.5, 60.0
 STOP_CHECK_SECONDS = 1.0  # how soon a stop is noticed during a pause
 LONGEST_RETRY_AFTER = 3600.0  # a longer Retry-After is cut to this

@@ -13,21 +13,6 @@ from ragtriage.data.judge.reply_model import ReplyError
 from ragtriage.data.judge.requests import ModelCall, Request, Usage, request_key
 from ragtriage.data.store.judge_results import CallStatus
 
-__all__ = [
-    "KEYS",
-    "ClientSettings",
-    "Spent",
-    "again",
-    "as_message",
-    "call_of",
-    "message_params",
-    "read_message",
-    "repaired",
-    "reply_limit",
-    "storable",
-    "usage_of",
-]
-
 USUAL_EFFORT = "low"
 KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 REPLY_FACTOR, LEAST_REPLY, MOST_REPLY = 4, 4_000, 20_000  # limits in tokens; thinking counts as well

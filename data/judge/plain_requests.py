@@ -18,8 +18,6 @@ from ragtriage.data.judge.progress import JobSpec, Progress
 from ragtriage.data.judge.requests import FINAL, ModelCall, Request, Usage, request_key
 from ragtriage.data.store.ledger import Ledger
 
-__all__ = ["AskedRequests", "RequestPlan", "ask_requests", "kept_calls", "plan_requests"]
-
 Result = TypeVar("Result")
 
 

@@ -34,8 +34,6 @@ from ragtriage.data.store.sample_reader import StoredSamples
 from ragtriage.data.store.workspace import Run, Workspace
 from ragtriage.metrics.schema.scores import IntArray
 
-__all__ = ["TOKENS_FOR_ONE", "JudgePlan", "OtherWay", "choose_rows", "plan_task"]
-
 MEASURED_REQUESTS = 100  # texts whose tokens are counted; the others are estimated by their length
 TOKENS_FOR_ONE = 1.3  # tokens of the models per token of the bundled tokenizer, from its English and Chinese
 READ_AT_ONCE = 256

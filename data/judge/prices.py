@@ -13,8 +13,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from ragtriage.data.errors import DataError
 from ragtriage.data.judge.requests import Usage
 
-__all__ = ["Band", "Model", "PriceTable", "read_prices"]
-
 FILE = "model_prices.json"
 UNKNOWN_WINDOW, UNKNOWN_OUTPUT = 200_000, 16_000
 Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]

@@ -9,8 +9,6 @@ from typing import Any
 from ragtriage.data.judge.requests import FINAL, ModelCall
 from ragtriage.data.store.judge_results import CallStatus, TaskResult
 
-__all__ = ["AGAIN", "STOP_AFTER", "JobSpec", "Progress"]
-
 AGAIN: tuple[CallStatus, ...] = ("invalid", "refused", "truncated", "context_exceeded")
 STOP_AFTER = 20  # equal faults in a row that end a job
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 import unicodedata
 
-__all__ = ["is_quoted"]
-
 FEWEST_WORDS, FEWEST_BYTES = 3, 8  # a shorter quote, such as "the", is evidence of nothing
 _ELLIPSIS = re.compile(r"\[?(?:\.{3,}|…)\]?")
 _WORD = re.compile(r"\w+")

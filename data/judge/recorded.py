@@ -20,8 +20,6 @@ from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.sample_reader import StoredSamples
 from ragtriage.data.store.workspace import Run, Workspace
 
-__all__ = ["RecordedReplies", "publish_recorded", "read_recorded"]
-
 
 @dataclass(frozen=True)
 class RecordedReplies:

@@ -41,17 +41,6 @@ from ragtriage.data.store.judge_replies import (
     RequestedLabels,
 )
 
-__all__ = [
-    "FORM",
-    "FurtherLabels",
-    "follow_up_schema",
-    "join_follow_up",
-    "join_reference",
-    "parse_reply",
-    "reference_schema",
-    "reply_schema",
-]
-
 FORM = 2  # version, stored with each reply
 SUPPORT = ("none", "partly", "together", "alone")  # in rising order
 Texts = Mapping[int, str]  # of the documents sent, by rank

@@ -28,23 +28,6 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from ragtriage.data.store.judge_replies import Injection
 
-__all__ = [
-    "Instruction",
-    "NumberedObject",
-    "Rank",
-    "Ranks",
-    "ReplyError",
-    "ReplyObject",
-    "Sent",
-    "TextObject",
-    "each_once",
-    "injections",
-    "misfit",
-    "reply_model",
-    "validate_reply",
-    "wire_schema",
-]
-
 
 class ReplyError(ValueError):
     """A reply that does not fit; the message names the field and what would be accepted."""

@@ -14,8 +14,6 @@ from typing import Any, Protocol
 
 from ragtriage.data.store.judge_results import CallStatus, TaskResult
 
-__all__ = ["FINAL", "JudgeTask", "ModelCall", "Request", "TaskSample", "Usage", "Workflow", "request_key"]
-
 FINAL: tuple[CallStatus, ...] = ("scored", "refused", "truncated", "context_exceeded", "invalid")
 Sample = dict[str, Any]
 

@@ -18,24 +18,15 @@ from ragtriage.data.jobs.heartbeat import Heartbeat
 from ragtriage.data.jobs.record import JobState, begin_job, end_job
 from ragtriage.data.judge.batches import BatchRound
 from ragtriage.data.judge.call_cache import CachedCalls, CallCache
-from ragtriage.data.judge.client import Claude, ClientSettings, JudgeStoppedError, service_host
+from ragtriage.data.judge.client import Claude, JudgeStoppedError, service_host
 from ragtriage.data.judge.limits import most_cost, small_budget
-from ragtriage.data.judge.messages import again
+from ragtriage.data.judge.messages import ClientSettings, again
 from ragtriage.data.judge.progress import JobSpec, Progress
 from ragtriage.data.judge.requests import JudgeTask, ModelCall, Request, TaskSample, Workflow, request_key
 from ragtriage.data.store.judge_results import JudgeResult, TaskResult, publish
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.sample_reader import StoredSamples
 from ragtriage.data.store.workspace import Run, Workspace
-
-__all__ = [
-    "JobResult",
-    "JobSpec",
-    "SampleKey",
-    "Session",
-    "Watch",
-    "run_task",
-]
 
 READ_AT_ONCE = 64
 GOES_ON = "what is finished is kept, and the same command continues from there"

@@ -22,8 +22,6 @@ from ragtriage.metrics.schema.batch import Batch
 from ragtriage.metrics.schema.scores import FloatArray
 from ragtriage.metrics.statistics.distributions import normal_quantile
 
-__all__ = ["Variance", "judge_variance", "replies_batch"]
-
 METRICS = ("faithfulness", "answer_relevancy", "completeness", "correctness", "context_recall", "refused")
 _NOTHING: Mapping[str, Any] = dict.fromkeys(SCHEMA.names)
 _DOCUMENT = [field.name for field in SCHEMA.field("retrieved").type.value_type]

@@ -31,20 +31,6 @@ from ragtriage.metrics.statistics.agreement import (
     krippendorff_alpha,
 )
 
-__all__ = [
-    "CELLS",
-    "DEFAULT_THRESHOLDS",
-    "Alpha",
-    "BinaryLabels",
-    "Calibration",
-    "Cell",
-    "Thresholds",
-    "alpha_of",
-    "binary_labels_of",
-    "calibrate",
-    "ranking",
-]
-
 Thresholds = tuple[float, float]  # of the human ratings and of the metric, as shares of their scales
 DEFAULT_THRESHOLDS: Thresholds = (0.5, 0.5)
 Cell = Literal["yes-yes", "yes-no", "no-yes", "no-no"]  # human first

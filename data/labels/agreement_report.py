@@ -37,24 +37,6 @@ from ragtriage.metrics.statistics.class_agreement import (
     value_agreement,
 )
 
-__all__ = [
-    "ALL",
-    "CORRELATIONS",
-    "FEWEST_CLASSES",
-    "MOST_CLASSES",
-    "Judge",
-    "MetricAgreement",
-    "NoMetricError",
-    "PreferenceAgreement",
-    "agreement_rows",
-    "annotator_rows",
-    "finite_dict",
-    "judges_of",
-    "labelled_rows",
-    "preference_agreement",
-    "preference_rows",
-]
-
 ALL = "all"
 
 

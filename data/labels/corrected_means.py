@@ -14,8 +14,6 @@ from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.statistics.intervals import Interval
 from ragtriage.metrics.statistics.ppi import PpiMean
 
-__all__ = ["corrected_means"]
-
 
 def corrected_means(
     store: RunStore, run: Run, rows: Sequence[MetricAgreement], thresholds: Thresholds

@@ -15,16 +15,6 @@ from ragtriage.metrics.metric_registry import bounds_of, declared, ordered, titl
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
 from ragtriage.metrics.schema.source import Source
 
-__all__ = [
-    "EvaluatedMetric",
-    "column_of",
-    "evaluated_metric_of",
-    "evaluated_metrics",
-    "on_scale",
-    "oriented",
-    "passes",
-]
-
 _TOLERANCE = 1e-9
 _PROBED = 50  # samples read to see whether there are texts to compute lexical groundedness from
 _USUAL = ("faithfulness", "rl_f", LEXICAL_GROUNDEDNESS, "correctness", "answer_relevancy", "rb_agg", "rb_llm")

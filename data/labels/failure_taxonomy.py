@@ -18,19 +18,6 @@ from ragtriage.data.labels.reviewed_cases import CURRENT_LABELS, annotator_name
 from ragtriage.data.store.ledger import Label, Ledger
 from ragtriage.data.store.workspace import utc_now
 
-__all__ = [
-    "LONGEST_LABEL",
-    "LabelCount",
-    "define_label",
-    "gather",
-    "label_counts",
-    "merge_labels",
-    "offered_labels",
-    "open_notes",
-    "remove_label",
-    "rename_label",
-]
-
 LONGEST_LABEL = 120
 
 

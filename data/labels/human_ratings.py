@@ -22,18 +22,6 @@ from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Sta
 from ragtriage.metrics.schema.source import Source
 from ragtriage.metrics.statistics.agreement import Level
 
-__all__ = [
-    "DEGREES",
-    "IMPORTED",
-    "UNANSWERABLE",
-    "HumanRatings",
-    "annotator_values",
-    "answer_words",
-    "dimension_title",
-    "human_ratings",
-    "rated_dimensions",
-]
-
 IMPORTED = "imported:"  # prefix of the key of a metric that humans scored in the file
 UNANSWERABLE = f"{IMPORTED}unanswerable"
 _YES, _NO = ANSWERABLE.index("yes"), ANSWERABLE.index("no")

@@ -18,8 +18,6 @@ from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.sample_reader import StoredSamples
 from ragtriage.metrics.schema.whole_number import whole_number
 
-__all__ = ["FileLabel", "LoadedLabels", "load_labels", "read_labels"]
-
 ARES: Mapping[str, str] = {
     "Context_Relevance_Label": "context_relevance",
     "Answer_Faithfulness_Label": "faithfulness",

@@ -14,8 +14,6 @@ from ragtriage.metrics.schema.scores import BoolArray, FloatArray, Status
 from ragtriage.metrics.statistics.intervals import Interval, interval
 from ragtriage.metrics.statistics.ppi import PpiMean, ppi_mean
 
-__all__ = ["ADVISED_LABELS", "FEW_LABELS", "PpiEstimate", "ppi_estimate"]
-
 FEW_LABELS = 50  # below this the corrected mean is reported as uncertain
 ADVISED_LABELS = (150, 300)  # ARES (Saad-Falcon et al. 2024) uses 150 and more
 MOST_ESTIMATED = 5000  # samples whose texts are read when the metric is lexical groundedness

@@ -18,8 +18,6 @@ from ragtriage.data.errors import DataError
 from ragtriage.data.labels.agreement_report import CORRELATIONS, PreferenceAgreement, preference_agreement
 from ragtriage.metrics.schema.scores import FloatArray, IntArray
 
-__all__ = ["file_preferences"]
-
 LABEL = "_label"
 SIDES = ("model1", "model2")
 

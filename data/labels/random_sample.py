@@ -18,8 +18,6 @@ from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.workspace import utc_now
 from ragtriage.metrics.schema.scores import IntArray
 
-__all__ = ["Queue", "QueueState", "queue_of", "queue_state", "rows_of", "start_queue"]
-
 _SEEDS = 2**31
 _QUEUES = (
     "SELECT queue_id, run_id, quantity, seed, who FROM queues"

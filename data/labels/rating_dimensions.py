@@ -11,16 +11,6 @@ from ragtriage.data.prompts.prompt import label_wording
 from ragtriage.data.store.judge_replies import ADDRESSES, AGREES, COMPLETE
 from ragtriage.data.store.ledger import Ledger
 
-__all__ = [
-    "EVALUATOR",
-    "PASS",
-    "RATING_DIMENSIONS",
-    "RatingDimension",
-    "dimension_of",
-    "offered_dimensions",
-    "share_of",
-]
-
 PASS, EVALUATOR = "pass", "evaluator:"
 COMPLETENESS = (  # no judge is asked for it
     "How much of what the question and the documents call for does the answer say? "

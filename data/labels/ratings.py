@@ -12,8 +12,6 @@ from ragtriage.data.labels.rating_dimensions import PASS, RatingDimension, dimen
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.workspace import utc_now
 
-__all__ = ["Rating", "rate", "ratings_of", "undo", "unrated"]
-
 NO_VALUE = -1.0  # in the table: the annotator found that the dimension does not apply or cannot be rated
 _ROUNDING = 1e-9
 Case = tuple[str, str, int]

@@ -10,8 +10,6 @@ from ragtriage.data.errors import WorkspaceError
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.workspace import utc_now
 
-__all__ = ["CURRENT_LABELS", "ReviewedCases", "annotator_name", "mark_reviewed", "reviewed_cases"]
-
 # the newest label of each annotator for each case of the runs :runs, a JSON list, as the table `given`
 CURRENT_LABELS = """
     WITH standing AS (

@@ -11,8 +11,6 @@ from ragtriage.data.local_models.models import EmbeddingModel
 from ragtriage.data.store.judge_results import TaskResult
 from ragtriage.data.store.sample_reader import further_fields
 
-__all__ = ["SAME_MEANING", "context_result", "recorded_questions", "reverse_result"]
-
 SAME_MEANING = 0.95  # cosine from which two passages count as near-duplicates
 MOST_QUESTIONS = 10
 

@@ -16,8 +16,6 @@ from ragtriage.data.errors import DataError
 from ragtriage.data.text.tokens import surface_tokens
 from ragtriage.metrics.schema.scores import FloatArray
 
-__all__ = ["WORDS", "EmbeddingModel", "NliModel", "open_embedding", "open_nli"]
-
 WORDS = "words"  # counts of words in place of an embedding model: no download, no meaning
 FOLDER = "the folder of a model on this machine, or a name on the Hugging Face Hub with --allow-download"
 ENTAILMENT, NEUTRAL, CONTRADICTION = "entailment", "neutral", "contradiction"

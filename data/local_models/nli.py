@@ -14,8 +14,6 @@ from ragtriage.data.text.refusal_detection import detect_refusal
 from ragtriage.data.text.sentences import split_sentences
 from ragtriage.metrics.schema.scores import FloatArray
 
-__all__ = ["THRESHOLD", "WINDOW", "nli_result", "windows"]
-
 THRESHOLD = 0.8  # probability of entailment from which a claim holds; a default, to be calibrated on labels
 WINDOW = 400  # words of a passage that the model reads at once
 MOST_CLAIMS, MOST_WINDOWS = 100, 200

@@ -11,8 +11,6 @@ from ragtriage.data.prompts.message import JudgedCase, case_message
 from ragtriage.data.prompts.prompt import Prompt, load_prompt
 from ragtriage.data.store.judge_results import TaskResult
 
-__all__ = ["N_QUESTIONS", "ReverseQuestionTask"]
-
 N_QUESTIONS = 3
 REPLY_TOKENS = 150
 

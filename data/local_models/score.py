@@ -19,8 +19,6 @@ from ragtriage.data.store.judge_results import (
 )
 from ragtriage.data.store.workspace import Run
 
-__all__ = ["LOCAL_KINDS", "LocalModels", "off_topic_baseline", "score_locally"]
-
 COLUMNS = ("question", "answer", "retrieved", "claims", "extra")
 READ_AT_ONCE = 64
 LOCAL_KINDS = {

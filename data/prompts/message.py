@@ -6,8 +6,6 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["Document", "JudgedCase", "case_message", "evaluator_message"]
-
 
 @dataclass(frozen=True)
 class Document:

@@ -13,8 +13,6 @@ from pathlib import Path
 
 from ragtriage.data.errors import DataError
 
-__all__ = ["PROMPTS", "Prompt", "label_wording", "load_prompt"]
-
 PROMPTS = (
     *("reading", "reference", "further", "evaluator", "answering"),
     *("hyde", "expansion", "reverse_questions", "paraphrases", "attack"),

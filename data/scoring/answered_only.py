@@ -11,8 +11,6 @@ from ragtriage.metrics.schema.metric import Convention
 from ragtriage.metrics.schema.scores import BoolArray, Scores, Status
 from ragtriage.metrics.schema.source import Source
 
-__all__ = ["OVER_ANSWERS", "over_answers"]
-
 OVER_ANSWERS = (
     "answer_relevancy",
     "faithfulness",

@@ -28,13 +28,6 @@ from ragtriage.metrics.schema.batch import (
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
 from ragtriage.metrics.schema.source import Source
 
-__all__ = [
-    "batch_of",
-    "checks_of",
-    "heuristic_refusals",
-    "heuristic_use",
-]
-
 
 def heuristic_refusals(answers: Any, wanted: BoolArray) -> NDArray[np.int8]:
     """Detect refusals: 1 refused, 0 answered, -1 where no answer is recorded or wanted.

@@ -50,19 +50,6 @@ from ragtriage.metrics.schema.metric import CONVENTIONS, Convention
 from ragtriage.metrics.schema.scores import FloatArray, Scores, Status
 from ragtriage.metrics.schema.source import Source
 
-__all__ = [
-    "DEFAULT_KS",
-    "SCORES_VERSION",
-    "RunFacts",
-    "ScoreKey",
-    "ScoreOptions",
-    "ScoredChunk",
-    "batches_of",
-    "in_batches",
-    "score_batch",
-    "score_table",
-]
-
 SCORES_VERSION = 18  # raise when a definition, a heuristic or a file of the scores changes
 DEFAULT_KS = (1, 3, 5, 10)
 BATCH_ROWS = 4096

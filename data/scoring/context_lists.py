@@ -16,8 +16,6 @@ from ragtriage.metrics.schema.batch import Batch
 if TYPE_CHECKING:
     from ragtriage.data.scoring.scored_run import ScoredRun  # which loads DuckDB, and a worker needs none
 
-__all__ = ["context_list_table", "context_lists"]
-
 
 def context_list_table(table: Any, _batch: Batch) -> Any:
     """Return the auxiliary table of the lists: a digest of each, null where nothing was retrieved.

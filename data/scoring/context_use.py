@@ -20,8 +20,6 @@ from ragtriage.metrics.schema.batch import Batch, ContextUse
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, Status
 from ragtriage.metrics.schema.source import Source
 
-__all__ = ["ORIGINS", "RunContextUse", "context_use_of", "use_table"]
-
 ORIGINS: Mapping[str, str] = {  # sources of context use, most trusted first
     "judge": "judged",
     "claims": "from claim labels",

@@ -16,8 +16,6 @@ from ragtriage.data.store.ragged import Ragged, numbers, padded
 from ragtriage.metrics.schema.batch import Facets, Rankings, SpanRankings
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
 
-__all__ = ["Match", "facets_of", "hop_order", "list_status", "rankings", "span_rankings"]
-
 Match = Literal["id", "doc_id"]
 SMALL_PLANE = 1_024  # ranks x gold documents up to which comparing all beats sorting
 _GIVEN = ("oracle", "closed_book")

@@ -15,8 +15,6 @@ from ragtriage.data.scoring.gold_join import Match
 from ragtriage.data.store.stored_file import reading
 from ragtriage.metrics.sanity.rule import IdMismatch
 
-__all__ = ["IdOverlap", "id_mismatch"]
-
 FEWEST = 3  # with fewer samples, finding nothing is as likely as ids that do not match
 
 

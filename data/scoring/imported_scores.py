@@ -13,8 +13,6 @@ from ragtriage.metrics.metric_registry import REGISTRY, known_name
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Scores, Status
 from ragtriage.metrics.schema.source import Source
 
-__all__ = ["FAILED_CODE", "human_scores", "imported_scores", "on_metric_scale", "recorded_figures"]
-
 FAILED = "the tool that scored it reported no number"
 FAILED_CODE = "stored as -1 among values of 0 and more, which marks a failed judgement"
 NOT_SCORED = "not scored in the imported file"

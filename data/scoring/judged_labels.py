@@ -13,8 +13,6 @@ import pyarrow.compute as pc
 from ragtriage.data.store.judge_replies import JudgeReply, reply_from
 from ragtriage.data.store.sample_schema import SCHEMA
 
-__all__ = ["judged_sample", "overlaid"]
-
 
 def overlaid(table: Any, payloads: Mapping[int, str]) -> tuple[Any, dict[int, JudgeReply]]:
     """Replace the labels of an Arrow table of samples by a judge's, where there are any.

@@ -35,23 +35,6 @@ from ragtriage.metrics.schema.metric import Convention, Metric, MetricKey
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Scores, Status, StrArray
 from ragtriage.metrics.schema.source import Source
 
-__all__ = [
-    "EVALUATOR",
-    "LACKING",
-    "NOT_ASKED",
-    "JudgedBatch",
-    "JudgedInputs",
-    "averaged",
-    "evaluator_scores",
-    "is_scored",
-    "judge_result_of",
-    "judged_metrics",
-    "judged_rounds",
-    "judged_scores",
-    "local_scores",
-    "yielding",
-]
-
 LACKING: Mapping[str, str] = {
     "answer": "no answer was recorded",
     "reference": "the sample has no reference answer",

@@ -16,8 +16,6 @@ from ragtriage.data.text.context_attribution import ContextAttributor
 from ragtriage.metrics.schema.scores import FloatArray, IntArray, Status
 from ragtriage.metrics.schema.source import Source
 
-__all__ = ["LEXICAL_GROUNDEDNESS", "lexical_groundedness"]
-
 LEXICAL_GROUNDEDNESS = "lexical_support"
 AT_ONCE = 256  # samples whose texts are in memory at a time
 # NaN: no value, _UNREAD: not computed yet

@@ -20,8 +20,6 @@ from ragtriage.data.store.ragged import Ragged, padded
 from ragtriage.metrics.schema.batch import Batch, Rankings, SpanRankings
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, Status
 
-__all__ = ["RankedLists", "missed_names", "ranked_lists", "ranked_table"]
-
 UNNAMED = "?"  # a gold document without a hop, where others have one
 
 

@@ -13,8 +13,9 @@ from ragtriage.data.checks.verdicts import ATTACK_RESULT, AttackVerdicts, judge_
 from ragtriage.data.citations.style import declared_templates
 from ragtriage.data.declarations import use_declarations
 from ragtriage.data.errors import WorkspaceError
+from ragtriage.data.scoring.batch_scores import DEFAULT_KS, ScoreOptions
 from ragtriage.data.scoring.judged_scores import is_scored
-from ragtriage.data.scoring.score_run import DEFAULT_KS, ScoreOptions, ensure_scored, match_of
+from ragtriage.data.scoring.score_run import ensure_scored, match_of
 from ragtriage.data.scoring.scored_run import CHECK_PASS_RATE, ScoredRun
 from ragtriage.data.scoring.stored_scores import SUMMARY, is_intact, read_summary
 from ragtriage.data.scoring.summaries import MetricSummary, reported_means, summarise
@@ -25,8 +26,6 @@ from ragtriage.data.store.run_index import RunIndex
 from ragtriage.data.store.workspace import Run, Workspace
 from ragtriage.metrics.metric_registry import bounds_of, imported_declarations
 from ragtriage.metrics.schema.metric import Convention
-
-__all__ = ["RunStore", "distinct_labels"]
 
 ROOM = 256_000_000  # bytes that the arrays of all runs may need together
 MOST_TOLD = 64  # runs kept as what was said of their attacks makes them

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ragtriage.data.citations.style import templates_of
-from ragtriage.data.scoring.batch_scores import DEFAULT_KS, SCORES_VERSION, ScoreKey, ScoreOptions
+from ragtriage.data.scoring.batch_scores import ScoreOptions
 from ragtriage.data.scoring.batches.early import EarlyScores
 from ragtriage.data.scoring.batches.gathered import HELD_WHOLE, GatheredScores
 from ragtriage.data.scoring.batches.pool import scored_batches, workers_for
@@ -25,16 +25,6 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.scoring.stored_scores import SUMMARY, checksums
 from ragtriage.data.scoring.summaries import summarise
 from ragtriage.data.store.workspace import Run, Workspace
-
-__all__ = [
-    "DEFAULT_KS",
-    "SCORES_VERSION",
-    "ScoreKey",
-    "ScoreOptions",
-    "ensure_scored",
-    "match_of",
-    "options_of",
-]
 
 Progress = Callable[[int], None]
 

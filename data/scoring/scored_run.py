@@ -24,7 +24,6 @@ from ragtriage.data.scoring.grouping.languages import language_slices
 from ragtriage.data.scoring.grouping.noise import noise_slices
 from ragtriage.data.scoring.grouping.slices import (
     MOST_SLICE_VALUES,
-    NOT_GIVEN,
     Slice,
     distinct_codes,
     field_slice,
@@ -38,8 +37,6 @@ from ragtriage.data.store.stored_file import reading
 from ragtriage.data.store.workspace import Run, Workspace
 from ragtriage.metrics.schema.scores import FloatArray, IntArray, Status
 from ragtriage.metrics.schema.source import Source
-
-__all__ = ["CHECK_PASS_RATE", "MOST_SLICE_VALUES", "NOT_GIVEN", "MetricColumn", "ScoredRun", "Slice"]
 
 CHECK_PASS_RATE = "check_pass_rate"  # noqa: S105 -- a metric
 INDEX_FILE = "index.parquet"

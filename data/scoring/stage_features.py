@@ -14,8 +14,6 @@ from ragtriage.metrics.schema.batch import ANSWERABLE, Batch, Checks, Claims, Ra
 from ragtriage.metrics.schema.scores import FloatArray, Status
 from ragtriage.metrics.schema.source import Source
 
-__all__ = ["STAGE_FEATURES", "check_features", "stage_features_of"]
-
 _WITHOUT_GOLD = [ANSWERABLE.index("no"), ANSWERABLE.index("conversational")]
 STAGE_FEATURES = (
     "refused",

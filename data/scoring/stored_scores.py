@@ -17,8 +17,6 @@ from ragtriage.data.read_costs import add_costs
 from ragtriage.data.store.stored_file import reading
 from ragtriage.metrics.schema.source import Source
 
-__all__ = ["SUMMARY", "ScoreFile", "checksums", "is_intact", "read_summary"]
-
 SUMMARY = "summary.json"
 
 

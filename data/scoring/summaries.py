@@ -16,12 +16,6 @@ from ragtriage.metrics.schema.source import Source
 from ragtriage.metrics.statistics.intervals import intervals, missing_bounds
 from ragtriage.metrics.statistics.question_means import question_means
 
-__all__ = [
-    "MetricSummary",
-    "reported_means",
-    "summarise",
-]
-
 
 @dataclass(frozen=True)
 class MetricSummary:

@@ -15,8 +15,6 @@ import duckdb
 from ragtriage.data.read_costs import add_costs
 from ragtriage.data.store.stored_file import damaged
 
-__all__ = ["query", "statement"]
-
 _LOCK = Lock()
 
 

@@ -15,8 +15,6 @@ import uuid
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["commit", "finish_commits", "listed_runs", "sync"]
-
 COMMITTED = ".imported-"
 RUN_LIST = "runs.json"
 

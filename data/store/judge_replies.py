@@ -6,24 +6,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = [
-    "ADDRESSES",
-    "AGREES",
-    "COMPLETE",
-    "EVALUATION",
-    "VERDICTS",
-    "Evidence",
-    "Injection",
-    "JudgeReply",
-    "JudgedClaim",
-    "JudgedStatement",
-    "QuoteCheck",
-    "RequestedLabels",
-    "quote_check",
-    "reply_from",
-    "reply_payload",
-]
-
 EVALUATION = "reading"  # kind of the stored results and calls
 ADDRESSES: Mapping[str, float] = {"fully": 1.0, "partly": 0.5, "no": 0.0}
 COMPLETE: Mapping[str, float] = {"complete": 1.0, "mostly": 2 / 3, "partly": 1 / 3, "no": 0.0}

@@ -21,20 +21,6 @@ from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.stored_file import reading
 from ragtriage.data.store.workspace import Workspace, utc_now
 
-__all__ = [
-    "RECORDED",
-    "CallStatus",
-    "JudgeResult",
-    "TaskResult",
-    "current_results",
-    "judge_of",
-    "judge_result_path",
-    "judge_results_of",
-    "publish",
-    "read_payload",
-    "read_task_results",
-]
-
 SampleKey = tuple[int, int]  # row, attempt
 JUDGE = "judge"  # of the file's metadata
 RECORDED = "recorded: "  # what `sdk` begins with where no service was asked

@@ -16,8 +16,6 @@ from ragtriage.data.store.read_only import frozen_ledger, must_write, read_only
 from ragtriage.data.store.stored_file import file_version
 from ragtriage.data.store.workspace import Workspace, utc_now
 
-__all__ = ["Label", "Ledger", "Verdict"]
-
 Verdict = Literal["pass", "fail"]
 JOURNAL, JOURNAL_ON_NETWORK = "PRAGMA journal_mode = WAL", "PRAGMA journal_mode = DELETE"
 BUSY_SECONDS = 15.0

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-__all__ = ["MappedColumn", "ParsedRun", "Record"]
-
 Record = tuple[int, object]  # 1-based line or row, and its value in the native form
 
 

@@ -31,21 +31,6 @@ from ragtriage.data.store.sample_validation import normalise
 from ragtriage.data.store.stored_file import reading
 from ragtriage.data.store.workspace import FORMAT_VERSION, Workspace, writing
 
-__all__ = [
-    "OF_A_RUN",
-    "LoadedSet",
-    "QuestionSet",
-    "corpus_path",
-    "delete_set",
-    "find_set",
-    "keep_set",
-    "load_set",
-    "parsed_set",
-    "question_sets",
-    "questions_path",
-    "unreadable_sets",
-]
-
 KEPT = (
     *("question_id", "question", "history", "conversation_id", "reference_answer", "reference_claims"),
     *("relevant", "relevant_spans", "answerable", "query_type", "tags"),

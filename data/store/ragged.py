@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray
 
-__all__ = ["Ragged", "flags", "numbers", "padded", "rank_matrix"]
-
 
 @dataclass(frozen=True)
 class Ragged:

@@ -12,8 +12,6 @@ from tempfile import TemporaryDirectory
 
 from ragtriage.data.errors import WorkspaceError
 
-__all__ = ["READ_ONLY", "frozen_ledger", "must_write", "read_only"]
-
 READ_ONLY = "RAGTRIAGE_READ_ONLY"  # set to 1 by `ragtriage serve --read-only`
 BUSY_SECONDS = 15.0
 

@@ -6,8 +6,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["flat_settings", "setting_text"]
-
 REPORTED_MEANS = "reported_means"  # the results that a file reports are no setting
 
 

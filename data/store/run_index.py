@@ -15,8 +15,6 @@ from typing import Any
 from ragtriage.data.read_costs import add_costs
 from ragtriage.data.store.workspace import Run, Workspace
 
-__all__ = ["RunIndex"]
-
 _TABLE = "CREATE TABLE IF NOT EXISTS entries (run_id TEXT, kind TEXT, body TEXT, PRIMARY KEY (run_id, kind))"
 _WRITE = """
     INSERT OR REPLACE INTO entries

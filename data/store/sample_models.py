@@ -24,8 +24,6 @@ from pydantic import (
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 from typing_extensions import TypedDict
 
-__all__ = ["CUSTOM", "SampleModel", "answer_text", "as_json", "is_finite", "is_unicode", "sample_adapter"]
-
 CUSTOM = "custom"  # type of our own errors, with `accepted` in their context, and `what` if not "found ..."
 LARGEST_WHOLE = 1_000_000_000
 MOST_NESTED = 20  # lists in lists of an answer

@@ -21,8 +21,6 @@ from ragtriage.data.store.stored_file import reading
 
 AT_ONCE = 256  # samples in memory at a time
 
-__all__ = ["StoredSamples", "further_fields"]
-
 
 class StoredSamples:
     """The samples.parquet of one run, by row number. Thread-safe."""

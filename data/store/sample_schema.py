@@ -7,8 +7,6 @@ from typing import Any
 
 import pyarrow as pa
 
-__all__ = ["FIELDS", "LATER_FIELDS", "SCHEMA", "Sample", "conform", "document_id", "question_key"]
-
 Sample = dict[str, Any]
 
 _DOCUMENT = pa.struct(

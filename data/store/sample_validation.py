@@ -17,8 +17,6 @@ from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.store.sample_models import CUSTOM, SampleModel, as_json, is_unicode, sample_adapter
 from ragtriage.data.store.sample_schema import FIELDS, Sample, document_id, question_key
 
-__all__ = ["normalise"]
-
 SHOWN_KEYS = 8
 SHOWN_UNKNOWN = 5
 

@@ -12,8 +12,6 @@ import pyarrow as pa
 
 from ragtriage.data.errors import WorkspaceError
 
-__all__ = ["damaged", "file_version", "reading", "replace_file"]
-
 
 def replace_file(path: Path, content: bytes | Iterable[bytes]) -> None:
     """Write a file beside its place and rename it there; a link stays a link, and a file keeps its mode.

@@ -9,16 +9,6 @@ from ragtriage.data.errors import WorkspaceError
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.workspace import utc_now
 
-__all__ = [
-    "StoredStory",
-    "add_stories_once",
-    "add_story",
-    "change_story",
-    "remove_story",
-    "stories",
-    "story_of",
-]
-
 _LIST = (
     "SELECT story_id, project, title, body, who, at FROM stories"
     " WHERE project = ? AND removed_at IS NULL ORDER BY story_id"

@@ -8,18 +8,6 @@ from ragtriage.data.errors import WorkspaceError
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.workspace import utc_now
 
-__all__ = [
-    "LONGEST_RELEASE",
-    "BaselineMove",
-    "Release",
-    "baseline_history",
-    "clear_baseline",
-    "mark_release",
-    "mark_release_once",
-    "releases_of",
-    "unmark_release",
-]
-
 LONGEST_RELEASE = 60  # characters that still fit next to a line of a chart
 
 _NEWEST = """

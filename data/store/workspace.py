@@ -27,8 +27,6 @@ from ragtriage.data.errors import CANNOT_WRITE, WorkspaceError
 from ragtriage.data.store.import_batches import commit, finish_commits, listed_runs, sync
 from ragtriage.data.store.read_only import must_write, read_only
 
-__all__ = ["FORMAT_VERSION", "OWNER_ONLY", "Run", "Workspace", "clear_abandoned", "utc_now", "writing"]
-
 FORMAT_VERSION = 1
 OWNER_ONLY = 0o700
 _TEMPORARY = re.compile(r"\.(staging|deleted)-(?P<host>.+)-(?P<pid>[0-9]{1,9})-[^-]+")

@@ -22,8 +22,6 @@ from ragtriage.data.store.sample_schema import FIELDS, LATER_FIELDS, SCHEMA, Sam
 from ragtriage.data.store.sample_validation import normalise
 from ragtriage.data.store.workspace import Run, Workspace
 
-__all__ = ["ImportedRun", "store_run"]
-
 # Fields, and what importers keep of the ids in the tool: no columns that a reader would miss.
 OWN = {
     *FIELDS,

@@ -18,18 +18,6 @@ from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.workspace import Run, utc_now
 from ragtriage.metrics.diagnosis.f1_tree import F1_PARTS, F1Tree
 
-__all__ = [
-    "ExpectedGain",
-    "Outcome",
-    "Outlook",
-    "expect_gain",
-    "expected_gains",
-    "outcome_of",
-    "outlook_answer",
-    "outlook_of",
-    "undo_gain",
-]
-
 F1 = "answer_f1"
 FEWEST_QUESTIONS = 5  # below this a difference decides nothing, as for gates
 LONGEST_MEASURE = 200

@@ -17,8 +17,6 @@ from ragtriage.data.suites.check_table import check_table
 from ragtriage.metrics.schema.scores import BoolArray
 from ragtriage.metrics.schema.source import Source
 
-__all__ = ["HELD", "Holdings", "holdings_of"]
-
 TRACERS = ("langfuse", "langsmith", "opentelemetry", "phoenix", "opik", "mlflow", "weave", "trulens")
 HELD: Mapping[str, str] = {  # field of Holdings -> what it is
     "gold": "gold documents",

@@ -22,8 +22,6 @@ from ragtriage.metrics.metric_registry import declared
 from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.sanity.rule import Finding
 
-__all__ = ["HORIZONS", "MOST_SHOWN", "Horizon", "Recommendation", "recommendations"]
-
 Horizon = Literal["now", "next", "later"]
 HORIZONS: tuple[Horizon, ...] = ("now", "next", "later")
 MOST_SHOWN = 4  # of a horizon

@@ -13,8 +13,6 @@ from ragtriage.data.store.read_only import must_write
 from ragtriage.data.store.stored_file import replace_file
 from ragtriage.data.store.workspace import Workspace
 
-__all__ = ["PROFILES", "Profile", "profile_gates", "profile_text", "write_profile"]
-
 _NAMES = (
     "prototype",
     "production",

@@ -21,8 +21,6 @@ from ragtriage.data.strategy.holdings import Holdings, holdings_of
 from ragtriage.data.strategy.sample_size import MOST_RUNS, POWER, SampleSize, sample_size
 from ragtriage.metrics.statistics.power import labels_for_share, questions_for_difference
 
-__all__ = ["USE_CASES", "Plan", "PlanStep", "PlannedMetric", "UseCase", "plan_answer", "plan_of"]
-
 Need = Literal["gold", "references", "judge", "checks", "times"]
 TRIALS = ("attack", "experiment")  # formats of runs that `attack` and `experiment` make
 FEWEST_PROMPTS = 100  # attack prompts below which a safety suite says little: 3 in 100 may still get through

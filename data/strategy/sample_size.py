@@ -9,15 +9,14 @@ from typing import Literal
 
 import numpy as np
 
-from ragtriage.data.comparison.compare import GOOD_SHARE, match_questions
+from ragtriage.data.comparison.compare import match_questions
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, passing_of
 from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import bounds_of
 from ragtriage.metrics.schema.scores import FloatArray
 from ragtriage.metrics.statistics.power import questions_for_difference
 from ragtriage.metrics.statistics.question_means import question_means
-
-__all__ = ["DIFFERENCE", "MOST_RUNS", "POWER", "Basis", "SampleSize", "sample_size"]
 
 DIFFERENCE, POWER = 0.05, 0.8
 FEWEST_QUESTIONS = 5  # below this a variance says nothing

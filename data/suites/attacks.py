@@ -14,8 +14,6 @@ from ragtriage.data.suites.check_table import check_table
 from ragtriage.metrics.schema.scores import FloatArray, IntArray
 from ragtriage.metrics.suites.attack_types import OTHER_ATTACK
 
-__all__ = ["Attacks", "attacks_in"]
-
 _KEPT: WeakKeyDictionary[ScoredRun, Attacks] = WeakKeyDictionary()
 
 

@@ -17,8 +17,6 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.ragged import Ragged, flags
 from ragtriage.metrics.schema.scores import BoolArray, IntArray
 
-__all__ = ["CheckTable", "Coded", "check_table"]
-
 _TABLES: WeakKeyDictionary[ScoredRun, CheckTable] = WeakKeyDictionary()
 
 

@@ -23,8 +23,6 @@ from typing import Any, Protocol, TypeAlias
 
 from ragtriage.metrics.statistics.intervals import Interval
 
-__all__ = ["Cell", "SuiteDetail", "SuiteTable"]
-
 Cell: TypeAlias = str | int | float | Interval | None
 
 

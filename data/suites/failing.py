@@ -11,15 +11,6 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.suites.check_table import CheckTable, check_table
 from ragtriage.metrics.schema.scores import BoolArray
 
-__all__ = [
-    "CheckFilter",
-    "CheckPage",
-    "CheckRow",
-    "CheckState",
-    "check_page",
-    "chosen_checks",
-]
-
 CheckState = Literal["failed", "passed", "not measured", ""]
 LISTED = ["question_id", "repeat", "question"]
 SHORT = 300  # characters of a question or a value

@@ -15,8 +15,6 @@ from ragtriage.data.suites.router_detail import router_detail
 from ragtriage.data.suites.safety import safety_detail
 from ragtriage.data.suites.tools.detail import tool_suite
 
-__all__ = ["DETAILS", "suite_detail"]
-
 DETAILS: Mapping[str, Callable[[ScoredRun], SuiteDetail | None]] = {  # by suite, in alphabetical order
     "filter": filter_detail,
     "format": format_detail,

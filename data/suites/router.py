@@ -22,15 +22,6 @@ from ragtriage.metrics.suites.routing import (
     route_scores,
 )
 
-__all__ = [
-    "Decisions",
-    "RouterScores",
-    "WrongRoutes",
-    "decisions",
-    "route_text",
-    "router_scores",
-]
-
 OUT_OF_SCOPE = (
     *("oos", "out of scope", "out-of-scope", "out_of_scope", "fallback", "none", "refuse", "refusal"),
     *("unknown",),

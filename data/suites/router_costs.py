@@ -15,8 +15,6 @@ from ragtriage.metrics.statistics.intervals import Interval, interval
 from ragtriage.metrics.statistics.question_means import question_means
 from ragtriage.metrics.suites.routing import Added, added_by, gap_recovered, oracle_routes
 
-__all__ = ["RouteQuality", "added_figures", "route_quality"]
-
 FIGURES = ("latency_ms", "cost_usd")
 PARTS = ("score", "quality")
 

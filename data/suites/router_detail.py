@@ -17,8 +17,6 @@ from ragtriage.data.suites.summary import rate_values
 from ragtriage.metrics.statistics.intervals import Interval
 from ragtriage.metrics.suites.routing import Added
 
-__all__ = ["RouterDetail", "route_cohort", "router_detail", "wrong_routes"]
-
 MOST_ROWS = 20
 LONGEST_VALUE = 1200  # characters of a cohort's value
 CHEAP = ("weak", "small")  # routes that answer all the same

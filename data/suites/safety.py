@@ -32,8 +32,6 @@ from ragtriage.metrics.suites.safety import (
     relative_score,
 )
 
-__all__ = ["AttackGroup", "FieldComparison", "SafetyDetail", "garak_calibration", "safety_detail"]
-
 LACKING = {NOT_SUBMITTED: "not submitted", NOT_ASKED: "not asked", NO_REPLY: "without an answer"}
 MOST_TECHNIQUES = 12
 

@@ -15,8 +15,6 @@ from ragtriage.metrics.schema.scores import BoolArray, FloatArray
 from ragtriage.metrics.statistics.intervals import Interval, intervals, mean_over_questions
 from ragtriage.metrics.statistics.question_means import question_means
 
-__all__ = ["NameSummary", "SuiteSummary", "passed_shares", "rate_of", "suite_summaries"]
-
 MOST_REASONS = 8
 MOST_NAMES = 40
 

@@ -20,8 +20,6 @@ from ragtriage.data.systems.secrets import Secrets
 from ragtriage.data.systems.system import SystemReply, SystemRequest
 from ragtriage.data.text.printable import printable
 
-__all__ = ["REPLY_FIELDS", "failed", "read_reply", "reason_text", "sample_record"]
-
 REPLY_FIELDS = frozenset(
     (
         *("answer", "retrieved", "candidates", "citations", "used", "search_query", "prompt"),

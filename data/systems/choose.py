@@ -9,8 +9,6 @@ from ragtriage.data.systems.command import CommandSystem, split_command
 from ragtriage.data.systems.http import HttpSystem
 from ragtriage.data.systems.system import System
 
-__all__ = ["BUILT_IN", "is_address", "open_system"]
-
 BUILT_IN = "builtin:"
 
 

@@ -29,8 +29,6 @@ from ragtriage.data.systems.answers import failed, read_reply, reason_text
 from ragtriage.data.systems.secrets import Secrets, secret_arguments
 from ragtriage.data.systems.system import SystemLimits, SystemReply, SystemRequest
 
-__all__ = ["CommandSystem", "split_command"]
-
 MOST_STDERR = 4_000  # bytes kept of what it wrote on standard error, its end
 AT_ONCE = 65_536
 POLL_SECONDS = 0.05

@@ -28,8 +28,6 @@ from ragtriage.data.systems.answers import failed, read_reply, reason_text
 from ragtriage.data.systems.secrets import MASK, SHORTEST, Secrets
 from ragtriage.data.systems.system import SystemLimits, SystemReply, SystemRequest
 
-__all__ = ["HttpSystem", "headers_from_environment"]
-
 AGAIN = (429, 503)  # too busy: tried again after a while
 PASSING = (*AGAIN, 408, 425, 502, 504)
 FIRST_WAIT_SECONDS = 0.5

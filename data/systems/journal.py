@@ -20,8 +20,6 @@ from ragtriage.data.jobs.process_lock import lock_file
 from ragtriage.data.store.workspace import OWNER_ONLY, writing
 from ragtriage.data.systems.system import System, SystemReply
 
-__all__ = ["Journal", "open_journal"]
-
 VERSION = 1
 
 

@@ -10,8 +10,6 @@ from pathlib import Path
 from ragtriage.data.systems.journal import Journal, open_journal
 from ragtriage.data.systems.system import System, SystemLimits, SystemReply, SystemRequest
 
-__all__ = ["AskProgress", "Asked", "ask_all"]
-
 NOT_ASKED = "not asked"
 LOOK_SECONDS = 0.2  # how often is looked whether to stop
 

@@ -11,8 +11,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["MASK", "SHORTEST", "Secrets", "secret_arguments"]
-
 SHORTEST = 8  # characters: shorter values are words that stand in answers by chance
 _NAMED_LIKE_ONE = re.compile(r"(?i)(key|token|secret|passw|credential|authorization)")
 _LOOKS = re.compile(r"\b(sk-[A-Za-z0-9_-]{8,200}|gh[pousr]_[A-Za-z0-9]{16,200}|AKIA[0-9A-Z]{16})")

@@ -20,8 +20,6 @@ from typing import Any, Literal, Protocol
 
 import orjson
 
-__all__ = ["ModelUse", "System", "SystemLimits", "SystemReply", "SystemRequest"]
-
 
 @dataclass(frozen=True)
 class SystemRequest:

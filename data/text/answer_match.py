@@ -10,8 +10,6 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-__all__ = ["holds_answer", "normalised"]
-
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 
 

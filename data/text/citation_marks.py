@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-__all__ = ["TEMPLATE_ACCEPTED", "CitationMark", "find_marks", "looks_like_a_mark", "template_fault"]
-
 Kind = Literal["number", "id", "page"]
 
 MOST_TEXT = 200_000  # characters of an answer that are searched

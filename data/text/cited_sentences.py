@@ -15,8 +15,6 @@ from ragtriage.data.text.refusal_detection import detect_refusal
 from ragtriage.data.text.sentences import split_sentences
 from ragtriage.data.text.tokens import content_tokens, lowered
 
-__all__ = ["MarkedSentence", "marked_sentences", "needs_citation", "reference_list"]
-
 DECLINES_EARLY = 40  # characters before which a sentence declines as a whole
 FEWEST_WORDS = 3  # content words of a sentence that states something
 _LISTS = (

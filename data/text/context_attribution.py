@@ -15,16 +15,6 @@ from functools import cached_property, lru_cache
 from ragtriage.data.text.sentences import split_clauses, split_sentences
 from ragtriage.data.text.tokens import content_tokens, lowered
 
-__all__ = [
-    "ContextAttribution",
-    "ContextAttributor",
-    "SentenceSupport",
-    "SupportSpan",
-    "attribute_answer",
-    "frequency_weights",
-    "split_sentences",
-]
-
 # The thresholds were set on 108 expert answers of ScholarQABench with their citations, eight passages of
 # other answers on the same subject mixed in: 85 % of the documents found here are cited there, 80 % of those
 # cited are found. Whole sentences do as well there, but find 2 rather than 4 of the 6 documents that

@@ -7,8 +7,6 @@ from functools import cached_property
 
 import numpy as np
 
-__all__ = ["FoldedText", "folded", "folded_question"]
-
 _WORD = re.compile(r"\S+")
 
 

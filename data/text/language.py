@@ -12,8 +12,6 @@ from collections.abc import Iterable
 from functools import cache, lru_cache
 from typing import Any
 
-__all__ = ["MOST_CHARACTERS", "SEVERAL", "language_name", "language_of", "language_of_all"]
-
 MOST_CHARACTERS = 200  # of a text are looked at: more decides no better, and takes longer
 SEVERAL = "several"  # texts in more than one language
 _SURE = 0.5  # probability from which the model is believed

@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-__all__ = ["LONGEST_PATTERN", "LONGEST_TEXT", "PatternError", "found_in"]
-
 LONGEST_PATTERN = 2_000  # characters
 LONGEST_TEXT = 200_000
 _MEMORY = 8 << 20  # bytes that a compiled pattern may take

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["UNPRINTABLE", "printable"]
-
 # Controls (but not tab and newline), halves of surrogate pairs, what reverses the line, and two that XML bans
 UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
 

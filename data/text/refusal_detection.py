@@ -22,8 +22,6 @@ from ragtriage.data.text.sentences import split_sentences
 from ragtriage.data.text.tokens import count_words, lowered
 from ragtriage.metrics.schema.scores import BoolArray
 
-__all__ = ["LEADING", "SUBSTANCE", "DetectedRefusal", "detect_refusal", "refused_answers"]
-
 LEADING = 2  # a refusal declines in one of its first two sentences, greetings and topics of documents aside
 SUBSTANCE = 15  # words on anything else: a remark in passing has fewer, a useful answer has more
 _READ = 4000  # characters examined: a longer answer is no refusal, whatever follows

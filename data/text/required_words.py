@@ -8,8 +8,6 @@ from functools import cached_property
 from importlib import import_module
 from typing import Any
 
-__all__ = ["Phrase", "first_match", "required_literals", "rough_expression"]
-
 SHORTEST = 2  # characters of a literal worth looking for; in scripts beyond Latin one tells enough
 ROUGH_SETS, ROUGH_SHORTEST = 2, 3  # sets of literals in a rough expression, and characters of their literals
 

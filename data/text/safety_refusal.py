@@ -16,8 +16,6 @@ from typing import Literal
 from ragtriage.data.text.sentences import split_sentences
 from ragtriage.data.text.tokens import count_words, lowered
 
-__all__ = ["Refusal", "refusal_of"]
-
 Refusal = Literal["full", "mixed", "none", "unclear"]
 READ = 8_000  # characters examined; what is longer and refuses at the start is mixed
 LEADING = 3  # a refusal declines in one of its first three sentences

@@ -7,16 +7,6 @@ from itertools import pairwise
 
 from ragtriage.data.text.tokens import word_list
 
-__all__ = [
-    "CLAUSE_MARKS",
-    "CLOSING",
-    "END_MARKS",
-    "FULL_WIDTH_MARKS",
-    "SPACED_CLAUSE_MARKS",
-    "split_clauses",
-    "split_sentences",
-]
-
 FULL_WIDTH_MARKS = "。！？"  # end a sentence anywhere
 END_MARKS = f".!?…{FULL_WIDTH_MARKS}"
 CLAUSE_MARKS = "(，；："

@@ -9,8 +9,6 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["CUT", "LONGEST_TEXT", "beginning", "cuts_told", "shown_case", "shown_cases"]
-
 LONGEST_TEXT = 20_000  # characters of one text
 LEAST_TEXT = 200  # characters that a text keeps however little room is left
 ALL_CASES = 2_000_000  # bytes of the texts of all cases of one report, escaped for HTML

@@ -14,18 +14,6 @@ from importlib.resources import files
 from threading import Lock
 from typing import Any
 
-__all__ = [
-    "content_tokens",
-    "count_words",
-    "is_cjk",
-    "lowered",
-    "search_runs",
-    "search_tokens",
-    "stem",
-    "surface_tokens",
-    "word_list",
-]
-
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"  # kana, ideographs, Hangul
 _CJK_WORD = 2  # characters in a Chinese word, on average
 _CJK_CHARACTER = re.compile(f"[{_CJK}]")

@@ -11,8 +11,6 @@ from types import MappingProxyType
 
 from ragtriage.metrics.schema.metric import Metric
 
-__all__ = ["GUIDES", "TARGETS", "BandScale", "Bands", "Interpretation", "interpret"]
-
 TARGETS = "production targets"
 
 

@@ -15,8 +15,6 @@ from ragtriage.metrics.schema.scores import FloatArray, IntArray, MetricsError, 
 from ragtriage.metrics.statistics.distributions import normal_quantile
 from ragtriage.metrics.statistics.intervals import MANY_CLUSTERS, Interval, intervals
 
-__all__ = ["DOCUMENT_CURVES", "LEAST_GAIN", "SPAN_CURVES", "curve_intervals", "curve_values", "suggested_k"]
-
 LEAST_GAIN = 0.01  # what each further document must add on average to be worth its place
 
 

@@ -9,8 +9,6 @@ import numpy as np
 from ragtriage.metrics.schema.batch import Rankings
 from ragtriage.metrics.schema.scores import BoolArray, Status
 
-__all__ = ["HopOutcome", "hop_outcomes"]
-
 
 @dataclass(frozen=True)
 class HopOutcome:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-__all__ = ["KINDS", "query_type_named"]
-
 KINDS: Mapping[str, tuple[str, str]] = {
     "single fact": ("mrr", "one document answers it: how early is it ranked"),
     "broad coverage": ("recall", "several documents are needed: how many were retrieved"),

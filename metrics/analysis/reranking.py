@@ -9,8 +9,6 @@ import numpy as np
 from ragtriage.metrics.schema.batch import Rankings
 from ragtriage.metrics.schema.scores import BoolArray, IntArray, Status
 
-__all__ = ["RankMoves", "rank_moves"]
-
 
 @dataclass(frozen=True)
 class RankMoves:

@@ -15,16 +15,6 @@ from ragtriage.metrics.schema.batch import ContextUse
 from ragtriage.metrics.schema.metric import Compute, Metric
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Scores, Status
 
-__all__ = [
-    "METRICS",
-    "PERSISTENCE",
-    "deep_reliance",
-    "ignored_top_ranked",
-    "rank_use_gap",
-    "used_nothing",
-    "wasted_context",
-]
-
 PERSISTENCE = 0.9  # p of rank-biased overlap: the first ten ranks carry about 86 % of the weight
 
 Rule = tuple[BoolArray, Status, str]

@@ -21,19 +21,6 @@ from ragtriage.metrics.schema.metric import Compute, Convention, Metric
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, Scores, Status
 from ragtriage.metrics.schema.source import Source
 
-__all__ = [
-    "METRICS",
-    "alce_citation_f1",
-    "alce_citation_precision",
-    "alce_citation_recall",
-    "citation_compliance",
-    "citation_f1",
-    "citation_format",
-    "citation_precision",
-    "citation_recall",
-    "uncited_sentences",
-]
-
 Rule = tuple[BoolArray, Status, str]
 _NO_SUPPORT = "whether the cited documents support the sentences is not known"
 _JOINT = "of a sentence with several citations it is known only whether they support it together"

@@ -21,25 +21,6 @@ from ragtriage.metrics.schema.metric import Compute, Convention, Metric
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Scores, Status
 from ragtriage.metrics.schema.source import Source
 
-__all__ = [
-    "METRICS",
-    "answer_f1",
-    "answer_precision",
-    "answer_recall",
-    "chunk_precision",
-    "context_recall",
-    "context_utilization",
-    "contradicted",
-    "faithfulness",
-    "hallucination",
-    "noise_sensitivity_irrelevant",
-    "noise_sensitivity_relevant",
-    "omission",
-    "relevant_documents",
-    "self_knowledge",
-    "ungrounded",
-]
-
 Rule = tuple[BoolArray, Status, str]
 _NO_CLAIMS = "the answer makes no claims"
 _NO_REFERENCE = "the reference answer has no claims"

@@ -15,18 +15,6 @@ from ragtriage.metrics.schema.metric import Convention, Metric
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, Scores, Status
 from ragtriage.metrics.schema.source import Source
 
-__all__ = [
-    "LOCAL_MODEL_METRICS",
-    "METRICS",
-    "alpha_dcg",
-    "alpha_ndcg",
-    "context_consistency",
-    "context_coverage",
-    "context_diversity",
-    "context_redundancy",
-    "context_similarity",
-]
-
 MOST_PAIRED = 10  # passages that are compared with each other
 ALPHA = 0.5  # what a facet is still worth when it was seen once
 _NO_TEXT = "no retrieved document has a text"

@@ -6,8 +6,6 @@ from functools import partial
 
 from ragtriage.metrics.schema.metric import Metric
 
-__all__ = ["METRICS"]
-
 _kept = partial(Metric, component="answer", needs=("scores",))
 
 METRICS: tuple[Metric, ...] = (

@@ -15,8 +15,6 @@ from ragtriage.metrics.schema.metric import Convention, Metric
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, Scores, Status
 from ragtriage.metrics.schema.source import Source
 
-__all__ = ["METRICS", "extrinsic_hallucination", "intrinsic_hallucination"]
-
 _REFERENCE = "Maynez et al. 2020 (arXiv:2005.00661); Ji et al. 2023 (arXiv:2202.03629)"
 _EMPTY = "The answer is a refusal or makes no claims. Not run where contradiction is not labelled."
 

@@ -16,15 +16,6 @@ from ragtriage.metrics.schema.batch import Batch
 from ragtriage.metrics.schema.metric import Compute, Convention, Metric
 from ragtriage.metrics.schema.scores import BoolArray, IntArray, Scores, Status
 
-__all__ = [
-    "ANSWERS",
-    "CONTEXT",
-    "FEEDBACK",
-    "any_relevant",
-    "context_precision",
-    "context_relevance",
-]
-
 LabelArray = np.ndarray[tuple[int, int], np.dtype[np.int8]]
 _NO_DOCUMENT = "no document was retrieved"
 

@@ -13,8 +13,6 @@ from ragtriage.metrics.schema.metric import Compute, Metric
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, Scores, Status
 from ragtriage.metrics.schema.source import Source
 
-__all__ = ["METRICS", "answer_relevancy", "completeness", "correctness", "injection", "self_contradiction"]
-
 _NO_ANSWER = "no answer was recorded"
 
 

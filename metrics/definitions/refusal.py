@@ -12,16 +12,6 @@ from ragtriage.metrics.schema.batch import ANSWERABLE, Answers
 from ragtriage.metrics.schema.metric import Compute, Metric
 from ragtriage.metrics.schema.scores import BoolArray, Scores, Status
 
-__all__ = [
-    "METRICS",
-    "corpus_rejection_rate",
-    "correct_abstention",
-    "negative_rejection_rate",
-    "over_refusal",
-    "refusal_accuracy",
-    "refused",
-]
-
 Rule = tuple[BoolArray, Status, str]
 _YES, _NO = ANSWERABLE.index("yes"), ANSWERABLE.index("no")
 

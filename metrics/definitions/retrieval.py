@@ -28,18 +28,6 @@ from ragtriage.metrics.schema.batch import Rankings
 from ragtriage.metrics.schema.metric import Compute, Metric
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Scores, Status
 
-__all__ = [
-    "METRICS",
-    "all_hops_recall",
-    "average_precision",
-    "hit",
-    "ndcg",
-    "precision",
-    "recall",
-    "reciprocal_rank",
-    "shorter_than",
-]
-
 _NO_GOLD = "the question has no relevant document"
 
 

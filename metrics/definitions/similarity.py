@@ -6,8 +6,6 @@ from functools import partial
 
 from ragtriage.metrics.schema.metric import Metric
 
-__all__ = ["METRICS"]
-
 _compared = partial(
     Metric,
     component="answer",

@@ -18,23 +18,6 @@ from ragtriage.metrics.schema.batch import SpanRankings
 from ragtriage.metrics.schema.metric import Compute, Metric
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, Scores, Status
 
-__all__ = [
-    "BUDGETS",
-    "BUDGET_METRICS",
-    "CHUNK_COUNT_METRICS",
-    "METRICS",
-    "chunk_count_ndcg",
-    "chunk_count_precision",
-    "chunk_count_recall",
-    "span_distinct_iou",
-    "span_distinct_precision",
-    "span_iou",
-    "span_ndcg",
-    "span_precision",
-    "span_recall",
-    "within",
-]
-
 _NO_GOLD = "the question has no gold text"
 _CHROMA = "Smith and Troynikov 2024 (Evaluating Chunking Strategies for Retrieval), in characters, not tokens"
 

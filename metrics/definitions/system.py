@@ -11,8 +11,6 @@ from ragtriage.metrics.schema.batch import Batch, Checks
 from ragtriage.metrics.schema.metric import Convention, Metric
 from ragtriage.metrics.schema.scores import Scores, Status
 
-__all__ = ["METRICS", "check_pass_rate"]
-
 
 def check_pass_rate(checks: Checks, n: int) -> Scores:
     """Share of each sample's checks that passed; not applicable where a sample has none.

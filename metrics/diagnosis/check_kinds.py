@@ -7,18 +7,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-__all__ = [
-    "CHECK_KINDS",
-    "CRITICAL_SUITES",
-    "FORMAT",
-    "OTHER_CHECK",
-    "CheckKind",
-    "is_known_kind",
-    "kind_code",
-    "suite_of",
-    "suite_title",
-]
-
 FORMAT = "format"  # the suite whose failure is a stage of its own, apart from those below
 CRITICAL_SUITES = ("isolation", "safety")  # one failure is too many, whatever the rate
 _TITLES = {

@@ -12,16 +12,6 @@ from numpy.typing import NDArray
 from ragtriage.metrics.schema.scores import FloatArray
 from ragtriage.metrics.schema.whole_number import whole_number
 
-__all__ = [
-    "CONTEXT_METRICS",
-    "ContextChoice",
-    "ContextColumn",
-    "ContextMetric",
-    "Origin",
-    "choose_per_question",
-    "is_context_metric",
-]
-
 Origin = Literal["own", "imported", "any"]
 
 

@@ -8,8 +8,6 @@ from collections.abc import Callable, Mapping
 from ragtriage.metrics.diagnosis.check_kinds import CHECK_KINDS, OTHER_CHECK
 from ragtriage.metrics.diagnosis.stages import stage_code
 
-__all__ = ["evidence_sentence"]
-
 Row = Mapping[str, float | str | None]
 
 

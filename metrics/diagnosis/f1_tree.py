@@ -17,18 +17,6 @@ from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray
 from ragtriage.metrics.statistics.intervals import Interval, intervals
 from ragtriage.metrics.statistics.question_means import question_means
 
-__all__ = [
-    "F1_PARTS",
-    "F1Branch",
-    "F1Part",
-    "F1Shares",
-    "F1Tree",
-    "consistent",
-    "f1_of",
-    "f1_tree",
-    "perfect_f1",
-]
-
 _ROUNDING = 1e-6
 _ROUNDED = 2e-3  # imported shares often have three digits
 

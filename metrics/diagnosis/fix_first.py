@@ -12,8 +12,6 @@ from ragtriage.metrics.diagnosis.stages import STAGES, Owner
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray
 from ragtriage.metrics.statistics.question_means import question_means
 
-__all__ = ["FixFirst", "fix_first"]
-
 UNEXPLAINED = "unexplained"  # the stage, and the owner, of cases that no other stage explains
 _UPSTREAM = ("retrieval", "reranking")  # what an oracle context would repair
 

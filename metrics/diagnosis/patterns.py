@@ -14,20 +14,6 @@ from numpy.typing import NDArray
 
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray
 
-__all__ = [
-    "CONTRADICTIONS",
-    "PATTERNS",
-    "BadCases",
-    "CaseThresholds",
-    "Level",
-    "Pattern",
-    "Refusals",
-    "bad_cases",
-    "pattern",
-    "pattern_code",
-    "refusals",
-]
-
 Level = Literal["high", "low", "any"]
 CONTRADICTIONS = ("self_contradiction", "contradicts_context")  # reasons for which a case is bad
 _ANSWERABLE, _UNANSWERABLE = 0, 2  # codes in ragtriage.metrics.schema.batch.ANSWERABLE

@@ -15,8 +15,6 @@ from ragtriage.metrics.statistics.distributions import normal_tail
 from ragtriage.metrics.statistics.paired import holm
 from ragtriage.metrics.statistics.question_means import question_means
 
-__all__ = ["MIN_SLICE", "SliceFinding", "fisher_upper", "worst_slices"]
-
 MIN_SLICE = 5  # smaller slices say nothing, and testing them costs the others their significance
 _EXACT_TOTAL = 1_000_000  # the tail is summed exactly up to here; beyond it the normal limit is the same
 

@@ -10,34 +10,6 @@ import numpy as np
 from ragtriage.metrics.diagnosis.patterns import CaseThresholds
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, MetricsError
 
-__all__ = [
-    "StageFeatures",
-    "always",
-    "answered",
-    "answered_unanswerable",
-    "below",
-    "contradicts_context",
-    "equals",
-    "failed_check",
-    "followed_noise",
-    "inferred_miss",
-    "inferred_noise",
-    "inferred_refusal",
-    "is_known",
-    "left_out",
-    "misranked",
-    "missed",
-    "off_question",
-    "partial_gold",
-    "reaches",
-    "refused_with_context",
-    "retrieval_miss",
-    "self_contradiction",
-    "unfaithful",
-    "wrong",
-    "wrong_format",
-]
-
 _WHOLE = 1.0 - 1e-9  # a fraction at or above this is all of the gold
 _SOME = 1e-9  # and at or above this some of it
 _UNANSWERABLE = 2.0  # code in ragtriage.metrics.schema.batch.ANSWERABLE

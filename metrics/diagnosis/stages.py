@@ -15,16 +15,6 @@ from ragtriage.metrics.diagnosis.patterns import CaseThresholds
 from ragtriage.metrics.diagnosis.stage_rules import StageFeatures
 from ragtriage.metrics.schema.scores import BoolArray, MetricsError
 
-__all__ = [
-    "DEFAULT_ORDER",
-    "STAGES",
-    "FailureStage",
-    "Owner",
-    "StageResult",
-    "attribute_failures",
-    "stage_code",
-]
-
 Owner = Literal[
     "retrieval", "reranking", "generation", "refusal", "format", "orchestration", "safety", "unexplained"
 ]

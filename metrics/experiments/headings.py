@@ -10,8 +10,6 @@ from rapidfuzz.process import cdist
 
 from ragtriage.metrics.experiments.tree_edit import MOST_PAIRS, OrderedTree, tree_edit_distance
 
-__all__ = ["Section", "heading_similarity"]
-
 Section = tuple[str, str]  # heading, text under it; the text before the first heading has the heading ""
 Nodes = list[tuple[str, str]]  # kind and text, in postorder
 

@@ -10,8 +10,6 @@ from ragtriage.metrics.schema.scores import BoolArray, FloatArray, MetricsError
 from ragtriage.metrics.statistics.intervals import Interval, mean_over_questions
 from ragtriage.metrics.statistics.paired import PairedDifference, mcnemar, paired
 
-__all__ = ["AttackOutcome", "PoisonedRetrieval", "attack_outcome", "poisoned_retrieval"]
-
 
 @dataclass(frozen=True)
 class AttackOutcome:

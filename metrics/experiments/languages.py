@@ -10,15 +10,6 @@ import numpy as np
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, MetricsError
 from ragtriage.metrics.statistics.intervals import Interval, mean_over_questions
 
-__all__ = [
-    "LanguageShare",
-    "RankedLists",
-    "average_precision",
-    "language_shares",
-    "reciprocal_rank",
-    "transfer_ratio",
-]
-
 
 @dataclass(frozen=True)
 class RankedLists:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from rapidfuzz.distance import Indel
 
-__all__ = ["folded", "text_similarity"]
-
 
 def folded(text: str) -> str:
     """Return text with every run of white space as one space, and none at its ends."""

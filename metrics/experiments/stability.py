@@ -9,8 +9,6 @@ import numpy as np
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, MetricsError
 from ragtriage.metrics.statistics.intervals import Interval, interval
 
-__all__ = ["Flips", "flips"]
-
 
 @dataclass(frozen=True)
 class Flips:

@@ -10,8 +10,6 @@ import numpy as np
 
 from ragtriage.metrics.experiments.tables import Table, grid
 
-__all__ = ["CellCheck", "check_cells", "labelled_cells"]
-
 LabelledCell = tuple[str, str, str]
 
 

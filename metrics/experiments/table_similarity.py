@@ -12,8 +12,6 @@ from ragtriage.metrics.experiments.tables import Cell, Table
 from ragtriage.metrics.experiments.tree_edit import MOST_PAIRS, OrderedTree, tree_edit_distance
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray
 
-__all__ = ["TableSimilarity", "matched_similarity", "page_similarity"]
-
 TableSimilarity = float | None
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Cell", "Table", "grid"]
-
 MOST_SPAN = 1_000  # columns or rows that one cell may be said to cover
 
 

@@ -8,8 +8,6 @@ import numpy as np
 
 from ragtriage.metrics.schema.scores import FloatArray, IntArray, MetricsError
 
-__all__ = ["MOST_PAIRS", "OrderedTree", "tree_edit_distance"]
-
 MOST_PAIRS = 2_000_000  # pairs of nodes that are compared at most; beyond, a similarity is not measured
 
 

@@ -12,23 +12,6 @@ from ragtriage.metrics.statistics.distributions import normal_quantile
 from ragtriage.metrics.statistics.paired import SIGNIFICANCE, PairedDifference
 from ragtriage.metrics.statistics.quantiles import QuantileInterval
 
-__all__ = [
-    "Gate",
-    "GateKind",
-    "GateResult",
-    "GateRule",
-    "GateUnit",
-    "GateVerdict",
-    "exit_code",
-    "judge_critical",
-    "judge_gate",
-    "judge_percentile",
-    "judge_regression",
-    "overall",
-    "smallest_effect",
-    "unmeasured",
-]
-
 GateVerdict = Literal["PASS", "FAIL", "INCONCLUSIVE", "UNMEASURED"]
 GateKind = Literal["mean", "percentile", "regression", "checks", "critical"]
 GateRule = Literal["interval", "mean"]

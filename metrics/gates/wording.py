@@ -8,16 +8,6 @@ from ragtriage.metrics.schema.scores import MetricsError
 from ragtriage.metrics.statistics.quantiles import fewest_values
 from ragtriage.metrics.statistics.rule_of_three import still_possible
 
-__all__ = [
-    "GOOD_SHARE",
-    "distance_text",
-    "gate_sentence",
-    "gate_title",
-    "judged_title",
-    "nothing_shows",
-    "subject_of",
-]
-
 GOOD_SHARE = "pass rate"
 _FAMILIES = ("headline", "retrieval", "generation", "answer", "system", "all")
 

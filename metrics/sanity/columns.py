@@ -9,8 +9,6 @@ import numpy as np
 from ragtriage.metrics.sanity.rule import CheckInput, Finding, Rule, Severity, columns, rows_of
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray
 
-__all__ = ["COLUMN_RULES", "DIFFERENCE", "FEW_ZEROS", "zero_columns"]
-
 DIFFERENCE = 0.005  # imported and recomputed values further apart than rounding to two decimals explains
 FEW_ZEROS = 5  # fewer zeros than this may well be real
 _RECALLED = 0.5  # a context recall at or above this means that something relevant was retrieved

@@ -9,8 +9,6 @@ import numpy as np
 from ragtriage.metrics.sanity.rule import CheckInput, ContextLists, Finding, Rule, rows_of
 from ragtriage.metrics.schema.scores import IntArray
 
-__all__ = ["DOCUMENT_RULES", "read_first"]
-
 FEWEST_QUESTIONS = 5  # with fewer, the same list for all is no wonder
 FEWEST_FOR_FEW = 10  # and so are few lists
 READ_FIRST = ("ids", "same_list", "few_lists")

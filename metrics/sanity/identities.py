@@ -11,8 +11,6 @@ from ragtriage.metrics.sanity.rule import CheckInput, Finding, Rule, Severity, c
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray
 from ragtriage.metrics.schema.whole_number import whole_number
 
-__all__ = ["IDENTITY_RULES", "TOLERANCE"]
-
 TOLERANCE = 0.005  # the rounding error of values written with two decimals
 _PERCENT = 1.5  # above this a column is on another scale, which the scale rule reports
 _GROWING = ("recall", "hit", "mrr", "all_hops_recall", "span_recall")

@@ -14,8 +14,6 @@ from ragtriage.metrics.metric_registry import lookup
 from ragtriage.metrics.sanity.rule import ZERO_IS_FINE, Finding, Rule, Severity
 from ragtriage.metrics.schema.scores import MetricsError
 
-__all__ = ["MEAN_RULES", "Means", "check_means", "looks_uncomputed"]
-
 _SLIGHT = 0.01  # a sum that is off by more than this cannot be right
 _THIRDS = ("faithfulness", "self_knowledge", "hallucination")
 _PARTS = ("answer_precision", "noise_sensitivity_relevant", "noise_sensitivity_irrelevant", "hallucination")

@@ -12,19 +12,6 @@ import numpy as np
 from ragtriage.metrics.schema.metric import Convention
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, MetricsError
 
-__all__ = [
-    "SAMPLES_NAMED",
-    "ZERO_IS_FINE",
-    "CheckInput",
-    "ContextLists",
-    "Finding",
-    "IdMismatch",
-    "Rule",
-    "Severity",
-    "columns",
-    "rows_of",
-]
-
 Severity = Literal["error", "warning", "note"]
 SAMPLES_NAMED = 20  # of a finding
 ZERO_IS_FINE = frozenset(

@@ -11,8 +11,6 @@ from ragtriage.metrics.sanity.identities import IDENTITY_RULES
 from ragtriage.metrics.sanity.rule import CheckInput, Finding, Rule, Severity
 from ragtriage.metrics.schema.scores import MetricsError
 
-__all__ = ["RULES", "CheckInput", "Finding", "Rule", "Severity", "check_numbers", "find_rule"]
-
 RULES: Mapping[str, Rule[CheckInput]] = MappingProxyType(
     {rule.key: rule for rule in (*DOCUMENT_RULES, *IDENTITY_RULES, *COLUMN_RULES)}
 )

@@ -12,8 +12,6 @@ from ragtriage.metrics.schema.batch import Batch, Rankings, SpanRankings
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, MetricsError, Scores, Status, StrArray
 from ragtriage.metrics.schema.source import Source
 
-__all__ = ["from_lists", "missing", "ratio", "require"]
-
 Block = TypeVar("Block")
 
 ANSWERABLE_LABEL = "whether the question can be answered: `answerable`"

@@ -14,22 +14,6 @@ from numpy.typing import NDArray
 
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray
 
-__all__ = [
-    "ANSWERABLE",
-    "Answers",
-    "Batch",
-    "Checks",
-    "Citations",
-    "Claims",
-    "ContextUse",
-    "Facets",
-    "JudgeLabels",
-    "Passages",
-    "Rankings",
-    "ReferenceClaims",
-    "SpanRankings",
-]
-
 ANSWERABLE = ("yes", "partial", "no", "conversational")  # codes 0..3 of Answers.answerable; -1 is unknown
 
 

@@ -11,8 +11,6 @@ from ragtriage.metrics.schema.batch import Batch
 from ragtriage.metrics.schema.scores import MetricsError, Scores
 from ragtriage.metrics.schema.whole_number import whole_number
 
-__all__ = ["CONVENTIONS", "Component", "Convention", "Metric", "MetricKey", "find_key", "parse_key"]
-
 Convention = Literal["default", "ragchecker", "refusals_0", "alce"]
 CONVENTIONS: tuple[Convention, ...] = ("default", "ragchecker", "refusals_0", "alce")
 Component = Literal["retrieval", "generation", "citation", "answer", "system", "feedback"]

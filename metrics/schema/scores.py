@@ -10,16 +10,6 @@ from numpy.typing import NDArray
 
 from ragtriage.metrics.schema.source import Source
 
-__all__ = [
-    "BoolArray",
-    "FloatArray",
-    "IntArray",
-    "MetricsError",
-    "Scores",
-    "Status",
-    "StrArray",
-]
-
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]

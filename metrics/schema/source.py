@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-__all__ = ["Source"]
-
 
 class Source(IntEnum):
     """How a value was obtained, in order of precedence: the lowest number wins."""

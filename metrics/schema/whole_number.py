@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["whole_number"]
-
 MOST_DIGITS = 18  # what 64 bits hold
 
 

@@ -12,22 +12,6 @@ from numpy.typing import NDArray
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, MetricsError
 from ragtriage.metrics.statistics.intervals import FEW_CLUSTERS, Interval, Method, intervals
 
-__all__ = [
-    "Agreement",
-    "Confusion",
-    "Level",
-    "accuracy",
-    "agreement",
-    "binary_agreement",
-    "bootstrap_interval",
-    "bootstrapped",
-    "confusion",
-    "krippendorff_alpha",
-    "rate_intervals",
-    "same_length",
-    "spearman",
-]
-
 Level = Literal["nominal", "ordinal", "interval"]
 TIE_DECIMALS = 12  # to which values that count as tied are equal
 

@@ -10,8 +10,6 @@ import numpy as np
 from ragtriage.metrics.schema.scores import FloatArray, IntArray
 from ragtriage.metrics.statistics.agreement import bootstrap_interval, same_length
 
-__all__ = ["Ceiling", "annotator_ceiling"]
-
 
 @dataclass(frozen=True)
 class Ceiling:

@@ -17,17 +17,6 @@ from ragtriage.metrics.statistics.agreement import (
     spearman,
 )
 
-__all__ = [
-    "Weights",
-    "class_agreement",
-    "classes_of",
-    "cohen_kappa",
-    "contingency",
-    "pearson",
-    "preferences_of",
-    "value_agreement",
-]
-
 Weights = Literal["nominal", "linear", "quadratic"]
 _ROUNDING = 1e-9
 

@@ -6,8 +6,6 @@ import math
 from functools import lru_cache
 from statistics import NormalDist
 
-__all__ = ["beta_quantile", "normal_quantile", "normal_tail", "regularised_beta", "t_quantile"]
-
 _TINY = 1e-300
 _TERMS = 3000  # the fraction needs about sqrt(max(a, b)) terms; this serves shapes into the millions
 _BISECTIONS = 100

@@ -14,19 +14,6 @@ from numpy.typing import NDArray
 from ragtriage.metrics.schema.scores import FloatArray, IntArray, MetricsError
 from ragtriage.metrics.statistics.distributions import beta_quantile, normal_quantile, t_quantile
 
-__all__ = [
-    "FEW_CLUSTERS",
-    "MANY_CLUSTERS",
-    "Interval",
-    "Method",
-    "clopper_pearson",
-    "interval",
-    "intervals",
-    "mean_over_questions",
-    "missing_bounds",
-    "questions_to_exclude",
-]
-
 Method = Literal["bootstrap", "wilson", "exact", "t", "normal", "no variance", "none"]
 FEW_CLUSTERS = 10  # below this a bootstrap draws from too few different samples to be trusted
 MANY_CLUSTERS = 2000  # from here on the normal interval equals the bootstrap and is far cheaper
@@ -208,6 +195,7 @@ def questions_to_exclude(share: Interval, limit: float) -> int | None:
 
 
 def same_length(values: FloatArray, codes: IntArray) -> None:
+    """Raise MetricsError unless each value has a code."""
     if len(values) != len(codes):
         raise MetricsError(f"values and codes differ in length: {len(values)} and {len(codes)}")
 

@@ -12,8 +12,6 @@ from ragtriage.metrics.statistics.distributions import normal_quantile, t_quanti
 from ragtriage.metrics.statistics.intervals import MANY_CLUSTERS
 from ragtriage.metrics.statistics.paired import EXACT_CLUSTERS, FLIPS, SIGNIFICANCE, PairedDifference
 
-__all__ = ["ClusterSums", "FamilyTest", "cluster_sums", "max_t"]
-
 FEWEST_FLIPS = 999
 MOST_STATISTICS = 4_000_000  # flips x metrics held at once; larger families get fewer flips
 _TIE = 1e-9

@@ -12,22 +12,6 @@ from ragtriage.metrics.schema.scores import FloatArray, IntArray, MetricsError
 from ragtriage.metrics.statistics.distributions import normal_tail, regularised_beta
 from ragtriage.metrics.statistics.intervals import FEW_CLUSTERS, MANY_CLUSTERS, interval
 
-__all__ = [
-    "MOST_DROP",
-    "PairedDifference",
-    "RegressionVerdict",
-    "RunFacts",
-    "Verdict",
-    "comparability",
-    "drop_of",
-    "holm",
-    "is_regression",
-    "mcnemar",
-    "paired",
-    "regression_verdict",
-    "verdict",
-]
-
 Verdict = Literal["better", "worse", "cannot tell", "unchanged", "no direction"]
 EXACT_CLUSTERS = 14  # 2 ** 14 sign patterns are enumerated; beyond that they are drawn
 FLIPS = 9_999  # with the +1 correction the smallest p is 1 / 10,000

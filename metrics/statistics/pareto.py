@@ -6,8 +6,6 @@ import numpy as np
 
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, MetricsError
 
-__all__ = ["pareto_front"]
-
 
 def pareto_front(quality: FloatArray, cost: FloatArray) -> BoolArray:
     """Return which of n versions no other one dominates.

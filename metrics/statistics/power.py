@@ -7,8 +7,6 @@ from math import ceil
 from ragtriage.metrics.schema.scores import MetricsError
 from ragtriage.metrics.statistics.distributions import normal_quantile
 
-__all__ = ["labels_for_share", "questions_for_difference"]
-
 _ROUNDING = 1e-9
 
 

@@ -14,8 +14,6 @@ from ragtriage.metrics.schema.scores import FloatArray, IntArray, MetricsError
 from ragtriage.metrics.statistics.distributions import normal_quantile
 from ragtriage.metrics.statistics.intervals import FEW_CLUSTERS
 
-__all__ = ["LabelledMean", "PpiMean", "ppi_mean"]
-
 _ROUNDING = 1e-12  # deviations from the mean below this share of the values are rounding
 
 

@@ -21,15 +21,6 @@ from ragtriage.metrics.statistics.agreement import (
 from ragtriage.metrics.statistics.intervals import FEW_CLUSTERS, Interval, interval
 from ragtriage.metrics.statistics.question_means import question_means
 
-__all__ = [
-    "LEAST_LABELS",
-    "CorrectedRate",
-    "EvaluatorAccuracy",
-    "corrected_rate",
-    "evaluator_accuracy",
-    "rogan_gladen",
-]
-
 LEAST_LABELS = 20  # with fewer labelled cases the rate of an evaluator is not shown
 MOST_UNDEFINED = 0.05  # share of draws without a corrected rate above which no interval is given
 _ALPHA = 0.05

@@ -9,8 +9,6 @@ import numpy as np
 
 from ragtriage.metrics.schema.scores import FloatArray, MetricsError
 
-__all__ = ["QuantileInterval", "fewest_values", "quantile_interval", "quantile_ranks"]
-
 _ALPHA = 0.05
 
 

@@ -7,8 +7,6 @@ import numpy as np
 from ragtriage.metrics.schema.scores import FloatArray, IntArray
 from ragtriage.metrics.statistics.intervals import same_length, sum_by
 
-__all__ = ["question_means"]
-
 
 def question_means(values: FloatArray, question: IntArray) -> tuple[FloatArray, IntArray]:
     """Average the repeats of each question, leaving out unscored (NaN) ones.

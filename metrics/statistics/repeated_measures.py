@@ -12,8 +12,6 @@ import numpy as np
 from ragtriage.metrics.schema.scores import FloatArray, MetricsError
 from ragtriage.metrics.statistics.paired import FLIPS, holm, mcnemar, paired
 
-__all__ = ["ConditionTest", "PairTest", "chi_square_tail", "cochran_q", "pair_tests"]
-
 _ENOUGH_CELLS = 24  # Tate and Brown 1970: questions that vary x conditions, for the chi-square limit of Q
 _ROUNDING = 1e-9
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from ragtriage.metrics.schema.scores import MetricsError
 
-__all__ = ["still_possible"]
-
 
 def still_possible(trials: int, confidence: float = 0.95) -> float:
     """Return the highest failure rate that n trials without a failure do not rule out, about 3 / n.

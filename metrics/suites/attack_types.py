@@ -6,8 +6,6 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 
-__all__ = ["ATTACK_TYPES", "OTHER_ATTACK", "attack_type"]
-
 OTHER_ATTACK = "other"
 ATTACK_TYPES: Mapping[str, str] = {
     "direct injection": "Direct injection",

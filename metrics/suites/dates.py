@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 
-__all__ = ["Day", "day_of", "days_in", "is_near"]
-
 Day = tuple[int | None, int, int]  # year (None where it is not written), month, day
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 NAME = (

@@ -8,22 +8,6 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Literal
 
-__all__ = [
-    "EARTH_KM",
-    "OPERATORS",
-    "Agreement",
-    "Constraint",
-    "EmptyResult",
-    "agreement",
-    "comparable",
-    "empty_result",
-    "haversine_km",
-    "holds",
-    "number_of",
-    "place_of",
-    "violations",
-]
-
 EARTH_KM = 6371.0088  # mean radius, IUGG
 Operator = Literal["=", "in", "<=", ">=", "near"]
 OPERATORS: tuple[Operator, ...] = ("=", "in", "<=", ">=", "near")

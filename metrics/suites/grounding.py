@@ -14,8 +14,6 @@ from typing import Any, Literal
 
 from ragtriage.metrics.suites.dates import Day, day_of, days_in, is_near
 
-__all__ = ["ArgumentValue", "Reading", "ValueKind", "argument_values", "value_kind"]
-
 ValueKind = Literal["identifier", "date", "number", "code", "text"]
 SHORTEST = 3  # characters of a text that can be told from chance
 MOST_WORDS = 6  # of a text that is a value; a longer one is written by the system, such as a search query

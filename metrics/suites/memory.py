@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["GAPS", "Leak", "gap_label", "leak_of"]
-
 GAPS = ((0, "same day"), (1, "1 day"), (3, "2 to 3 days"), (7, "4 to 7 days"), (30, "8 to 30 days"))
 _OLDER = "over 30 days"
 

@@ -16,8 +16,6 @@ from ragtriage.metrics.statistics.intervals import Interval, mean_over_questions
 from ragtriage.metrics.statistics.paired import SIGNIFICANCE
 from ragtriage.metrics.statistics.repeated_measures import ConditionTest, PairTest, cochran_q, pair_tests
 
-__all__ = ["NoiseEffect", "NoiseVerdict", "Outcome", "noise_effect", "outcome_of", "shares_of"]
-
 NoiseVerdict = Literal["falls", "rises", "differs", "cannot tell", "not measured"]
 Outcome = Literal["context", "own knowledge", "both", "refused", "neither"]
 OUTCOMES: tuple[Outcome, ...] = ("context", "own knowledge", "both", "refused", "neither")

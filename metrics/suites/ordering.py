@@ -9,8 +9,6 @@ import numpy as np
 
 from ragtriage.metrics.schema.scores import FloatArray, MetricsError
 
-__all__ = ["Ordering", "kendall_tau_b", "ordering_of"]
-
 
 @dataclass(frozen=True)
 class Ordering:

@@ -16,16 +16,6 @@ from ragtriage.metrics.statistics.intervals import Interval, mean_over_questions
 from ragtriage.metrics.statistics.paired import SIGNIFICANCE, PairedDifference, paired
 from ragtriage.metrics.statistics.repeated_measures import ConditionTest, PairTest, cochran_q, pair_tests
 
-__all__ = [
-    "PositionEffect",
-    "PositionVerdict",
-    "Quadratic",
-    "middle_gap",
-    "position_effect",
-    "positions_of",
-    "quadratic_fit",
-]
-
 PositionVerdict = Literal["middle", "falls", "rises", "differs", "cannot tell", "not measured"]
 
 

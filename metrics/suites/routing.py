@@ -11,18 +11,6 @@ from numpy.typing import NDArray
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, MetricsError
 from ragtriage.metrics.statistics.distributions import t_quantile
 
-__all__ = [
-    "Added",
-    "RouteScores",
-    "added_by",
-    "confusion_matrix",
-    "expected_cost",
-    "gap_recovered",
-    "macro_f1_interval",
-    "oracle_routes",
-    "route_scores",
-]
-
 RESAMPLES, SEED = 500, 0
 
 

@@ -17,17 +17,6 @@ from ragtriage.metrics.statistics.distributions import normal_quantile
 from ragtriage.metrics.statistics.intervals import Interval, clopper_pearson
 from ragtriage.metrics.statistics.prevalence import CorrectedRate, corrected_rate
 
-__all__ = [
-    "FEWEST_PROMPTS",
-    "FieldGrade",
-    "RelativeScore",
-    "all_pass_bound",
-    "corrected_attack_rate",
-    "exact_rate",
-    "prompt_outcomes",
-    "relative_score",
-]
-
 FEWEST_PROMPTS = 100  # below this a pass of all prompts says too little for a gate
 SMALLEST_SIGMA = 1 / 30  # garak's MINIMUM_STD_DEV: models that all score alike would make any z large
 _ALPHA = 0.05

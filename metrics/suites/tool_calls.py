@@ -11,21 +11,6 @@ from typing import Any, Literal
 
 from ragtriage.metrics.suites.tool_schemas import NO_SCHEMA, ToolSchema, fits_type
 
-__all__ = [
-    "ArgumentError",
-    "ErrorKind",
-    "ExpectedCall",
-    "Selection",
-    "ToolCall",
-    "argument_errors",
-    "common_subsequence",
-    "paired_calls",
-    "pass_hat_k",
-    "same_value",
-    "schema_errors",
-    "selection",
-]
-
 ErrorKind = Literal["missing", "unexpected", "type", "value", "malformed"]
 DROPPED = re.compile(r"[ ,./\-_*^]")  # what BFCL drops from strings before it compares them
 OMITTED = ""  # among the accepted values: the argument may be left out

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["NO_SCHEMA", "ToolSchema", "fits_type", "tool_schema", "tool_schemas"]
-
 PARAMETERS = ("parameters", "input_schema", "inputSchema", "args_schema", "schema")
 ACCEPTED = "a name and a JSON schema of its arguments, as OpenAI, Anthropic, MCP or BFCL write it"
 MOST_DEPTH = 20  # of a schema and of a value that are looked into

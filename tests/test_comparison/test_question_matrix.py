@@ -8,10 +8,11 @@ import pytest
 from ragtriage.data.api import add_run
 from ragtriage.data.cases.cohorts import cohort_title
 from ragtriage.data.cases.comparison_cohorts import ChangedCohort, changed_cohort, changed_cohort_key
-from ragtriage.data.comparison.compare import GOOD_SHARE, compare
+from ragtriage.data.comparison.compare import compare
 from ragtriage.data.comparison.question_matrix import changed_rows, question_matrix
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
 from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.metrics.gates.wording import GOOD_SHARE
 
 
 def _diagnosis(store: RunStore, name: str, values: dict[str, list[float | None]]) -> Diagnosis:

@@ -10,7 +10,6 @@ import pytest
 from ragtriage.data.api import add_run
 from ragtriage.data.cases.cohorts import cohort_rows, cohort_title
 from ragtriage.data.cases.comparison_cohorts import OracleGapCohort, oracle_gap_cohort, oracle_gap_cohort_key
-from ragtriage.data.comparison.compare import GOOD_SHARE
 from ragtriage.data.comparison.oracle_gap import (
     ONE_PASSAGE,
     cautions,
@@ -28,6 +27,7 @@ from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.diagnosis.patterns import CaseThresholds
+from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.statistics.intervals import interval
 from ragtriage.metrics.statistics.paired import paired
 

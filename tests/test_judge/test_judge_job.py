@@ -23,11 +23,12 @@ from places import REPOSITORY
 
 from ragtriage.data.api import add_run
 from ragtriage.data.jobs.record import ask_to_stop, begin_job, end_job, jobs_of
-from ragtriage.data.judge.client import ClientSettings
 from ragtriage.data.judge.evaluation import EvaluationTask
 from ragtriage.data.judge.limits import ConcurrencyLimiter
+from ragtriage.data.judge.messages import ClientSettings
 from ragtriage.data.judge.prices import read_prices
-from ragtriage.data.judge.run_job import JobSpec, run_task
+from ragtriage.data.judge.progress import JobSpec
+from ragtriage.data.judge.run_job import run_task
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.judge_results import judge_result_path, judge_results_of, read_task_results
 from ragtriage.data.store.workspace import Workspace

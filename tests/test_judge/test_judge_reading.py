@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from judge_server import JudgeServer, Script, plain_reply
 
 from ragtriage.data.api import add_run
-from ragtriage.data.judge.client import ClientSettings
 from ragtriage.data.judge.evaluation import EvaluationTask, ReferenceWay, split_documents
+from ragtriage.data.judge.messages import ClientSettings
 from ragtriage.data.judge.prices import read_prices
-from ragtriage.data.judge.run_job import JobSpec, run_task
+from ragtriage.data.judge.progress import JobSpec
+from ragtriage.data.judge.run_job import run_task
 from ragtriage.data.prompts.message import Document
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Run, Workspace

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, MetricsError
-from ragtriage.metrics.statistics import agreement as module
 from ragtriage.metrics.statistics.agreement import (
     Confusion,
     Level,
@@ -80,11 +79,6 @@ def _alpha_by_definition(ratings: FloatArray, level: Level) -> float:
             gap[c, k] = distance[level] ** 2
     expected = float((np.outer(totals, totals) * gap).sum())
     return 1 - (totals.sum() - 1) * float((matrix * gap).sum()) / expected if expected else NAN
-
-
-def test_the_names_are_sorted_and_exist() -> None:
-    assert module.__all__ == sorted(module.__all__, key=lambda name: (name.islower(), name))
-    assert all(hasattr(module, name) for name in module.__all__)
 
 
 def test_verdicts_are_counted_with_what_people_pass_as_positive() -> None:

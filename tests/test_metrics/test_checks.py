@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from places import FIXTURES
 
-from ragtriage.metrics.sanity.run import RULES, CheckInput, Finding, check_numbers, find_rule
+from ragtriage.metrics.sanity.rule import CheckInput, Finding
+from ragtriage.metrics.sanity.run import RULES, check_numbers, find_rule
 from ragtriage.metrics.schema.scores import FloatArray, MetricsError
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 import numpy as np
@@ -240,19 +239,6 @@ def test_the_metrics_page_is_the_registry() -> None:
     assert before
     assert after
     assert table.strip() == metrics_table()
-
-
-MODULES = sorted(
-    ".".join(path.relative_to(REPOSITORY).with_suffix("").parts)
-    for path in (REPOSITORY / "metrics").rglob("[!_]*.py")
-)
-
-
-@pytest.mark.parametrize("module", MODULES)
-def test_public_names_are_sorted_and_exist(module: str) -> None:
-    loaded = importlib.import_module(module)
-    assert len(set(loaded.__all__)) == len(loaded.__all__)  # ruff keeps them sorted
-    assert all(hasattr(loaded, name) for name in loaded.__all__)
 
 
 def test_the_package_offers_the_registry() -> None:

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from ragtriage.dashboard.headlines.trend import TrendFacts, trend_headline
-from ragtriage.data.comparison.compare import GOOD_SHARE, Comparison, MetricDifference, QuestionMatch
+from ragtriage.data.comparison.compare import Comparison, MetricDifference, QuestionMatch
+from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.statistics.paired import PairedDifference, Verdict
 
 FACTS = TrendFacts(4, 4, GOOD_SHARE, "V4", "V1", None, frozenset({GOOD_SHARE, "faithfulness"}))

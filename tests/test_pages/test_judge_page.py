@@ -24,12 +24,13 @@ from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.data.api import add_run
 from ragtriage.data.errors import DataError
 from ragtriage.data.jobs.record import begin_job, end_job, jobs_of
-from ragtriage.data.judge.client import ClientSettings
 from ragtriage.data.judge.evaluation import EvaluationTask
 from ragtriage.data.judge.evaluators import Evaluator, add_evaluator
+from ragtriage.data.judge.messages import ClientSettings
 from ragtriage.data.judge.plan import JudgePlan, plan_task
 from ragtriage.data.judge.prices import read_prices
-from ragtriage.data.judge.run_job import JobSpec, run_task
+from ragtriage.data.judge.progress import JobSpec
+from ragtriage.data.judge.run_job import run_task
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Run, Workspace
 

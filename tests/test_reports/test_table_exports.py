@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragtriage.dashboard.wording.export_text import cell_text, one_line, printable
+from ragtriage.dashboard.wording.export_text import cell_text, one_line
 from ragtriage.dashboard.wording.table_files import TABLE_FORMS, export_table
 from ragtriage.data.errors import DataError
+from ragtriage.data.text.printable import printable
 
 ROWS: list[dict[str, Any]] = [
     {"Metric": "Faithfulness", "Mean": 0.8512345, "n": 1200, "ok": True, "note": "=1+1"},

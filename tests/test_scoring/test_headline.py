@@ -32,8 +32,8 @@ from ragtriage.metrics.diagnosis.patterns import PATTERNS, CaseThresholds, bad_c
 from ragtriage.metrics.diagnosis.stage_rules import StageFeatures
 from ragtriage.metrics.diagnosis.stages import STAGES, attribute_failures, stage_code
 from ragtriage.metrics.gates.wording import gate_title
-from ragtriage.metrics.sanity.rule import Finding
-from ragtriage.metrics.sanity.run import CheckInput, check_numbers
+from ragtriage.metrics.sanity.rule import CheckInput, Finding
+from ragtriage.metrics.sanity.run import check_numbers
 
 Capture = pytest.CaptureFixture[str]
 NAN = float("nan")

@@ -14,9 +14,10 @@ from streamlit.testing.v1 import AppTest
 
 from ragtriage.dashboard.cli.terminal import plain
 from ragtriage.dashboard.shell.selection import _mapping, _read
-from ragtriage.dashboard.wording.escaping import UNPRINTABLE, chart_text, markdown_text, shorten
+from ragtriage.dashboard.wording.escaping import chart_text, markdown_text, shorten
 from ragtriage.data.cases.cohort import parse_rank
 from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.text.printable import UNPRINTABLE
 from ragtriage.metrics.schema.whole_number import whole_number
 
 RLO, ISOLATE = "\u202e", "\u2066"

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from places import FIXTURES
 
-from ragtriage.data.text.context_attribution import ContextAttributor, attribute_answer, split_sentences
-from ragtriage.data.text.sentences import split_clauses
+from ragtriage.data.text.context_attribution import ContextAttributor, attribute_answer
+from ragtriage.data.text.sentences import split_clauses, split_sentences
 from ragtriage.data.text.tokens import content_tokens, lowered
 
 

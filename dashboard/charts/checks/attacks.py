@@ -9,8 +9,6 @@ from ragtriage.dashboard.charts.style import BLUE, GREY, VERMILION
 from ragtriage.dashboard.wording.formatting import percent
 from ragtriage.data.suites.safety import AttackGroup
 
-__all__ = ["attack_rates"]
-
 ROW, FRAME = 44, 90  # pixels
 NOTHING = "none measured"
 

@@ -10,8 +10,6 @@ from ragtriage.data.suites.router import Decisions
 from ragtriage.data.suites.router_detail import route_cohort
 from ragtriage.metrics.schema.scores import IntArray
 
-__all__ = ["MOST_SHOWN", "confusion_map"]
-
 MOST_SHOWN = 16  # routes that have a row; the others are one row together
 ROW_PIXELS, FRAME_PIXELS = 34, 130
 RIGHT, PALE, WRONG = "#0b5e94", "#f2f4f6", "#c2410c"

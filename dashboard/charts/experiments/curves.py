@@ -14,8 +14,6 @@ from ragtriage.metrics.statistics.intervals import Interval
 from ragtriage.metrics.suites.noise_effect import NoiseEffect
 from ragtriage.metrics.suites.position_effect import PositionEffect
 
-__all__ = ["arm_dots", "noise_curve", "outcome_bars", "position_curve"]
-
 HEIGHT, ROW, FRAME = 360, 34, 80
 PUBLISHED = (("dash", "square-open"), ("dot", "diamond-open"), ("dash", "triangle-up-open"))
 LONGEST_NAME = 44

@@ -13,8 +13,6 @@ from ragtriage.data.experiments.parsing.findings import ParsingFindings
 from ragtriage.data.experiments.stability.stability import FlipsByChange
 from ragtriage.metrics.statistics.intervals import Interval
 
-__all__ = ["attack_dots", "flip_dots", "language_map", "parser_dots"]
-
 ROW, FRAME, LONGEST = 34, 110, 34
 PARSER_SCORES = (("nid", "text (NID)", BLUE), ("cell_recall", "table cells", ORANGE))
 

@@ -11,8 +11,6 @@ from ragtriage.dashboard.charts.tokens import FONT, Tokens
 from ragtriage.dashboard.wording.escaping import chart_text, shorten
 from ragtriage.metrics.diagnosis.stages import Owner
 
-__all__ = ["MAP_HEIGHT", "Bubble", "case_bubbles"]
-
 MAP_HEIGHT = 390
 SMALLEST, LARGEST = 20, 46  # pixels across
 _PLOT, _MARGINAL = (0.0, 0.84), (0.87, 1.0)  # of the figure's sides

@@ -8,8 +8,6 @@ from ragtriage.dashboard.wording.f1_tree import depth_of
 from ragtriage.dashboard.wording.formatting import count, interval_text, number
 from ragtriage.metrics.diagnosis.f1_tree import F1Branch, F1Tree
 
-__all__ = ["f1_bars"]
-
 BELOW = "↳ "  # before the name of a part, once for each part above it
 FEWEST_SHOWN = 0.1  # the axis reaches at least so far
 

@@ -13,8 +13,6 @@ from ragtriage.dashboard.wording.escaping import chart_text, shorten
 from ragtriage.dashboard.wording.formatting import percent
 from ragtriage.data.analysis.retrieval_curves import Curve
 
-__all__ = ["GoldRow", "gold_figure", "gold_height"]
-
 CURVES_HEIGHT, ROW_HEIGHT, TOP, BOTTOM = 190, 104, 8, 48
 LABEL_GAP = 15  # pixels
 MOST_LABELLED = 20  # ranks whose number of cases is written on the bar

@@ -14,8 +14,6 @@ from ragtriage.data.analysis.alignment import ALERT, Group
 from ragtriage.data.analysis.use_grid import GOLD_GROUPS, UseGrid
 from ragtriage.metrics.schema.scores import BoolArray
 
-__all__ = ["MOST_COLUMNS", "grid_height", "use_columns", "use_heat"]
-
 MOST_COLUMNS = 120  # answers that have a column of their own
 ROW_HEIGHT, TOP, BOTTOM = 34, 66, 34
 CLICKABLE = tuple(step / 20 for step in range(-9, 10, 2))  # places across a cell

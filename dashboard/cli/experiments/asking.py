@@ -25,8 +25,8 @@ from ragtriage.data.experiments.questions import Questions, open_questions
 from ragtriage.data.experiments.registry import kind_of
 from ragtriage.data.experiments.run_experiment import ExperimentOutcome, kept_replies, run_experiment
 from ragtriage.data.experiments.summary import ExperimentSummary, experiment_summary
-from ragtriage.data.judge.client import ClientSettings
 from ragtriage.data.judge.evaluators import own_prompts
+from ragtriage.data.judge.messages import ClientSettings
 from ragtriage.data.judge.prices import read_prices
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.systems.builtin.claude_reader import ClaudeReader
@@ -36,8 +36,6 @@ from ragtriage.data.systems.builtin.readers import Extractive, Reader
 from ragtriage.data.systems.choose import open_system
 from ragtriage.data.systems.runner import AskProgress
 from ragtriage.data.systems.system import System, SystemLimits
-
-__all__ = ["ask_experiment", "asking", "print_summary"]
 
 BUILT_IN = "builtin"
 BAR = "{desc}: {percentage:3.0f}%|{bar}| {n}/{total} [{elapsed}<{remaining}{postfix}]"

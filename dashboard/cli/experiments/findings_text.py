@@ -14,8 +14,6 @@ from ragtriage.data.experiments.parsing.page_scores import PAGE_SCORES
 from ragtriage.data.experiments.stability.stability import StabilityFindings
 from ragtriage.data.experiments.summary import ExperimentSummary
 
-__all__ = ["findings_text"]
-
 MOST_LISTED = 20
 
 

@@ -9,8 +9,6 @@ import click
 from ragtriage.dashboard.cli.experiments.asking import ask_experiment, asking
 from ragtriage.dashboard.cli.options import WholeNumbers
 
-__all__ = ["arms", "noise", "position"]
-
 
 class Shares(click.ParamType[Any]):
     """Shares from 0 to below 1, separated by commas; they come sorted, each once."""

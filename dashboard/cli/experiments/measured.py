@@ -19,8 +19,6 @@ from ragtriage.data.experiments.parsing.parsing_run import run_parsing_experimen
 from ragtriage.data.experiments.parsing.table_questions import table_recall
 from ragtriage.data.experiments.summary import experiment_summary, json_values
 
-__all__ = ["languages", "parsing", "tables"]
-
 
 @click.command()
 @click.argument("questions", metavar="QUESTIONS")

@@ -13,14 +13,12 @@ from tqdm import tqdm
 from ragtriage.data.errors import DataError
 from ragtriage.data.experiments.questions import Questions
 from ragtriage.data.experiments.stability.written_paraphrases import paraphrase_requests
-from ragtriage.data.judge.client import ClientSettings
 from ragtriage.data.judge.evaluators import own_prompts
+from ragtriage.data.judge.messages import ClientSettings
 from ragtriage.data.judge.plain_requests import RequestPlan, ask_requests, kept_calls, plan_requests
 from ragtriage.data.judge.prices import read_prices
 from ragtriage.data.judge.progress import Progress
 from ragtriage.data.scoring.run_store import RunStore
-
-__all__ = ["Paraphrased", "paraphrase", "paraphrase_text"]
 
 BAR = "{desc}: {percentage:3.0f}%|{bar}| {n}/{total} [{elapsed}<{remaining}]"
 

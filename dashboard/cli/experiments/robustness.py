@@ -21,8 +21,6 @@ from ragtriage.data.experiments.questions import open_questions
 from ragtriage.data.experiments.stability.stability import repeat_flips
 from ragtriage.data.experiments.summary import json_values
 
-__all__ = ["flips", "injection", "poisoned", "stability"]
-
 MOST_LISTED = 20
 
 

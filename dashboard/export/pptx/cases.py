@@ -10,8 +10,6 @@ from ragtriage.dashboard.case_html.report_case import case_name, case_scores, st
 from ragtriage.dashboard.export.pptx.deck import BODY, FAINT, MARGIN, WIDTH, Deck
 from ragtriage.data.text.shown_case import cuts_told
 
-__all__ = ["case_slide"]
-
 SIZES = (16, 14, 12, 11)
 SMALL = (13, 12, 11)
 GAP, HEAD = 0.15, 0.25

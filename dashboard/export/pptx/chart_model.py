@@ -12,8 +12,6 @@ from ragtriage.dashboard.charts.chart import Axis, Chart, ReferenceLine, Series
 from ragtriage.dashboard.wording.export_text import one_line
 from ragtriage.dashboard.wording.formatting import number, percent
 
-__all__ = ["EditableChart", "SlideAxis", "editable_chart", "error_lengths"]
-
 Form = Literal["bar", "column", "line", "scatter"]
 TICKS = 5  # about how many an axis has
 PADDING = 0.04  # share of the extent that is left free at each end

@@ -27,10 +27,9 @@ from ragtriage.dashboard.charts.chart import Series
 from ragtriage.dashboard.export.pptx.chart_model import EditableChart, SlideAxis, error_lengths
 from ragtriage.dashboard.export.pptx.text_fit import lines_needed
 from ragtriage.dashboard.export.pptx.theme import EAST_ASIAN, LATIN, hex_digits, readable_on, scale_colour
-from ragtriage.dashboard.wording.export_text import one_line, printable
+from ragtriage.dashboard.wording.export_text import one_line
 from ragtriage.data.cases.export import safe_cell
-
-__all__ = ["INTERVALS", "Box", "add_chart", "book_text"]
+from ragtriage.data.text.printable import printable
 
 _MARKERS = {
     "circle": XL_MARKER_STYLE.CIRCLE,

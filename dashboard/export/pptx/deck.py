@@ -19,9 +19,7 @@ from pptx.util import Inches, Pt
 
 from ragtriage.dashboard.export.pptx.text_fit import fitted
 from ragtriage.dashboard.export.pptx.theme import EAST_ASIAN, LATIN, SERIES_COLOURS
-from ragtriage.dashboard.wording.export_text import printable
-
-__all__ = ["BODY", "FAINT", "INK", "MARGIN", "WIDTH", "Deck"]
+from ragtriage.data.text.printable import printable
 
 SLIDE_WIDTH, SLIDE_HEIGHT, MARGIN = 13.333, 7.5, 0.7
 WIDTH = SLIDE_WIDTH - 2 * MARGIN

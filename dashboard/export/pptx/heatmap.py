@@ -8,8 +8,6 @@ from ragtriage.dashboard.charts.chart import Heatmap
 from ragtriage.dashboard.export.pptx.theme import scale_colour
 from ragtriage.dashboard.wording.export_text import one_line
 
-__all__ = ["HeatmapTable", "heatmap_table"]
-
 EMPTY = "FFFFFF"
 Rows = tuple[tuple[str, ...], ...]
 

@@ -18,8 +18,6 @@ from ragtriage.dashboard.export.pptx.deck import Deck
 from ragtriage.dashboard.export.pptx.theme import hex_digits
 from ragtriage.dashboard.export.slide_layout import Area, Paragraph, Picture, SlidePlan, Words
 
-__all__ = ["add_planned_slide"]
-
 _ALIGNED = {"left": PP_ALIGN.LEFT, "center": PP_ALIGN.CENTER, "right": PP_ALIGN.RIGHT}
 _FORMS = {"rectangle": MSO_SHAPE.RECTANGLE, "circle": MSO_SHAPE.OVAL}
 

@@ -15,9 +15,8 @@ from ragtriage.dashboard.export.pptx.deck import INK, MARGIN, WIDTH
 from ragtriage.dashboard.export.pptx.heatmap import HeatmapTable
 from ragtriage.dashboard.export.pptx.text_fit import cut_to, height_of, line_width
 from ragtriage.dashboard.export.pptx.theme import readable_on
-from ragtriage.dashboard.wording.export_text import cell_text, columns_of, printable
-
-__all__ = ["Page", "add_page", "grid_pages", "table_pages"]
+from ragtriage.dashboard.wording.export_text import cell_text, columns_of
+from ragtriage.data.text.printable import printable
 
 PAD, LEAST_WIDTH, MOST_WIDTH, MOST_WORD = 0.08, 0.7, 5.0, 2.4  # inches
 SPARE = 2 * PAD + 0.06  # inches around a text in its cell

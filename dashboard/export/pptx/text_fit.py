@@ -6,8 +6,6 @@ import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
 
-__all__ = ["LINE_HEIGHT", "cut_to", "fitted", "height_of", "line_width", "lines_needed"]
-
 LINE_HEIGHT = 1.22  # of the size
 POINTS = 72.0  # an inch
 SAFETY = 1.06

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["EAST_ASIAN", "LATIN", "SERIES_COLOURS", "hex_digits", "readable_on", "scale_colour"]
-
 SERIES_COLOURS = ("0072B2", "E69F00", "009E73", "CC79A7", "56B4E9", "D55E00", "8C8C8C", "7A5195")
 LATIN, EAST_ASIAN = "Arial", "Microsoft YaHei"  # Arial holds Cyrillic and Greek; both have usual stand-ins
 

@@ -13,8 +13,6 @@ from ragtriage.dashboard.wording.formatting import count
 from ragtriage.data.analysis.citations import RunCitations, citations_of_run
 from ragtriage.data.scoring.scored_run import ScoredRun
 
-__all__ = ["citation_section"]
-
 
 @kept
 def _citations(scored: ScoredRun) -> RunCitations | None:

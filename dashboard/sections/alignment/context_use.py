@@ -52,24 +52,6 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.statistics.intervals import Interval
 
-__all__ = [
-    "advice",
-    "by_relevance",
-    "cohort_source",
-    "context_use_in",
-    "gap_section",
-    "gold_rank_section",
-    "has_own_answers",
-    "k_section",
-    "rank_section",
-    "ranks_used",
-    "rates_of",
-    "source_picker",
-    "split_section",
-    "version_section",
-    "with_source",
-]
-
 OUTCOME_METRICS = (
     "correctness",
     "answer_f1",

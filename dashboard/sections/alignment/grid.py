@@ -21,8 +21,6 @@ from ragtriage.data.analysis.use_grid import GOLD_GROUPS, UseGrid, use_grid
 from ragtriage.data.scoring.context_use import ORIGINS, RunContextUse
 from ragtriage.data.scoring.scored_run import ScoredRun
 
-__all__ = ["grid_section"]
-
 
 @kept
 def _grid(scored: ScoredRun, source: str) -> UseGrid | None:

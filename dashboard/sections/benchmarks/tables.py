@@ -35,21 +35,6 @@ from ragtriage.metrics.analysis.bands import Bands, BandScale
 from ragtriage.metrics.metric_registry import declared, imported_declarations, is_share
 from ragtriage.metrics.sanity.means import check_means
 
-__all__ = [
-    "against_section",
-    "band_rows",
-    "band_section",
-    "difference_rows",
-    "finding_section",
-    "matrix_rows",
-    "measured",
-    "progress_section",
-    "published_in",
-    "sources_section",
-    "step_rows",
-    "table_picker",
-]
-
 MOST_DIGITS = 2  # of a value that is not rounded
 
 

@@ -23,9 +23,7 @@ from ragtriage.data.diagnosis.run_checks import uncomputed_metrics
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.metrics.analysis.bands import BandScale
 from ragtriage.metrics.metric_registry import declared, is_share, title_of
-from ragtriage.metrics.sanity.run import Finding
-
-__all__ = ["claims_section", "errors_of", "missing_section", "standings_on", "tracks_section"]
+from ragtriage.metrics.sanity.rule import Finding
 
 MOST_VERSIONS = 5  # drawn beside the run on display
 CLAIMS = ("faithfulness", "hallucination")

@@ -16,8 +16,6 @@ from ragtriage.data.checks.safety import DEFAULT_QUESTION
 from ragtriage.data.checks.verdicts import ATTACK
 from ragtriage.data.labels.ratings import Rating, rate, ratings_of, undo
 
-__all__ = ["attack_bar"]
-
 Case = tuple[str, str, int]
 ANSWERS = (("Yes", 1.0, "1"), ("No", 0.0, "2"))
 LONGEST_QUESTION = 400

@@ -20,8 +20,6 @@ from ragtriage.metrics.metric_registry import compute, ordered
 from ragtriage.metrics.schema.scores import Status
 from ragtriage.metrics.schema.source import Source
 
-__all__ = ["case_details", "sample_facts"]
-
 HEADLINES = ("context_precision", "context_recall", "faithfulness", "answer_relevancy", "answer_correctness")
 
 

@@ -25,8 +25,6 @@ from ragtriage.metrics.diagnosis.stages import STAGES
 from ragtriage.metrics.schema.scores import IntArray
 from ragtriage.metrics.schema.whole_number import whole_number
 
-__all__ = ["case_list", "case_name", "case_state", "export_menu", "pager", "position_of"]
-
 MARKS = {"pass": "✓", "fail": "✗", None: "✎"}  # of human labels
 KEY = "case_list"
 ROW_HEIGHT, HEADER_HEIGHT, LIST_HEIGHT = 34, 34, 478

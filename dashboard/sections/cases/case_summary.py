@@ -18,8 +18,6 @@ from ragtriage.metrics.sanity.rule import Finding
 from ragtriage.metrics.schema.scores import Status
 from ragtriage.metrics.schema.source import Source
 
-__all__ = ["case_chips", "notes", "scores_with_thresholds"]
-
 HEADLINES = (
     "context_precision", "context_recall", "faithfulness", "answer_relevancy", "answer_correctness",
     "correctness", "answer_f1", "answer_precision", "answer_recall",

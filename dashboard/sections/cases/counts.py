@@ -9,8 +9,6 @@ from ragtriage.data.diagnosis.doubts import pass_rate_doubts
 from ragtriage.metrics.diagnosis.stages import FailureStage
 from ragtriage.metrics.schema.scores import IntArray
 
-__all__ = ["case_counts", "count_doubts", "short_name"]
-
 
 def case_counts(view: View, diagnosis: Diagnosis, rows: IntArray) -> CaseCounts:
     """Count the cases on the list."""

@@ -29,8 +29,6 @@ from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 from ragtriage.metrics.metric_registry import ordered
 from ragtriage.metrics.schema.scores import IntArray
 
-__all__ = ["filter_bar", "listed_rows", "order_text"]
-
 FIRST_PAGE = {"page": 1, "case": ""}
 ANY = "All"
 YES_NO = {"": ANY, "yes": "Yes", "no": "No"}

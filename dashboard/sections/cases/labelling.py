@@ -13,8 +13,6 @@ from ragtriage.data.labels.failure_taxonomy import offered_labels
 from ragtriage.data.labels.reviewed_cases import mark_reviewed
 from ragtriage.data.store.ledger import Label, Verdict
 
-__all__ = ["label_buttons", "label_list", "run_is_there", "step_buttons"]
-
 
 def step_buttons(view: View, case: tuple[str, str, int], before: str | None, after: str | None) -> None:
     """Draw the buttons Previous and Next, with the keys K and J.

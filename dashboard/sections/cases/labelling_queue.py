@@ -40,8 +40,6 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.text.shown_case import cuts_told, shown_case
 from ragtriage.metrics.schema.whole_number import whole_number
 
-__all__ = ["labelling_queue", "queue_form", "queue_reminder"]
-
 _NO_HIGHLIGHTS = CaseHighlights(frozenset(), "", None, frozenset(), {})
 _HIDDEN_FIELDS = ("claims", "reference_claims", "used", "human")  # the judgement of others would bias a label
 

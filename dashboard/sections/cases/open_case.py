@@ -24,8 +24,6 @@ from ragtriage.data.store.judge_results import judge_of
 from ragtriage.data.text.shown_case import cuts_told, shown_case
 from ragtriage.metrics.sanity.documents import read_first
 
-__all__ = ["head_of", "open_case"]
-
 JUDGED_LABELS = {
     "addresses": "addresses the question",
     "complete": "complete",

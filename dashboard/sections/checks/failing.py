@@ -16,8 +16,6 @@ from ragtriage.data.cases.suite_cohorts import check_cohort, suite_cohort
 from ragtriage.data.suites.failing import CheckFilter, CheckPage, CheckRow, CheckState, check_page
 from ragtriage.data.suites.summary import SuiteSummary
 
-__all__ = ["failing_section"]
-
 PAGE_SIZE = 20
 TITLES = {"": "Failed", "unmeasured": "Not measured", "passed": "Passed", "all": "All"}
 STATES: dict[str, CheckState] = {"": "failed", "unmeasured": "not measured", "passed": "passed", "all": ""}

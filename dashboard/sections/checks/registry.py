@@ -9,8 +9,6 @@ from ragtriage.dashboard.sections.checks.router import router_section
 from ragtriage.dashboard.sections.checks.safety import safety_section
 from ragtriage.dashboard.shell.session import View
 
-__all__ = ["SECTIONS"]
-
 SECTIONS: Mapping[str, Callable[[View, Any], None]] = {  # by suite; called with the view and its SuiteDetail
     "router": router_section,
     "safety": safety_section,

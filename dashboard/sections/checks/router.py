@@ -13,8 +13,6 @@ from ragtriage.dashboard.wording.formatting import count, number
 from ragtriage.data.suites.router import RouterScores
 from ragtriage.data.suites.router_detail import RouterDetail
 
-__all__ = ["router_section"]
-
 WEIGHTS = {  # kind of wrong route -> title of the box for its cost
     "refused": "Cost of a wrong “%s”",
     "added": "Cost of a missed “%s”",

@@ -13,8 +13,6 @@ from ragtriage.dashboard.wording.formatting import count
 from ragtriage.data.cases.safety_cohorts import WAITING
 from ragtriage.data.suites.safety import SafetyDetail
 
-__all__ = ["safety_section"]
-
 
 def safety_section(_view: View, detail: SafetyDetail) -> None:
     """Draw the types of attacks with their exact intervals."""

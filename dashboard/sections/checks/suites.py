@@ -28,8 +28,6 @@ from ragtriage.data.suites.registry import suite_detail
 from ragtriage.data.suites.summary import SuiteSummary, suite_summaries
 from ragtriage.metrics.diagnosis.check_kinds import CRITICAL_SUITES
 
-__all__ = ["suite_picker", "suite_section", "suites_in", "tile_section"]
-
 MOST_TILES = 8
 WORDS: Mapping[State, str] = {
     "good": "enough",

@@ -23,8 +23,6 @@ from ragtriage.data.jobs.record import Job
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Workspace
 
-__all__ = ["grid_button", "grid_form", "grid_searches", "unfinished_search"]
-
 OPEN = "grid_dialog"  # in the session: whether the dialog with the form is open
 
 HEADING_TITLES = {

@@ -23,27 +23,6 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.metrics.definitions.spans import BUDGETS
 from ragtriage.metrics.metric_registry import DEFAULT_KS, bounds_of, declared, title_of
 
-__all__ = [
-    "best_first",
-    "chosen_grid",
-    "curves_over_k",
-    "cutoff_picker",
-    "grid_picker",
-    "grid_titles",
-    "legend",
-    "metric_at_cutoff",
-    "metric_names",
-    "metric_picker",
-    "newest_first",
-    "precision_of",
-    "ranking_of",
-    "same_chunks_of",
-    "same_chunks_text",
-    "size_and_overlap",
-    "trial_table",
-    "unfinished_text",
-]
-
 SPAN_METRICS = ("span_recall", "span_precision", "span_iou", "span_ndcg")
 USUAL_METRICS = (
     *SPAN_METRICS,

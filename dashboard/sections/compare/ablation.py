@@ -38,8 +38,6 @@ from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.metric_registry import declared
 
-__all__ = ["cost_section", "factor_section"]
-
 TABLE_METRICS = 4
 MOST_PAIRS = 6  # pairs of runs offered for one effect
 

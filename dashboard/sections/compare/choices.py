@@ -14,12 +14,11 @@ from ragtriage.dashboard.shell.session import View, current_selection, keep
 from ragtriage.dashboard.shell.widgets import choose, show_in
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.dashboard.wording.formatting import count
-from ragtriage.data.comparison.compare import GOOD_SHARE, Comparison
+from ragtriage.data.comparison.compare import Comparison
 from ragtriage.data.comparison.metric_families import FAMILIES, in_family, shared_metrics
 from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import declared
-
-__all__ = ["Compared", "compared_versions", "direction", "draw_choices", "metric_switch", "version_names"]
 
 FIRST_VERSIONS, MOST_VERSIONS = 6, 20
 MOST_SEGMENTS = 8  # more metrics than this are chosen from a list

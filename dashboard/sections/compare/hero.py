@@ -19,8 +19,6 @@ from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.dashboard.wording.formatting import count
 from ragtriage.data.cases.comparison_cohorts import changed_cohort_key
 
-__all__ = ["draw_hero", "page_headline"]
-
 WIDTHS = (57, 43)
 
 

@@ -24,9 +24,8 @@ from ragtriage.dashboard.wording.formatting import (
     percent,
     signed,
 )
-from ragtriage.data.comparison.compare import GOOD_SHARE, Comparison, MetricDifference
-
-__all__ = ["detail_rows", "draw_flow", "draw_numbers", "metric_rows"]
+from ragtriage.data.comparison.compare import Comparison, MetricDifference
+from ragtriage.metrics.gates.wording import GOOD_SHARE
 
 
 def draw_numbers(compared: Compared) -> None:

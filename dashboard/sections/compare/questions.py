@@ -26,8 +26,6 @@ from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.text.shown_case import cuts_told, shown_case
 from ragtriage.metrics.schema.scores import FloatArray, IntArray
 
-__all__ = ["draw_questions"]
-
 PAGE, ROW = 12, 32
 HEIGHT = ROW * (PAGE + 1) + 2  # pixels of the matrix, and of the answers beside it
 QUESTION = 90  # characters

@@ -15,8 +15,6 @@ from ragtriage.data.comparison.slice_changes import FEWEST_PAIRS, SliceChange, s
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.metrics.statistics.paired import verdict
 
-__all__ = ["draw_slices"]
-
 MOST_SLICES = 20
 
 

@@ -20,8 +20,6 @@ from ragtriage.data.diagnosis.context import context_choice, context_metrics_of
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.metrics.diagnosis.stages import STAGES
 
-__all__ = ["map_section", "threshold_controls"]
-
 
 @kept
 def _bubbles(diagnosis: Diagnosis) -> list[Bubble]:

@@ -279,14 +279,3 @@ def _move(stage: str, step: Literal[-1, 1]) -> None:
     target = min(max(position + step, 0), len(order) - 1)
     order.insert(target, order.pop(position))
     keep(order=tuple(order))
-
-
-__all__ = [
-    "pattern_table",
-    "refusal_table",
-    "source_facts",
-    "stage_order",
-    "stage_table",
-    "symptom_edges",
-    "symptom_list",
-]

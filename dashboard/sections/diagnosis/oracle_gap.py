@@ -35,8 +35,6 @@ from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.workspace import Run
 
-__all__ = ["oracle_gap_section"]
-
 TITLE = "Oracle gap: retrieval error and generation error"
 GOLD_FIELDS = {"relevant", "relevant_spans"}
 

@@ -14,8 +14,6 @@ from ragtriage.dashboard.shell.session import View, go_to_page
 from ragtriage.data.experiments.arms import ArmsFindings
 from ragtriage.data.experiments.summary import ExperimentSummary
 
-__all__ = ["arms_section"]
-
 
 def arms_section(_: View, summary: ExperimentSummary) -> None:
     """Draw the effect of each setting on the quality."""

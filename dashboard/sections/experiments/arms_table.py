@@ -13,8 +13,6 @@ from ragtriage.dashboard.wording.formatting import NOT_MEASURED, count, interval
 from ragtriage.data.experiments.record import ArmRecord
 from ragtriage.data.experiments.summary import ArmResult, ExperimentSummary
 
-__all__ = ["arm_chart", "arm_table"]
-
 
 def arm_chart(summary: ExperimentSummary) -> None:
     """Draw the quality of each arm with its interval."""

@@ -13,9 +13,6 @@ from ragtriage.data.experiments.registry import KINDS
 from ragtriage.data.experiments.summary import ExperimentSummary, summary_of_runs
 from ragtriage.data.scoring.scored_run import ScoredRun
 
-__all__ = ["chosen_experiment", "elsewhere", "experiment_picker", "project_experiments", "summary_of"]
-
-
 MOST_OFFERED = 12  # experiments of other projects
 
 

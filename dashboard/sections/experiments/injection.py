@@ -21,8 +21,6 @@ from ragtriage.dashboard.wording.formatting import (
 from ragtriage.data.experiments.injection.findings import Defence, InjectionFindings, PoisonedArm
 from ragtriage.data.experiments.summary import ExperimentSummary
 
-__all__ = ["injection_section"]
-
 
 def injection_section(view: View, summary: ExperimentSummary) -> None:
     """Draw attack success beside right answers; both, since what declines everything is never attacked."""

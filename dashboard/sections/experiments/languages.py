@@ -12,8 +12,6 @@ from ragtriage.dashboard.wording.formatting import interval_text, number, percen
 from ragtriage.data.experiments.languages.findings import LanguageFindings, PooledLanguage
 from ragtriage.data.experiments.summary import ExperimentSummary
 
-__all__ = ["languages_section"]
-
 
 def languages_section(view: View, summary: ExperimentSummary) -> None:
     """Draw the matrix, whose cells lead to their cases, and the results of the pooled passages."""

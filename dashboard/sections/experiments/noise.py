@@ -23,8 +23,6 @@ from ragtriage.metrics.statistics.intervals import Interval
 from ragtriage.metrics.statistics.repeated_measures import PairTest
 from ragtriage.metrics.suites.noise_effect import NoiseEffect
 
-__all__ = ["noise_section"]
-
 OUTCOMES = {
     "context": "follows the altered document",
     "own knowledge": "gives the right answer, from its own knowledge",

@@ -14,8 +14,6 @@ from ragtriage.data.experiments.parsing.findings import ParsingFindings
 from ragtriage.data.experiments.parsing.page_scores import PAGE_SCORES
 from ragtriage.data.experiments.summary import ExperimentSummary
 
-__all__ = ["parsing_section"]
-
 
 def parsing_section(view: View, summary: ExperimentSummary) -> None:
     """Draw text and table cells of each parser, list all scores, and lead to the worst pages."""

@@ -15,8 +15,6 @@ from ragtriage.data.experiments.summary import ExperimentSummary
 from ragtriage.metrics.statistics.repeated_measures import PairTest
 from ragtriage.metrics.suites.position_effect import PositionEffect
 
-__all__ = ["position_section"]
-
 
 def position_section(_: View, summary: ExperimentSummary) -> None:
     """Draw quality by the place of the gold document beside the published curves."""

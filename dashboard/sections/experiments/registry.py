@@ -15,8 +15,6 @@ from ragtriage.dashboard.sections.experiments.stability import stability_section
 from ragtriage.dashboard.shell.session import View
 from ragtriage.data.experiments.summary import ExperimentSummary
 
-__all__ = ["SECTIONS", "kind_section"]
-
 SECTIONS: Mapping[str, Callable[[View, ExperimentSummary], None]] = {
     "arms": arms_section,
     "injection": injection_section,

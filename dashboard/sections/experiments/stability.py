@@ -12,8 +12,6 @@ from ragtriage.dashboard.wording.formatting import count, number
 from ragtriage.data.experiments.stability.stability import StabilityFindings
 from ragtriage.data.experiments.summary import ExperimentSummary
 
-__all__ = ["stability_section"]
-
 MOST_LISTED = 200
 
 

@@ -14,8 +14,6 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.metrics.metric_registry import title_of
 
-__all__ = ["bias_section"]
-
 STRONG = 0.3  # a rank correlation with length from which on it is pointed at
 
 

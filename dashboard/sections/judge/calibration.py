@@ -40,8 +40,6 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.metrics.statistics.agreement import Agreement
 
-__all__ = ["calibration_section"]
-
 ADVICE = f"{ADVISED_LABELS[0]} to {ADVISED_LABELS[1]} labels drawn at random are advised"
 _TITLES = {
     "spearman": "Spearman's rank correlation",

@@ -20,8 +20,6 @@ from ragtriage.data.labels.reviewed_cases import ReviewedCases, reviewed_cases
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.ledger import Label
 
-__all__ = ["error_analysis_section"]
-
 READ_AT_LEAST, READ_BETTER = 50, 100  # cases to review before a judge is trusted
 NOTES_SHOWN, NOTES_IN_SIGHT = 100, 10
 VERDICTS = {"pass": "✓ pass", "fail": "✗ fail", None: "–"}

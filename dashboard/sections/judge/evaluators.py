@@ -45,8 +45,6 @@ from ragtriage.metrics.statistics.intervals import Interval, missing_bounds
 from ragtriage.metrics.statistics.prevalence import LEAST_LABELS, EvaluatorAccuracy
 from ragtriage.metrics.statistics.question_means import question_means
 
-__all__ = ["check_rows", "evaluator_section", "missing_text"]
-
 
 @kept
 def _accuracy(scored: ScoredRun, diagnosis: Diagnosis, evaluator: Evaluator) -> EvaluatorAccuracy | None:

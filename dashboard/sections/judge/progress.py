@@ -9,8 +9,6 @@ from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.data.jobs.record import Job, jobs_of
 from ragtriage.data.labels.rating_dimensions import EVALUATOR
 
-__all__ = ["judge_jobs"]
-
 ANSWER = "answer:"  # before the context of a job that answers questions anew
 
 

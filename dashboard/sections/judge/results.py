@@ -25,8 +25,6 @@ from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.schema.source import Source
 from ragtriage.metrics.statistics.intervals import FEW_CLUSTERS
 
-__all__ = ["current_result", "verdict_section"]
-
 FIRST = (
     "faithfulness",
     "answer_relevancy",

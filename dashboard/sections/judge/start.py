@@ -25,12 +25,6 @@ from ragtriage.data.judge.prices import PriceTable, read_prices
 from ragtriage.data.judge.progress import AGAIN, JobSpec
 from ragtriage.data.store.judge_results import CallStatus
 
-__all__ = [
-    "has_key",
-    "job_options",
-    "judge_form",
-]
-
 
 def has_key() -> bool:
     """Whether the environment of the dashboard holds a key for the service."""

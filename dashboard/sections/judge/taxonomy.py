@@ -21,8 +21,6 @@ from ragtriage.data.labels.failure_taxonomy import (
     rename_label,
 )
 
-__all__ = ["taxonomy_section"]
-
 LONGEST_DEFINITION = 600
 BUTTONS = 30
 WIDTHS = {

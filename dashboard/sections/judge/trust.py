@@ -19,8 +19,6 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.metrics.schema.source import Source
 
-__all__ = ["judged_agreements", "judged_cases", "rated_cases", "trust_section"]
-
 
 def judged_agreements(view: View) -> list[MetricAgreement]:
     """Return how far each judged metric agrees with the human labels of its quantity; one row a quantity."""

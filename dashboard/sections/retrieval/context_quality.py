@@ -15,8 +15,6 @@ from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.metrics.definitions.context_quality import LOCAL_MODEL_METRICS, METRICS
 from ragtriage.metrics.metric_registry import REGISTRY, title_of
 
-__all__ = ["context_section", "has_context_quality"]
-
 SHOWN = tuple(
     metric.key
     for metric in (*METRICS, *LOCAL_MODEL_METRICS)

@@ -21,16 +21,6 @@ from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.schema.scores import IntArray
 
-__all__ = [
-    "baseline_curves",
-    "case_buttons",
-    "curve_section",
-    "k_beyond",
-    "list_facts",
-    "lists_of",
-    "run_curves",
-]
-
 
 @kept
 def _curves(scored: ScoredRun, k: int) -> list[Curve]:

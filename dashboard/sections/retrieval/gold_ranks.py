@@ -35,8 +35,6 @@ from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.statistics.intervals import Interval
 
-__all__ = ["gold_section", "step_section", "tile_section", "top_gold"]
-
 DEEPEST = 10  # ranks that have a bar of their own
 MOST_HOPS = 3  # rows of hops
 STEP_WIDTH = 210  # pixels of a full bar

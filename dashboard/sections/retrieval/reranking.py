@@ -20,8 +20,6 @@ from ragtriage.data.scoring.ranked_lists import RankedLists, ranked_lists
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.metrics.metric_registry import title_of
 
-__all__ = ["hop_section", "rerank_section"]
-
 
 @kept
 def _reranking_effect(scored: ScoredRun, k: int) -> RerankingEffect | None:

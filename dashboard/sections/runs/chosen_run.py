@@ -29,8 +29,6 @@ from ragtriage.data.store.versions import (
 )
 from ragtriage.data.store.workspace import Run
 
-__all__ = ["run_card", "run_detail", "run_labels"]
-
 MOST_WARNINGS = 4
 HISTORY = 12  # changes of the baseline that are listed
 

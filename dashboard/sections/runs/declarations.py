@@ -12,8 +12,6 @@ from ragtriage.dashboard.wording.formatting import NOT_MEASURED, count
 from ragtriage.data.declarations import FILE_NAME, declaration_of, declarations_of, declare
 from ragtriage.metrics.metric_registry import declared, imported_declarations
 
-__all__ = ["declaration_section"]
-
 DIRECTIONS = {"higher": "higher is better", "lower": "lower is better"}
 
 

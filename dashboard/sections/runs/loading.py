@@ -29,8 +29,6 @@ from ragtriage.data.importers.preview import Preview, preview
 from ragtriage.data.importers.registry import importers
 from ragtriage.data.scoring.run_store import RunStore
 
-__all__ = ["load_results", "loader"]
-
 _LOADED = "load_results"
 
 

@@ -15,8 +15,6 @@ from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.metric_registry import imported_declarations
 from ragtriage.metrics.sanity.means import looks_uncomputed
 
-__all__ = ["run_table"]
-
 HEADLINE = ("faithfulness", "answer_relevancy", "context_recall", "context_precision")
 MOST_IMPORTED = 4  # declared scores that the table of runs has room for
 WIDTHS = {"": 28, "Created": 122, "Questions": 72, "Samples": 80, "Format": 110, "Id": 110}  # pixels

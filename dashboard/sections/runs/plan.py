@@ -11,8 +11,6 @@ from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.dashboard.wording.strategy import held_text, metric_rows, plan_sentence, size_text, step_rows
 from ragtriage.data.strategy.plan import USE_CASES, plan_of
 
-__all__ = ["plan_section"]
-
 USUAL = "production"
 
 

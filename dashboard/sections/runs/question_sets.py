@@ -21,8 +21,6 @@ from ragtriage.data.store.question_sets import (
 )
 from ragtriage.data.store.workspace import Workspace
 
-__all__ = ["chosen_question_set", "question_set_list"]
-
 NONE = ""
 
 

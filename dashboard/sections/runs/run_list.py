@@ -26,17 +26,6 @@ from ragtriage.data.store.run_config import flat_settings, setting_text
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 
-__all__ = [
-    "LIST_HEIGHT",
-    "all_digests",
-    "matching_runs",
-    "read_on",
-    "run_filters",
-    "run_list",
-    "strip_chart",
-    "strip_legend",
-]
-
 AT_FIRST, AT_ONCE = 0.7, 0.5  # seconds that a visit, and a step beside it, read runs for the first time
 PAUSE = 1.0  # seconds between these steps
 _READ = "runs_read"  # ids that were read beside the page, in the session state

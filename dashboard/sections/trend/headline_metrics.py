@@ -20,8 +20,6 @@ from ragtriage.data.comparison.metric_families import shared_metrics
 from ragtriage.data.comparison.trend import Versions, later_than
 from ragtriage.data.store.workspace import Run
 
-__all__ = ["MOST_SMALL", "newest_comparison", "show_small_charts", "small_metrics", "trend_facts"]
-
 MOST_SMALL = 6
 STATES: Mapping[str, str] = {"better": "good", "worse": "bad"}
 

@@ -25,7 +25,6 @@ from ragtriage.dashboard.wording.formatting import (
     signed,
 )
 from ragtriage.data.comparison.answered import Answered, answered_of
-from ragtriage.data.comparison.compare import GOOD_SHARE
 from ragtriage.data.comparison.trend import (
     Change,
     Level,
@@ -46,23 +45,7 @@ from ragtriage.data.diagnosis.run_checks import uncomputed_metrics
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.versions import releases_of
 from ragtriage.data.store.workspace import Run
-
-__all__ = [
-    "VERDICTS",
-    "Trend",
-    "comparability_warnings",
-    "levels_of",
-    "methods_of",
-    "metrics_of",
-    "show_chart",
-    "show_numbers",
-    "show_releases",
-    "status_of",
-    "tally",
-    "trend_of",
-    "unanswered_text",
-    "versions_shown",
-]
+from ragtriage.metrics.gates.wording import GOOD_SHARE
 
 VERDICTS = {
     "regression": "▼ regression",

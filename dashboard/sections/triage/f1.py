@@ -30,8 +30,6 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.strategy.expected_gains import expect_gain, outlook_of, undo_gain
 from ragtriage.metrics.diagnosis.f1_tree import F1Tree
 
-__all__ = ["f1_section"]
-
 _PART, _GAIN, _MEASURE = "expected_part", "expected_gain", "expected_measure"
 
 

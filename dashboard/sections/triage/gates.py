@@ -18,8 +18,6 @@ from ragtriage.data.gates.config import GateConfig, load_gates
 from ragtriage.data.gates.report import GateReport, gate_run
 from ragtriage.data.scoring.run_store import RunStore
 
-__all__ = ["gate_report", "gate_section"]
-
 LISTED = 8  # newly failing questions that the page lists; the button opens all of them
 CHANGE_WIDTH = 150  # pixels of a change with both means, as "+0.25 (0.58 → 0.83)"
 

@@ -31,7 +31,7 @@ from ragtriage.dashboard.wording.diagnosis import inference_caveat, no_bad_case,
 from ragtriage.dashboard.wording.escaping import capital, shorten
 from ragtriage.dashboard.wording.formatting import MINUS, count, interval_text, number, percent, signed
 from ragtriage.data.cases.comparison_cohorts import newly_failing_cohort_key
-from ragtriage.data.comparison.compare import GOOD_SHARE, Comparison, MetricDifference
+from ragtriage.data.comparison.compare import Comparison, MetricDifference
 from ragtriage.data.comparison.metric_families import in_family
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import stage_doubt
@@ -39,12 +39,10 @@ from ragtriage.data.gates.report import GateReport
 from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED, FixFirst
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 from ragtriage.metrics.gates.gates import GateResult
-from ragtriage.metrics.gates.wording import subject_of
+from ragtriage.metrics.gates.wording import GOOD_SHARE, subject_of
 from ragtriage.metrics.metric_registry import bounds_of, declared
 from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.sanity.rule import Finding
-
-__all__ = ["change_list", "fix_list", "gate_counts", "gate_list", "gate_value"]
 
 MOST_GATES, MOST_CHANGES, MOST_STAGES = 7, 6, 3
 LARGEST_WRITTEN = 100_000  # values from there on are written as 1e5

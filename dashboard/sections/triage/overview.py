@@ -27,16 +27,15 @@ from ragtriage.dashboard.wording.formatting import (
     source_text,
 )
 from ragtriage.data.comparison.band_scales import SCALE_TITLES, band_scale, interpretations
-from ragtriage.data.comparison.compare import GOOD_SHARE, Comparison, MetricDifference
+from ragtriage.data.comparison.compare import Comparison, MetricDifference
 from ragtriage.data.comparison.metric_families import shared_metrics
 from ragtriage.data.comparison.trend import versions_of
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import metric_doubts
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import declared, imported_declarations, title_of
-
-__all__ = ["compared_with_baseline", "metric_table", "slice_section", "trend_section"]
 
 MOST_SLICES = 6
 

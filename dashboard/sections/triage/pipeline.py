@@ -18,8 +18,6 @@ from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import stage_doubt
 from ragtriage.data.diagnosis.pipeline import pipeline_of
 
-__all__ = ["pipeline_section"]
-
 FIXED = {"displayModeBar": False, "showSendToCloud": False, "displaylogo": False}
 
 

@@ -10,18 +10,17 @@ from ragtriage.dashboard.page_html.blocks import Strip, Tile
 from ragtriage.dashboard.wording.diagnosis import doubted_by, rate_title
 from ragtriage.dashboard.wording.escaping import capital, shorten
 from ragtriage.dashboard.wording.formatting import NOT_MEASURED, number, percent, signed, source_text
-from ragtriage.data.comparison.compare import GOOD_SHARE, Comparison, MetricDifference
+from ragtriage.data.comparison.compare import Comparison, MetricDifference
 from ragtriage.data.comparison.metric_families import in_family
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import metric_doubts, pass_rate_doubts
 from ragtriage.data.gates.report import GateReport
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.metrics.gates.gates import GateResult, GateVerdict
+from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import declared, is_share, title_of
 from ragtriage.metrics.sanity.rule import Finding
 from ragtriage.metrics.statistics.intervals import Interval
-
-__all__ = ["NEAREST", "STATES", "gate_need", "triage_tiles"]
 
 STATES: Mapping[GateVerdict, State] = {
     "PASS": "good",

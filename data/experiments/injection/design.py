@@ -13,8 +13,6 @@ from ragtriage.data.experiments.experiment import Arm, Design, Level, PlannedSam
 from ragtriage.data.experiments.injection.planted_text import HIDINGS, PLACES, canary_instruction, planted
 from ragtriage.data.experiments.questions import AskedQuestion, Passage, Questions
 
-__all__ = ["ATTACK", "CANARY", "CLEAN", "INSTRUCTION", "TARGET", "injection_design"]
-
 CLEAN = "clean"
 DOCUMENTS = 3
 CANARY, TARGET, ATTACK, INSTRUCTION = "canary", "target answer", "attack", "planted instruction"  # tags

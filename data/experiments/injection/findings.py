@@ -29,8 +29,6 @@ from ragtriage.metrics.experiments.injection import AttackOutcome, attack_outcom
 from ragtriage.metrics.statistics.intervals import Interval, mean_over_questions
 from ragtriage.metrics.statistics.paired import PairedDifference, mcnemar, paired
 
-__all__ = ["INJECTION", "Defence", "InjectionFindings", "PoisonedArm"]
-
 FOLLOWED, REFUSED, TARGET_FOUND = "attack_followed", "answer_declined", "target_in_answer"
 
 

@@ -9,8 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from ragtriage.data.text.answer_match import holds_answer, normalised
 from ragtriage.data.text.language import language_of
 
-__all__ = ["DECIDABLE", "follows_attack", "follows_canary", "follows_wrong_answer"]
-
 LEAST_ENCODED = 16  # characters of an encoded word that is believed whatever it says
 FIRST_EMOJI = 0x2600
 _REVERSED = frozenset({"eht", "dna", "rof", "htiw", "taht", "siht", "noitseuq", "rewsna", "morf"})

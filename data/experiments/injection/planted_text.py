@@ -7,8 +7,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-__all__ = ["HIDINGS", "PLACES", "AttackCase", "attack_cases", "canary_instruction", "planted"]
-
 PLACES = ("start", "middle", "end")
 HIDINGS: Mapping[str, str] = {
     "visible": "as plain text",

@@ -10,8 +10,6 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.text.folding import folded
 from ragtriage.metrics.experiments.injection import PoisonedRetrieval, poisoned_retrieval
 
-__all__ = ["poisoned_share"]
-
 
 def poisoned_share(scored: ScoredRun, questions: Questions, k: int) -> PoisonedRetrieval:
     """Return precision, recall and F1 of the poisoned documents in the top k of a run.

@@ -25,8 +25,6 @@ from ragtriage.metrics.schema.scores import FloatArray, IntArray
 from ragtriage.metrics.statistics.intervals import Interval, mean_over_questions
 from ragtriage.metrics.statistics.question_means import question_means
 
-__all__ = ["LANGUAGES", "LanguageCell", "LanguageFindings", "PooledLanguage"]
-
 QUALITY = "recall@1"
 
 

@@ -21,8 +21,6 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 from ragtriage.data.store.workspace import utc_now
 
-__all__ = ["ALL", "Ranking", "run_language_experiment", "stored_ranking", "word_ranking"]
-
 ALL = "all"  # level of the arm whose passages are in every language
 DEPTH = 10
 Ranking = Callable[[LanguageQuestion], Sequence[tuple[LanguagePassage, float]]]

@@ -14,8 +14,6 @@ import orjson
 from ragtriage.data.errors import DataError
 from ragtriage.data.text.language import language_of
 
-__all__ = ["LanguagePassage", "LanguageQuestion", "MultilingualSet", "read_multilingual"]
-
 NOT_TOLD = "not told"
 MOST_BYTES = 500_000_000  # of a file
 ID_FIELDS = ("id", "_id", "doc_id")

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 
 from ragtriage.data.chunking.retrievers import Bm25Index
 
-__all__ = ["word_index", "word_tokens"]
-
 K1, B = 0.9, 0.4  # Anserini's, as in the multilingual benchmarks
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _RUN = re.compile(rf"[{_CJK}]+|\w+")  # a number that runs into Chinese stays one word with it

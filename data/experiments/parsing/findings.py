@@ -15,8 +15,6 @@ from ragtriage.data.experiments.parsing.parser_means import OVERALL, ParserMeans
 from ragtriage.data.experiments.parsing.parsing_run import PARSING
 from ragtriage.data.experiments.questions import Questions
 
-__all__ = ["PARSING_KIND", "ParsingFindings"]
-
 
 @dataclass(frozen=True)
 class ParsingFindings:

@@ -13,8 +13,6 @@ from collections.abc import Iterator
 from ragtriage.data.text.folding import folded
 from ragtriage.metrics.experiments.tables import Cell, Table
 
-__all__ = ["page_tables", "with_html_tables", "without_tables"]
-
 MOST_SPAN = 1_000  # of a cell that says how many rows or columns it covers
 SEPARATOR = frozenset("-:")
 _TAG = re.compile(r"<(/?)([a-zA-Z!][a-zA-Z0-9]*+)([^<>]*+)>")  # linear: no tag reaches over the next < or >

@@ -12,8 +12,6 @@ from ragtriage.metrics.experiments.page_text import text_similarity
 from ragtriage.metrics.experiments.table_cells import CellCheck, check_cells
 from ragtriage.metrics.experiments.table_similarity import matched_similarity, page_similarity
 
-__all__ = ["PAGE_SCORES", "page_scores", "page_sections"]
-
 PAGE_SCORES = {
     "nid": "Text similarity (NID)",
     "nid_s": "Text similarity without tables (NID-S)",

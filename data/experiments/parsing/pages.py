@@ -7,8 +7,6 @@ from pathlib import Path
 
 from ragtriage.data.errors import DataError
 
-__all__ = ["PAGE_FILES", "ParsedPages", "parsed_pages", "read_pages"]
-
 PAGE_FILES = (".md", ".markdown", ".html", ".htm", ".txt")
 MOST_BYTES = 1_000_000  # of a page
 ACCEPTED = "a file, or a folder of files that end in " + ", ".join(PAGE_FILES)

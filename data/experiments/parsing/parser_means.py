@@ -12,8 +12,6 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.metrics.schema.scores import FloatArray
 from ragtriage.metrics.statistics.intervals import Interval, mean_over_questions
 
-__all__ = ["OVERALL", "ParserMeans", "means_of", "parser_means"]
-
 OVERALL = ("nid", "teds", "mhs")  # what the benchmark's overall number is made of
 
 

@@ -17,8 +17,6 @@ from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 from ragtriage.data.store.workspace import utc_now
 
-__all__ = ["PARSING", "parsing_run", "run_parsing_experiment"]
-
 PARSING = "parsing"  # key of the kind
 DECLARED = {
     name: {"direction": "higher", "range": [0, 1], "title": title} for name, title in PAGE_SCORES.items()

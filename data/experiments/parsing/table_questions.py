@@ -15,8 +15,6 @@ from ragtriage.metrics.schema.scores import IntArray
 from ragtriage.metrics.statistics.intervals import Interval, interval
 from ragtriage.metrics.statistics.question_means import question_means
 
-__all__ = ["TableRecall", "table_recall"]
-
 
 @dataclass(frozen=True)
 class TableRecall:

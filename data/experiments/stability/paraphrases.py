@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-__all__ = ["REWORDINGS", "rewordings"]
-
 _PREFIX = re.compile(r"^(what|who|when|where|which|how|why)\b", re.IGNORECASE)
 
 

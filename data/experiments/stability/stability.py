@@ -19,8 +19,6 @@ from ragtriage.data.systems.system import SystemRequest
 from ragtriage.metrics.experiments.stability import Flips, flips
 from ragtriage.metrics.schema.scores import FloatArray
 
-__all__ = ["STABILITY", "FlipsByChange", "StabilityFindings", "repeat_flips"]
-
 REPEATS = 3
 AS_ASKED = "repeat-0"
 PASSES_FROM = 0.5

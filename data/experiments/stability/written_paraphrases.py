@@ -13,8 +13,6 @@ from ragtriage.data.judge.requests import ModelCall, Request
 from ragtriage.data.prompts.message import JudgedCase, case_message
 from ragtriage.data.prompts.prompt import load_prompt
 
-__all__ = ["N_PARAPHRASES", "ToParaphrase", "paraphrase_requests"]
-
 N_PARAPHRASES = 3  # as many as there are plain rewordings
 REPLY_TOKENS = 150
 

@@ -9,8 +9,6 @@ from pathlib import Path
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
 
-__all__ = ["QUERIES", "beir_inputs", "beir_options", "has_runs", "is_beir"]
-
 RUN_ENDINGS = (".trec", ".run", ".txt", ".json", ".res")
 QUERIES, CORPUS = "queries.jsonl", "corpus.jsonl"
 ACCEPTED = (

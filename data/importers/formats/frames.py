@@ -18,8 +18,6 @@ from ragtriage.data.store.parsed_run import ParsedRun
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["runs_from_frame"]
-
 FRAME_ACCEPTED = "a pandas DataFrame or a list of dicts with at least one row"
 
 

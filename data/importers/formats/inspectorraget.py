@@ -15,15 +15,6 @@ from ragtriage.data.importers.parsing.metric_names import metric_name, plain_nam
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
-__all__ = [
-    "Scale",
-    "Tasks",
-    "annotate",
-    "is_inspectorraget",
-    "read",
-    "scales_of",
-]
-
 HANDLED_KEYS = {"task_id", "task_type", "input", "contexts", "targets", "annotations"}
 TURN_MARK = "<::>"
 PASSAGES_TOTAL = "# Relevant Passages"

@@ -23,8 +23,6 @@ from ragtriage.data.importers.parsing.tool_list import TOOLS_ACCEPTED, tools_fau
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 from ragtriage.data.store.sample_schema import FIELDS
 
-__all__ = ["HEADER", "is_native", "read", "records_of_native"]
-
 HEADER = "ragtriage_run"
 SIGNS = FIELDS - {"question", "answer", "question_id", "prompt", "relevant", "history", "scores"}
 FACTS = {

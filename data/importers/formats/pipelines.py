@@ -16,8 +16,6 @@ from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.rows import Table
 from ragtriage.data.store.parsed_run import ParsedRun
 
-__all__ = ["is_pipelines", "read"]
-
 TIME_FORMATS = ("%Y%m%d_%H%M%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S")
 MEANS_NOTE = "the file gives metrics as means over the run only: kept in the configuration, not as scores"
 

@@ -11,8 +11,6 @@ from ragtriage.data.importers.formats.trec import is_score_json
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.store.parsed_run import Record
 
-__all__ = ["Qrels", "read_qrels", "with_qrels"]
-
 ACCEPTED = (
     "lines `question_id 0 document_id grade` (TREC), tab-separated question, document, grade (BEIR), or JSON "
     "{question id: {document id: grade}}"

@@ -12,8 +12,6 @@ from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.rows import open_table
 from ragtriage.data.store.parsed_run import ParsedRun
 
-__all__ = ["OWN_COLUMNS", "is_ragas", "read"]
-
 NAMES = {
     *("user_input", "retrieved_contexts", "reference_contexts", "retrieved_context_ids"),
     *("reference_context_ids", "response", "multi_responses", "reference", "rubrics"),

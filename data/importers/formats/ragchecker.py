@@ -13,8 +13,6 @@ from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.rows import open_table
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
-__all__ = ["is_ragchecker", "read"]
-
 LABELS = ("Entailment", "Neutral", "Contradiction")
 METRICS = {
     "precision": "answer_precision",

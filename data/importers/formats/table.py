@@ -29,8 +29,6 @@ from ragtriage.data.importers.parsing.spool import Spool
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 from ragtriage.data.store.sample_schema import FIELDS, document_id
 
-__all__ = ["read", "reader_of", "records_of", "runs_of_table"]
-
 DOCUMENT_KEYS = ("retrieved_contexts", "contexts", "context", "documents", "source_documents", "chunks")
 ROW_ACCEPTED = "an object with one value per column"
 

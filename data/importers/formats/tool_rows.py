@@ -12,8 +12,6 @@ from typing import Any
 from ragtriage.data.importers.parsing.rows import Table
 from ragtriage.data.store.parsed_run import Record
 
-__all__ = ["Row", "ToolRows", "brought_to_samples", "each", "has_spans"]
-
 Row = dict[str, Any]
 
 

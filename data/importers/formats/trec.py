@@ -17,16 +17,6 @@ from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
-__all__ = [
-    "first_lines",
-    "is_score_json",
-    "is_trec",
-    "read",
-    "read_json",
-    "read_queries",
-    "read_texts",
-]
-
 QUERIES_ACCEPTED = "JSONL of {_id, text} as BEIR writes it, or lines of question id, tab, text"
 CORPUS_ACCEPTED = "JSONL of {_id, title, text} as BEIR writes it"
 

@@ -14,8 +14,6 @@ from ragtriage.data.importers.parsing.rows import open_table
 from ragtriage.data.store.parsed_run import ParsedRun
 from ragtriage.metrics.metric_registry import declared, is_share
 
-__all__ = ["ACCEPTED", "is_versions", "read"]
-
 SHORT = {"f1": "answer_f1", "precision": "answer_precision", "recall": "answer_recall"}
 FACTS = {"version", "date", "n", "unit", "source"}
 UNITS = {"percent": 100.0, "%": 100.0, "share": 1.0}

@@ -16,8 +16,6 @@ from ragtriage.data.importers.parsing.metric_names import metric_name
 from ragtriage.data.store.sample_models import answer_text, as_json, is_finite
 from ragtriage.data.store.sample_schema import FIELDS
 
-__all__ = ["OBJECT_KEYS", "PSEUDO_FIELDS", "CellError", "is_blank", "object_in", "read_cell", "read_score"]
-
 LIST_ACCEPTED = "a JSON list or a Python list"
 PSEUDO_FIELDS = ("run", "retrieved_ids", "retrieved_scores", "relevant_texts", "latency_s")
 FAILED_WORDS = {"", "nan", "null", "none", "n/a", "na", "-"}

@@ -24,14 +24,6 @@ from ragtriage.data.importers.parsing.rows import Table
 from ragtriage.data.store.parsed_run import MappedColumn
 from ragtriage.data.store.sample_schema import FIELDS
 
-__all__ = [
-    "NUMBER_FIELDS",
-    "Plan",
-    "check_overrides",
-    "is_prefixed",
-    "plan_columns",
-]
-
 PREFIXES = ("scores.", "tags.")
 
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from ragtriage.data.importers.parsing.literals import LiteralError, read_literal
 
-__all__ = ["document_of", "documents_of"]
-
 TEXT_KEYS = ("text", "page_content", "content", "contents", "context", "passage", "chunk", "body", "snippet")
 ID_KEYS = ("id", "chunk_id", "doc_id", "document_id", "passage_id", "node_id", "docid", "_id", "id_", "pid")
 SCORE_KEYS = ("score", "similarity", "similarity_score", "relevance_score")

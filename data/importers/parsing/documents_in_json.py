@@ -12,8 +12,6 @@ import ijson
 from ragtriage.data.errors import InputError
 from ragtriage.data.importers.parsing.input_file import InputFile
 
-__all__ = ["beginning", "items_at", "names_of", "outline", "small_values", "value_at"]
-
 WHOLE_UP_TO = 16 << 20  # smaller documents are parsed at once
 OUTLINE_ITEMS = 20
 NOT_JSON_NUMBERS = re.compile(rb"[:,\[]\s*-?(?:NaN|Infinity)")

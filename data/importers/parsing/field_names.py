@@ -11,8 +11,6 @@ from ragtriage.data.errors import InputError, ValidationError
 from ragtriage.data.importers.parsing.metric_names import plain_name
 from ragtriage.data.store.sample_schema import FIELDS
 
-__all__ = ["MAP_QUESTION", "NoQuestionError", "guessed_fields", "is_option", "synonyms"]
-
 MAP_QUESTION = "`--map question=COLUMN`"
 
 

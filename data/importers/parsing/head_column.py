@@ -13,8 +13,6 @@ from ragtriage.data.importers.parsing.cells import CellError, read_score
 from ragtriage.data.importers.parsing.metric_names import metric_name, plain_name
 from ragtriage.data.importers.parsing.records.verdicts import Verdict, verdict_of
 
-__all__ = ["HeadColumn", "is_question", "questions_about", "with_point"]
-
 DECIMAL_COMMA = re.compile(r"\s*[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+\s*")
 PERHAPS_THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})+\s*")
 FLAG_WORDS = {"true", "false", "yes", "no", "0", "1", "0.0", "1.0"}

@@ -15,8 +15,6 @@ from ragtriage.data.errors import InputError, ValidationError, ValidationErrors
 from ragtriage.data.importers.parsing.limits import LIFT, Limits, parsed_bytes, usual_limits
 from ragtriage.data.importers.parsing.streams import TEXT_ACCEPTED, DecompressedStream, TranscodedStream
 
-__all__ = ["InputFile", "decoded_line", "json_fault", "read_json", "remark_repeated"]
-
 UNREAD = object()
 T = TypeVar("T")
 ENDINGS = {

@@ -11,8 +11,6 @@ from ragtriage.data.errors import InputError, ValidationError
 from ragtriage.data.importers.parsing.field_names import guessed_fields
 from ragtriage.data.importers.parsing.input_file import InputFile
 
-__all__ = ["HEAD_ROWS", "JsonRows", "SeveralListsError", "rows_of_document"]
-
 HEAD_ROWS = 200
 SHOWN_LISTS = 6
 WRAPPER = "testRunData"  # around the document itself, in the latest run that DeepEval keeps

@@ -6,8 +6,6 @@ import os
 import sys
 from dataclasses import dataclass
 
-__all__ = ["HEAD_BYTES", "LIFT", "NO_LIMITS", "Limits", "parsed_bytes", "usual_limits"]
-
 NO_LIMITS = "RAGTRIAGE_NO_LIMITS"  # set to 1 by `ragtriage import --no-limits`
 LIFT = "; --no-limits lifts this"
 HEAD_BYTES = 16 << 20  # of the rows that are kept to guess columns from

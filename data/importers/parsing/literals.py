@@ -13,8 +13,6 @@ import re
 from datetime import datetime
 from typing import Any
 
-__all__ = ["LiteralError", "read_literal"]
-
 MAX_DEPTH = 32
 SPACE = re.compile(r"\s*")
 TEXT = re.compile(

@@ -7,8 +7,6 @@ import re
 from functools import cache
 from pathlib import Path
 
-__all__ = ["metric_name", "plain_name"]
-
 AT_K = re.compile(
     r"(recall|precision|hit|hit_rate|mrr|ndcg|map|all_hops_recall|wasted_context|deep_reliance)"
     r"(?:@|_at_|_)(\d{1,4})"

@@ -12,8 +12,6 @@ from ragtriage.data.importers.parsing.cells import CellError, read_cell
 from ragtriage.data.importers.parsing.documents import ID_KEYS, document_of
 from ragtriage.data.store.parsed_run import Record
 
-__all__ = ["NestedIds", "gold_ids_of", "is_nested", "nested_ids", "nested_value"]
-
 INSIDE = "[]."
 MAX_DEPTH = 3
 OWN = {"id", "text", "doc_id"}  # of the document itself, see docs/format.md

@@ -10,8 +10,6 @@ from ragtriage.data.declarations import Declaration
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.store.question_sets import LoadedSet
 
-__all__ = ["Options"]
-
 
 @dataclass(frozen=True)
 class Options:

@@ -9,16 +9,6 @@ from typing import Any
 from ragtriage.data.importers.parsing.documents import documents_of
 from ragtriage.data.importers.parsing.literals import LiteralError, read_literal
 
-__all__ = [
-    "CONTEXT_KEYS",
-    "QUESTION_KEYS",
-    "answer_in",
-    "contexts_in",
-    "decoded",
-    "question_in",
-    "reference_in",
-]
-
 MOST_DECODED = 16 << 20
 MAX_DEPTH = 6
 QUESTION_KEYS = (

@@ -15,8 +15,6 @@ from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.rows import container, open_table
 from ragtriage.data.importers.parsing.sqlite_file import is_sqlite, table_names
 
-__all__ = ["Peek"]
-
 ROWS = 20
 
 

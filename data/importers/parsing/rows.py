@@ -27,8 +27,6 @@ from ragtriage.data.importers.parsing.json_rows import HEAD_ROWS, rows_of_docume
 from ragtriage.data.importers.parsing.limits import HEAD_BYTES, LIFT
 from ragtriage.data.store.parsed_run import Record
 
-__all__ = ["Table", "container", "json_lines", "open_table", "rows_at"]
-
 BATCH_BYTES = 256 << 20
 PARQUET_MAGIC = b"PAR1"
 DELIMITERS = (",", "\t", ";", "|")

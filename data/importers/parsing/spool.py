@@ -10,8 +10,6 @@ from typing import Any, BinaryIO, cast
 
 import orjson
 
-__all__ = ["Spool"]
-
 
 class Spool:
     """Rows kept in a temporary file by key, in order of arrival; memory holds 24 bytes a row.

@@ -14,8 +14,6 @@ from typing import Any
 from ragtriage.data.errors import InputError
 from ragtriage.data.importers.parsing.input_file import InputFile
 
-__all__ = ["RowsByKey", "check_readable", "is_sqlite", "open_sqlite", "rows_of", "table_names"]
-
 MAGIC = b"SQLite format 3\x00"
 LONGEST_VALUE = 64 << 20
 READ_ACTIONS = {

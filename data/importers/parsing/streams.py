@@ -12,8 +12,6 @@ from typing import BinaryIO, cast
 from ragtriage.data.errors import InputError
 from ragtriage.data.importers.parsing.limits import LIFT
 
-__all__ = ["TEXT_ACCEPTED", "DecompressedStream", "TranscodedStream"]
-
 TEXT_ACCEPTED = "UTF-8 text, or UTF-16 with a byte order mark"
 
 ErrorFactory = Callable[[str, str], InputError]

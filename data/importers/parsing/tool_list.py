@@ -9,8 +9,6 @@ from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.store.parsed_run import Record
 from ragtriage.metrics.suites.tool_schemas import tool_schemas
 
-__all__ = ["TOOLS_ACCEPTED", "read_tools", "tools_fault", "with_tools"]
-
 TOOLS_ACCEPTED = "a list of tools with a name and a JSON schema of the arguments, or {tools: [...]}"
 
 

@@ -16,8 +16,6 @@ from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.question_files.gold_passages import object_rows, question_set
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
-__all__ = ["IMPORTERS"]
-
 CYBERSECEVAL, DO_NOT_ANSWER = "cyberseceval", "do_not_answer"
 INJECTION_SIGNS = {"user_input", "injection_type", "judge_question"}
 ATTACK = "these are attack prompts: `ragtriage attack {file} --system COMMAND|URL` puts them to a system"

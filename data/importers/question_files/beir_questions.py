@@ -17,8 +17,6 @@ from ragtriage.data.importers.parsing.rows import json_lines
 from ragtriage.data.importers.question_files.gold_passages import question_set
 from ragtriage.data.store.parsed_run import ParsedRun
 
-__all__ = ["IMPORTERS"]
-
 KEY = "beir_questions"
 ACCEPTED = f"{QUERIES} with {{_id, text}}, corpus.jsonl with {{_id, title, text}}, qrels/test.tsv"
 

@@ -19,8 +19,6 @@ from ragtriage.data.importers.question_files.gold_passages import (
 )
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
-__all__ = ["IMPORTERS"]
-
 KEY = "deepeval_goldens"
 OF_A_TEST_CASE = ("actual_output", "actualOutput", "retrieval_context", "retrievalContext", "tools_called")
 NAMES = {  # field -> the names of DeepEval's files in snake and camel case

@@ -15,8 +15,6 @@ from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.question_files.gold_passages import object_rows, others, question_set
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
-__all__ = ["IMPORTERS"]
-
 KEY = "giskard_testset"
 COLUMNS = {"question", "reference_answer", "reference_context", "conversation_history"}
 _DOCUMENT = re.compile(r"^Document \d+: ", re.MULTILINE)

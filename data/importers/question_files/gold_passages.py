@@ -13,8 +13,6 @@ from ragtriage.data.importers.parsing.rows import open_table
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 from ragtriage.data.store.sample_schema import FIELDS
 
-__all__ = ["gold_passages", "object_rows", "others", "question_set"]
-
 _HOP = re.compile(r"<(\d{1,2})-hop>\s*")  # as Ragas writes in front of the passages of a multi-hop question
 
 

@@ -14,8 +14,6 @@ from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.question_files.gold_passages import gold_passages, others, question_set
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
-__all__ = ["IMPORTERS"]
-
 QA, RAG = "llamaindex_qa", "llamaindex_rag"
 QA_PARTS = ("queries", "corpus", "relevant_docs")
 EXAMPLE = ("query", "reference_contexts", "reference_answer")

@@ -14,8 +14,6 @@ from ragtriage.data.importers.question_files.gold_passages import object_rows, o
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 from ragtriage.data.store.sample_schema import document_id
 
-__all__ = ["IMPORTERS"]
-
 KEY = "musique"
 ACCEPTED = "a list of {idx, paragraph_text, is_supporting}"
 

@@ -16,8 +16,6 @@ from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.store.parsed_run import ParsedRun
 from ragtriage.data.store.question_sets import OF_A_RUN
 
-__all__ = ["IMPORTERS", "is_of_a_run"]
-
 GOLD = ("reference_answer", "reference_claims", "relevant", "relevant_spans")
 
 

@@ -16,8 +16,6 @@ from ragtriage.data.importers.question_files.gold_passages import gold_passages,
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 from ragtriage.data.store.sample_models import as_json
 
-__all__ = ["IMPORTERS"]
-
 KEY = "phoenix_dataset"
 PARTS = ("input", "output", "metadata")
 ID_COLUMNS = ("id", "example_id")

@@ -19,8 +19,6 @@ from ragtriage.data.importers.question_files.gold_passages import (
 )
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
-__all__ = ["IMPORTERS"]
-
 KEY = "ragas_testset"
 OF_A_RUN = ("response", "multi_responses", "retrieved_contexts", "retrieved_context_ids")
 TAGS = ("persona_name", "query_style", "query_length", "synthesizer_name")

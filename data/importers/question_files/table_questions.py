@@ -21,8 +21,6 @@ from ragtriage.data.store.parsed_run import ParsedRun, Record
 from ragtriage.data.store.question_sets import OF_A_RUN
 from ragtriage.data.store.sample_schema import FIELDS
 
-__all__ = ["IMPORTERS"]
-
 KEY = "table_questions"
 GOLD = {"reference_answer", "relevant", "relevant_texts", "relevant_spans"}
 RUN = (OF_A_RUN | {"retrieved_ids", "retrieved_scores", "latency_s"}) - {"prompt", "repeat", "row"}

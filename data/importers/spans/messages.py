@@ -8,8 +8,6 @@ from typing import Any
 
 from ragtriage.data.importers.parsing.payloads import decoded
 
-__all__ = ["DECLARED", "AskedCall", "asked_calls", "call_of", "listed_tools", "texts_read", "tool_results"]
-
 DEEPEST = 12
 CALLS = ("tool_calls", "toolCalls", "function_call", "functionCall")
 CALL_TYPES = ("tool_call", "tool_use", "tool-call", "function_call")

@@ -11,8 +11,6 @@ from ragtriage.data.importers.spans.span import Span
 from ragtriage.data.importers.spans.trace import Trace
 from ragtriage.data.importers.spans.values import documents_in, ranked
 
-__all__ = ["STEPS", "Retrieval", "query_of", "retrieval_of"]
-
 Documents = list[dict[str, Any]]
 STEPS = ("retriever", "reranker")
 NAMED = ("retriev", "search", "knowledge_base")

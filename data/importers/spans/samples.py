@@ -15,8 +15,6 @@ from ragtriage.data.importers.spans.tool_calls import call_count, schemas_of, to
 from ragtriage.data.importers.spans.trace import Trace
 from ragtriage.data.importers.spans.values import documents_in, error_line
 
-__all__ = ["SCORED_WITHOUT_ANSWER", "sample_of_trace"]
-
 SCORED_WITHOUT_ANSWER = "scored although there is no answer"
 PARTIAL = "the root span of a trace is not in the file: question and answer are those of the spans that are"
 SEVERAL_SCORES = "a metric is scored on several spans of a trace: the root's score is read, else the last"

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["KINDS", "Labels", "Span", "kind_of"]
-
 _NAMES = {
     "root": ("root", "record_root"),
     "retriever": ("retriever", "retrieval", "retrieve"),

@@ -23,8 +23,6 @@ from ragtriage.data.importers.spans.trace import Trace
 from ragtriage.data.importers.spans.values import error_line
 from ragtriage.metrics.suites.tool_schemas import tool_schema
 
-__all__ = ["CALLS", "call_count", "schemas_of", "tool_checks"]
-
 CALLS = "tool calls"  # name and kind of the check that holds all calls of a trace
 KIND = "tool_call"
 LONGEST_RESULT = 10_000  # characters of a result that are kept

@@ -7,8 +7,6 @@ from functools import cached_property
 
 from ragtriage.data.importers.spans.span import Span
 
-__all__ = ["Trace"]
-
 OF_EVALUATION = ("evaluator", "guardrail")
 
 

@@ -19,8 +19,6 @@ from ragtriage.data.importers.spans.values import ranked
 from ragtriage.data.store.parsed_run import ParsedRun
 from ragtriage.data.store.sample_schema import question_key
 
-__all__ = ["Traces", "runs_of_spans", "with_labels"]
-
 LAST = 1 << 62
 UNJOINED = "scores or labels of a span that is not in the file"
 

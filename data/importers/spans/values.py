@@ -11,8 +11,6 @@ from typing import Any
 from ragtriage.data.importers.parsing.documents import ID_KEYS, TEXT_KEYS, document_of
 from ragtriage.data.importers.parsing.payloads import contexts_in, decoded
 
-__all__ = ["documents_in", "error_line", "nanoseconds", "number", "ranked"]
-
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LONGEST_ERROR = 300
 MOST_NANOSECONDS = 1 << 62

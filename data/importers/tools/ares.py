@@ -7,8 +7,6 @@ from ragtriage.data.importers.formats.tool_rows import Row, ToolRows, each
 from ragtriage.data.importers.importer import Importer
 from ragtriage.data.importers.parsing.cells import CellError, read_score
 
-__all__ = ["IMPORTERS"]
-
 METRICS = {
     "Context_Relevance_Label": "context_relevance",
     "Answer_Faithfulness_Label": "faithfulness",

@@ -21,8 +21,6 @@ from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
-__all__ = ["IMPORTERS", "LABELS", "attribution_label"]
-
 # Label -> a person's faithfulness; None where there is nothing to attribute, or the label does not say.
 LABELS: Mapping[str, float | None] = {
     "fully attributable": 1.0,

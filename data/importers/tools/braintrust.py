@@ -40,8 +40,6 @@ from ragtriage.data.importers.tools.facts import (
 )
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
-__all__ = ["IMPORTERS"]
-
 EVENT = {"root_span_id", "span_id"}
 RESULT = {"input", "output", "expected", "scores", "error"}
 CONTEXTS = "stated_contexts"  # of the metadata, which count where no span of the trace retrieved

@@ -9,8 +9,6 @@ from ragtriage.data.importers.formats.table import reader_of
 from ragtriage.data.importers.formats.tool_rows import Row, ToolRows, each
 from ragtriage.data.importers.importer import Importer
 
-__all__ = ["IMPORTERS"]
-
 LABELS = ("attributable", "supported", "attributable_label")
 CITED = ("cited", "citations", "ids")
 

@@ -15,8 +15,6 @@ from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
-__all__ = ["IMPORTERS"]
-
 LABELS = {"correct": 1.0, "incorrect": 0.0}
 REFUSAL = "refuse-to-answer"
 # Shares of chunks in or out of the gold; the names alone would read as metrics of a judge.

@@ -39,8 +39,6 @@ from ragtriage.data.importers.spans.trace import Trace
 from ragtriage.data.importers.tools.deepeval_traces import spans_of
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
-__all__ = ["IMPORTERS", "is_case", "is_test_cases", "records_of_cases"]
-
 Case = dict[str, Any]
 
 ACCEPTED = "a test run of DeepEval: testCases with input, actualOutput and metricsData"

@@ -26,8 +26,6 @@ from ragtriage.data.importers.tools.facts import (
 )
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
-__all__ = ["IMPORTERS", "spans_of"]
-
 LISTS = ("baseSpans", "agentSpans", "llmSpans", "retrieverSpans", "toolSpans")
 
 

@@ -14,22 +14,6 @@ from ragtriage.data.importers.parsing.cells import CellError, read_score
 from ragtriage.data.importers.parsing.payloads import QUESTION_KEYS, decoded, reference_in
 from ragtriage.data.importers.spans.values import documents_in, error_line, number
 
-__all__ = [
-    "field_of",
-    "fields_in",
-    "kind_in",
-    "last_line",
-    "milliseconds_between",
-    "moment",
-    "objects_in",
-    "question_id_in",
-    "reference_beside_question",
-    "tags_of",
-    "text_in",
-    "value_in",
-    "without_blanks",
-]
-
 MOST_TAG = 200
 ID_KEYS = ("question_id", "qid", "query_id", "questionId")
 WORDS = {

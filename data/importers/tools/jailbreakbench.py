@@ -12,8 +12,6 @@ from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.rows import open_table
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
-__all__ = ["IMPORTERS"]
-
 KEY = "jailbreakbench"
 SIGNS = {"behaviour_index", "method", "model", "jailbroken"}
 

@@ -42,8 +42,6 @@ from ragtriage.data.importers.tools.facts import last_line, milliseconds_between
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 from ragtriage.data.store.sample_models import is_finite
 
-__all__ = ["IMPORTERS"]
-
 ACCEPTED = "results.to_pandas() as CSV or JSONL, or one {run, example, evaluation_results} a line"
 PARTS = ("inputs", "outputs", "reference", "feedback")
 NO_SCORE = "the evaluator gave no score; this file does not say why"

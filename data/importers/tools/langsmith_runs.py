@@ -20,8 +20,6 @@ from ragtriage.data.importers.spans.values import nanoseconds, number
 from ragtriage.data.importers.tools.facts import fields_in, last_line, tags_of, text_in, without_blanks
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
-__all__ = ["IMPORTERS"]
-
 Row = Mapping[str, Any]
 
 KEYS = {"run_type", "inputs"}

@@ -24,8 +24,6 @@ from ragtriage.data.importers.parsing.rows import open_table
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 from ragtriage.data.store.sample_models import is_finite
 
-__all__ = ["IMPORTERS"]
-
 BATCH, RETRIEVAL, PREDICTIONS = "llamaindex", "llamaindex_retrieval", "llamaindex_predictions"
 NAMES = {"relevancy": "answer_relevancy", "context_relevancy": "context_relevance"}
 BATCH_ACCEPTED = "an object of evaluator -> list of {query, response, contexts, passing, score}"

@@ -16,8 +16,6 @@ from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.rows import open_table
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
-__all__ = ["IMPORTERS", "response_label"]
-
 KEY = "nomiracl"
 SIGNS = {"query_id", "subset", "results"}
 ANSWERS, DECLINES = "yes, answer is present", "i don't know"

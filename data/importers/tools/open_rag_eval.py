@@ -15,8 +15,6 @@ from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.spool import Spool
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
-__all__ = ["IMPORTERS"]
-
 CITED = re.compile(r"\[(\d{1,4})\]")
 
 

@@ -44,8 +44,6 @@ from ragtriage.data.importers.tools.facts import (
 )
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
-__all__ = ["IMPORTERS"]
-
 CSV = {"item_input", "item_output", "item_dataset_item_id"}
 ANNOTATOR = "opik"  # where a rating does not say whose it is
 FILES_LOOKED_AT = 5

@@ -8,8 +8,6 @@ from ragtriage.data.importers.formats.table import reader_of
 from ragtriage.data.importers.formats.tool_rows import Row, ToolRows, each
 from ragtriage.data.importers.importer import Importer
 
-__all__ = ["IMPORTERS"]
-
 NAMES = {"question", "retrieved", "gold_answers", "wrong_answers"}
 ORIGINAL = {"question", "documents", "gold_answers", "wrong_answers", "disambig_entity"}
 NOISE = "noise"

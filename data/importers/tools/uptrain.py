@@ -7,8 +7,6 @@ from ragtriage.data.importers.formats.tool_rows import Row, ToolRows, each
 from ragtriage.data.importers.importer import Importer
 from ragtriage.data.importers.parsing.metric_names import metric_name
 
-__all__ = ["IMPORTERS"]
-
 EMPTY = {"EMPTY MESSAGE", "<EMPTY MESSAGE>"}
 SCORE, REASON = "score_", "explanation_"
 

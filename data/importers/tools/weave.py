@@ -36,8 +36,6 @@ from ragtriage.data.importers.tools.facts import (
 )
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
-__all__ = ["IMPORTERS"]
-
 REFERENCE = "weave:///"
 EVALUATION, ROW = ".evaluate", ".predict_and_score"
 MOST_DEEP = 50

@@ -29,8 +29,6 @@ from ragtriage.metrics.schema.scores import FloatArray, IntArray, Status
 from ragtriage.metrics.schema.source import Source
 from ragtriage.metrics.statistics.agreement import Agreement, bootstrap_interval, bootstrapped, spearman
 
-__all__ = ["JudgeBias", "LengthEffect", "OrderEffect", "PositionEffect", "judge_bias"]
-
 LENGTH_METRICS = ("faithfulness", "answer_relevancy", "correctness", "context_recall")
 ORDER_METRICS = (*LENGTH_METRICS, "context_relevance", "refused")
 FEWEST = 10  # samples with a value, below which nothing is said about length

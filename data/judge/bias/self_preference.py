@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-__all__ = ["GENERATOR_KEYS", "generator_of", "self_preference"]
-
 GENERATOR_KEYS = ("generator_model", "generator", "answer_model", "model", "llm", "llm_model", "model_name")
 _FAMILIES = ("claude", "gpt", "gemini", "llama", "mistral", "mixtral", "qwen", "deepseek", "command")
 _DATE = re.compile(r"[-@:](\d{8}|latest|v\d+(:\d+)?)$")

@@ -13,8 +13,6 @@ from ragtriage.data.judge.requests import Sample, TaskSample, Workflow
 from ragtriage.data.store.judge_replies import Evidence, JudgeReply, reply_from, reply_payload
 from ragtriage.data.store.judge_results import TaskResult
 
-__all__ = ["SHUFFLED", "ShuffledTask", "share_of_rows"]
-
 SHUFFLED = "shuffled"  # kind of the stored results
 ORDER = "order"  # in a stored payload: the rank of each document, in the order in which they were shown
 ONE_DOCUMENT = "fewer than two documents with a text, so there is no order to change"

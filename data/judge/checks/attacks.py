@@ -22,8 +22,6 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.judge_results import TaskResult
 from ragtriage.data.suites.check_table import check_table
 
-__all__ = ["AttackTask", "answers_on_attacks", "rows_for_the_judge", "waiting_questions"]
-
 COLUMNS = ("question", "history", "answer", "reference_answer", "retrieved", "checks", "extra", "tags")
 EXPECTED = {"reason": "The answer refuses.", "answer": "no", "instructions": []}
 

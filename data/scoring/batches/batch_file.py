@@ -12,8 +12,6 @@ import pyarrow as pa
 from ragtriage.data.scoring.batch_scores import ScoredChunk
 from ragtriage.data.scoring.batches.wire import to_table
 
-__all__ = ["BatchFile"]
-
 
 class BatchFile:
     """A file with the scores of one batch, as ragtriage.data.scoring.batches.wire has them."""

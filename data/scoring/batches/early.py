@@ -28,8 +28,6 @@ from ragtriage.data.scoring.batches.worker import Task, scored, table_task
 from ragtriage.data.scoring.id_overlap import IdOverlap
 from ragtriage.data.store.workspace import OWNER_ONLY
 
-__all__ = ["EarlyScores"]
-
 MOST_HELD = 64 << 20  # bytes of samples in memory until workers are started
 FEW_SAMPLES = 500  # too few to tell from them how many a file has
 Progress = Callable[[int], None]

@@ -21,8 +21,6 @@ from ragtriage.data.scoring.stage_features import STAGE_FEATURES
 from ragtriage.metrics.schema.scores import FloatArray, Scores, Status
 from ragtriage.metrics.schema.source import Source
 
-__all__ = ["HELD_WHOLE", "GatheredScores"]
-
 WORTH_PACKING = 500  # samples; of fewer, a metric's values take more time to pack than room
 HELD_WHOLE = 25_000  # samples of a run whose values stay in memory until they are summarised
 READ_AT_ONCE = 16  # metrics of a run in files

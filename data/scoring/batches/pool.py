@@ -13,8 +13,6 @@ from ragtriage.data.scoring.batch_scores import ScoredChunk, ScoreOptions, batch
 from ragtriage.data.scoring.batches.worker import Task, Worker, answer, groups_task, scored, start_worker
 from ragtriage.data.store.workspace import Workspace
 
-__all__ = ["MANY_SAMPLES", "ScoringPool", "scored_batches", "workers_for"]
-
 MANY_SAMPLES = 5_000  # below this, starting interpreters costs more than they save
 MOST_WORKERS = 8
 AHEAD = 2  # batches for each worker that are scored or wait before the first is asked for

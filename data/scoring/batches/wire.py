@@ -15,8 +15,6 @@ from ragtriage.data.scoring.batch_scores import ScoredChunk, ScoreKey
 from ragtriage.metrics.schema.scores import Scores
 from ragtriage.metrics.schema.source import Source
 
-__all__ = ["PARTS", "from_table", "score_column", "to_table"]
-
 PARTS = ("value", "status", "reason")  # of the scores of a metric
 
 

@@ -24,8 +24,6 @@ from ragtriage.data.scoring.batch_scores import RunFacts, ScoredChunk, ScoreOpti
 from ragtriage.data.scoring.batches.wire import from_table, to_table
 from ragtriage.data.store.workspace import Workspace
 
-__all__ = ["Task", "Worker", "answer", "groups_task", "scored", "start_worker", "table_task", "work"]
-
 Task = Mapping[str, Any]
 Worker = subprocess.Popen[bytes]
 

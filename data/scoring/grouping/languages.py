@@ -13,8 +13,6 @@ from ragtriage.data.store.ragged import Ragged
 from ragtriage.data.text.language import language_of, language_of_all
 from ragtriage.metrics.schema.batch import Batch
 
-__all__ = ["LANGUAGES", "language_slices", "language_table"]
-
 LANGUAGES = {"question": "language", "answer": "answer language", "documents": "document language"}
 _MOST_DOCUMENTS = 2  # of a context are looked at, the first with a text
 _LEAST_SHARE = 0.01  # of the samples: a language told less often is taken for a mistake

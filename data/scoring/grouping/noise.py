@@ -13,8 +13,6 @@ from ragtriage.metrics.definitions.claims import relevant_documents
 from ragtriage.metrics.schema.batch import Batch
 from ragtriage.metrics.schema.scores import FloatArray, Status
 
-__all__ = ["NOISY", "noise_slices", "noise_table"]
-
 HOLDS_GOLD = 1  # code of Answers.context_has_gold
 NOISY = 0.5  # relevant share of a context that holds the gold, below which it is noisy
 

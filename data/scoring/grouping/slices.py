@@ -12,16 +12,6 @@ from numpy.typing import NDArray
 from ragtriage.data.store.ragged import Ragged
 from ragtriage.metrics.schema.scores import IntArray
 
-__all__ = [
-    "MOST_SLICE_VALUES",
-    "NOT_GIVEN",
-    "Slice",
-    "distinct_codes",
-    "field_slice",
-    "length_slice",
-    "tag_slices",
-]
-
 NOT_GIVEN = "(not given)"
 MOST_SLICE_VALUES = 200  # a tag with more values identifies single cases and is no use as a slice
 

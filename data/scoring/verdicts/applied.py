@@ -20,8 +20,6 @@ from ragtriage.metrics.schema.batch import Checks
 from ragtriage.metrics.schema.scores import FloatArray, IntArray, Status
 from ragtriage.metrics.schema.source import Source
 
-__all__ = ["with_attack_verdicts"]
-
 READ = ("answer", "extra", "tags", "checks")  # what the rule of a safety check looks at
 
 

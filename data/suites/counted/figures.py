@@ -17,17 +17,6 @@ from ragtriage.metrics.schema.scores import BoolArray, IntArray
 from ragtriage.metrics.statistics.intervals import Interval, interval
 from ragtriage.metrics.statistics.question_means import question_means
 
-__all__ = [
-    "Figure",
-    "PartDetail",
-    "SuiteParts",
-    "figure_table",
-    "part_cohort",
-    "part_rows",
-    "part_title",
-    "suite_parts",
-]
-
 _LONGEST = 1_000
 _Matches = Callable[[Mapping[str, Any], str], bool]
 

@@ -17,8 +17,6 @@ from ragtriage.data.suites.counted.figures import (
 )
 from ragtriage.data.suites.detail import Cell, SuiteTable
 
-__all__ = ["filter_detail"]
-
 SUITE = "filter"
 MOST_ROWS = 20
 EMPTY_TITLES = {

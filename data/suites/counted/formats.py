@@ -19,8 +19,6 @@ from ragtriage.data.suites.counted.figures import (
 from ragtriage.data.suites.detail import Cell, SuiteTable
 from ragtriage.data.text.language import language_name
 
-__all__ = ["format_detail"]
-
 SUITE = "format"
 TITLES = {
     "regex": "Matches the pattern",

@@ -21,8 +21,6 @@ from ragtriage.data.suites.counted.memory import recall_at, with_verdict
 from ragtriage.data.suites.detail import Cell, SuiteTable
 from ragtriage.metrics.statistics.rule_of_three import still_possible
 
-__all__ = ["isolation_detail"]
-
 SUITE = "isolation"
 RANKS = (1, 3, 5, 10)
 NOTE = (

@@ -17,8 +17,6 @@ from ragtriage.data.suites.counted.figures import (
 from ragtriage.data.suites.detail import Cell, SuiteTable
 from ragtriage.metrics.suites.memory import GAPS, gap_label
 
-__all__ = ["memory_detail", "recall_at", "with_verdict"]
-
 SUITE = "memory"
 RANKS = (1, 3, 5, 10)
 

@@ -16,8 +16,6 @@ from ragtriage.data.suites.counted.figures import (
 )
 from ragtriage.data.suites.detail import Cell, SuiteTable
 
-__all__ = ["order_detail"]
-
 SUITE = "order"
 MOST_ROWS = 10
 NOTE = "Items with equal keys may stand in any order. Tau-b needs two items with different keys."

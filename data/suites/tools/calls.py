@@ -13,8 +13,6 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.suites.check_table import check_table
 from ragtriage.metrics.schema.scores import FloatArray, IntArray
 
-__all__ = ["TOOL_SUITE", "CallChecks", "call_checks"]
-
 TOOL_SUITE = "tool"
 _CHECKS: WeakKeyDictionary[ScoredRun, CallChecks | None] = WeakKeyDictionary()
 

@@ -12,8 +12,6 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.suites.tools.calls import call_checks
 from ragtriage.metrics.schema.scores import BoolArray
 
-__all__ = ["call_cohort", "cohort_title", "matching_calls"]
-
 Detail = Mapping[str, Any]
 Matches = Callable[[Detail, Sequence[str]], bool]
 LONGEST = 2000

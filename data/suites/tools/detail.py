@@ -12,8 +12,6 @@ from ragtriage.data.suites.tools.calls import CallChecks, call_checks
 from ragtriage.data.suites.tools.measures import CallMeasure, call_measures
 from ragtriage.data.suites.tools.repeats import Agreement, PassHatK, agreements, pass_hat_ks
 
-__all__ = ["ToolSuite", "tool_suite"]
-
 
 @dataclass(frozen=True)
 class ToolSuite:

@@ -15,8 +15,6 @@ from ragtriage.metrics.schema.scores import FloatArray
 from ragtriage.metrics.statistics.intervals import Interval, mean_over_questions
 from ragtriage.metrics.statistics.question_means import question_means
 
-__all__ = ["CallMeasure", "call_measures", "share_over_questions"]
-
 
 @dataclass(frozen=True)
 class CallMeasure:

@@ -15,8 +15,6 @@ from ragtriage.data.suites.tools.calls import TOOL_SUITE
 from ragtriage.metrics.schema.scores import BoolArray
 from ragtriage.metrics.statistics.intervals import Interval, interval
 
-__all__ = ["Agreement", "PassHatK", "agreements", "pass_hat_ks"]
-
 MOST_K = 8
 MOST_NAMES = 6
 OUTCOME = {"outcome", "reward", "task", "goal"}  # words of kinds of checks that say whether a task succeeded

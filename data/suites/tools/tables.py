@@ -13,17 +13,6 @@ from ragtriage.data.suites.tools.cohorts import call_cohort
 from ragtriage.data.suites.tools.measures import CallMeasure
 from ragtriage.data.suites.tools.repeats import Agreement, PassHatK
 
-__all__ = [
-    "agreement_table",
-    "error_table",
-    "fault_table",
-    "inferred_table",
-    "invented_table",
-    "measure_table",
-    "repeat_table",
-    "selection_table",
-]
-
 MOST_ROWS = 30
 ERRORS = {
     "missing": "missing",

@@ -12,7 +12,8 @@ from typing import Any
 from ragtriage.data.chunking.tokens import count_tokens
 from ragtriage.data.errors import DataError
 from ragtriage.data.judge.call_cache import CachedCalls, CallCache
-from ragtriage.data.judge.client import Claude, ClientSettings
+from ragtriage.data.judge.client import Claude
+from ragtriage.data.judge.messages import ClientSettings
 from ragtriage.data.judge.plan import TOKENS_FOR_ONE
 from ragtriage.data.judge.progress import JobSpec, Progress
 from ragtriage.data.judge.reply_model import ReplyError
@@ -22,8 +23,6 @@ from ragtriage.data.prompts.prompt import load_prompt
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.systems.builtin.readers import Answer
 from ragtriage.data.systems.system import ModelUse
-
-__all__ = ["ClaudeReader"]
 
 EXPECTED_TOKENS = 300
 STARTS_WITHIN = 60.0  # seconds

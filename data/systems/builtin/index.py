@@ -13,8 +13,6 @@ from ragtriage.data.chunking.retrievers import Retriever, open_retriever
 from ragtriage.data.errors import DataError
 from ragtriage.data.systems.builtin.rerankers import Rerank, check_reranker, open_reranker
 
-__all__ = ["NO_REWRITING", "PipelineSettings", "Retrieval", "check_models", "settings_of"]
-
 NO_REWRITING = "none"
 REWRITING = (NO_REWRITING, "hyde", "expansion")
 CANDIDATES = 4  # times top_k are retrieved where a reranker follows

@@ -22,8 +22,6 @@ from ragtriage.data.systems.builtin.index import (
 from ragtriage.data.systems.builtin.readers import NEEDS_MODEL, Answer, Reader
 from ragtriage.data.systems.system import ModelUse, SystemLimits, SystemReply, SystemRequest
 
-__all__ = ["BuiltInSystem"]
-
 VERSION = 1
 NO_CORPUS = "the built-in system has nothing to search; accepted: --corpus PATH"
 

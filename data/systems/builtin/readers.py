@@ -10,8 +10,6 @@ from ragtriage.data.systems.system import ModelUse
 from ragtriage.data.text.sentences import split_sentences
 from ragtriage.data.text.tokens import content_tokens, lowered
 
-__all__ = ["NEEDS_MODEL", "NO_ANSWER", "Answer", "Extractive", "Reader"]
-
 NEEDS_MODEL = "query_rewriting {how} is not available: it needs a model (--model)"
 NO_ANSWER = "I cannot answer this: the documents do not say."
 LEAST_COVERED = 0.5  # share of the question's words that a document needs, for a sentence of it to answer

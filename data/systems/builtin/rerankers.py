@@ -14,8 +14,6 @@ from ragtriage.data.chunking.retrievers import quiet_loading
 from ragtriage.data.errors import DataError
 from ragtriage.data.text.tokens import content_tokens, lowered
 
-__all__ = ["NO_RERANKER", "RERANKERS", "Rerank", "check_reranker", "open_reranker"]
-
 NO_RERANKER = "none"
 RERANKERS = "none, words, or cross-encoder:PATH with the folder of a sentence-transformers model"
 MOST_LOADED = 4  # models of the arms of one experiment, which ask in turn

@@ -16,8 +16,6 @@ from ragtriage.data.text.context_attribution import (
     SUPPORT,
 )
 
-__all__ = ["attributed"]
-
 
 @compiled
 def _close(clauses: Array, borders: Array, count: int, first: int, end: int) -> int:

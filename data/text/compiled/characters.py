@@ -17,8 +17,6 @@ from ragtriage.data.text.sentences import (
 )
 from ragtriage.data.text.tokens import is_cjk
 
-__all__ = ["code_points", "fill_kinds", "new_kinds"]
-
 KNOWN, WORD, CJK, SPACE, DIGIT, LOWER, UPPER, IN_WORD = (1 << bit for bit in range(8))
 LETTER, END, NEWLINE, FULL_WIDTH, CLOSER, CLAUSE, CLAUSE_BEFORE_SPACE = (1 << bit for bit in range(8, 15))
 STOP, ABBREVIATION = 1, 2  # bits of the words known from the start

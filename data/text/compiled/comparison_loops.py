@@ -9,8 +9,6 @@ import numpy as np
 
 from ragtriage.data.text.compiled.compiling import Array, compiled
 
-__all__ = ["compared", "covered"]
-
 
 @compiled
 def _marked(entries: Array, marks: Array, mark: int) -> int:

@@ -6,8 +6,6 @@ from typing import Any, TypeVar, cast
 
 from numba import njit
 
-__all__ = ["Array", "compiled"]
-
 Array = Any  # of NumPy; numba infers the element type
 _Function = TypeVar("_Function")
 

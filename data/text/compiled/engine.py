@@ -25,8 +25,6 @@ import numpy as np
 
 from ragtriage.data.text.compiled.characters import new_kinds
 
-__all__ = ["SWITCH", "compiled_loops", "is_installed", "is_loaded", "why_not"]
-
 SWITCH = "RAGTRIAGE_COMPILED"  # 0: the Python code is used though numba is installed
 VERSION_LENGTH = 16  # characters of the name of a version
 UNUSED = 30 * 24 * 3600  # seconds after which compiled code of another version is removed

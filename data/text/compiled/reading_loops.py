@@ -35,8 +35,6 @@ from ragtriage.data.text.compiled.compiling import Array, compiled
 from ragtriage.data.text.context_attribution import POSTINGS
 from ragtriage.data.text.sentences import AHEAD, CLOSERS, LOOK_BEHIND
 
-__all__ = ["add", "postings", "read", "strange"]
-
 _SEED = np.uint64(14695981039346656037)  # of the hash FNV-1a
 _PRIME = np.uint64(1099511628211)
 _HALF = np.uint64(32)

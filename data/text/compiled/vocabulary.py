@@ -14,8 +14,6 @@ from ragtriage.data.text.compiled.characters import ABBREVIATION, STOP, code_poi
 from ragtriage.data.text.context_attribution import frequency_weights
 from ragtriage.data.text.tokens import lowered, stem, word_list
 
-__all__ = ["Answers", "Documents", "Vocabulary"]
-
 AT_ONCE = 4_000_000  # characters whose code points are in memory at a time
 Ints = NDArray[np.integer[Any]]
 Borders = NDArray[np.int64]

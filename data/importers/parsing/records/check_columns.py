@@ -11,8 +11,6 @@ from ragtriage.data.importers.parsing.field_names import synonyms
 from ragtriage.data.importers.parsing.metric_names import plain_name
 from ragtriage.metrics.diagnosis.check_kinds import is_known_kind, suite_of
 
-__all__ = ["check_columns", "holds_pairs", "is_check_field", "is_route_quality", "put_check"]
-
 FIELD = re.compile(r"checks\.(.+)\.(expected|actual)")
 COLUMN = re.compile(r"(expected|actual)_(.+)")
 QUALITY = re.compile(r"(?:score|quality)_.+|.+_(?:score|quality)")

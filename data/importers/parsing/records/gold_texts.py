@@ -9,8 +9,6 @@ from ragtriage.data.store.sample_schema import document_id
 from ragtriage.data.text.folding import folded_question
 from ragtriage.data.text.sentences import split_sentences
 
-__all__ = ["held_gold", "relevant_of_texts"]
-
 SHORTEST = 20  # characters: a shorter sentence or passage ("Yes.") stands in many documents by chance
 
 

@@ -6,8 +6,6 @@ from collections import Counter
 
 from ragtriage.data.text.folding import folded_question
 
-__all__ = ["Numbering"]
-
 
 class Numbering:
     """The questions of a run so far."""

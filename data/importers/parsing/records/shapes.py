@@ -7,17 +7,6 @@ from typing import Any
 
 from ragtriage.data.store.sample_models import as_json
 
-__all__ = [
-    "mapping",
-    "milliseconds",
-    "objects",
-    "plain_settings",
-    "storable",
-    "tag_value",
-    "tags_of",
-    "unquoted_number",
-]
-
 LARGEST = 2**63
 
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from ragtriage.data.importers.parsing.metric_names import plain_name
 
-__all__ = ["GRADES", "Verdict", "verdict_of"]
-
 PAIRS = (
     *(("pass", "fail"), ("passed", "failed"), ("passes", "fails"), ("good", "bad"), ("right", "wrong")),
     *(("correct", "incorrect"), ("accurate", "inaccurate"), ("faithful", "unfaithful"), ("valid", "invalid")),

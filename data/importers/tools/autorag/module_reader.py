@@ -25,8 +25,6 @@ from ragtriage.data.importers.tools.autorag.trial import NODE_COLUMNS, QUESTIONS
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 from ragtriage.data.store.sample_models import as_json
 
-__all__ = ["RETRIEVAL", "ModuleReader"]
-
 CHOOSING = {"passage_reranker", "passage_filter"}  # nodes that choose among the passages of the one before
 RETRIEVAL = ("retrieved_contents", "retrieved_ids", "retrieve_scores")
 KEPT_AS_COUNT = {"generated_tokens", "generated_log_probs"}

@@ -12,18 +12,6 @@ from pathlib import Path
 from ragtriage.data.errors import InputError
 from ragtriage.data.importers.parsing.input_file import InputFile
 
-__all__ = [
-    "ACCEPTED",
-    "NODE_COLUMNS",
-    "QUESTIONS",
-    "Module",
-    "best_before",
-    "nodes_of",
-    "project_of",
-    "start_times",
-    "trials_of",
-]
-
 QUESTIONS = Path("data/qa.parquet")
 NODE_COLUMNS = {"filename", "module_name", "module_params"}
 ABOVE = 4  # folders between a node and its project, and one to spare

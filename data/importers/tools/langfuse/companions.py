@@ -15,8 +15,6 @@ from ragtriage.data.importers.spans.span import Span
 from ragtriage.data.importers.tools.langfuse.observations import span_of
 from ragtriage.data.importers.tools.langfuse.scores import ScoresById, is_scores
 
-__all__ = ["Companions"]
-
 FROM_SPANS = (
     *("retrieved", "candidates", "search_query", "retrieval_ms", "history", "latency_ms", "checks"),
     *("input_tokens", "output_tokens", "cost_usd"),

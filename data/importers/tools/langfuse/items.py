@@ -29,8 +29,6 @@ from ragtriage.data.importers.tools.langfuse.companions import Companions
 from ragtriage.data.importers.tools.langfuse.scores import error_of, with_scores
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
-__all__ = ["is_items", "read"]
-
 KEY = "langfuse_experiment"
 
 

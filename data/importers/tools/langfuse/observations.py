@@ -36,8 +36,6 @@ from ragtriage.data.importers.tools.langfuse.scores import (
 )
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
-__all__ = ["is_observations", "is_traces", "read", "read_traces", "span_of"]
-
 FILES_LOOKED_AT = 5
 PARENTS = ("isRootObservation", "parentObservationId", "parent_observation_id")
 

@@ -19,6 +19,7 @@ from ragtriage.data.importers.parsing.payloads import (
 )
 from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import rows_at
+from ragtriage.data.importers.spans.samples import SCORED_WITHOUT_ANSWER
 from ragtriage.data.importers.spans.values import number
 from ragtriage.data.importers.tools.facts import (
     fields_in,
@@ -29,15 +30,8 @@ from ragtriage.data.importers.tools.facts import (
     without_blanks,
 )
 from ragtriage.data.importers.tools.langfuse.companions import Companions
-from ragtriage.data.importers.tools.langfuse.scores import (
-    SCORED_WITHOUT_ANSWER,
-    error_of,
-    url_of,
-    with_scores,
-)
+from ragtriage.data.importers.tools.langfuse.scores import error_of, url_of, with_scores
 from ragtriage.data.store.parsed_run import ParsedRun, Record
-
-__all__ = ["is_trace_rows", "read"]
 
 KEY = "langfuse_traces"
 OWN = {"id", "timestamp", "input", "output", "metadata"}

@@ -23,8 +23,6 @@ from ragtriage.data.importers.tools.facts import (
     value_in,
 )
 
-__all__ = ["SCORED_WITHOUT_ANSWER", "ScoresById", "error_of", "is_scores", "url_of", "with_scores"]
-
 ANNOTATOR = "langfuse"  # where a rating does not say whose it is
 
 

@@ -18,8 +18,6 @@ from ragtriage.data.importers.spans.traces import Traces, runs_of_spans
 from ragtriage.data.importers.tools.mlflow.trace import spans_of
 from ragtriage.data.store.parsed_run import ParsedRun
 
-__all__ = ["ACCEPTED", "is_database", "read", "setting"]
-
 ACCEPTED = "traces as `mlflow.search_traces(return_type='list')` gives them, each written with `to_json()`"
 APART = f"a trace whose spans are kept beside the database; accepted: {ACCEPTED}"
 NEEDED = {"spans", "assessments", "trace_tags", "trace_request_metadata", "experiments", "runs", "params"}

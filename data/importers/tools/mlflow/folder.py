@@ -22,8 +22,6 @@ from ragtriage.data.importers.tools.mlflow.database import setting
 from ragtriage.data.importers.tools.mlflow.trace import spans_of
 from ragtriage.data.store.parsed_run import ParsedRun
 
-__all__ = ["is_folder", "read"]
-
 ACCEPTED = "the folder mlruns, or that of an experiment, a run or its artifacts in it"
 BELOW = ("", "*/", "*/*/")  # of the folder of an experiment: mlruns and its parent lie above
 SPANS = "artifacts/traces.json"

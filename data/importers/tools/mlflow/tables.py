@@ -22,8 +22,6 @@ from ragtriage.data.importers.tools.facts import fields_in, text_in, value_in
 from ragtriage.data.importers.tools.mlflow.trace import is_trace, newer_schema, spans_of
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
-__all__ = ["LEGACY", "is_legacy", "is_results", "is_traces", "read_legacy", "read_results", "read_traces"]
-
 FRAME = {"trace", "assessments", "state"}
 FRAME_2 = {"trace", "request_id", "execution_time_ms"}
 LEGACY_SCORE = re.compile(r"(?P<metric>.+?)(?:/v\d+)?/(?:score|value)")

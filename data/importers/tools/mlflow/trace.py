@@ -23,8 +23,6 @@ from ragtriage.data.importers.tools.facts import (
     value_in,
 )
 
-__all__ = ["is_trace", "newer_schema", "spans_of"]
-
 OWN = "mlflow."
 SCHEMAS = {"", "1", "2", "3"}
 REFERENCES = ("expected_response", "expected_answer", "expected_output", "ground_truth", "reference")

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
-__all__ = ["Attributes"]
-
 MOST_PARTS = 20
 
 

@@ -18,8 +18,6 @@ from ragtriage.data.importers.spans.values import number
 from ragtriage.data.importers.tools.facts import question_id_in, text_in, value_in
 from ragtriage.data.importers.tools.opentelemetry.attributes import Attributes
 
-__all__ = ["Event", "labels_of_event", "messages_of_event", "score_of", "span_of_attributes"]
-
 Event = tuple[str, Mapping[str, Any]]  # its name and attributes
 EVALUATION = "gen_ai.evaluation.result"
 CONTENT = (  # events that hold messages as attributes of the span would

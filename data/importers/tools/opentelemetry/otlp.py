@@ -24,8 +24,6 @@ from ragtriage.data.importers.tools.opentelemetry.conventions import (
 )
 from ragtriage.data.store.parsed_run import ParsedRun
 
-__all__ = ["IMPORTERS"]
-
 MAX_DEPTH = 16
 SPANS = ("resourceSpans", "resource_spans", "batches")
 LOGS = ("resourceLogs", "resource_logs")

@@ -19,8 +19,6 @@ from ragtriage.data.importers.spans.values import number
 from ragtriage.data.importers.tools.facts import fields_in, text_in, value_in
 from ragtriage.data.importers.tools.opentelemetry.conventions import score_of
 
-__all__ = ["attach_annotations", "is_annotations", "labels_of"]
-
 UNJOINABLE = "holds annotations of Phoenix without the spans that they belong to: its index was lost"
 WITH_INDEX = "a file written with to_csv, or after reset_index(), so that it has a column span_id"
 

@@ -21,8 +21,6 @@ from ragtriage.data.importers.tools.phoenix.experiments import sample_of_task
 from ragtriage.data.importers.tools.phoenix.spans import span_of
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
-__all__ = ["is_database", "read"]
-
 SPANS_INSTEAD = (
     "that of Phoenix 20, or spans written with client.spans.get_spans_dataframe(...).to_parquet(FILE)"
 )

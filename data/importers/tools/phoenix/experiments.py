@@ -27,8 +27,6 @@ from ragtriage.data.importers.tools.facts import (
 from ragtriage.data.importers.tools.phoenix.annotations import labels_of
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
-__all__ = ["is_experiment", "read", "sample_of_task"]
-
 SIGNS = {"example_id", "input", "output"}
 PARTS = (
     *("label", "score", "explanation", "metadata", "annotator_kind", "trace_id", "error"),

@@ -10,8 +10,6 @@ from ragtriage.data.importers.tools.phoenix import database, experiments, spans
 from ragtriage.data.importers.tools.phoenix.annotations import is_annotations
 from ragtriage.data.store.parsed_run import ParsedRun
 
-__all__ = ["IMPORTERS"]
-
 TRIED = "Phoenix 20.26 (client 3.5)"
 
 

@@ -20,8 +20,6 @@ from ragtriage.data.importers.tools.opentelemetry.conventions import span_of_att
 from ragtriage.data.importers.tools.phoenix.annotations import attach_annotations, labels_of
 from ragtriage.data.store.parsed_run import ParsedRun
 
-__all__ = ["annotated_spans", "is_spans", "read", "span_of"]
-
 PREFIX = "attributes."
 ARIZE = ("eval.", "annotation.")
 NO_QUESTION = "spans with inputs: attributes.input.value of the root, or the query of a retriever"

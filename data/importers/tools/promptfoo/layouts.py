@@ -14,8 +14,6 @@ from ragtriage.data.importers.parsing.records.shapes import mapping, objects, un
 from ragtriage.data.importers.parsing.rows import open_table
 from ragtriage.data.store.parsed_run import Record
 
-__all__ = ["FAILED", "results_in"]
-
 STATUS = re.compile(r"Status(?: \(\d+\))?")
 FAILED = 2  # failureReason: 0 none, 1 an assertion, 2 an error
 

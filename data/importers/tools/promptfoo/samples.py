@@ -15,8 +15,6 @@ from ragtriage.data.importers.tools.facts import last_line
 from ragtriage.data.importers.tools.promptfoo.layouts import FAILED
 from ragtriage.data.importers.tools.promptfoo.scores import scores_and_checks
 
-__all__ = ["listed_contexts", "question_id", "question_variable", "sample_of"]
-
 QUESTION_VARS = ("question", "query", "input", "user_input", "user_query")
 CONTEXT_VARS = ("contexts", "context", "retrieved_contexts", "documents")
 REFERENCE_VARS = ("reference", "reference_answer", "expected", "expected_answer", "ground_truth", "answer")

@@ -12,8 +12,6 @@ from ragtriage.data.importers.formats.tool_rows import Row
 from ragtriage.data.importers.parsing.metric_names import metric_name
 from ragtriage.data.importers.parsing.records.shapes import mapping, objects, unquoted_number
 
-__all__ = ["scores_and_checks", "shortened"]
-
 CRASHED = re.compile(
     r"\s*(?:Error running|Failed to|Could not|API error|No output|Error:|Remote \w+ grading failed)",
     re.IGNORECASE,

@@ -13,8 +13,6 @@ from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import open_table
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
-__all__ = ["BFCL"]
-
 ACCEPTED = "a row with tools and messages, or with function and question, as BFCL writes it"
 EXPECTED = ("expected_calls", "ground_truth")
 ACTUAL = ("actual_calls", "tool_calls", "calls", "result")

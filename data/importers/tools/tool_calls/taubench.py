@@ -12,8 +12,6 @@ from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.rows import open_table
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
-__all__ = ["TAU_BENCH"]
-
 ACCEPTED = "a row with task_id, trial, instruction, expected_actions, calls and reward"
 NAMES = {"task_id", "trial", "reward", "expected_actions", "calls"}
 USED = NAMES | {"instruction", "user_id", "messages"}

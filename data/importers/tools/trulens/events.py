@@ -16,8 +16,6 @@ from ragtriage.data.importers.spans.values import nanoseconds, number
 from ragtriage.data.importers.tools.facts import fields_in, last_line, text_in
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
-__all__ = ["LOWER", "RELEVANT_FROM", "runs_of_events"]
-
 OWN = "ai.observability."
 EVALUATIONS = ("eval", "eval_root")
 RELEVANT_FROM = 0.5

@@ -27,8 +27,6 @@ from ragtriage.data.importers.tools.facts import (
 from ragtriage.data.importers.tools.trulens.events import LOWER, RELEVANT_FROM
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
-__all__ = ["CALLS", "runs_of_records"]
-
 CALLS, DIRECTION, ERROR = "_calls", " direction", "_error"
 OF_CONTEXTS = "context_relevance"
 ARGUMENTS = ("context", "contexts", "source", "statement_context")
