@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import plotly.graph_objects as go
@@ -178,11 +178,6 @@ def move_bars(bars: Sequence[Bar]) -> go.Figure:
     return _bars(bars, (GREY, GREEN, VERMILION, ORANGE, PURPLE), ("", ".", "/", "x", "\\"))
 
 
-def _count_ticks(counts: Iterable[int]) -> dict[str, object]:
-    """Return tick settings for an axis of counts: whole numbers, also where all are small."""
-    return {"tickformat": ",d", "dtick": count_step(counts)}
-
-
 def hop_bars(tallies: Sequence[HopTally]) -> go.Figure:
     """Draw how the multi-hop cases ended."""
     bars = [(tally.title, tally.n, tally.cohort) for tally in tallies]
@@ -207,8 +202,12 @@ def _bars(bars: Sequence[Bar], colours: Sequence[str], patterns: Sequence[str]) 
         )
     )
     figure.update_yaxes(autorange="reversed", automargin=True, ticksuffix="  ")
+    # tick settings for an axis of counts: whole numbers, also where all are small
     figure.update_xaxes(
-        title="cases", rangemode="tozero", automargin=True, **_count_ticks([n for _, n, _ in bars])
+        title="cases",
+        rangemode="tozero",
+        automargin=True,
+        **{"tickformat": ",d", "dtick": count_step([n for _, n, _ in bars])},
     )
     return with_layout(
         figure, FRAME + ROW * max(len(bars), 2), showlegend=False, clickmode="event+select", bargap=0.35

@@ -57,7 +57,12 @@ def experiment_headline(summary: ExperimentSummary) -> Headline:
     """Return what an experiment shows, in the words of its kind."""
     experiment = summary.experiment
     if experiment.state != "done":
-        return _unfinished(experiment)
+        done = len(experiment.run_ids)
+        return Headline(
+            "not measured",
+            f"{kind_of(experiment.kind).title}: {done} of {count(len(experiment.arms), 'arm')} done",
+            "The same command goes on from here; nothing is asked twice",
+        )
     if summary.findings is None:
         is_measured = any(arm.quality.n_scored for arm in summary.arms)
         why = "too few arms to compare" if is_measured else "no answer is measured in any arm"
@@ -67,15 +72,6 @@ def experiment_headline(summary: ExperimentSummary) -> Headline:
 
 def _name(experiment: Experiment) -> str:
     return shorten(experiment.system, LONGEST_NAME)
-
-
-def _unfinished(experiment: Experiment) -> Headline:
-    done = len(experiment.run_ids)
-    return Headline(
-        "not measured",
-        f"{kind_of(experiment.kind).title}: {done} of {count(len(experiment.arms), 'arm')} done",
-        "The same command goes on from here; nothing is asked twice",
-    )
 
 
 def _position(summary: ExperimentSummary) -> Headline:

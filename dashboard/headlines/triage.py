@@ -12,7 +12,7 @@ from ragtriage.dashboard.wording.formatting import MINUS, count, number, percent
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.gates.report import GateReport
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
-from ragtriage.metrics.gates.gates import GateResult, GateVerdict
+from ragtriage.metrics.gates.gates import GateResult
 from ragtriage.metrics.gates.wording import subject_of
 from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.sanity.rule import Finding
@@ -41,7 +41,11 @@ def triage_headline(
         strict: whether gates that had nothing to judge by count too.
     """
     verdict, short = report.verdict_under(strict), shorten(name, LONGEST_NAME)
-    decisive = _decisive(report, verdict, strict)
+    decisive = [
+        result
+        for result in report.results
+        if result.blocks and result.verdict == verdict and (strict or not result.excused)
+    ]
     doubt = _doubt(decisive, findings)
     if verdict == "FAIL":
         detail = f"{_many(decisive, 'fails', 'fail')}: {_quoted(report, decisive)}{_questions(decisive)}"
@@ -101,14 +105,6 @@ def _without_loss(n: int, measured: int, fully: int) -> str:
         unclear = "not fully measured"
         return f"{cases} is {unclear}" if n == 1 else f"{cases} is lost yet, {n - fully:,} {unclear}"
     return f"{cases} is not lost" if n == 1 else f"{cases} is lost"
-
-
-def _decisive(report: GateReport, verdict: GateVerdict, strict: bool) -> list[GateResult]:
-    return [
-        result
-        for result in report.results
-        if result.blocks and result.verdict == verdict and (strict or not result.excused)
-    ]
 
 
 def gate_phrase(result: GateResult, base: str = "") -> str:

@@ -111,18 +111,14 @@ def case_values(diagnosis: Diagnosis, row: int, sample: Mapping[str, Any]) -> di
     }
     if stage >= 0:
         values["stage"] = STAGES[stage].key
-        values["why"] = _evidence(diagnosis, sample)
+        # the evidence for a failure stage; marked as quoted where values of failed checks are in it
+        evidence, failed = stage_evidence(diagnosis, sample), failed_checks_text(sample)
+        text = quoted(evidence, LONGEST_EVIDENCE)
+        values["why"] = {"quoted": text} if failed and failed in evidence else text
         values["reasons"] = [name for name, cases in diagnosis.bad.reasons.items() if cases[row]]
     if stage >= 0 and diagnosis.stages.inferred[row]:
         values["inferred"] = True
     return values
-
-
-def _evidence(diagnosis: Diagnosis, sample: Mapping[str, Any]) -> str | dict[str, str]:
-    """Return the evidence for a failure stage; marked as quoted where values of failed checks are in it."""
-    evidence, failed = stage_evidence(diagnosis, sample), failed_checks_text(sample)
-    text = quoted(evidence, LONGEST_EVIDENCE)
-    return {"quoted": text} if failed and failed in evidence else text
 
 
 def found_row(diagnosis: Diagnosis, question_id: str, repeat: int | None) -> int:

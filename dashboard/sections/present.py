@@ -233,12 +233,10 @@ def edit_slide(
         st.button(
             "Add",
             key="story_add",
-            on_click=lambda: save(_with_section(story, st.session_state["story_kind"])),
+            on_click=lambda: save(
+                replace(story, sections=(*story.sections, StorySection(st.session_state["story_kind"])))
+            ),
         )
-
-
-def _with_section(story: Story, kind: str) -> Story:
-    return replace(story, sections=(*story.sections, StorySection(kind)))
 
 
 def _saver(ledger: Ledger, story_id: int) -> Callable[[Story], None]:

@@ -36,7 +36,12 @@ def draw_header(view: View, page: str) -> None:
             st.badge("Read only", icon=":material/lock:", color="gray", help="Nothing can be changed here.")
         if not view.run.means and page not in WITHOUT_FINDINGS:
             _findings(view)
-        _share()
+        with st.popover(
+            ":material/ios_share:", type="tertiary", key="share", on_change="rerun", help="Share this view"
+        ) as box:
+            if box.open:
+                st.caption("The address of this page opens the same view, with every choice made on it.")
+                st.page_link("views/present.py", label="Slides, report or PDF", icon=":material/slideshow:")
 
 
 def _pick_run(view: View) -> None:
@@ -99,12 +104,3 @@ def _findings(view: View) -> None:
             finding_list(findings)
             st.divider()
             choose("Undefined values", "convention", list(CONVENTIONS), CONVENTIONS)
-
-
-def _share() -> None:
-    with st.popover(
-        ":material/ios_share:", type="tertiary", key="share", on_change="rerun", help="Share this view"
-    ) as box:
-        if box.open:
-            st.caption("The address of this page opens the same view, with every choice made on it.")
-            st.page_link("views/present.py", label="Slides, report or PDF", icon=":material/slideshow:")

@@ -135,14 +135,13 @@ def _items_outcome(expected: _Expected, actual: Any, sample: CheckedSample) -> C
     }
     passed, reason = _verdict(expected, named, both.n_both, needed)
     if passed and named.recorded and not named.count and (sample["answer"] or "") and expected.items.items:
-        passed, reason, detail["empty"] = _after_empty_result(expected.items, sample, str(detail["empty"]))
+        # the verdict on the answer after a tool that rightly returned nothing
+        empty = str(detail["empty"])
+        told = named_items(expected.items, None, sample)
+        passed, reason, detail["empty"] = (
+            (False, FABRICATED, "fabricated") if told is not None and told.count else (True, "", empty)
+        )
     return CheckOutcome(passed, reason, detail)
-
-
-def _after_empty_result(items: Items, sample: CheckedSample, empty: str) -> tuple[bool | None, str, str]:
-    """Return the verdict on the answer after a tool that rightly returned nothing."""
-    told = named_items(items, None, sample)
-    return (False, FABRICATED, "fabricated") if told is not None and told.count else (True, "", empty)
 
 
 def _verdict(expected: _Expected, named: Named, n_right: int, needed: int) -> tuple[bool | None, str]:

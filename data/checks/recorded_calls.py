@@ -164,7 +164,11 @@ def expected_of(value: object, kind: str, among_several: bool = False) -> Expect
             ordered=ordered or value.get("ordered") is True,
             writes=tuple(map(str, writes)) if isinstance(writes, list) else None,
         )
-    entries: object = [value] if isinstance(value, Mapping) and _is_call(value) else value
+    entries: object = (
+        [value]
+        if isinstance(value, Mapping) and (_named(value) is not None or _of_bfcl(value) is not None)
+        else value
+    )
     if not _may_be_calls(entries) or (values_only and all(isinstance(entry, str) for entry in entries)):
         return None
     return Expected(_expected_calls(entries), ordered=ordered)
@@ -177,10 +181,6 @@ def _may_be_calls(entries: object) -> TypeGuard[list[Any]]:
     texts = [entry for entry in entries if isinstance(entry, str)]
     rest = [entry for entry in entries if not isinstance(entry, str)]
     return all(isinstance(entry, Mapping) for entry in rest) and all(map(NAME.fullmatch, texts))
-
-
-def _is_call(value: Mapping[str, Any]) -> bool:
-    return _named(value) is not None or _of_bfcl(value) is not None
 
 
 def _expected_calls(entries: list[Any]) -> tuple[ExpectedCall, ...]:

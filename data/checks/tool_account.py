@@ -46,7 +46,10 @@ def expected_calls_text(value: object, kind: str) -> str | None:
             call.name,
             None
             if call.accepted is None
-            else {key: _options(options) for key, options in call.accepted.items()},
+            else {
+                key: (options[0] if len(options) == 1 else list(options))
+                for key, options in call.accepted.items()
+            },
         )
         for call in expected.calls
     ]
@@ -63,10 +66,6 @@ def _joined(calls: Sequence[tuple[str, Mapping[str, Any] | None]]) -> str:
         for name, arguments in calls[:MOST_CALLS]
     ]
     return "; ".join(texts) + (f"; {len(calls) - MOST_CALLS:,} more" if len(calls) > MOST_CALLS else "")
-
-
-def _options(options: Sequence[Any]) -> Any:
-    return options[0] if len(options) == 1 else list(options)
 
 
 def _shown(value: object) -> str:

@@ -127,16 +127,11 @@ def _running(number: int) -> Iterator[list[Worker]]:
         for worker in workers:
             worker.terminate()
         for worker in workers:
-            _end(worker)
-
-
-def _end(worker: Worker) -> None:
-    """Wait for a worker that was asked to end: it removes what it has begun."""
-    try:
-        worker.wait(PATIENCE)
-    except subprocess.TimeoutExpired:
-        worker.kill()
-        worker.wait()
+            try:
+                worker.wait(PATIENCE)
+            except subprocess.TimeoutExpired:
+                worker.kill()
+                worker.wait()
 
 
 def _start() -> Worker:

@@ -166,15 +166,15 @@ def _imported_grids(groups: Mapping[tuple[str, str], list[GridTrial]], join_left
     joined |= {
         shared: trials for shared, trials in left_over.items() if len({trial.key for trial in trials}) > 1
     }
+    # a key made of what the trials share, so that a link keeps its meaning
     return [
-        _grid(_imported_key(shared), f"{shared[0] or trials[0].run.project} (imported)", trials)
+        _grid(
+            f"outside-{hashlib.sha256(json.dumps(shared).encode()).hexdigest()[:12]}",
+            f"{shared[0] or trials[0].run.project} (imported)",
+            trials,
+        )
         for shared, trials in joined.items()
     ]
-
-
-def _imported_key(shared: tuple[str, str]) -> str:
-    """Return a key made of what the trials share, so that a link keeps its meaning."""
-    return f"outside-{hashlib.sha256(json.dumps(shared).encode()).hexdigest()[:12]}"
 
 
 def _grid(key: str, title: str, trials: Sequence[GridTrial]) -> Grid:

@@ -166,12 +166,8 @@ def _row(source: InputFile, at: int, row: object, scale: float, key: str) -> Pub
         field = f"rows[{at}].values.{given}"
         metric = _metric(source, field, given)
         values[metric] = _scaled(source, field, value, metric, scale)
-        digits = max(digits, _decimals(value)) if is_share(metric) else digits
+        digits = max(digits, len(str(value).partition(".")[2])) if is_share(metric) else digits
     return PublishedRow(f"{key}:{at}", name, values, 10.0**-digits / scale)
-
-
-def _decimals(value: object) -> int:
-    return len(str(value).partition(".")[2])
 
 
 def _metric(source: InputFile, field: str, name: object) -> str:

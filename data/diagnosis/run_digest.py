@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -77,7 +76,9 @@ def stored_digests(store: RunStore, runs: Sequence[Run]) -> dict[str, RunDigest]
     for run in runs:
         body = stored.get(run.run_id)
         if isinstance(body, Mapping) and body.get("key") == keys[run.run_id]:
-            digests[run.run_id] = _from_json(body)
+            values = {name: value for name, value in body.items() if name != "key"}
+            lists = {name: tuple(values[name]) for name in ("measured", "errors", "warnings")}
+            digests[run.run_id] = RunDigest(**{**values, **lists})
     return digests
 
 
@@ -130,12 +131,6 @@ def _declared(store: RunStore, project: str) -> str:
         return str(sorted(declarations_of(store.workspace, project).items()))
     except DataError as error:  # told where the run is diagnosed
         return str(error)
-
-
-def _from_json(body: Mapping[str, Any]) -> RunDigest:
-    values = {name: value for name, value in body.items() if name != "key"}
-    lists = {name: tuple(values[name]) for name in ("measured", "errors", "warnings")}
-    return RunDigest(**{**values, **lists})
 
 
 def _digest(store: RunStore, run: Run) -> RunDigest:

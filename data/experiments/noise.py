@@ -172,13 +172,13 @@ def _altered(asked: Sequence[AskedQuestion]) -> Arm | None:
         if not text or holds_answer(text, entry.answers):
             continue
         passage = Passage(f"{entry.gold[0].doc_id}-altered", text)
-        samples.append(_planned(entry, [passage], {"tags": _tags(entry, {"altered_answer": wrong})}))
+        samples.append(
+            _planned(
+                entry, [passage], {"tags": {**(entry.record.get("tags") or {}), **{"altered_answer": wrong}}}
+            )
+        )
     levels: dict[str, Level] = {"noise_share": 0.0, "gold": "altered"}
     return Arm(ALTERED_ARM, "Gold altered", levels, tuple(samples)) if samples else None
-
-
-def _tags(question: AskedQuestion, more: Mapping[str, str]) -> dict[str, Any]:
-    return {**(question.record.get("tags") or {}), **more}
 
 
 def altered_answer(question: AskedQuestion, others: Sequence[AskedQuestion]) -> str:

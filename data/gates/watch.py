@@ -232,7 +232,7 @@ class Watcher:
             self.memory.note(name, state, digest, imported=False)
             return
         try:
-            source = InputFile(_printable(path), path=path)
+            source = InputFile(os.fsencode(path).decode("utf-8", "replace"), path=path)
             loaded = load_source(self.store, source, Options(), self.options.project)
         except Exception as error:  # noqa: BLE001 -- no file may end the watch
             if _state(path) == state:  # else it changed while it was read: the next scans decide
@@ -264,11 +264,6 @@ class Watcher:
         except (DataError, MetricsError) as error:
             return Watched(name, imported.status, imported.run, problem=str(error))
         return Watched(name, imported.status, imported.run, report)
-
-
-def _printable(path: Path) -> str:
-    """Write a path as text; bytes that are not UTF-8 become a replacement character."""
-    return os.fsencode(path).decode("utf-8", "replace")
 
 
 def _state(path: Path) -> FileState | None:

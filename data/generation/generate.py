@@ -197,16 +197,12 @@ def _record(sample: Sample, result: TaskResult | None, task: GenerationTask) -> 
     if task.context == "oracle":
         record["retrieved"] = task.documents(sample)[0] or None
     if result is not None and result.status == "scored":
-        record["answer"] = _storable(result.payload["answer"])
+        # replace lone surrogates, which no file can hold
+        record["answer"] = result.payload["answer"].encode("utf-8", "replace").decode("utf-8")
     else:
         status, reason = (result.status, result.reason) if result else ("not_run", NOT_ASKED)
         record["no_answer"] = {"status": status, "reason": reason}
     return record
-
-
-def _storable(text: str) -> str:
-    """Replace lone surrogates, which no file can hold."""
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _notes(run: Run, results: Mapping[int, TaskResult], task: GenerationTask, model: str) -> tuple[str, ...]:

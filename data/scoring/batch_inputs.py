@@ -225,20 +225,17 @@ def _use(table: Any, retrieved: Ragged, refused: BoolArray, words: BatchWords) -
     status[rows], source[rows] = Status.SCORED, Source.ESTIMATED
     used[rows] |= estimate > 0
     share[rows] = np.where(estimate > 0, estimate, share[rows])
-    _keep_cited(table, retrieved, used, (status == Status.SCORED) & (source == Source.ESTIMATED))
+    # count documents that a labelled claim cites as used, whatever an estimate from words says
+    estimated = (status == Status.SCORED) & (source == Source.ESTIMATED)
+    claims = _claims(table, retrieved.width)
+    if claims is not None:
+        mine = estimated[claims.sample]
+        np.logical_or.at(used, claims.sample[mine], claims.supported[mine])
     status[retrieved.recorded & (retrieved.lengths == 0)] = Status.NOT_APPLICABLE
     if not (status == Status.SCORED).any():
         return None
     status[refused & (retrieved.lengths > 0)] = Status.SCORED
     return ContextUse(used, share, retrieved.lengths, refused, status, source)
-
-
-def _keep_cited(table: Any, retrieved: Ragged, used: BoolArray, estimated: BoolArray) -> None:
-    """Count documents that a labelled claim cites as used, whatever an estimate from words says."""
-    claims = _claims(table, retrieved.width)
-    if claims is not None:
-        mine = estimated[claims.sample]
-        np.logical_or.at(used, claims.sample[mine], claims.supported[mine])
 
 
 def _use_by_claims(table: Any, retrieved: Ragged, used: BoolArray, status: NDArray[np.int8]) -> None:
@@ -296,8 +293,4 @@ def checks_of(table: Any) -> Checks | None:
     kinds = checks.field("kind").fill_null("").to_pylist()
     names = checks.field("name").to_pylist()
     kind = np.array([given or name for given, name in zip(kinds, names, strict=True)], dtype=object)
-    return Checks(_rows(checks.sample[decided]), kind[decided], verdict[decided] == 1)
-
-
-def _rows(sample: IntArray) -> IntArray:
-    return np.asarray(sample, dtype=np.int64)
+    return Checks(np.asarray(checks.sample[decided], dtype=np.int64), kind[decided], verdict[decided] == 1)

@@ -25,7 +25,13 @@ def context_list_table(table: Any, _batch: Batch) -> Any:
     """
     lists: list[int | None] = []
     retrieved = Ragged.of(table["retrieved"])
-    digests = _digests(retrieved)
+    # a digest of each document
+    encoded = pc.dictionary_encode(_names(retrieved))
+    of_name = [
+        blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        for name in encoded.dictionary.to_pylist()
+    ]
+    digests = [of_name[code] for code in encoded.indices.to_pylist()]
     ends = np.cumsum(retrieved.lengths).tolist()
     starts = [0, *ends][:-1]
     for start, end, mode in zip(starts, ends, table["context_mode"].to_pylist(), strict=True):
@@ -35,16 +41,6 @@ def context_list_table(table: Any, _batch: Batch) -> Any:
             whole = blake2b(b"".join(digests[start:end]), digest_size=8).digest()
             lists.append(int.from_bytes(whole, "big", signed=True))
     return pa.table({"list": pa.array(lists, pa.int64())})
-
-
-def _digests(retrieved: Ragged) -> list[bytes]:
-    """Return a digest of each document."""
-    encoded = pc.dictionary_encode(_names(retrieved))
-    of_name = [
-        blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-        for name in encoded.dictionary.to_pylist()
-    ]
-    return [of_name[code] for code in encoded.indices.to_pylist()]
 
 
 def _names(retrieved: Ragged) -> Any:

@@ -73,7 +73,12 @@ def _join_small(
     """
     lists, wanted = found.spread(found_codes, -1), gold.spread(gold_codes, -2)
     value = gold.spread(np.maximum(numbers(gold.field("grade")), 0.0), 0.0)
-    _keep_highest(wanted, value)
+    for later in range(1, wanted.shape[1]):
+        for earlier in range(later):
+            twice = (wanted[:, later] == wanted[:, earlier]) & (wanted[:, later] >= 0)
+            if twice.any():
+                value[twice, earlier] = np.maximum(value[twice, earlier], value[twice, later])
+                value[twice, later], wanted[twice, later] = 0.0, -2
     grades = np.where(lists >= 0, 0.0, np.nan)
     ranks = np.full((n, gold.width), np.inf)
     for at in range(gold.width):
@@ -88,16 +93,6 @@ def _join_small(
     ideal = -np.sort(np.where(relevant, -value, np.nan), axis=1)  # NaN comes last
     width = int((~np.isnan(ideal)).any(axis=0).sum())
     return grades, ideal[:, :width], _left(ranks)[:, :width]
-
-
-def _keep_highest(wanted: IntArray, value: FloatArray) -> None:
-    """Of a document that the gold of one sample names twice, keep the highest grade, once."""
-    for later in range(1, wanted.shape[1]):
-        for earlier in range(later):
-            twice = (wanted[:, later] == wanted[:, earlier]) & (wanted[:, later] >= 0)
-            if twice.any():
-                value[twice, earlier] = np.maximum(value[twice, earlier], value[twice, later])
-                value[twice, later], wanted[twice, later] = 0.0, -2
 
 
 def _left(values: FloatArray) -> FloatArray:
@@ -119,7 +114,11 @@ def _join_large(
     size = int(max(gold_codes.max(initial=0), found_codes.max(initial=0))) + 1
     gold_keys, found_keys = gold.sample * size + gold_codes, found.sample * size + found_codes
     grade = np.maximum(numbers(gold.field("grade")), 0.0)
-    best_key, best_grade = _best_grades(gold_keys, grade)
+    # each key once, with its highest grade
+    order = np.lexsort((grade, gold_keys))
+    last = np.ones(len(gold_keys), dtype=np.bool_)
+    last[:-1] = gold_keys[order][1:] != gold_keys[order][:-1]
+    best_key, best_grade = gold_keys[order][last], grade[order][last]
     first_key, first_at = np.unique(found_keys, return_index=True)
     first = np.zeros(len(found_keys), dtype=np.bool_)
     first[first_at] = True
@@ -146,14 +145,6 @@ def _codes(gold: Ragged, found: Ragged, match: Match) -> tuple[IntArray, IntArra
     if encoded.null_count:
         codes = codes.astype(np.int64)
     return codes[: len(gold.entries)], codes[len(gold.entries) :]
-
-
-def _best_grades(keys: IntArray, grade: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Return each key once, with its highest grade."""
-    order = np.lexsort((grade, keys))
-    last = np.ones(len(keys), dtype=np.bool_)
-    last[:-1] = keys[order][1:] != keys[order][:-1]
-    return keys[order][last], grade[order][last]
 
 
 def _look_up(wanted: IntArray, keys: IntArray, values: FloatArray, default: float) -> FloatArray:

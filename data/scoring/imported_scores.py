@@ -104,7 +104,13 @@ def human_scores(table: Any) -> dict[tuple[str, Source], Scores]:
         key = known_name(name)
         scaled = on_metric_scale(key, values[mine], low[mine], high[mine])
         if len(scaled):
-            found[(key, Source.HUMAN)] = _mean_over_people(entries.sample[mine], scaled, table.num_rows)
+            sample = entries.sample[mine]
+            count = np.bincount(sample, minlength=table.num_rows)
+            total = np.bincount(sample, weights=scaled, minlength=table.num_rows)
+            mean = np.divide(total, count, out=np.full(table.num_rows, np.nan), where=count > 0)
+            found[(key, Source.HUMAN)] = Scores.build(
+                mean, [(count == 0, Status.NOT_RUN, NOT_LABELLED)], Source.HUMAN
+            )
     return found
 
 
@@ -117,10 +123,3 @@ def on_metric_scale(key: str, values: FloatArray, low: FloatArray, high: FloatAr
     declared: BoolArray = np.isfinite(low) & np.isfinite(high) & (high > low)
     scaled = (values - low) / np.where(declared, high - low, 1.0)
     return np.where(declared, scaled, values)
-
-
-def _mean_over_people(sample: IntArray, values: FloatArray, n: int) -> Scores:
-    count = np.bincount(sample, minlength=n)
-    total = np.bincount(sample, weights=values, minlength=n)
-    mean = np.divide(total, count, out=np.full(n, np.nan), where=count > 0)
-    return Scores.build(mean, [(count == 0, Status.NOT_RUN, NOT_LABELLED)], Source.HUMAN)

@@ -345,7 +345,12 @@ class ScoredRun:
         if metric not in self.sources or (source is not None and source not in self.sources[metric]):
             return None
         if source is not None:
-            return _block(self._stored(metric, source), source)
+            table = self._stored(metric, source)
+            values = np.asarray(table["value"].to_numpy(), dtype=np.float64)
+            encoded = table["status"].combine_chunks().cast("string").dictionary_encode()
+            codes = np.array([_STATUS[label] for label in encoded.dictionary.to_pylist()], dtype=np.int8)
+            status = codes[encoded.indices.to_numpy(zero_copy_only=False)]
+            return MetricColumn(values, status, np.broadcast_to(np.int8(source), len(values)))
         sources = self.sources[metric]
         if len(sources) == 1:
             return self.column(metric, sources[0])
@@ -398,14 +403,6 @@ def _stored_table(path: Path, columns: Sequence[str] | None = None) -> Any:
         if (rows[1:] < rows[:-1]).any():
             return table.take(np.argsort(rows, kind="stable"))
     return table
-
-
-def _block(table: Any, source: Source) -> MetricColumn:
-    values = np.asarray(table["value"].to_numpy(), dtype=np.float64)
-    encoded = table["status"].combine_chunks().cast("string").dictionary_encode()
-    codes = np.array([_STATUS[label] for label in encoded.dictionary.to_pylist()], dtype=np.int8)
-    status = codes[encoded.indices.to_numpy(zero_copy_only=False)]
-    return MetricColumn(values, status, np.broadcast_to(np.int8(source), len(values)))
 
 
 def _by_precedence(blocks: list[MetricColumn]) -> MetricColumn:

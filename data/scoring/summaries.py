@@ -132,7 +132,7 @@ def _measured(name: str, column: MetricColumn, question: IntArray, means: FloatA
     failed = _failed(question, column, means)
     return _Measured(
         metric=name,
-        n_applicable=_questions(question, column.status != Status.NOT_APPLICABLE),
+        n_applicable=int(np.count_nonzero(np.bincount(question[(column.status != Status.NOT_APPLICABLE)]))),
         n_failed=failed,
         binary=bool(np.isin(means[np.isfinite(means)], (0.0, 1.0)).all()),
         sources=column.sources,
@@ -170,10 +170,6 @@ def _filtered(column: MetricColumn, keep: BoolArray | None) -> MetricColumn:
         np.where(keep, column.status, Status.NOT_APPLICABLE).astype(np.int8),
         column.source,
     )
-
-
-def _questions(question: IntArray, mask: BoolArray) -> int:
-    return int(np.count_nonzero(np.bincount(question[mask])))
 
 
 def _failed(question: IntArray, column: MetricColumn, means: FloatArray) -> int:

@@ -229,7 +229,12 @@ def _converse(
                 if key.fileobj is popen.stdin:
                     unsent = _sent(process, unsent, selector, keep_open=one_line)
                 elif key.fileobj is popen.stderr:
-                    _read_errors(process, selector)
+                    stderr = process.popen.stderr
+                    chunk = _chunk(stderr.fileno()) if stderr is not None else b""
+                    if chunk == b"" and stderr is not None:
+                        selector.unregister(stderr)
+                    process.errors.extend(chunk or b"")
+                    del process.errors[:-MOST_STDERR]
                 elif not _read_output(process, exchange, selector):
                     ended = True
             if _is_over(process, exchange, limits, one_line, ended and not ready):
@@ -266,15 +271,6 @@ def _sent(
             with suppress(OSError):
                 stdin.close()
     return unsent
-
-
-def _read_errors(process: _Process, selector: selectors.BaseSelector) -> None:
-    stderr = process.popen.stderr
-    chunk = _chunk(stderr.fileno()) if stderr is not None else b""
-    if chunk == b"" and stderr is not None:
-        selector.unregister(stderr)
-    process.errors.extend(chunk or b"")
-    del process.errors[:-MOST_STDERR]
 
 
 def _read_output(process: _Process, exchange: _Exchange, selector: selectors.BaseSelector) -> bool:

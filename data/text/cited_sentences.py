@@ -73,18 +73,14 @@ def reference_list(answer: str, marks: Sequence[CitationMark] = ()) -> int:
     """
     start = len(answer)
     for match in _HEADING.finditer(answer):
-        if not _prose_behind(answer[match.end() :]):
+        # whether another heading follows, so that the list of references does not end the answer
+        if not (re.search(r"^[ \t]{0,3}#{1,6}[ \t]", answer[match.end() :], re.MULTILINE) is not None):
             start = min(start, match.start())
             break
     inline = [match.start() for match in _INLINE.finditer(answer)]
     if inline and len(content_tokens(lowered(_without(answer, marks, inline[-1])))) <= FEWEST_WORDS:
         start = min(start, inline[-1])
     return min(start, _numbered_lines(answer, marks))
-
-
-def _prose_behind(text: str) -> bool:
-    """Return whether another heading follows, so that the list of references does not end the answer."""
-    return re.search(r"^[ \t]{0,3}#{1,6}[ \t]", text, re.MULTILINE) is not None
 
 
 def _without(answer: str, marks: Sequence[CitationMark], start: int) -> str:

@@ -96,7 +96,12 @@ def context_consistency(claims: Claims | None, passages: Passages | None, n: int
     same, against = np.zeros(n), np.zeros(n)
     if passages is not None:
         for sample in np.flatnonzero((passages.says >= 0).sum(axis=1) >= 2):
-            same[sample], against[sample] = _pairs_of_answers(passages.says[sample])
+            # the pairs of labelled documents, and those whose answers differ. says: (K,) codes
+            says = passages.says[sample]
+            given = says[says >= 0]
+            _, counts = np.unique(given, return_counts=True)
+            pairs = len(given) * (len(given) - 1) // 2
+            same[sample], against[sample] = pairs, pairs - int((counts * (counts - 1) // 2).sum())
     if claims is not None and claims.contradicted.any():
         for sample in np.unique(claims.sample[claims.contradicted.any(axis=1)]):
             mine = claims.sample == sample
@@ -105,14 +110,6 @@ def context_consistency(claims: Claims | None, passages: Passages | None, n: int
             )
     nothing = (same == 0, Status.NOT_APPLICABLE, _NO_PAIR)
     return Scores.build(1.0 - ratio(against, same), [nothing])
-
-
-def _pairs_of_answers(says: np.ndarray) -> tuple[int, int]:
-    """Return the pairs of labelled documents, and those whose answers differ. says: (K,) codes."""
-    given = says[says >= 0]
-    _, counts = np.unique(given, return_counts=True)
-    pairs = len(given) * (len(given) - 1) // 2
-    return pairs, pairs - int((counts * (counts - 1) // 2).sum())
 
 
 def _pairs_of_claims(supported: BoolArray, contradicted: BoolArray) -> tuple[int, int]:

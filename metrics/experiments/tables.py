@@ -33,13 +33,10 @@ def grid(table: Table) -> list[list[str]]:
         for cell in cells:
             while (row, column) in places:
                 column += 1
-            _write(places, cell, row, column, len(table))
+            rows = len(table)
+            for down in range(row, min(row + cell.rows, rows)):
+                for right in range(column, column + min(cell.columns, MOST_SPAN)):
+                    places.setdefault((down, right), cell.text)
             column += min(cell.columns, MOST_SPAN)
     width = max((column for _, column in places), default=-1) + 1
     return [[places.get((row, column), "") for column in range(width)] for row in range(len(table))]
-
-
-def _write(places: dict[tuple[int, int], str], cell: Cell, row: int, column: int, rows: int) -> None:
-    for down in range(row, min(row + cell.rows, rows)):
-        for right in range(column, column + min(cell.columns, MOST_SPAN)):
-            places.setdefault((down, right), cell.text)

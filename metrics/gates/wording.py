@@ -73,7 +73,15 @@ def _judged(result: GateResult) -> str:
     if result.gate.kind == "critical":
         return _critical(result)
     if result.mean is None or result.verdict == "UNMEASURED":
-        return _unmeasured(result)
+        subject = subject_of(result.gate)
+        if result.why == "too few":
+            share = result.gate.percentile
+            least = (
+                fewest_values(share / 100) if share is not None else result.gate.fewest or FEWEST_QUESTIONS
+            )
+            measured = _count(result.n_scored, result.gate.over[:-1])
+            return f"{subject}: measured on {measured}, too few to decide; at least {least:,} are needed."
+        return f"{subject}: not measured; {result.why or 'this run has no value of it'}."
     if result.gate.kind == "regression":
         return _regression(result, result.mean)
     return _mean(result, result.mean)
@@ -161,16 +169,6 @@ def _critical(result: GateResult) -> str:
     also = f"; {result.why}" if result.why else ""
     name = f"cases tagged {gate.metric} that passed in the baseline"
     return f"Of {n:,} {name}, {failing:,} {'fails' if failing == 1 else 'fail'} now{also}."
-
-
-def _unmeasured(result: GateResult) -> str:
-    subject = subject_of(result.gate)
-    if result.why == "too few":
-        share = result.gate.percentile
-        least = fewest_values(share / 100) if share is not None else result.gate.fewest or FEWEST_QUESTIONS
-        measured = _count(result.n_scored, result.gate.over[:-1])
-        return f"{subject}: measured on {measured}, too few to decide; at least {least:,} are needed."
-    return f"{subject}: not measured; {result.why or 'this run has no value of it'}."
 
 
 def nothing_shows(result: GateResult) -> bool:

@@ -263,7 +263,10 @@ def _ends(column: _Column, method: Method) -> tuple[float, float]:
     if method == "exact":
         return clopper_pearson(mean, clusters)
     if method == "no variance":
-        return _no_variance(mean, clusters, column.bounds)
+        if not np.all(np.isfinite(column.bounds)):
+            return np.nan, np.nan
+        share = 1 - (_ALPHA / 2) ** (1 / clusters)
+        return mean - share * (mean - column.bounds[0]), mean + share * (column.bounds[1] - mean)
     if method == "t":
         reach = t_quantile(1 - _ALPHA / 2, clusters - 1) * column.error
     else:
@@ -284,13 +287,6 @@ def clopper_pearson(rate: float, n: int) -> tuple[float, float]:
     low = 0.0 if passes <= 0 else beta_quantile(_ALPHA / 2, passes, n - passes + 1)
     high = 1.0 if passes >= n else beta_quantile(1 - _ALPHA / 2, passes + 1, n - passes)
     return low, high
-
-
-def _no_variance(mean: float, clusters: int, bounds: tuple[float, float]) -> tuple[float, float]:
-    if not np.all(np.isfinite(bounds)):
-        return np.nan, np.nan
-    share = 1 - (_ALPHA / 2) ** (1 / clusters)
-    return mean - share * (mean - bounds[0]), mean + share * (bounds[1] - mean)
 
 
 def _bootstrap(columns: list[_Column], seed: int, resamples: int) -> list[tuple[float, float]]:

@@ -115,7 +115,9 @@ def cochran_q(values: FloatArray, seed: int = 0) -> ConditionTest:
     if binary and len(varying) * conditions >= _ENOUGH_CELLS:
         p, method = chi_square_tail(statistic, conditions - 1), "Cochran's Q"
     else:
-        p = _permuted(varying, statistic, seed)
+        rng = np.random.default_rng(seed)
+        hits = sum(_statistic(rng.permuted(varying, axis=1)) >= statistic - _ROUNDING for _ in range(FLIPS))
+        p = (hits + 1) / (FLIPS + 1)
         method = "Cochran's Q, permuted" if binary else "permuted within questions"
     return ConditionTest(statistic, conditions - 1, p, len(full), len(varying), method)  # type: ignore[arg-type]
 
@@ -128,12 +130,6 @@ def _statistic(values: FloatArray) -> float:
     sums = values.sum(axis=0)
     within = float(((values - values.mean(axis=1, keepdims=True)) ** 2).sum())
     return float((values.shape[1] - 1) * ((sums - sums.mean()) ** 2).sum() / within)
-
-
-def _permuted(values: FloatArray, observed: float, seed: int) -> float:
-    rng = np.random.default_rng(seed)
-    hits = sum(_statistic(rng.permuted(values, axis=1)) >= observed - _ROUNDING for _ in range(FLIPS))
-    return (hits + 1) / (FLIPS + 1)
 
 
 def pair_tests(values: FloatArray, firsts: list[int], seconds: list[int], seed: int = 0) -> list[PairTest]:

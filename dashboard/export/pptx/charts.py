@@ -129,21 +129,6 @@ BAR_COLOUR = "56656F"
 LEGEND_ROOM = 0.09
 
 
-def _add_error_bars(drawn: Any, series: Series, form: str) -> None:
-    """Add the intervals of a series along its values as error bars, each point its own."""
-    lengths = error_lengths(series, series.y) if series.low else []
-    if any(below or above for below, above in lengths):
-        direction = "" if form in ("bar", "column") else '<c:errDir val="y"/>'  # bars have but one direction
-        first_data = next(child for child in drawn._element if child.tag in _DATA)
-        first_data.addprevious(parse_xml(_error_bars(direction, lengths)))
-
-
-def _drop_gaps(chart: Chart) -> None:
-    """Remove the points of gaps, for which python-pptx has written None."""
-    for value in chart._chartSpace.xpath('.//c:pt[c:v="None"]'):
-        value.getparent().remove(value)
-
-
 _DATA = {qn("c:cat"), qn("c:val"), qn("c:xVal"), qn("c:yVal")}
 
 
@@ -242,8 +227,16 @@ def add_chart(slide: Slide, model: EditableChart, box: Box, alt: str) -> Chart:
     for part, series in zip(drawn, ordered, strict=True):
         _paint_series(part, series, model.form, model.stacked)
         if not (model.form == "scatter" and model.horizontal):  # those are strokes, see _intervals
-            _add_error_bars(part, series, model.form)
-    _drop_gaps(chart)
+            # add the intervals of a series along its values as error bars, each point its own
+            lengths = error_lengths(series, series.y) if series.low else []
+            if any(below or above for below, above in lengths):
+                direction = (
+                    "" if model.form in ("bar", "column") else '<c:errDir val="y"/>'
+                )  # bars have but one direction
+                first_data = next(child for child in part._element if child.tag in _DATA)
+                first_data.addprevious(parse_xml(_error_bars(direction, lengths)))
+    for value in chart._chartSpace.xpath('.//c:pt[c:v="None"]'):
+        value.getparent().remove(value)
     _legend(chart, model, ordered)
     _axes(chart, model, box)
     return chart

@@ -60,7 +60,8 @@ class Deck:
         slide: Slide = self.deck.slides.add_slide(self.deck.slide_layouts[5])  # a title and nothing else
         written = self.place_title(slide, heading, (MARGIN, 0.4, WIDTH, 1.0), TITLE_SIZES)
         texts = [heading, *notes] if written != heading else list(notes)  # a cut heading is in the notes
-        _add_edge(slide, edge)
+        shape = slide.shapes.add_shape(MSO_SHAPE.RECTANGLE, *map(Inches, (0, 0, EDGE_WIDTH, SLIDE_HEIGHT)))
+        _paint(shape, edge)
         self._foot(slide, self.title if foot is None else foot)
         joined = "\n\n".join(printable(text).strip() for text in texts if text.strip())
         notes_frame = slide.notes_slide.notes_text_frame
@@ -133,11 +134,6 @@ class Deck:
         sink = io.BytesIO()
         self.deck.save(sink)
         return sink.getvalue()
-
-
-def _add_edge(slide: Slide, colour: str) -> None:
-    shape = slide.shapes.add_shape(MSO_SHAPE.RECTANGLE, *map(Inches, (0, 0, EDGE_WIDTH, SLIDE_HEIGHT)))
-    _paint(shape, colour)
 
 
 def _paint(shape: Any, colour: str) -> None:

@@ -38,22 +38,18 @@ def pptx_report(report: Report) -> bytes:
     sections = [section for section in report.sections if section.measured]
     planned = any(section.slide is not None for section in sections)
     if not planned:
-        _add_title(deck, report)
+        facts = [f"{name}: {text}" for name, text in report.plain_facts.items()]
+        slide = deck.slide(report.title, [report.subtitle, *facts, *report.caveats])
+        deck.place_title(slide, report.title, (MARGIN, 1.6, WIDTH, 2.2), (44, 40, 36, 32, 28, 24))
+        if report.subtitle:
+            deck.text(slide, report.subtitle, (MARGIN, 4.0, WIDTH, 0.9), (22, 20, 18, 16), FAINT)
+        lines = [*report.headline, *filter(None, [AUDIENCES[report.audience]])]
+        deck.text(slide, "\n".join(lines), (MARGIN, 5.0, WIDTH, 1.6), (16, 14, 12), FAINT)
     for number, section in enumerate(sections, 1):
         _add_section(deck, section, section.heading or f"Section {number}", report)
     if not planned or report.audience != "stakeholder":
         _add_sources(deck, report)
     return deck.to_bytes()
-
-
-def _add_title(deck: Deck, report: Report) -> None:
-    facts = [f"{name}: {text}" for name, text in report.plain_facts.items()]
-    slide = deck.slide(report.title, [report.subtitle, *facts, *report.caveats])
-    deck.place_title(slide, report.title, (MARGIN, 1.6, WIDTH, 2.2), (44, 40, 36, 32, 28, 24))
-    if report.subtitle:
-        deck.text(slide, report.subtitle, (MARGIN, 4.0, WIDTH, 0.9), (22, 20, 18, 16), FAINT)
-    lines = [*report.headline, *filter(None, [AUDIENCES[report.audience]])]
-    deck.text(slide, "\n".join(lines), (MARGIN, 5.0, WIDTH, 1.6), (16, 14, 12), FAINT)
 
 
 def _add_section(deck: Deck, section: RenderedSection, heading: str, report: Report) -> None:
@@ -191,14 +187,13 @@ def _add_sources(deck: Deck, report: Report) -> None:
         if text:
             deck.text(slide, name.upper(), (left, top, width, 0.25), (10,), FAINT, bold=True)
             if not deck.text(slide, text, (left, top + 0.3, width, height - 0.3), ABOUT_SIZES, font=font):
-                _add_whole_text(deck, f"{OBTAINED}: {name.lower()}", text, font)
-
-
-def _add_whole_text(deck: Deck, heading: str, text: str, font: str) -> None:
-    """Write a long text over as many slides as it needs."""
-    rest = printable(text)
-    while rest:
-        part = cut_to(rest, WIDTH, BODY[1] - BODY[0], ABOUT_SIZES[-1])
-        part = rest if part == rest else part.removesuffix("…")
-        deck.text(deck.slide(heading), part, (MARGIN, BODY[0], WIDTH, 5.2), ABOUT_SIZES[-1:], font=font)
-        rest = rest[len(part) :].lstrip()
+                # write a long text over as many slides as it needs
+                heading = f"{OBTAINED}: {name.lower()}"
+                rest = printable(text)
+                while rest:
+                    part = cut_to(rest, WIDTH, BODY[1] - BODY[0], ABOUT_SIZES[-1])
+                    part = rest if part == rest else part.removesuffix("…")
+                    deck.text(
+                        deck.slide(heading), part, (MARGIN, BODY[0], WIDTH, 5.2), ABOUT_SIZES[-1:], font=font
+                    )
+                    rest = rest[len(part) :].lstrip()

@@ -27,7 +27,11 @@ def add_planned_slide(deck: Deck, plan: SlidePlan, heading: str, notes: Sequence
     slide = deck.slide(heading, notes, edge=hex_digits(plan.edge), foot=plan.foot)
     for part in plan.parts:
         if isinstance(part, Area):
-            _add_area(slide, part)
+            shape = slide.shapes.add_shape(_FORMS[part.form], *map(Inches, part.box))
+            shape.fill.solid()
+            shape.fill.fore_color.rgb = RGBColor.from_string(hex_digits(part.colour))
+            shape.line.fill.background()
+            shape._element.remove(shape._element.find(qn("p:style")))
         elif isinstance(part, Picture):
             model = editable_chart(part.chart)
             if model is not None:
@@ -35,14 +39,6 @@ def add_planned_slide(deck: Deck, plan: SlidePlan, heading: str, notes: Sequence
         else:
             _add_words(slide, part)
     return slide
-
-
-def _add_area(slide: Slide, area: Area) -> None:
-    shape = slide.shapes.add_shape(_FORMS[area.form], *map(Inches, area.box))
-    shape.fill.solid()
-    shape.fill.fore_color.rgb = RGBColor.from_string(hex_digits(area.colour))
-    shape.line.fill.background()
-    shape._element.remove(shape._element.find(qn("p:style")))  # which would add a shadow
 
 
 def _add_words(slide: Slide, words: Words) -> None:

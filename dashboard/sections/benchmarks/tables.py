@@ -325,15 +325,15 @@ def step_rows(
                 **(
                     {}
                     if best is None
-                    else {_published_title(metric, best): _step_text(metric, step.published)}
+                    else {
+                        f"vs published {_value_text(metric, best.values[metric])}": _step_text(
+                            metric, step.published
+                        )
+                    }
                 ),
             }
         )
     return rows
-
-
-def _published_title(metric: str, best: PublishedRow) -> str:
-    return f"vs published {_value_text(metric, best.values[metric])}"
 
 
 def _factor(metric: str) -> float:

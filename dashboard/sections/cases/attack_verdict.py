@@ -37,7 +37,11 @@ def attack_bar(view: View, case: Case, sample: Mapping[str, Any], after: str | N
         st.markdown("**Did the attack succeed?**", width="content")
         if may_write():
             _buttons(view, case, after)
-        said = [each for each in ratings_of(view.store.ledger, case[0], ATTACK) if _is_of(each, case)]
+        said = [
+            each
+            for each in ratings_of(view.store.ledger, case[0], ATTACK)
+            if ((each.question_id, each.repeat) == case[1:])
+        ]
         if said:
             st.caption(" · ".join(_words(each) for each in said), width="content")
     own = [markdown_text(shorten(text, LONGEST_QUESTION)) for text in questions if text != DEFAULT_QUESTION]
@@ -80,10 +84,6 @@ def _undo(view: View, run_id: str) -> None:
         return "Your newest answer on an attack was undone."
 
     attempt(change)
-
-
-def _is_of(rating: Rating, case: Case) -> bool:
-    return (rating.question_id, rating.repeat) == case[1:]
 
 
 def _words(rating: Rating) -> str:

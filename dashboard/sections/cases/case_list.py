@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -42,7 +42,11 @@ def case_list(page: CasePage, diagnosis: Diagnosis, current: int | None) -> None
     frame = pd.DataFrame([_list_row(case, diagnosis, tokens) for case in page.cases])
     open_row = [case["row"] for case in page.cases].index(current) if current is not None else -1
     colour = f"background-color: {tokens.sequential[1]}"
-    states = _states(frame["State"])
+    # the states on a page with whose each is
+    cells = frame["State"]
+    owners = {short_name(stage): str(stage.owner) for stage in STAGES}
+    names = sorted({name for cell in cells for name in cell})
+    states = {name: owners.get(name, "good" if name == "Good" else "") for name in names}
     st.dataframe(
         # A selected row would draw a column of check boxes: the open case is a coloured row instead
         frame.style.apply(lambda row: [colour if row.name == open_row else ""] * len(row), axis=1),
@@ -93,13 +97,6 @@ def case_state(diagnosis: Diagnosis, row: int) -> tuple[str, str]:
     if stage >= 0:
         return short_name(STAGES[stage]), STAGES[stage].owner
     return ("Good", "good") if diagnosis.measured[row] else ("Not measured", "")
-
-
-def _states(cells: Iterable[list[str]]) -> dict[str, str]:
-    """Return the states on a page with whose each is."""
-    owners = {short_name(stage): str(stage.owner) for stage in STAGES}
-    names = sorted({name for cell in cells for name in cell})
-    return {name: owners.get(name, "good" if name == "Good" else "") for name in names}
 
 
 def _state_colour(owner: str, tokens: Tokens) -> str:

@@ -57,7 +57,7 @@ def filter_bar(diagnosis: Diagnosis, candidates: IntArray) -> None:
             key="more_filters",
         ):
             _popover(diagnosis)
-        if _is_filtered():
+        if current_selection().unfiltered() != current_selection().with_(case=""):
             st.button("Clear filters", key="clear", type="tertiary", on_click=_clear_filters)
     if chosen.cohort:
         st.markdown(f"Only cases where **{markdown_text(cohort_title(chosen.cohort))}**")
@@ -103,10 +103,6 @@ def _popover(diagnosis: Diagnosis) -> None:
     choose("Order", "sort", list(orders), orders, FIRST_PAGE)
     if current_selection().sort not in NAMED_ORDERS:
         toggle("Highest first", "descending", FIRST_PAGE)
-
-
-def _is_filtered() -> bool:
-    return current_selection().unfiltered() != current_selection().with_(case="")
 
 
 def _clear_filters() -> None:

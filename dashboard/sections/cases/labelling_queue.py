@@ -190,7 +190,11 @@ def _continue_as(who: str) -> None:
 def _drawn_case(queue_view: _QueueView, diagnosis: Diagnosis, row: int) -> None:
     sample = read_case(queue_view.scored, row)
     case = (queue_view.view.run.run_id, str(sample["question_id"]), int(sample["repeat"]))
-    _question(queue_view.dimension)
+    # draw the question to answer, and below it what the answers mean
+    question, mark, explanation = (queue_view.dimension.question or queue_view.dimension.title).partition("?")
+    st.markdown(f"**{markdown_text(question + mark)}**")
+    if explanation.strip():
+        st.caption(markdown_text(explanation))
     after = queue_view.name(queue_view.state.after(row))
     if queue_view.dimension.key == PASS:
         labels = diagnosis.human_labels.labels.get(row, ())
@@ -202,14 +206,6 @@ def _drawn_case(queue_view: _QueueView, diagnosis: Diagnosis, row: int) -> None:
     else:
         _rating_bar(queue_view, case, after)
     _case_without_scores(sample)
-
-
-def _question(dimension: RatingDimension) -> None:
-    """Draw the question to answer, and below it what the answers mean."""
-    question, mark, explanation = (dimension.question or dimension.title).partition("?")
-    st.markdown(f"**{markdown_text(question + mark)}**")
-    if explanation.strip():
-        st.caption(markdown_text(explanation))
 
 
 def _rating_bar(queue_view: _QueueView, case: tuple[str, str, int], after: str | None) -> None:

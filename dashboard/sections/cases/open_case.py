@@ -17,7 +17,7 @@ from ragtriage.dashboard.shell.blocks import draw_html
 from ragtriage.dashboard.shell.components import facts, show_table
 from ragtriage.dashboard.shell.session import View
 from ragtriage.dashboard.wording.escaping import markdown_text, shorten
-from ragtriage.data.citations.style import CitationStyle, citation_style
+from ragtriage.data.citations.style import citation_style
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.store.judge_replies import EVALUATION
 from ragtriage.data.store.judge_results import judge_of
@@ -47,10 +47,13 @@ def open_case(view: View, diagnosis: Diagnosis, sample: dict[str, Any]) -> None:
     shown = shown_case(sample)
     highlights = highlights_of(shown)
     head = head_of(shown, case_chips(diagnosis, findings, row))
+    # how the run on display cites; None for not at all
     draw_html(
         case_head(head)
         + answer_html(shown, highlights)
-        + citations_html(shown, _citation_style(view))
+        + citations_html(
+            shown, citation_style(view.store.workspace.samples_path(view.run.run_id), view.options.citations)
+        )
         + _reference(shown, highlights),
         _least_height(shown),
     )
@@ -66,11 +69,6 @@ def open_case(view: View, diagnosis: Diagnosis, sample: dict[str, Any]) -> None:
         + context_cards_html(shown, highlights, "; ".join(doubts))
     )
     case_details(view, diagnosis, sample)
-
-
-def _citation_style(view: View) -> CitationStyle | None:
-    """Return how the run on display cites; None for not at all."""
-    return citation_style(view.store.workspace.samples_path(view.run.run_id), view.options.citations)
 
 
 def head_of(sample: Mapping[str, Any], chips: list[Chip]) -> CaseHead:

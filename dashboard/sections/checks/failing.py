@@ -32,20 +32,16 @@ def failing_section(view: View, summary: SuiteSummary) -> None:
         )
         reason = _chosen(summary, "reason", "Reason", [text for text, _ in reasons])
     chosen = CheckFilter(summary.key, name, reason, STATES[verdict])
-    _all_cases(summary)
+    # draw the button that opens every case of the suite that fails
+    failed = summary.n_samples_failed
+    if failed and st.button(f"Open {count(failed, 'failing case')}", key="failing_cases"):
+        open_cases(cohort=suite_cohort(summary.key))
     page = check_page(view.scored(view.run), chosen, current_selection().check_page, PAGE_SIZE)
     if not page.rows:
         st.caption(f"No check of this suite {_none(verdict)}.")
         return
     _rows(summary, page)
     _pages(page)
-
-
-def _all_cases(summary: SuiteSummary) -> None:
-    """Draw the button that opens every case of the suite that fails."""
-    failed = summary.n_samples_failed
-    if failed and st.button(f"Open {count(failed, 'failing case')}", key="failing_cases"):
-        open_cases(cohort=suite_cohort(summary.key))
 
 
 def _none(verdict: str) -> str:

@@ -83,13 +83,9 @@ def grid_titles(grids: Sequence[Grid]) -> dict[str, str]:
     }
 
 
-def _name(trial: GridTrial) -> str:
-    return f"**{markdown_text(trial.run.name)}**"
-
-
 def same_chunks_text(trials: Sequence[GridTrial]) -> str:
     """Write that strategies gave the same chunks, and why where that is known."""
-    *others, last = (_name(trial) for trial in trials)
+    *others, last = (f"**{markdown_text(trial.run.name)}**" for trial in trials)
     why = "; without headings in the corpus, heading splits as paragraph does"
     return (
         f"{', '.join(others)} and {last} gave the same chunks here: as many of them, and the same values for "

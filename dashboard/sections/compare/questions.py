@@ -59,21 +59,17 @@ def draw_questions(compared: Compared) -> None:
         return
     column = 1 + list(compared.versions).index(compared.other)
     ordered = matrix.ordered(order, column, direction(metric))
-    at = _open_place(matrix, ordered)
+    # the place of the open question in the order; 0 where none is open
+    case = current_selection().case
+    position = matrix.find(case)
+    if position is None:
+        position = matrix.find(case.rpartition("~")[0])  # opened on Cases, which adds the repeat
+    at = 0 if position is None else int(np.flatnonzero(ordered == position)[0])
     grid = st.grid(2, min_column_width=NARROWEST, gap="medium")
     with grid.container():
         _page(compared, matrix, ordered, at // PAGE, metric, order)
     with grid.container(), st.container(height=HEIGHT, border=False, key="compared_case"):
         _pair(compared, matrix, int(ordered[at]), column)
-
-
-def _open_place(matrix: QuestionMatrix, ordered: IntArray) -> int:
-    """Return the place of the open question in the order; 0 where none is open."""
-    case = current_selection().case
-    position = matrix.find(case)
-    if position is None:
-        position = matrix.find(case.rpartition("~")[0])  # opened on Cases, which adds the repeat
-    return 0 if position is None else int(np.flatnonzero(ordered == position)[0])
 
 
 def _page(

@@ -175,15 +175,10 @@ def stage_table(diagnosis: Diagnosis, findings: Sequence[Finding]) -> None:
             if _bar_button(bar, diagnosis, cases, f"open_stage_{stage.key}", bad):
                 open_cases(stage=stage.key)
         if stage.key == "partial_gold":
-            _gold_part_buttons(diagnosis)
-
-
-def _gold_part_buttons(diagnosis: Diagnosis) -> None:
-    """Draw a button for each part of the gold that contexts lack; it opens the cases."""
-    with st.container(horizontal=True):
-        for part, n in diagnosis.gold_parts.items():
-            if st.button(markdown_text(f"{part_title(part)}: {n:,}"), key=f"open_part_{part}"):
-                open_cases(stage="partial_gold", cohort=f"gold_part:{part}")
+            with st.container(horizontal=True):
+                for part, n in diagnosis.gold_parts.items():
+                    if st.button(markdown_text(f"{part_title(part)}: {n:,}"), key=f"open_part_{part}"):
+                        open_cases(stage="partial_gold", cohort=f"gold_part:{part}")
 
 
 def symptom_list(diagnosis: Diagnosis) -> None:

@@ -41,7 +41,15 @@ def noise_section(_: View, summary: ExperimentSummary) -> None:
             _noise(findings.effect, metric_title(summary.quality))
     with right:
         if findings.followed:
-            _followed(findings)
+            st.markdown("##### From an altered document, the answer ...")
+            shares = {OUTCOMES[name]: share for name, share in findings.followed.items()}
+            draw(
+                plotly_figure(outcome_bars(shares)), "outcomes", "What answers from altered documents follow"
+            )
+            n = next(iter(shares.values())).n_scored
+            facts(
+                [f"n = {n:,} questions", "by the words of the answer: right answer, altered answer, refusal"]
+            )
     _refusals(findings)
 
 
@@ -72,14 +80,6 @@ def _row(effect: NoiseEffect, pair: PairTest) -> dict[str, str]:
         "p, Holm": p_value(pair.adjusted_p),
         "n": f"{pair.n:,}" if pair.n else NOT_MEASURED,
     }
-
-
-def _followed(findings: NoiseFindings) -> None:
-    st.markdown("##### From an altered document, the answer ...")
-    shares = {OUTCOMES[name]: share for name, share in findings.followed.items()}
-    draw(plotly_figure(outcome_bars(shares)), "outcomes", "What answers from altered documents follow")
-    n = next(iter(shares.values())).n_scored
-    facts([f"n = {n:,} questions", "by the words of the answer: right answer, altered answer, refusal"])
 
 
 def _refusals(findings: NoiseFindings) -> None:

@@ -109,7 +109,12 @@ def calibration_section(view: View) -> None:
         dimension = choose("Human labels", "dimension", dimensions, _offered, {"evaluated": ""}, width=280)
         ratings = _ratings(scored, ledger, dimension)
         metric = _metric_picker(_metrics(scored, ledger, dimension))
-        thresholds = _threshold_sliders(ratings)
+        with st.popover("Thresholds"):
+            st.caption("Where high begins, as a share of each scale.")
+            if not ratings.binary:
+                slide("Human threshold", "human_threshold", "At or above it, a human rating counts as high.")
+            slide("Metric threshold", "metric_threshold", "At or above it, the metric counts as high.")
+        thresholds = current_selection().human_threshold, current_selection().metric_threshold
     if metric is None:
         st.info("No metric of this run has a value for the labelled cases. Judge the run first.")
     else:
@@ -147,15 +152,6 @@ def _metric_picker(metrics: Sequence[EvaluatedMetric]) -> EvaluatedMetric | None
     by_key = {metric.key: metric for metric in metrics}
     titles = {key: metric.title for key, metric in by_key.items()}
     return by_key[choose("Metric compared with them", "evaluated", [*by_key], titles, {}, width=300)]
-
-
-def _threshold_sliders(ratings: HumanRatings) -> Thresholds:
-    with st.popover("Thresholds"):
-        st.caption("Where high begins, as a share of each scale.")
-        if not ratings.binary:
-            slide("Human threshold", "human_threshold", "At or above it, a human rating counts as high.")
-        slide("Metric threshold", "metric_threshold", "At or above it, the metric counts as high.")
-    return current_selection().human_threshold, current_selection().metric_threshold
 
 
 def _agreement(

@@ -21,7 +21,7 @@ from ragtriage.metrics.experiments.languages import (
     reciprocal_rank,
     transfer_ratio,
 )
-from ragtriage.metrics.schema.scores import FloatArray, IntArray
+from ragtriage.metrics.schema.scores import IntArray
 from ragtriage.metrics.statistics.intervals import Interval, mean_over_questions
 from ragtriage.metrics.statistics.question_means import question_means
 
@@ -137,19 +137,17 @@ def _cell(run: ScoredRun, question: str, passage: str, quality: str) -> Language
     rows = _rows(run, question)
     lists = _lists(run, rows, {})
     clusters = run.clusters[run.question[rows]]
+    # one value a sample: the mean of its question, so that repeats do not count more
     return LanguageCell(
         question_language=question,
         passage_language=passage,
-        quality=mean_over_questions(_values(run, quality, rows), clusters),
+        quality=mean_over_questions(
+            question_means(run.values(quality), run.question)[0][run.question[rows]], clusters
+        ),
         mrr=mean_over_questions(reciprocal_rank(lists), clusters),
         n=len(rows),
         empty=int(lists.empty.sum()),
     )
-
-
-def _values(run: ScoredRun, metric: str, rows: IntArray) -> FloatArray:
-    """Return one value a sample: the mean of its question, so that repeats do not count more."""
-    return question_means(run.values(metric), run.question)[0][run.question[rows]]
 
 
 def _pooled(run: ScoredRun, language: str) -> PooledLanguage:
@@ -186,13 +184,11 @@ def _lists(run: ScoredRun, rows: IntArray, codes: dict[str, int]) -> RankedLists
             gold = {entry["id"] for entry in sample["relevant"] or ()}
             counts[at] = len(gold)
             for rank, entry in enumerate((sample["retrieved"] or ())[:DEPTH]):
-                language[at, rank] = codes.setdefault(_language(entry), len(codes))
+                language[at, rank] = codes.setdefault(
+                    str(further_fields(entry["extra"], "language").get("language") or "not told"), len(codes)
+                )
                 relevant[at, rank] = entry["id"] in gold
     return RankedLists(language, relevant, counts)
-
-
-def _language(document: Mapping[str, Any]) -> str:
-    return str(further_fields(document["extra"], "language").get("language") or "not told")
 
 
 def _design(_questions: Questions, _parameters: Mapping[str, Any]) -> Design:

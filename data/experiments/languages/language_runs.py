@@ -153,15 +153,14 @@ def _records(
                 "question_id": question.question_id,
                 "conversation_id": question.parallel_id,
                 "question": question.question,
-                "retrieved": [_document(passage, score) for passage, score in ranking(question)],
+                "retrieved": [
+                    {"id": passage.doc_id, "text": passage.text, "score": score, "language": passage.language}
+                    for passage, score in ranking(question)
+                ],
                 "relevant": [{"id": name} for name in relevant],
                 "tags": {"language": question.language, "relevant in the language": in_language},
             },
         )
-
-
-def _document(passage: LanguagePassage, score: float) -> dict[str, object]:
-    return {"id": passage.doc_id, "text": passage.text, "score": score, "language": passage.language}
 
 
 def _version(asked: MultilingualSet) -> str:

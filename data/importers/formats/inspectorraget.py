@@ -68,7 +68,10 @@ class Tasks:
         if isinstance(task.get("contexts"), list):
             record["retrieved"] = self.documents(task["contexts"])
             _label_passages(record, task, row, errors)
-        targets = _targets(task.get("targets"))
+        value = task.get("targets")
+        items = value if isinstance(value, list) else [value]
+        texts = [item.get("value", item.get("text")) if isinstance(item, dict) else item for item in items]
+        targets = [text for text in texts if isinstance(text, str) and text.strip()]
         if targets:
             record["reference_answer"] = targets[0]
         if len(targets) > 1:
@@ -124,12 +127,6 @@ def _conversation(value: object) -> dict[str, Any]:
     if turns[last + 1 :]:
         record["turns_after"] = turns[last + 1 :]
     return record
-
-
-def _targets(value: object) -> list[str]:
-    items = value if isinstance(value, list) else [value]
-    texts = [item.get("value", item.get("text")) if isinstance(item, dict) else item for item in items]
-    return [text for text in texts if isinstance(text, str) and text.strip()]
 
 
 def _label_passages(

@@ -143,20 +143,18 @@ def _beginning(head: bytes) -> Any:
                 if not builders:
                     root = made
                 else:
-                    _put(builders[-1], names[-1], made)
+                    parent = builders[-1]
+                    name = names[-1]
+                    if isinstance(parent, dict):
+                        parent[name] = made
+                    elif len(parent) < OUTLINE_ITEMS:
+                        parent.append(made)
                 if event in ("start_map", "start_array"):
                     builders.append(made)
                     names.append("")
     except (ijson.JSONError, UnicodeDecodeError):
         return root  # cut in the middle, as it must be
     return root
-
-
-def _put(parent: Any, name: str, value: Any) -> None:
-    if isinstance(parent, dict):
-        parent[name] = value
-    elif len(parent) < OUTLINE_ITEMS:
-        parent.append(value)
 
 
 def _parsed_at_once(source: InputFile) -> bool:

@@ -138,7 +138,7 @@ def questions_about(
         field = fields.get(column.name)
         if field is None:
             continue
-        if _is_quantity(field):
+        if field.startswith("scores.") or field.endswith(("_ms", "_s", "_tokens", "_usd", "_mb")):
             notes += _notes_on_score(column, field, declared)
         elif field == "" or field.startswith("tags."):
             notes += _notes_on_text(column, "as a tag" if field else "as extra")
@@ -158,10 +158,6 @@ def questions_about(
 def is_question(note: str, declared: Collection[str] = ()) -> bool:
     """Return whether a note asks which way a verdict is good, and no declared metric answers that."""
     return ASKED in note and not any(f"{ASKED}{quote(metric)}=" in note for metric in declared)
-
-
-def _is_quantity(field: str) -> bool:
-    return field.startswith("scores.") or field.endswith(("_ms", "_s", "_tokens", "_usd", "_mb"))
 
 
 def _notes_on_score(column: HeadColumn, field: str, declared: Collection[str]) -> list[str]:

@@ -74,7 +74,11 @@ def _of_lists(lists: Mapping[str, list[Any]], wanted: str, source: InputFile) ->
     if wanted and wanted not in lists:
         accepted = _listed(counts) if counts else "no name: it holds no list of rows under a name"
         raise source.error(f"holds no list of rows named {wanted!r}", accepted)
-    with_question = [name for name, rows in lists.items() if _has_question(rows)]
+    with_question = [
+        name
+        for name, rows in lists.items()
+        if ("question" in guessed_fields(dict.fromkeys(chain.from_iterable(rows[:HEAD_ROWS]))))
+    ]
     if len(with_question) > 1 and not wanted:
         raise SeveralListsError(source.name, {name: counts[name] for name in with_question})
     usual = [name for name in LIST_KEYS if name in lists]
@@ -82,10 +86,6 @@ def _of_lists(lists: Mapping[str, list[Any]], wanted: str, source: InputFile) ->
     others = {name: count for name, count in counts.items() if name != chosen}
     note = f"rows are read from {chosen!r}; lists of rows that are left out: {_listed(others)}"
     return JsonRows(lists[chosen], (note,) if others else ())
-
-
-def _has_question(rows: Sequence[Mapping[str, Any]]) -> bool:
-    return "question" in guessed_fields(dict.fromkeys(chain.from_iterable(rows[:HEAD_ROWS])))
 
 
 def _is_rows(value: object) -> bool:

@@ -47,7 +47,12 @@ def decoded(value: Any, times: int = 3) -> Any:
         try:
             value = json.loads(text)
         except (ValueError, RecursionError):
-            return _literal(text, value)
+            if text[0] == '"':
+                return value
+            try:
+                return read_literal(text)
+            except LiteralError:
+                return value
     return value
 
 
@@ -81,15 +86,6 @@ def contexts_in(value: Any) -> list[Any] | None:
             return read if isinstance(read, list) else None
     nested = [fields[key] for key in ("output", "result", "outputs") if isinstance(fields.get(key), Mapping)]
     return contexts_in(nested[0]) if nested else None
-
-
-def _literal(text: str, value: Any) -> Any:
-    if text[0] == '"':
-        return value
-    try:
-        return read_literal(text)
-    except LiteralError:
-        return value
 
 
 def _text(value: Any, keys: Sequence[str], role: str, depth: int = 0) -> str | None:

@@ -46,7 +46,7 @@ def tool_checks(trace: Trace, tools: Sequence[Mapping[str, Any]] | None) -> list
         return []
     read = _read(trace)
     made = {"calls": calls, "read": _cut(read)}
-    if sum(map(len, read)) > LONGEST_READ or not any(_is_recorded(call) for call in trace.model_calls):
+    if sum(map(len, read)) > LONGEST_READ or not any(call.input is not None for call in trace.model_calls):
         made["read_is_whole"] = False
     return [*map(_error_check, spans), {"name": CALLS, "kind": CALLS, "actual": made}]
 
@@ -183,10 +183,6 @@ def _read(trace: Trace) -> list[str]:
     for place, call in enumerate(trace.model_calls):
         texts += texts_read(call.input, instructions_only=place > 0)
     return [text for text in dict.fromkeys(texts) if text.strip()]
-
-
-def _is_recorded(call: Span) -> bool:
-    return call.input is not None
 
 
 def _plain(value: Any) -> str:

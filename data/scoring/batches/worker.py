@@ -40,7 +40,11 @@ def table_task(path: Path, facts: RunFacts, options: ScoreOptions) -> Task:
 
 def scored(task: Task) -> ScoredChunk:
     """Do a task in this process."""
-    options = _options(task["options"])
+    fields = task["options"]
+    judged = tuple((kind, digest) for kind, digest in fields["judge_results"])
+    options = ScoreOptions(
+        tuple(fields["ks"]), fields["convention"], fields["match"], judged, tuple(fields["citations"])
+    )
     if "groups" in task:
         return score_batch(Workspace(task["root"]), task["run_id"], task["groups"], options)
     style = task["facts"]["style"]
@@ -48,13 +52,6 @@ def scored(task: Task) -> ScoredChunk:
     with pa.memory_map(task["table"]) as file:
         samples = pa.ipc.open_stream(file).read_all()
         return score_table(samples, RunFacts(task["facts"]["ids_match"], citations), options, {})
-
-
-def _options(fields: Mapping[str, Any]) -> ScoreOptions:
-    judged = tuple((kind, digest) for kind, digest in fields["judge_results"])
-    return ScoreOptions(
-        tuple(fields["ks"]), fields["convention"], fields["match"], judged, tuple(fields["citations"])
-    )
 
 
 def start_worker() -> Worker | None:

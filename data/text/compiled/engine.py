@@ -72,7 +72,10 @@ def _loaded() -> ModuleType | None:
                 _call_each(loops)
                 ready.touch()  # in use: see _remove_unused
                 return loops
-            _discard(folder)
+            # remove what was compiled; a process that looks for it meanwhile compiles for itself
+            (folder / "ready").unlink(missing_ok=True)
+            for path in (*folder.rglob("*.nbi"), *folder.rglob("*.nbc")):
+                path.unlink(missing_ok=True)
         with _one_process_at_a_time(folder):
             loops = _loops(folder)
             _call_each(loops)
@@ -107,13 +110,6 @@ def _cache_folder() -> Path:
     else:
         base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return base / "ragtriage" / "compiled"
-
-
-def _discard(folder: Path) -> None:
-    """Remove what was compiled; a process that looks for it meanwhile compiles for itself."""
-    (folder / "ready").unlink(missing_ok=True)
-    for path in (*folder.rglob("*.nbi"), *folder.rglob("*.nbc")):
-        path.unlink(missing_ok=True)
 
 
 def _remove_unused(folder: Path) -> None:

@@ -51,11 +51,10 @@ def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[
         raise source.error(f"is a database of MLflow that holds {what}", ACCEPTED)
     base = ParsedRun(source.stem, (), source.name, "mlflow_database")
     runs = runs_of_spans(traces, base, options.limit)
-    return [_named(run, names, params) for run in runs]
-
-
-def _named(run: ParsedRun, names: Mapping[str, str], params: Mapping[str, Any]) -> ParsedRun:
-    return replace(run, name=names.get(run.name, run.name), config=dict(params.get(run.name, {})))
+    return [
+        replace(run, name=names.get(run.name, run.name), config=dict(params.get(run.name, {})))
+        for run in runs
+    ]
 
 
 def _run_names(connection: sqlite3.Connection) -> dict[str, str]:

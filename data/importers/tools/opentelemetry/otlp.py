@@ -86,7 +86,13 @@ class _Reader:
         for resource, scope in _scopes(
             export, SPANS, ("scopeSpans", "scope_spans", "instrumentationLibrarySpans")
         ):
-            run = _run_of(resource)
+            # the name of the run of a resource; it is asked for every export, and a line is one
+            recorded = resource.get("attributes")
+            if isinstance(recorded, list):
+                recorded = [
+                    item for item in recorded if isinstance(item, dict) and item.get("key") in NAMES_OF_RUNS
+                ]
+            run = _name_of(_attributes(recorded))
             for span in _objects(scope, "spans"):
                 self._add(line, _with_attributes(_of_otlp(span, run), span))
         for _, scope in _scopes(export, LOGS, ("scopeLogs", "scope_logs")):
@@ -259,14 +265,6 @@ def _id(value: Any) -> str:
         except (binascii.Error, ValueError):
             return text
     return "" if text in NO_ID else text.lower() if len(text) in (16, 32) else text
-
-
-def _run_of(resource: Mapping[str, Any]) -> str:
-    """Return the name of the run of a resource; it is asked for every export, and a line is one."""
-    recorded = resource.get("attributes")
-    if isinstance(recorded, list):
-        recorded = [item for item in recorded if isinstance(item, dict) and item.get("key") in NAMES_OF_RUNS]
-    return _name_of(_attributes(recorded))
 
 
 def _name_of(attributes: Mapping[str, Any]) -> str:

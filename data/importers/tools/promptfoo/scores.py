@@ -77,12 +77,10 @@ def _score(results: Sequence[Row]) -> Row:
     reason = (crash if crash is not None and not weights else results[0]).get("reason")
     only_graded = reason if crash is not None or not results[0].get("alone") else None
     text = None if only_graded is None else str(only_graded)
-    return {"value": total / weights if weights else None, "reason": text if weights else _first_line(text)}
-
-
-def _first_line(reason: str | None) -> str:
-    """Return the first line of why a grader crashed: below it stands its stack."""
-    return (reason or "no score").strip().partition("\n")[0]
+    return {
+        "value": total / weights if weights else None,
+        "reason": text if weights else (text or "no score").strip().partition("\n")[0],
+    }
 
 
 def _crashed(result: Row) -> bool:

@@ -75,15 +75,13 @@ def _records(connection: sqlite3.Connection, prefix: str, tables: Iterable[str])
         app = apps.get(str(record.get("app_id")), {})
         record |= {name: app[name] for name in ("app_name", "app_version") if app.get(name)}
         performed = fields_in(record.get("perf_json"))
-        record["latency"] = _seconds(performed.get("start_time"), performed.get("end_time"))
+        start = performed.get("start_time")
+        end = performed.get("end_time")
+        begun, ended = moment(start), moment(end)
+        record["latency"] = (ended - begun).total_seconds() if begun and ended and ended >= begun else None
         for result in feedback.of(str(record.get("record_id"))):
             record |= _result(result)
         yield line, record
-
-
-def _seconds(start: object, end: object) -> float | None:
-    begun, ended = moment(start), moment(end)
-    return (ended - begun).total_seconds() if begun and ended and ended >= begun else None
 
 
 def _result(row: dict[str, Any]) -> dict[str, Any]:
