@@ -1,5 +1,7 @@
 # make run   installs what it needs and opens the dashboard on the bundled samples; PORT=8600 chooses its port
 # make test  installs everything and runs every check and test, browser tests included
+# make test-fast runs the tests that need no browser, no documentation and no further process
+# make coverage runs the same tests and prints which branches they reach
 # make docs  builds the documentation into build/docs
 # make bench measures speed and memory at full size, for hours; make bench-quick a part of it, in minutes
 # make audit looks up known vulnerabilities of the pinned dependencies, where an index is reachable
@@ -8,7 +10,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 TESTED := $(VENV)/.ready-to-test
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
-.PHONY: run test check docs audit bench bench-quick clean
+.PHONY: run test test-fast coverage check docs audit bench bench-quick clean
+FAST := not browser and not docs and not processes
 .DEFAULT_GOAL := run
 
 $(READY): pyproject.toml constraints.txt
@@ -41,6 +44,12 @@ check: $(TESTED)
 
 test: check
 	$(BIN)/pytest -rs -n auto --dist loadgroup
+
+test-fast: $(TESTED)
+	$(BIN)/pytest -q -rs -n auto --dist loadgroup -m "$(FAST)"
+
+coverage: $(TESTED)
+	$(BIN)/pytest -q -n auto --dist loadgroup -m "$(FAST)" --cov --cov-branch --cov-report=term
 
 docs: $(TESTED)
 	$(BIN)/python -m sphinx -W --keep-going -n -q -E -b html docs build/docs

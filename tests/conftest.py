@@ -20,12 +20,34 @@ from ragtriage.metrics.metric_registry import declare_imported
 
 pytest_plugins = ["pytester"]
 
+# modules that wait for processes of the product, or for a service that stays away
+STARTING_PROCESSES = {
+    "test_compiled_engine",
+    "test_full_disks",
+    "test_grid_jobs",
+    "test_grid_processes",
+    "test_import_kills",
+    "test_judge_ends",
+    "test_judge_job",
+    "test_report_pdf",
+    "test_serving",
+    "test_wheel",
+}
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let a browser test that failed run again: on a busy machine a page may be slower than its time-out."""
+    """Mark what `make test-fast` leaves out.
+
+    A browser test that failed may run again: on a busy machine a page may be slower than its time-out.
+    """
     for item in items:
-        if "chromium" in getattr(item, "fixturenames", ()):
+        if {"chromium", "server"} & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.browser)
             item.add_marker(pytest.mark.flaky(reruns=2))
+        if item.path.parent.name == "test_docs":
+            item.add_marker(pytest.mark.docs)
+        if item.path.stem in STARTING_PROCESSES or hasattr(getattr(item, "module", None), "subprocess"):
+            item.add_marker(pytest.mark.processes)
 
 
 @pytest.fixture(autouse=True)

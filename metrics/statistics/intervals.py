@@ -304,7 +304,8 @@ def _bootstrap(columns: list[_Column], seed: int, resamples: int) -> list[tuple[
     for at, start in enumerate(range(0, longest, _CHUNK)):
         block = slice(start, min(start + _CHUNK, longest))
         draws = _weights(seed, resamples).chunk(at)[: block.stop - start].astype(np.float64)
-        total += draws.T @ sums[block]
+        with np.errstate(over="ignore", invalid="ignore"):  # sums beyond what a float holds have no band
+            total += draws.T @ sums[block]
         weight += draws.T @ counts[block]
     means = np.divide(total, weight, out=np.full(total.shape, np.nan), where=weight > 0)
     low, high = np.nanquantile(means, [_ALPHA / 2, 1 - _ALPHA / 2], axis=0)

@@ -171,7 +171,7 @@ def test_a_browser_that_hangs_is_stopped_with_its_children(tmp_path: Path, print
     state = subprocess.run(
         ["ps", "-o", "stat=", "-p", child.read_text()], capture_output=True, text=True
     ).stdout
-    assert state.strip() in ("", "Z")
+    assert state.strip()[:1] in ("", "Z")
 
 
 def test_a_browser_that_fails_is_quoted(tmp_path: Path, printer: Printer) -> None:
