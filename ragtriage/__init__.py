@@ -46,7 +46,7 @@ __all__ = [
     "scores",
     "summarize",
 ]
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 RESULTS = ("Comparison", "Diagnosis", "GateReport", "Interval", "Run")
 
