@@ -32,7 +32,7 @@ from ragtriage.data.importers.detect import read_runs
 from ragtriage.data.importers.load import Step, Watch, import_parsed_runs
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
-from ragtriage.data.jobs.process_lock import lock_file
+from ragtriage.data.jobs import lock_file
 from ragtriage.data.judge.recorded import RecordedReplies, publish_recorded, read_recorded
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.parsed_run import ParsedRun

@@ -22,7 +22,7 @@ from ragtriage.data.suites.safety import safety_detail
 from ragtriage.data.systems.choose import open_system
 from ragtriage.data.systems.runner import AskProgress
 from ragtriage.data.systems.system import SystemLimits
-from ragtriage.metrics.suites.attack_types import ATTACK_TYPES
+from ragtriage.metrics.suites.safety import ATTACK_TYPES
 
 CONTINUES = "No run was made. The answers so far are kept: the same command goes on from here."
 NO_RUN = "No run was made."

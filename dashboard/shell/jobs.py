@@ -19,7 +19,7 @@ from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.dashboard.wording.formatting import count
 from ragtriage.data.errors import DataError
 from ragtriage.data.interpreter import python_module
-from ragtriage.data.jobs.record import Job, ask_to_stop, jobs_of
+from ragtriage.data.jobs import Job, ask_to_stop, jobs_of
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.read_only import must_write

@@ -17,7 +17,7 @@ from ragtriage.data.analysis.retrieval_curves import (
 from ragtriage.data.scoring.gold_join import hop_order
 from ragtriage.data.scoring.ranked_lists import RankedLists, missed_names
 from ragtriage.data.scoring.scored_run import ScoredRun
-from ragtriage.metrics.analysis.multi_hop import hop_outcomes
+from ragtriage.metrics.analysis.retrieval_breakdowns import hop_outcomes
 from ragtriage.metrics.schema.scores import Status
 from ragtriage.metrics.statistics.question_means import question_means
 

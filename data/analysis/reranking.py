@@ -9,7 +9,7 @@ import numpy as np
 from ragtriage.data.analysis.retrieval_curves import HOPS, question_values
 from ragtriage.data.scoring.ranked_lists import RankedLists
 from ragtriage.data.scoring.scored_run import ScoredRun
-from ragtriage.metrics.analysis.reranking import RankMoves, rank_moves
+from ragtriage.metrics.analysis.retrieval_breakdowns import RankMoves, rank_moves
 from ragtriage.metrics.schema.batch import Rankings
 from ragtriage.metrics.schema.scores import BoolArray, Status
 from ragtriage.metrics.statistics.max_t import cluster_sums, max_t

@@ -6,19 +6,16 @@ from collections.abc import Mapping
 
 from ragtriage.data.cases.agreement_cohorts import AGREEMENT_COHORTS
 from ragtriage.data.cases.alignment_cohorts import ALIGNMENT_COHORTS
-from ragtriage.data.cases.citation_cohorts import CITATION_COHORTS
 from ragtriage.data.cases.cohort import Cohort
 from ragtriage.data.cases.comparison_cohorts import COMPARISON_COHORTS
-from ragtriage.data.cases.context_cohorts import CONTEXT_COHORTS
+from ragtriage.data.cases.context_cohorts import CITATION_COHORTS, CONTEXT_COHORTS
 from ragtriage.data.cases.diagnosis_cohorts import DIAGNOSIS_COHORTS
 from ragtriage.data.cases.f1_cohorts import F1_COHORTS
 from ragtriage.data.cases.judge_cohorts import JUDGE_COHORTS
 from ragtriage.data.cases.part_cohorts import PART_COHORTS
 from ragtriage.data.cases.refusal_cohorts import REFUSAL_COHORTS
 from ragtriage.data.cases.retrieval_cohorts import RETRIEVAL_COHORTS
-from ragtriage.data.cases.safety_cohorts import SAFETY_COHORTS
-from ragtriage.data.cases.suite_cohorts import SUITE_COHORTS
-from ragtriage.data.cases.tool_cohorts import TOOL_COHORTS
+from ragtriage.data.cases.suite_cohorts import SAFETY_COHORTS, SUITE_COHORTS, TOOL_COHORTS
 from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.metrics.schema.scores import BoolArray

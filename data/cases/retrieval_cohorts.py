@@ -13,8 +13,7 @@ from ragtriage.data.cases.cohort import Cohort, parse_rank
 from ragtriage.data.diagnosis.partial_gold import gold_parts, part_title
 from ragtriage.data.scoring.ranked_lists import RankedLists, missed_names, ranked_lists
 from ragtriage.data.scoring.scored_run import ScoredRun
-from ragtriage.metrics.analysis.multi_hop import HopOutcome, hop_outcomes
-from ragtriage.metrics.analysis.reranking import rank_moves
+from ragtriage.metrics.analysis.retrieval_breakdowns import HopOutcome, hop_outcomes, rank_moves
 from ragtriage.metrics.schema.scores import BoolArray
 
 

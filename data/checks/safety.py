@@ -29,7 +29,7 @@ from ragtriage.data.checks.malformed import MalformedCheckError, shown
 from ragtriage.data.store.sample_reader import further_fields
 from ragtriage.data.text.patterns import PatternError, found_in
 from ragtriage.data.text.safety_refusal import refusal_of
-from ragtriage.metrics.suites.attack_types import attack_type
+from ragtriage.metrics.suites.safety import attack_type
 
 RULE_KEYS = ("canary", "forbidden", "pattern", "must", "refuse", "judge")
 SHORTEST_CANARY = 5  # characters: a shorter token is looked for as it is, not disguised

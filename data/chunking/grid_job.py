@@ -12,8 +12,7 @@ from ragtriage.data.chunking.chunkers import Strategy, Unit
 from ragtriage.data.chunking.grid_plan import DEPTH, GridPlan, GridStep, GridWatch
 from ragtriage.data.chunking.grid_search import run_grid
 from ragtriage.data.errors import DataError
-from ragtriage.data.jobs.heartbeat import Heartbeat
-from ragtriage.data.jobs.record import Job, JobState, begin_job, end_job, jobs_of
+from ragtriage.data.jobs import Heartbeat, Job, JobState, begin_job, end_job, jobs_of
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.stored_file import replace_file

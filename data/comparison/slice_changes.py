@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ragtriage.data.comparison.compare import match_questions
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, passing_of
-from ragtriage.data.scoring.grouping.slices import NOT_GIVEN, Slice
+from ragtriage.data.scoring.grouping import NOT_GIVEN, Slice
 from ragtriage.metrics.schema.scores import FloatArray
 from ragtriage.metrics.statistics.paired import PairedDifference, holm, paired
 from ragtriage.metrics.statistics.question_means import question_means

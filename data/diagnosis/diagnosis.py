@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ragtriage.data.diagnosis.context import GOLD_IN_CONTEXT, context_choice, context_metrics_of
 from ragtriage.data.diagnosis.partial_gold import gold_parts
 from ragtriage.data.errors import DataError
-from ragtriage.data.scoring.grouping.slices import NOT_GIVEN
+from ragtriage.data.scoring.grouping import NOT_GIVEN
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.ledger import Label
 from ragtriage.metrics.diagnosis.context_metric import ContextChoice

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ragtriage.data.scoring.ranked_lists import missed_names, ranked_lists
 from ragtriage.data.scoring.scored_run import ScoredRun
-from ragtriage.metrics.analysis.multi_hop import hop_outcomes
+from ragtriage.metrics.analysis.retrieval_breakdowns import hop_outcomes
 
 OUT_OF_TOP_K = "below"
 _UNSEEN, _UNRECORDED = "missed", "unknown"

@@ -19,7 +19,7 @@ from ragtriage.data.store.parsed_run import Record
 from ragtriage.data.store.sample_validation import normalise
 from ragtriage.data.systems.system import SystemRequest
 from ragtriage.metrics.diagnosis.check_kinds import suite_of
-from ragtriage.metrics.suites.attack_types import attack_type
+from ragtriage.metrics.suites.safety import attack_type
 
 BUNDLED = "bundled"
 DECIDED = ("prompt_leak", "jailbreak", "cyberseceval", "bipia", "donotanswer", "benign")

@@ -9,7 +9,7 @@ import numpy as np
 
 from ragtriage.data.comparison.newly_failing import slice_mask
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, pass_rate
-from ragtriage.data.scoring.grouping.slices import NOT_GIVEN
+from ragtriage.data.scoring.grouping import NOT_GIVEN
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.scoring.summaries import MetricSummary, summarise
 from ragtriage.data.suites.check_table import check_table

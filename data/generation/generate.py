@@ -19,8 +19,7 @@ from ragtriage.data.generation.oracle_context import GoldTexts, oracle_documents
 from ragtriage.data.importers.load import import_parsed_runs
 from ragtriage.data.judge.reply_model import ReplyError
 from ragtriage.data.judge.requests import Request, Sample, TaskSample, Workflow
-from ragtriage.data.prompts.message import Document, JudgedCase, case_message
-from ragtriage.data.prompts.prompt import Prompt, load_prompt
+from ragtriage.data.prompts.prompt import Document, JudgedCase, Prompt, case_message, load_prompt
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.judge_results import TaskResult
 from ragtriage.data.store.parsed_run import ParsedRun, Record

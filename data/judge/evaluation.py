@@ -25,8 +25,7 @@ from ragtriage.data.judge.reply import (
     reply_schema,
 )
 from ragtriage.data.judge.requests import ModelCall, Request, Sample, TaskSample, Workflow
-from ragtriage.data.prompts.message import Document, JudgedCase, case_message
-from ragtriage.data.prompts.prompt import Prompt, load_prompt
+from ragtriage.data.prompts.prompt import Document, JudgedCase, Prompt, case_message, load_prompt
 from ragtriage.data.store.judge_replies import EVALUATION, JudgeReply, RequestedLabels, reply_payload
 from ragtriage.data.store.judge_results import TaskResult
 from ragtriage.data.text.sentences import split_sentences

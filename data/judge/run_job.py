@@ -14,8 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from ragtriage.data.errors import DataError
-from ragtriage.data.jobs.heartbeat import Heartbeat
-from ragtriage.data.jobs.record import JobState, begin_job, end_job
+from ragtriage.data.jobs import Heartbeat, JobState, begin_job, end_job
 from ragtriage.data.judge.batches import BatchRound
 from ragtriage.data.judge.call_cache import CachedCalls, CallCache
 from ragtriage.data.judge.client import Claude, JudgeStoppedError, service_host

@@ -7,8 +7,7 @@ from functools import partial
 
 from ragtriage.data.judge.reply_model import ReplyError, ReplyObject, validate_reply, wire_schema
 from ragtriage.data.judge.requests import Request, TaskSample, Workflow
-from ragtriage.data.prompts.message import JudgedCase, case_message
-from ragtriage.data.prompts.prompt import Prompt, load_prompt
+from ragtriage.data.prompts.prompt import JudgedCase, Prompt, case_message, load_prompt
 from ragtriage.data.store.judge_results import TaskResult
 
 N_QUESTIONS = 3

@@ -20,8 +20,7 @@ from ragtriage.data.scoring.batch_inputs import batch_of
 from ragtriage.data.scoring.context_lists import context_list_table
 from ragtriage.data.scoring.context_use import use_table
 from ragtriage.data.scoring.gold_join import Match
-from ragtriage.data.scoring.grouping.languages import language_table
-from ragtriage.data.scoring.grouping.noise import noise_table
+from ragtriage.data.scoring.grouping import language_table, noise_table
 from ragtriage.data.scoring.id_overlap import id_mismatch
 from ragtriage.data.scoring.imported_scores import human_scores, imported_scores, recorded_figures
 from ragtriage.data.scoring.judged_labels import overlaid

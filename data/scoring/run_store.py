@@ -19,7 +19,7 @@ from ragtriage.data.scoring.score_run import ensure_scored, match_of
 from ragtriage.data.scoring.scored_run import CHECK_PASS_RATE, ScoredRun
 from ragtriage.data.scoring.stored_scores import SUMMARY, is_intact, read_summary
 from ragtriage.data.scoring.summaries import MetricSummary, reported_means, summarise
-from ragtriage.data.scoring.verdicts.applied import with_attack_verdicts
+from ragtriage.data.scoring.verdicts import with_attack_verdicts
 from ragtriage.data.store.judge_results import current_results, judge_of, judge_result_path
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.run_index import RunIndex

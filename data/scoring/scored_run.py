@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 from ragtriage.data.checks.verdicts import Verdict
 from ragtriage.data.errors import WorkspaceError
 from ragtriage.data.read_costs import add_costs
-from ragtriage.data.scoring.grouping.languages import language_slices
-from ragtriage.data.scoring.grouping.noise import noise_slices
-from ragtriage.data.scoring.grouping.slices import (
+from ragtriage.data.scoring.grouping import (
     MOST_SLICE_VALUES,
     Slice,
     distinct_codes,
     field_slice,
+    language_slices,
     length_slice,
+    noise_slices,
     tag_slices,
 )
 from ragtriage.data.scoring.stored_scores import ScoreFile

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.suites.check_table import check_table
 from ragtriage.metrics.schema.scores import FloatArray, IntArray
-from ragtriage.metrics.suites.attack_types import OTHER_ATTACK
+from ragtriage.metrics.suites.safety import OTHER_ATTACK
 
 _KEPT: WeakKeyDictionary[ScoredRun, Attacks] = WeakKeyDictionary()
 

@@ -22,8 +22,8 @@ from ragtriage.metrics.schema.scores import BoolArray, FloatArray
 from ragtriage.metrics.statistics.intervals import Interval
 from ragtriage.metrics.statistics.prevalence import LEAST_LABELS, CorrectedRate
 from ragtriage.metrics.statistics.rule_of_three import still_possible
-from ragtriage.metrics.suites.attack_types import ATTACK_TYPES
 from ragtriage.metrics.suites.safety import (
+    ATTACK_TYPES,
     FEWEST_PROMPTS,
     all_pass_bound,
     corrected_attack_rate,

@@ -16,7 +16,7 @@ from typing import IO, Any
 import orjson
 
 from ragtriage.data.errors import DataError
-from ragtriage.data.jobs.process_lock import lock_file
+from ragtriage.data.jobs import lock_file
 from ragtriage.data.store.workspace import OWNER_ONLY, writing
 from ragtriage.data.systems.system import System, SystemReply
 

@@ -1,9 +1,127 @@
-"""Regular expressions from files: matched by RE2, whose time is linear in the text, so that none can hang."""
+"""Regular expressions from files, matched by RE2 in linear time, and the words that a match must have."""
 
 from __future__ import annotations
 
-from functools import lru_cache
+import re
+from collections.abc import Iterable
+from functools import cached_property, lru_cache
+from importlib import import_module
 from typing import Any
+
+SHORTEST = 2  # characters of a literal worth looking for; in scripts beyond Latin one tells enough
+ROUGH_SETS, ROUGH_SHORTEST = 2, 3  # sets of literals in a rough expression, and characters of their literals
+
+
+class Phrase:
+    """A regular expression that is searched only in texts that have the literals it needs."""
+
+    def __init__(self, expression: str) -> None:
+        self.expression = expression
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """The expression, compiled when it is first searched."""
+        return re.compile(self.expression)
+
+    @cached_property
+    def needs(self) -> list[tuple[str, ...]]:
+        """What `required_literals` returns for the expression."""
+        return required_literals(self.expression)
+
+    @cached_property
+    def beyond_ascii(self) -> bool:
+        """Whether the expression cannot match in ASCII text."""
+        return any(not any(map(str.isascii, literals)) for literals in self.needs)
+
+    def possible_in(self, text: str) -> bool:
+        """Return False only where the expression cannot match: the text lacks every literal of a need."""
+        if self.beyond_ascii and text.isascii():
+            return False
+        for literals in self.needs:
+            for literal in literals:
+                if literal in text:
+                    break
+            else:
+                return False
+        return True
+
+
+def first_match(phrases: Iterable[Phrase], text: str) -> re.Match[str] | None:
+    """Return the match that one expression of all phrases, joined by "|" in this order, would find."""
+    first: re.Match[str] | None = None
+    for phrase in phrases:
+        if phrase.possible_in(text):
+            match = phrase.pattern.search(text)
+            if match is not None and (first is None or match.start() < first.start()):
+                first = match
+    return first
+
+
+def required_literals(expression: str) -> list[tuple[str, ...]]:
+    """Return sets of literals: a text in which the expression matches has one of each set.
+
+    They are read from the expression itself, the rarest looking set first; [] where nothing is certain.
+    """
+    parser = import_module("re._parser")  # as `re` parses it; sre_parse is deprecated
+    sets = {_without_longer(literals) for literals in _needs(parser.parse(expression))}
+    telling = [literals for literals in sets if _shortest(literals) >= SHORTEST]
+    return sorted(telling, key=_rarity)
+
+
+def rough_expression(expression: str) -> str:
+    """Return an expression of literals, in their order, that is found wherever the given one is; "." is any.
+
+    It is for RE2, which searches a whole column at once: two sets are told apart in a few states, more in
+    too many.
+    """
+    parser = import_module("re._parser")
+    sets = [_without_longer(literals) for literals in _needs(parser.parse(expression))]
+    telling = sorted((literals for literals in sets if _shortest(literals) >= ROUGH_SHORTEST), key=_rarity)
+    kept = [literals for literals in sets if literals in telling[:ROUGH_SETS]]
+    return ".*".join(f"(?:{'|'.join(map(re.escape, literals))})" for literals in kept)
+
+
+def _needs(sequence: Any) -> list[set[str]]:
+    """Return the needs of a parsed sequence: of its runs of plain characters, and of its parts."""
+    needs: list[set[str]] = []
+    run = ""
+    for operation, argument in sequence:
+        if str(operation) == "LITERAL":
+            run += chr(argument)
+            continue
+        needs += [{run}] if run else []
+        run = ""
+        needs += _needs_of_part(str(operation), argument)
+    return needs + ([{run}] if run else [])
+
+
+def _needs_of_part(operation: str, argument: Any) -> list[set[str]]:
+    if operation == "SUBPATTERN":
+        _group, added, removed, part = argument
+        return [] if added or removed else _needs(part)
+    if operation in ("MAX_REPEAT", "MIN_REPEAT"):
+        least, _most, part = argument
+        return _needs(part) if least else []
+    if operation == "BRANCH":
+        branches = [max(_needs(branch), key=_shortest, default=set[str]()) for branch in argument[1]]
+        return [set().union(*branches)] if all(branches) else []
+    return []  # classes, borders and what is looked ahead for are not asked for
+
+
+def _rarity(literals: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
+    """Return a key to sort by, the rarest looking set first."""
+    return len(literals) - 2 * _shortest(literals), literals
+
+
+def _shortest(literals: Iterable[str]) -> int:
+    return min((len(literal) if literal.isascii() else 2 * len(literal) for literal in literals), default=0)
+
+
+def _without_longer(literals: set[str]) -> tuple[str, ...]:
+    """Leave out the literals that have another one in them: that one is enough to look for."""
+    kept = [one for one in literals if not any(other != one and other in one for other in literals)]
+    return tuple(sorted(kept))
+
 
 LONGEST_PATTERN = 2_000  # characters
 LONGEST_TEXT = 200_000

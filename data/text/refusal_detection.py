@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow.compute as pc
 
-from ragtriage.data.text.required_words import Phrase, first_match, rough_expression
+from ragtriage.data.text.patterns import Phrase, first_match, rough_expression
 from ragtriage.data.text.sentences import split_sentences
 from ragtriage.data.text.tokens import count_words, lowered
 from ragtriage.metrics.schema.scores import BoolArray

@@ -1,4 +1,4 @@
-"""The cell check: which values of the true tables a parser kept with their row and column header."""
+"""A table of a page, and the cell check: which true values a parser kept with their headers."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-
-from ragtriage.metrics.experiments.tables import Table, grid
 
 LabelledCell = tuple[str, str, str]
 
@@ -96,3 +94,41 @@ def _order(true: Sequence[LabelledCell], found: Sequence[LabelledCell]) -> float
         return float("nan")
     in_order = sum(int((places[i + 1 :] > places[i]).sum()) for i in range(len(places)))
     return in_order / pairs
+
+
+MOST_SPAN = 1_000  # columns or rows that one cell may be said to cover
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell.
+
+    Attributes:
+        text: what stands in it, white space folded.
+        columns: that it covers.
+        rows: that it covers.
+    """
+
+    text: str
+    columns: int = 1
+    rows: int = 1
+
+
+Table = tuple[tuple[Cell, ...], ...]
+
+
+def grid(table: Table) -> list[list[str]]:
+    """Return the texts by row and column, a cell that covers several places written in each of them."""
+    places: dict[tuple[int, int], str] = {}
+    for row, cells in enumerate(table):
+        column = 0
+        for cell in cells:
+            while (row, column) in places:
+                column += 1
+            rows = len(table)
+            for down in range(row, min(row + cell.rows, rows)):
+                for right in range(column, column + min(cell.columns, MOST_SPAN)):
+                    places.setdefault((down, right), cell.text)
+            column += min(cell.columns, MOST_SPAN)
+    width = max((column for _, column in places), default=-1) + 1
+    return [[places.get((row, column), "") for column in range(width)] for row in range(len(table))]

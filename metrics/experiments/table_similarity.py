@@ -8,7 +8,7 @@ import numpy as np
 from rapidfuzz.distance import Levenshtein
 from rapidfuzz.process import cdist
 
-from ragtriage.metrics.experiments.tables import Cell, Table
+from ragtriage.metrics.experiments.table_cells import Cell, Table
 from ragtriage.metrics.experiments.tree_edit import MOST_PAIRS, OrderedTree, tree_edit_distance
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray
 

@@ -13,7 +13,7 @@ from judge_server import JudgeServer, Script
 from judged_runs import judged
 from playwright.sync_api import Browser, expect
 
-from ragtriage.data.jobs.record import jobs_of
+from ragtriage.data.jobs import jobs_of
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Workspace
 

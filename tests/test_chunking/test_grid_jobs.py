@@ -25,7 +25,7 @@ from ragtriage.data.chunking.corpus import corpus_of, read_corpus
 from ragtriage.data.chunking.grid_job import GridOptions, command_words, grid_jobs, keep_upload
 from ragtriage.data.errors import DataError
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.jobs.record import Job, ask_to_stop, begin_job, end_job
+from ragtriage.data.jobs import Job, ask_to_stop, begin_job, end_job
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Workspace
 

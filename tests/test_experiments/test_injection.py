@@ -12,15 +12,10 @@ from reading_systems import write_questions
 from yielding_systems import Obedient
 
 from ragtriage.data.errors import DataError
+from ragtriage.data.experiments.injection.design import HIDINGS, attack_cases, canary_instruction, planted
 from ragtriage.data.experiments.injection.findings import InjectionFindings
 from ragtriage.data.experiments.injection.followed import follows_attack, follows_canary, follows_wrong_answer
-from ragtriage.data.experiments.injection.planted_text import (
-    HIDINGS,
-    attack_cases,
-    canary_instruction,
-    planted,
-)
-from ragtriage.data.experiments.languages.word_index import word_index
+from ragtriage.data.experiments.languages.language_runs import word_index
 from ragtriage.data.experiments.plan import plan_experiment
 from ragtriage.data.experiments.questions import Questions, open_questions
 from ragtriage.data.experiments.registry import kind_of

@@ -10,10 +10,9 @@ from places import FIXTURES
 
 from ragtriage.data.api import add_run
 from ragtriage.data.errors import DataError
+from ragtriage.data.experiments.parsing.findings import means_of, parser_means
 from ragtriage.data.experiments.parsing.markdown_tables import page_tables, with_html_tables, without_tables
-from ragtriage.data.experiments.parsing.page_scores import page_scores, page_sections
-from ragtriage.data.experiments.parsing.pages import parsed_pages, read_pages
-from ragtriage.data.experiments.parsing.parser_means import means_of, parser_means
+from ragtriage.data.experiments.parsing.pages import page_scores, page_sections, parsed_pages, read_pages
 from ragtriage.data.experiments.parsing.parsing_run import run_parsing_experiment
 from ragtriage.data.experiments.parsing.table_questions import table_recall
 from ragtriage.data.experiments.summary import experiment_summary

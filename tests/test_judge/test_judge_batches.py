@@ -10,7 +10,7 @@ import pytest
 from judge_server import JudgeServer, Script
 from judged_runs import LASTING, judged, made
 
-from ragtriage.data.jobs.record import jobs_of
+from ragtriage.data.jobs import jobs_of
 
 
 @pytest.fixture(autouse=True)
@@ -64,7 +64,7 @@ def test_a_stopped_job_collects_its_batch_later_and_pays_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, run = made(tmp_path, 10)
-    monkeypatch.setattr("ragtriage.data.jobs.heartbeat.pulse", lambda *_: True)  # asked to stop at once
+    monkeypatch.setattr("ragtriage.data.jobs.pulse", lambda *_: True)  # asked to stop at once
     with JudgeServer(Script(batch_seconds=1.0)) as server:
         first = judged(store, run, server, batch=True)
         assert (first.state, first.results) == ("stopped", {})

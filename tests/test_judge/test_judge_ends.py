@@ -12,7 +12,7 @@ from judge_server import JudgeServer, Script, plain_reply
 from judged_runs import ALONG, judged, made
 
 from ragtriage.data.api import add_run
-from ragtriage.data.jobs.record import jobs_of
+from ragtriage.data.jobs import jobs_of
 from ragtriage.data.judge.client import MOST_PAUSES
 from ragtriage.data.judge.evaluation import EvaluationTask, ReferenceWay
 from ragtriage.data.judge.messages import ClientSettings

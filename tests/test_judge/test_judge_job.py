@@ -22,7 +22,7 @@ from judged_runs import ALONG, LASTING, judged, made, records
 from places import REPOSITORY
 
 from ragtriage.data.api import add_run
-from ragtriage.data.jobs.record import ask_to_stop, begin_job, end_job, jobs_of
+from ragtriage.data.jobs import ask_to_stop, begin_job, end_job, jobs_of
 from ragtriage.data.judge.evaluation import EvaluationTask
 from ragtriage.data.judge.limits import ConcurrencyLimiter
 from ragtriage.data.judge.messages import ClientSettings
@@ -463,7 +463,7 @@ def test_a_watcher_that_goes_does_not_end_the_heartbeat(
         beats.append(1)
         raise BrokenPipeError
 
-    monkeypatch.setattr("ragtriage.data.jobs.heartbeat.BEAT_SECONDS", 0.05)
+    monkeypatch.setattr("ragtriage.data.jobs.BEAT_SECONDS", 0.05)
     store, run = made(tmp_path, 16)
     model = read_prices().model()
     with JudgeServer(Script(latency=0.2)) as server:

@@ -17,7 +17,7 @@ from ragtriage.data.judge.messages import ClientSettings
 from ragtriage.data.judge.prices import read_prices
 from ragtriage.data.judge.progress import JobSpec
 from ragtriage.data.judge.run_job import run_task
-from ragtriage.data.prompts.message import Document
+from ragtriage.data.prompts.prompt import Document
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Run, Workspace
 from ragtriage.metrics.schema.scores import Status

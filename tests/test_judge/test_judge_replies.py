@@ -27,8 +27,14 @@ from ragtriage.data.judge.reply import (
     reply_schema,
 )
 from ragtriage.data.judge.reply_model import ReplyError
-from ragtriage.data.prompts.message import Document, JudgedCase, case_message, evaluator_message
-from ragtriage.data.prompts.prompt import PROMPTS, load_prompt
+from ragtriage.data.prompts.prompt import (
+    PROMPTS,
+    Document,
+    JudgedCase,
+    case_message,
+    evaluator_message,
+    load_prompt,
+)
 from ragtriage.data.store.judge_replies import (
     ADDRESSES,
     AGREES,

@@ -3,11 +3,9 @@
 import numpy as np
 import pytest
 
-from ragtriage.metrics.experiments.headings import heading_similarity
-from ragtriage.metrics.experiments.page_text import text_similarity
-from ragtriage.metrics.experiments.table_cells import check_cells, labelled_cells
+from ragtriage.metrics.experiments.page_text import heading_similarity, text_similarity
+from ragtriage.metrics.experiments.table_cells import Cell, Table, check_cells, grid, labelled_cells
 from ragtriage.metrics.experiments.table_similarity import matched_similarity, page_similarity
-from ragtriage.metrics.experiments.tables import Cell, Table, grid
 from ragtriage.metrics.experiments.tree_edit import OrderedTree, tree_edit_distance
 from ragtriage.metrics.schema.scores import MetricsError
 

@@ -23,7 +23,7 @@ from ragtriage.dashboard.shell.jobs import start_job
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.data.api import add_run
 from ragtriage.data.errors import DataError
-from ragtriage.data.jobs.record import begin_job, end_job, jobs_of
+from ragtriage.data.jobs import begin_job, end_job, jobs_of
 from ragtriage.data.judge.evaluation import EvaluationTask
 from ragtriage.data.judge.evaluators import Evaluator, add_evaluator
 from ragtriage.data.judge.messages import ClientSettings

@@ -26,7 +26,7 @@ from ragtriage.dashboard.stories.sections import default_sections
 from ragtriage.dashboard.stories.story import Story
 from ragtriage.data.api import add_run
 from ragtriage.data.errors import WorkspaceError
-from ragtriage.data.jobs.record import ask_to_stop, begin_job, end_job
+from ragtriage.data.jobs import ask_to_stop, begin_job, end_job
 from ragtriage.data.judge.evaluators import Evaluator, add_evaluator, remove_evaluator
 from ragtriage.data.labels.failure_taxonomy import define_label, merge_labels, remove_label
 from ragtriage.data.labels.random_sample import start_queue

@@ -31,7 +31,7 @@ from ragtriage.metrics.analysis.cutoff_curves import (
     curve_intervals,
     curve_values,
 )
-from ragtriage.metrics.analysis.query_types import KINDS, query_type_named
+from ragtriage.metrics.analysis.retrieval_breakdowns import KINDS, query_type_named
 from ragtriage.metrics.definitions import retrieval, spans
 from ragtriage.metrics.schema.scores import MetricsError
 from ragtriage.metrics.statistics.intervals import intervals

@@ -6,7 +6,7 @@ import sqlite3
 from importlib.resources import files
 from pathlib import Path
 
-from ragtriage.data.jobs.record import begin_job, jobs_of
+from ragtriage.data.jobs import begin_job, jobs_of
 from ragtriage.data.store.ledger import Ledger
 
 

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.text.patterns import Phrase, first_match, required_literals
 from ragtriage.data.text.refusal_detection import detect_refusal, refused_answers
-from ragtriage.data.text.required_words import Phrase, first_match, required_literals
 from ragtriage.data.text.sentences import split_sentences
 from ragtriage.data.text.tokens import count_words, lowered
 

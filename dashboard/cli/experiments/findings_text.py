@@ -10,7 +10,7 @@ from ragtriage.dashboard.wording.formatting import interval_text, number, p_valu
 from ragtriage.data.experiments.injection.findings import InjectionFindings
 from ragtriage.data.experiments.languages.findings import LanguageFindings
 from ragtriage.data.experiments.parsing.findings import ParsingFindings
-from ragtriage.data.experiments.parsing.page_scores import PAGE_SCORES
+from ragtriage.data.experiments.parsing.pages import PAGE_SCORES
 from ragtriage.data.experiments.stability.stability import StabilityFindings
 from ragtriage.data.experiments.summary import ExperimentSummary
 

@@ -10,7 +10,7 @@ from ragtriage.dashboard.shell.components import clicked, facts
 from ragtriage.dashboard.shell.session import View, open_cases
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.dashboard.wording.formatting import count
-from ragtriage.data.cases.safety_cohorts import WAITING
+from ragtriage.data.cases.suite_cohorts import WAITING
 from ragtriage.data.suites.safety import SafetyDetail
 
 

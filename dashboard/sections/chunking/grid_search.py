@@ -19,7 +19,7 @@ from ragtriage.data.chunking.grid_plan import plan_configurations
 from ragtriage.data.chunking.questions import read_questions
 from ragtriage.data.errors import DataError
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.jobs.record import Job
+from ragtriage.data.jobs import Job
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Workspace
 

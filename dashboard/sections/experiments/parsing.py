@@ -11,7 +11,7 @@ from ragtriage.dashboard.shell.session import View, open_cases
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.dashboard.wording.formatting import NOT_MEASURED, interval_text, number
 from ragtriage.data.experiments.parsing.findings import ParsingFindings
-from ragtriage.data.experiments.parsing.page_scores import PAGE_SCORES
+from ragtriage.data.experiments.parsing.pages import PAGE_SCORES
 from ragtriage.data.experiments.summary import ExperimentSummary
 
 

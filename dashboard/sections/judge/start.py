@@ -15,7 +15,7 @@ from ragtriage.dashboard.shell.user import may_write, only_reads
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.dashboard.wording.formatting import count
 from ragtriage.dashboard.wording.judge import other_way_text
-from ragtriage.data.jobs.record import jobs_of
+from ragtriage.data.jobs import jobs_of
 from ragtriage.data.judge.client import NO_KEY
 from ragtriage.data.judge.evaluation import ReferenceWay
 from ragtriage.data.judge.evaluators import evaluators, judge_task

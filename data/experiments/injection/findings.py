@@ -1,4 +1,4 @@
-"""What the runs of the injection experiment show: attack success and utility of each way to poison."""
+"""What the runs of the injection experiment show: attack success, utility, poisoned documents."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ragtriage.data.errors import DataError
 from ragtriage.data.experiments.experiment import (
     QUALITY,
     ExperimentKind,
@@ -23,11 +24,48 @@ from ragtriage.data.experiments.injection.design import (
     injection_design,
 )
 from ragtriage.data.experiments.injection.followed import follows_attack, follows_canary, follows_wrong_answer
+from ragtriage.data.experiments.questions import Questions
+from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.text.answer_match import holds_answer
+from ragtriage.data.text.folding import folded
 from ragtriage.data.text.refusal_detection import detect_refusal
-from ragtriage.metrics.experiments.injection import AttackOutcome, attack_outcome
+from ragtriage.metrics.experiments.injection import (
+    AttackOutcome,
+    PoisonedRetrieval,
+    attack_outcome,
+    poisoned_retrieval,
+)
 from ragtriage.metrics.statistics.intervals import Interval, mean_over_questions
 from ragtriage.metrics.statistics.paired import PairedDifference, mcnemar, paired
+
+
+def poisoned_share(scored: ScoredRun, questions: Questions, k: int) -> PoisonedRetrieval:
+    """Return precision, recall and F1 of the poisoned documents in the top k of a run.
+
+    Args:
+        scored: a run whose retrieved documents have texts.
+        questions: with the poisoned documents of each, joined by question id; one counts as retrieved where
+            a document has its text, whatever white space.
+        k: number of top ranks.
+
+    Raises:
+        DataError: no question of the run has poisoned documents.
+    """
+    poisoned = {entry.question_id: {folded(text) for text in entry.poisoned} for entry in questions.questions}
+    counts: list[tuple[int, int, int]] = []
+    for sample in scored.samples.each(["question_id", "retrieved"]):
+        planted = poisoned.get(sample["question_id"])
+        if planted:
+            top = [folded(entry["text"] or "") for entry in (sample["retrieved"] or ())[:k]]
+            counts.append((len(planted & set(top)), len(top), len(planted)))
+    if not counts:
+        raise DataError(
+            f"run {scored.run.name}: no question has `poisoned_documents` in {questions.name}; accepted: "
+            "questions with the ids of the run"
+        )
+    in_top, listed, there = np.array(counts, dtype=np.float64).T
+    return poisoned_retrieval(in_top, listed, there)
+
 
 FOLLOWED, REFUSED, TARGET_FOUND = "attack_followed", "answer_declined", "target_in_answer"
 

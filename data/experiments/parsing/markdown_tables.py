@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from ragtriage.data.text.folding import folded
-from ragtriage.metrics.experiments.tables import Cell, Table
+from ragtriage.metrics.experiments.table_cells import Cell, Table
 
 MOST_SPAN = 1_000  # of a cell that says how many rows or columns it covers
 SEPARATOR = frozenset("-:")

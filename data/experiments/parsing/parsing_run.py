@@ -9,8 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from ragtriage.data.errors import DataError, ValidationErrors
-from ragtriage.data.experiments.parsing.page_scores import PAGE_SCORES, page_scores
-from ragtriage.data.experiments.parsing.pages import ParsedPages
+from ragtriage.data.experiments.parsing.pages import PAGE_SCORES, ParsedPages, page_scores
 from ragtriage.data.experiments.record import ArmRecord, Experiment, keep_experiment
 from ragtriage.data.importers.load import import_parsed_runs
 from ragtriage.data.scoring.run_store import RunStore

@@ -15,11 +15,11 @@ from ragtriage.data.importers.parsing.head_column import HeadColumn, questions_a
 from ragtriage.data.importers.parsing.metric_names import metric_name, plain_name
 from ragtriage.data.importers.parsing.nested_ids import NestedIds, gold_ids_of, is_nested, nested_ids
 from ragtriage.data.importers.parsing.records.check_columns import (
+    Verdict,
     check_columns,
     is_check_field,
     is_route_quality,
 )
-from ragtriage.data.importers.parsing.records.verdicts import Verdict
 from ragtriage.data.importers.parsing.rows import Table
 from ragtriage.data.store.parsed_run import MappedColumn
 from ragtriage.data.store.sample_schema import FIELDS

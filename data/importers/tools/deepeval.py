@@ -22,13 +22,13 @@ from ragtriage.data.importers.parsing.metric_names import CAMEL, metric_name
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.payloads import question_in
 from ragtriage.data.importers.parsing.peek import Peek
-from ragtriage.data.importers.parsing.records.gold_texts import relevant_of_texts
-from ragtriage.data.importers.parsing.records.numbering import Numbering
 from ragtriage.data.importers.parsing.records.shapes import (
+    Numbering,
     mapping,
     milliseconds,
     objects,
     plain_settings,
+    relevant_of_texts,
     storable,
     tags_of,
     unquoted_number,

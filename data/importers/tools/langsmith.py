@@ -26,8 +26,8 @@ from ragtriage.data.importers.parsing.payloads import (
     reference_in,
 )
 from ragtriage.data.importers.parsing.peek import Peek
-from ragtriage.data.importers.parsing.records.numbering import Numbering
 from ragtriage.data.importers.parsing.records.shapes import (
+    Numbering,
     mapping,
     milliseconds,
     objects,

@@ -17,9 +17,13 @@ from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.metric_names import metric_name
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.peek import Peek
-from ragtriage.data.importers.parsing.records.gold_texts import relevant_of_texts
-from ragtriage.data.importers.parsing.records.numbering import Numbering
-from ragtriage.data.importers.parsing.records.shapes import mapping, objects, unquoted_number
+from ragtriage.data.importers.parsing.records.shapes import (
+    Numbering,
+    mapping,
+    objects,
+    relevant_of_texts,
+    unquoted_number,
+)
 from ragtriage.data.importers.parsing.rows import open_table
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 from ragtriage.data.store.sample_models import is_finite

@@ -16,8 +16,7 @@ from ragtriage.data.checks.verdicts import ATTACK_RESULT
 from ragtriage.data.judge.evaluation import judged_case
 from ragtriage.data.judge.evaluators import ANSWERS, EVALUATOR_SCHEMA, REPLY_TOKENS, evaluator_reply
 from ragtriage.data.judge.requests import Request, TaskSample, Workflow
-from ragtriage.data.prompts.message import case_message
-from ragtriage.data.prompts.prompt import Prompt, load_prompt
+from ragtriage.data.prompts.prompt import Prompt, case_message, load_prompt
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.judge_results import TaskResult
 from ragtriage.data.suites.check_table import check_table

@@ -18,8 +18,7 @@ from ragtriage.data.judge.plan import TOKENS_FOR_ONE
 from ragtriage.data.judge.progress import JobSpec, Progress
 from ragtriage.data.judge.reply_model import ReplyError
 from ragtriage.data.judge.requests import FINAL, ModelCall, Request, Usage
-from ragtriage.data.prompts.message import Document, JudgedCase, case_message
-from ragtriage.data.prompts.prompt import load_prompt
+from ragtriage.data.prompts.prompt import Document, JudgedCase, case_message, load_prompt
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.systems.builtin.readers import Answer
 from ragtriage.data.systems.system import ModelUse

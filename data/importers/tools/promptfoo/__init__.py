@@ -16,8 +16,13 @@ from ragtriage.data.importers.parsing.documents_in_json import small_values
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.peek import Peek
-from ragtriage.data.importers.parsing.records.numbering import Numbering
-from ragtriage.data.importers.parsing.records.shapes import mapping, objects, plain_settings, storable
+from ragtriage.data.importers.parsing.records.shapes import (
+    Numbering,
+    mapping,
+    objects,
+    plain_settings,
+    storable,
+)
 from ragtriage.data.importers.parsing.spool import Spool
 from ragtriage.data.importers.tools.facts import moment, text_in
 from ragtriage.data.importers.tools.promptfoo.layouts import results_in

@@ -1,4 +1,4 @@
-"""Apply what was said of attacks to the checks of a scored run: nothing is scored anew, no file changes."""
+"""Apply what people and the judge said of attacks since the import to the checks of a scored run."""
 
 from __future__ import annotations
 
