@@ -12,8 +12,8 @@ import numpy as np
 from ragtriage.data.declarations import HOW_TO_DECLARE
 from ragtriage.data.diagnosis.failed_codes import failed_codes
 from ragtriage.data.diagnosis.refused_scores import refused_scores
-from ragtriage.data.scoring.context_lists import context_lists
 from ragtriage.data.scoring.id_overlap import id_mismatch
+from ragtriage.data.scoring.ranked_lists import context_lists
 from ragtriage.data.scoring.score_run import match_of
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.workspace import Run

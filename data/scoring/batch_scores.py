@@ -17,7 +17,6 @@ from ragtriage.data.citations.block import citation_table
 from ragtriage.data.citations.style import CitationStyle, citation_style
 from ragtriage.data.scoring.answered_only import over_answers
 from ragtriage.data.scoring.batch_inputs import batch_of
-from ragtriage.data.scoring.context_lists import context_list_table
 from ragtriage.data.scoring.context_use import use_table
 from ragtriage.data.scoring.gold_join import Match
 from ragtriage.data.scoring.grouping import language_table, noise_table
@@ -36,7 +35,7 @@ from ragtriage.data.scoring.judged_scores import (
     local_scores,
     yielding,
 )
-from ragtriage.data.scoring.ranked_lists import ranked_table
+from ragtriage.data.scoring.ranked_lists import context_list_table, ranked_table
 from ragtriage.data.scoring.stage_features import stage_features_of
 from ragtriage.data.store.judge_replies import EVALUATION
 from ragtriage.data.store.judge_results import judge_result_path
