@@ -65,4 +65,4 @@ bench-quick: $(TESTED)
 	$(BIN)/python benchmarks/all_figures.py --quick
 
 clean:
-	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage .coverage.*
