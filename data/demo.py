@@ -18,10 +18,10 @@ from ragtriage.data.chunking.grid_plan import GridPlan, GridStep, plan_configura
 from ragtriage.data.chunking.grid_search import run_grid
 from ragtriage.data.chunking.questions import read_questions
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.experiments.languages.language_runs import run_language_experiment
-from ragtriage.data.experiments.languages.parallel_questions import read_multilingual
-from ragtriage.data.experiments.parsing.pages import ParsedPages
-from ragtriage.data.experiments.parsing.parsing_run import run_parsing_experiment
+from ragtriage.data.experiments.languages import run_language_experiment
+from ragtriage.data.experiments.parallel_questions import read_multilingual
+from ragtriage.data.experiments.parsed_pages import ParsedPages
+from ragtriage.data.experiments.parsing import run_parsing_experiment
 from ragtriage.data.experiments.plan import plan_experiment
 from ragtriage.data.experiments.questions import Questions, corpus_of_questions, open_questions
 from ragtriage.data.experiments.record import Experiment

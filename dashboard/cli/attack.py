@@ -19,7 +19,7 @@ from ragtriage.data.experiments.attack import AttackPlan, AttackResult, attack_p
 from ragtriage.data.experiments.attack_prompts import AttackPrompt, read_prompts
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.suites.safety import safety_detail
-from ragtriage.data.systems.choose import open_system
+from ragtriage.data.systems.http import open_system
 from ragtriage.data.systems.runner import AskProgress
 from ragtriage.data.systems.system import SystemLimits
 from ragtriage.metrics.suites.safety import ATTACK_TYPES

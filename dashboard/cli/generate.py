@@ -14,8 +14,7 @@ from ragtriage.data.api import open_store
 from ragtriage.data.chunking.corpus import read_corpus
 from ragtriage.data.errors import DataError
 from ragtriage.data.generation.generate import CONTEXTS, GenerationTask, generate_run
-from ragtriage.data.generation.oracle_context import gold_texts
-from ragtriage.data.generation.question_samples import AskedQuestions, questions_of_set
+from ragtriage.data.generation.oracle_context import AskedQuestions, gold_texts, questions_of_set
 from ragtriage.data.importers.question_choice import is_question_file, named_questions
 from ragtriage.data.judge.evaluators import own_prompts
 from ragtriage.data.judge.messages import ClientSettings

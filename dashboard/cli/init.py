@@ -7,7 +7,7 @@ import click
 from ragtriage.dashboard.cli.options import JSON
 from ragtriage.dashboard.cli.terminal import plain, print_json, screen_width, table
 from ragtriage.data.store.workspace import Workspace
-from ragtriage.data.strategy.init_profile import PROFILES, profile_gates, write_profile
+from ragtriage.data.strategy.expected_gains import PROFILES, profile_gates, write_profile
 from ragtriage.metrics.gates.wording import gate_title
 
 

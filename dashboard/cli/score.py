@@ -19,8 +19,13 @@ from ragtriage.data.judge.plan import plan_task
 from ragtriage.data.judge.prices import read_prices
 from ragtriage.data.judge.progress import JobSpec
 from ragtriage.data.local_models.models import WORDS, open_embedding, open_nli
-from ragtriage.data.local_models.reverse_questions import ReverseQuestionTask
-from ragtriage.data.local_models.score import LOCAL_KINDS, LocalModels, off_topic_baseline, score_locally
+from ragtriage.data.local_models.score import (
+    LOCAL_KINDS,
+    LocalModels,
+    ReverseQuestionTask,
+    off_topic_baseline,
+    score_locally,
+)
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.data.store.judge_results import JudgeResult

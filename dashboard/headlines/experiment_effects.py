@@ -15,8 +15,8 @@ from ragtriage.dashboard.wording.formatting import (
     span,
 )
 from ragtriage.data.experiments.arms import ArmsFindings
-from ragtriage.data.experiments.injection.findings import InjectionFindings
-from ragtriage.data.experiments.stability.stability import StabilityFindings
+from ragtriage.data.experiments.injection import InjectionFindings
+from ragtriage.data.experiments.stability import StabilityFindings
 from ragtriage.data.experiments.summary import ExperimentSummary
 
 Row = dict[str, str]

@@ -22,8 +22,8 @@ from ragtriage.data.experiments.position import PositionFindings
 from ragtriage.data.experiments.record import Experiment
 from ragtriage.data.experiments.registry import kind_of
 from ragtriage.data.experiments.summary import ExperimentSummary
+from ragtriage.metrics.experiments.position import PositionEffect, PositionVerdict
 from ragtriage.metrics.metric_registry import title_of
-from ragtriage.metrics.suites.position_effect import PositionEffect, PositionVerdict
 
 LONGEST_NAME = 32
 PLACES: Mapping[PositionVerdict, tuple[State, str]] = {

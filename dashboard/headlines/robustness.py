@@ -9,10 +9,10 @@ import numpy as np
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.wording.escaping import shorten
 from ragtriage.dashboard.wording.formatting import count, number, p_value, percent, signed, span
-from ragtriage.data.experiments.injection.findings import Defence, InjectionFindings, PoisonedArm
-from ragtriage.data.experiments.languages.findings import LanguageFindings
-from ragtriage.data.experiments.parsing.findings import ParsingFindings
-from ragtriage.data.experiments.stability.stability import StabilityFindings
+from ragtriage.data.experiments.injection import Defence, InjectionFindings, PoisonedArm
+from ragtriage.data.experiments.languages import LanguageFindings
+from ragtriage.data.experiments.parsing import ParsingFindings
+from ragtriage.data.experiments.stability import StabilityFindings
 from ragtriage.data.experiments.summary import ExperimentSummary
 from ragtriage.metrics.metric_registry import title_of
 

@@ -15,12 +15,11 @@ from ragtriage.dashboard.wording.escaping import capital
 from ragtriage.dashboard.wording.formatting import count
 from ragtriage.data.errors import WorkspaceError
 from ragtriage.data.experiments.noise import NoiseFindings
-from ragtriage.data.experiments.position import PositionFindings
-from ragtriage.data.experiments.published import published_positions
+from ragtriage.data.experiments.position import PositionFindings, published_positions
 from ragtriage.data.experiments.record import Experiment, find_experiment
 from ragtriage.data.experiments.registry import KINDS
 from ragtriage.data.experiments.run_experiment import EXPERIMENT
-from ragtriage.data.experiments.stability.stability import StabilityFindings
+from ragtriage.data.experiments.stability import StabilityFindings
 from ragtriage.data.experiments.summary import ExperimentSummary, experiment_summary
 from ragtriage.metrics.metric_registry import title_of
 

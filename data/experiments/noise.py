@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from ragtriage.data.errors import DataError
-from ragtriage.data.experiments.distractors import draw_distractors
 from ragtriage.data.experiments.experiment import (
     Arm,
     Design,
@@ -25,12 +24,12 @@ from ragtriage.data.experiments.experiment import (
     answer_scores,
     asked_from,
 )
-from ragtriage.data.experiments.questions import AskedQuestion, Passage, Questions
+from ragtriage.data.experiments.questions import AskedQuestion, Passage, Questions, draw_distractors
 from ragtriage.data.text.answer_match import holds_answer
 from ragtriage.data.text.refusal_detection import detect_refusal
+from ragtriage.metrics.experiments.noise import NoiseEffect, Outcome, noise_effect, outcome_of, shares_of
 from ragtriage.metrics.schema.scores import FloatArray
 from ragtriage.metrics.statistics.intervals import Interval, mean_over_questions
-from ragtriage.metrics.suites.noise_effect import NoiseEffect, Outcome, noise_effect, outcome_of, shares_of
 
 DOCUMENTS = 5
 SHARES = (0.0, 0.2, 0.4, 0.6, 0.8)

@@ -5,14 +5,16 @@ Source: Liu et al. 2024, "Lost in the middle: how language models use long conte
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
 from ragtriage.data.errors import DataError
-from ragtriage.data.experiments.distractors import draw_distractors
 from ragtriage.data.experiments.experiment import (
     Arm,
     Design,
@@ -22,10 +24,61 @@ from ragtriage.data.experiments.experiment import (
     PlannedSample,
     asked_from,
 )
-from ragtriage.data.experiments.questions import AskedQuestion, Passage, Questions
+from ragtriage.data.experiments.questions import AskedQuestion, Passage, Questions, draw_distractors
+from ragtriage.metrics.experiments.position import PositionEffect, position_effect, positions_of
 from ragtriage.metrics.schema.scores import MetricsError
 from ragtriage.metrics.statistics.intervals import Interval, mean_over_questions
-from ragtriage.metrics.suites.position_effect import PositionEffect, position_effect, positions_of
+
+
+@dataclass(frozen=True)
+class PublishedCurve:
+    """Quality of one model by the rank of the gold document.
+
+    Attributes:
+        name: of the model.
+        quality: at each rank.
+        closed_book: without documents.
+        gold_only: with the gold document alone.
+    """
+
+    name: str
+    quality: tuple[float, ...]
+    closed_book: float
+    gold_only: float
+
+
+@dataclass(frozen=True)
+class PublishedCurves:
+    """Curves of one publication.
+
+    Attributes:
+        source: where they were published.
+        questions: what was asked.
+        documents: in a context.
+        ranks: of the gold document.
+        curves: one for each model.
+    """
+
+    source: str
+    questions: str
+    documents: int
+    ranks: tuple[int, ...]
+    curves: tuple[PublishedCurve, ...]
+
+
+@cache
+def published_positions() -> PublishedCurves:
+    """Return the published curves of quality by the rank of the gold document."""
+    text = files("ragtriage.data.experiments").joinpath("lost_in_the_middle.json").read_text(encoding="utf-8")
+    facts = json.loads(text)
+    curves = tuple(
+        PublishedCurve(model["name"], tuple(model["quality"]), model["closed_book"], model["gold_only"])
+        for model in facts["models"]
+    )
+    return PublishedCurves(
+        facts["source"], facts["questions"], facts["documents"], tuple(facts["ranks"]), curves
+    )
+
 
 DOCUMENTS, PLACES = 10, 5
 CLOSED_BOOK, GOLD_ONLY = "closed-book", "gold-only"

@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from ragtriage.data.errors import DataError
 from ragtriage.data.experiments.arms import ARMS
 from ragtriage.data.experiments.experiment import ExperimentKind
-from ragtriage.data.experiments.injection.findings import INJECTION
-from ragtriage.data.experiments.languages.findings import LANGUAGES
+from ragtriage.data.experiments.injection import INJECTION
+from ragtriage.data.experiments.languages import LANGUAGES
 from ragtriage.data.experiments.noise import NOISE
-from ragtriage.data.experiments.parsing.findings import PARSING_KIND
+from ragtriage.data.experiments.parsing import PARSING
 from ragtriage.data.experiments.position import POSITION
-from ragtriage.data.experiments.stability.stability import STABILITY
+from ragtriage.data.experiments.stability import STABILITY
 
 KINDS: Mapping[str, ExperimentKind] = {
-    kind.key: kind for kind in (ARMS, POSITION, NOISE, LANGUAGES, PARSING_KIND, INJECTION, STABILITY)
+    kind.key: kind for kind in (ARMS, POSITION, NOISE, LANGUAGES, PARSING, INJECTION, STABILITY)
 }
 
 

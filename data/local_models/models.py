@@ -1,11 +1,12 @@
-"""Load an embedding or NLI model from a folder here, or from the Hub where a download is allowed."""
+"""The models on this machine, and what they measure: entailment of claims, embeddings of texts."""
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,10 @@ import numpy as np
 
 from ragtriage.data.chunking.retrievers import quiet_loading
 from ragtriage.data.errors import DataError
+from ragtriage.data.store.judge_results import TaskResult
+from ragtriage.data.store.sample_reader import further_fields
+from ragtriage.data.text.refusal_detection import detect_refusal
+from ragtriage.data.text.sentences import split_sentences
 from ragtriage.data.text.tokens import surface_tokens
 from ragtriage.metrics.schema.scores import FloatArray
 
@@ -131,3 +136,127 @@ def _name(model: str) -> str:
     configuration = path / "config.json"
     content = configuration.read_bytes() if configuration.is_file() else b""
     return f"{path.resolve().name}@{hashlib.sha256(content).hexdigest()[:8]}"
+
+
+THRESHOLD = 0.8  # probability of entailment from which a claim holds; a default, to be calibrated on labels
+WINDOW = 400  # words of a passage that the model reads at once
+MOST_CLAIMS, MOST_WINDOWS = 100, 200
+
+
+def windows(text: str, size: int = WINDOW) -> list[str]:
+    """Cut a passage into windows of about `size` words that overlap by half."""
+    words = text.split()
+    if len(words) <= size:
+        return [text] if words else []
+    step = size // 2
+    starts = range(0, len(words) - step, step)
+    return [" ".join(words[start : start + size]) for start in starts]
+
+
+def nli_result(sample: Mapping[str, Any], model: NliModel, threshold: float = THRESHOLD) -> TaskResult:
+    """Return which claims of a sample the context entails or contradicts, and which documents disagree.
+
+    Claims are those recorded, else the sentences of the answer. Each is compared with every window of every
+    document; the largest probability counts.
+    """
+    answer = sample["answer"] or ""
+    claims = [str(claim["text"]) for claim in sample["claims"] or ()] or _sentences(answer)
+    documents = [document["text"] or "" for document in sample["retrieved"] or ()]
+    parts = [(rank, part) for rank, text in enumerate(documents, 1) for part in windows(text)][:MOST_WINDOWS]
+    if not claims or detect_refusal(answer).refused:
+        return TaskResult("not_applicable", "the answer claims nothing")
+    if not parts:
+        return TaskResult("not_applicable", "no retrieved document has a text")
+    claims = claims[:MOST_CLAIMS]
+    found = model.classify([(part, claim) for claim in claims for _, part in parts])
+    entailed, contradicted = found.reshape(len(claims), len(parts), 3)[:, :, [0, 2]].transpose(2, 0, 1)
+    held, against = entailed.max(axis=1) >= threshold, contradicted.max(axis=1) >= threshold
+    values = {
+        "nli_faithfulness": float(held.mean()),
+        "nli_contradicted": float((against & ~held).mean()),
+        **_consistency(entailed, contradicted, [rank for rank, _ in parts], threshold),
+    }
+    evidence = [
+        {
+            "claim": claim,
+            "entailment": round(float(entailed[at].max()), 4),
+            "contradiction": round(float(contradicted[at].max()), 4),
+            "rank": parts[int(entailed[at].argmax())][0],
+        }
+        for at, claim in enumerate(claims)
+    ]
+    return TaskResult("scored", "", {"values": values, "evidence": evidence})
+
+
+def _sentences(answer: str) -> list[str]:
+    return [answer[start:end] for start, end in split_sentences(answer)]
+
+
+def _consistency(
+    entailed: FloatArray, contradicted: FloatArray, ranks: Sequence[int], threshold: float
+) -> dict[str, float]:
+    """Return 1 - the pairs of documents that disagree on a claim / the pairs that both speak of one."""
+    numbers = np.asarray(ranks)
+    distinct = np.unique(numbers)
+    supports = np.stack([(entailed[:, numbers == rank] >= threshold).any(axis=1) for rank in distinct])
+    opposes = np.stack([(contradicted[:, numbers == rank] >= threshold).any(axis=1) for rank in distinct])
+    same = against = 0
+    for one, other in combinations(range(len(distinct)), 2):
+        both = (supports[one] | opposes[one]) & (supports[other] | opposes[other])
+        differs = (supports[one] & opposes[other]) | (opposes[one] & supports[other])
+        same, against = same + bool(both.any()), against + bool(differs.any())
+    return {"nli_context_consistency": 1.0 - against / same} if same else {}
+
+
+SAME_MEANING = 0.95  # cosine from which two passages count as near-duplicates
+MOST_QUESTIONS = 10
+
+
+def context_result(sample: Mapping[str, Any], model: EmbeddingModel) -> TaskResult:
+    """Return similarity, diversity and redundancy of a sample's context by the cosine of embeddings."""
+    texts = [document["text"] for document in sample["retrieved"] or () if document["text"]]
+    if not texts:
+        return TaskResult("not_applicable", "no retrieved document has a text")
+    vectors = model.encode([sample["question"], *texts])
+    values = {"embedding_context_similarity": _mean(vectors[1:] @ vectors[0])}
+    if len(texts) > 1:
+        alike = vectors[1:] @ vectors[1:].T
+        pairs = np.triu_indices(len(texts), 1)
+        repeats = (np.triu(alike, 1) >= SAME_MEANING).any(axis=0)
+        values["embedding_context_diversity"] = 1.0 - _mean(alike[pairs])
+        values["embedding_context_redundancy"] = _mean(repeats.astype(np.float64))
+    return TaskResult("scored", "", {"values": values, "evidence": []})
+
+
+def recorded_questions(sample: Mapping[str, Any]) -> list[str]:
+    """Return the questions that the file records as made from the answer: its `reverse_questions`."""
+    questions = further_fields(sample["extra"], "reverse_questions").get("reverse_questions")
+    listed = questions if isinstance(questions, list) else []
+    return [question for question in listed if isinstance(question, str) and question.strip()]
+
+
+def reverse_result(question: str, reverse: list[str], off_topic: str, model: EmbeddingModel) -> TaskResult:
+    """Return the mean cosine of a question with the questions made from its answer.
+
+    Args:
+        question: that was asked.
+        reverse: questions made from the answer alone; without any, not applicable.
+        off_topic: the question of another sample, as a baseline; "" for none.
+        model: of the embeddings.
+    """
+    if not reverse:
+        return TaskResult("not_applicable", "no question can be made from the answer")
+    asked = reverse[:MOST_QUESTIONS]
+    vectors = model.encode([question, *asked, *([off_topic] if off_topic else [])])
+    cosines = vectors[1 : 1 + len(asked)] @ vectors[0]
+    values = {"reverse_question_relevancy": _mean(cosines)}
+    evidence: list[dict[str, Any]] = [
+        {"question": text, "cosine": round(float(cosine), 4)}
+        for text, cosine in zip(asked, cosines, strict=True)
+    ]
+    baseline = _mean(vectors[1 : 1 + len(asked)] @ vectors[-1]) if off_topic else None
+    return TaskResult("scored", "", {"values": values, "evidence": evidence, "off_topic": baseline})
+
+
+def _mean(values: Any) -> float:
+    return float(np.clip(np.mean(values), -1.0, 1.0))

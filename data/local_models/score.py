@@ -1,14 +1,23 @@
-"""Score a run with models on this machine and keep the results beside the judge's, each under its model."""
+"""Score a run by models on this machine; the judge's model makes questions of answers for one metric."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from ragtriage.data.local_models.embeddings import context_result, recorded_questions, reverse_result
-from ragtriage.data.local_models.models import EmbeddingModel, NliModel
-from ragtriage.data.local_models.nli import nli_result
+from ragtriage.data.judge.reply_model import ReplyError, ReplyObject, validate_reply, wire_schema
+from ragtriage.data.judge.requests import Request, TaskSample, Workflow
+from ragtriage.data.local_models.models import (
+    EmbeddingModel,
+    NliModel,
+    context_result,
+    nli_result,
+    recorded_questions,
+    reverse_result,
+)
+from ragtriage.data.prompts.prompt import JudgedCase, Prompt, case_message, load_prompt
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.judge_results import (
     JudgeResult,
@@ -18,6 +27,67 @@ from ragtriage.data.store.judge_results import (
     read_task_results,
 )
 from ragtriage.data.store.workspace import Run
+
+N_QUESTIONS = 3
+REPLY_TOKENS = 150
+
+
+class ReverseReply(ReplyObject):
+    """The questions that an answer answers, and whether it commits itself to anything."""
+
+    committal: bool
+    questions: list[str]
+
+
+def _check(reply: object) -> ReverseReply:
+    checked = validate_reply(reply, ReverseReply)
+    if checked.committal and (not checked.questions or not all(text.strip() for text in checked.questions)):
+        raise ReplyError(f"questions: none, or an empty one; accepted: {N_QUESTIONS} questions")
+    return checked
+
+
+@dataclass(frozen=True)
+class ReverseQuestionTask:
+    """Asks for questions that an answer answers; the model sees the answer alone."""
+
+    fixed: Prompt = field(default_factory=partial(load_prompt, "reverse_questions"))
+
+    @property
+    def kind(self) -> str:
+        """Kind of the stored results."""
+        return "reverse_questions"
+
+    @property
+    def prompt(self) -> str:
+        """Version of the fixed prompt."""
+        return self.fixed.version
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Sample columns that it reads."""
+        return ("answer",)
+
+    def workflow(self, task_sample: TaskSample) -> Workflow:
+        """Ask once; not applicable to a sample without an answer."""
+        answer = task_sample.sample["answer"]
+        if not answer or not answer.strip():
+            return TaskResult("not_applicable", "the sample has no answer")
+        call = yield Request(
+            kind=self.kind,
+            prompt=self.prompt,
+            system=self.fixed.text,
+            user=case_message(JudgedCase(question="", answer=answer)),
+            schema=wire_schema(ReverseReply),
+            check=_check,
+            expected_tokens=REPLY_TOKENS,
+            attempt=task_sample.attempt,
+        )
+        if call.payload is None:
+            return TaskResult(call.status, call.reason)
+        reply = _check(call.payload)
+        questions = reply.questions[:N_QUESTIONS] if reply.committal else []
+        return TaskResult("scored", "", {"questions": questions})
+
 
 COLUMNS = ("question", "answer", "retrieved", "claims", "extra")
 READ_AT_ONCE = 64

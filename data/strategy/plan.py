@@ -17,8 +17,7 @@ from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Run
-from ragtriage.data.strategy.holdings import Holdings, holdings_of
-from ragtriage.data.strategy.sample_size import MOST_RUNS, POWER, SampleSize, sample_size
+from ragtriage.data.strategy.holdings import MOST_RUNS, POWER, Holdings, SampleSize, holdings_of, sample_size
 from ragtriage.metrics.statistics.power import labels_for_share, questions_for_difference
 
 Need = Literal["gold", "references", "judge", "checks", "times"]

@@ -25,8 +25,7 @@ from pathlib import Path
 import orjson
 
 from ragtriage.data.errors import DataError
-from ragtriage.data.systems.answers import failed, read_reply, reason_text
-from ragtriage.data.systems.secrets import Secrets, secret_arguments
+from ragtriage.data.systems.answers import Secrets, failed, read_reply, reason_text, secret_arguments
 from ragtriage.data.systems.system import SystemLimits, SystemReply, SystemRequest
 
 MOST_STDERR = 4_000  # bytes kept of what it wrote on standard error, its end

@@ -15,7 +15,7 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property
@@ -24,9 +24,9 @@ from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 import orjson
 
 from ragtriage.data.errors import DataError
-from ragtriage.data.systems.answers import failed, read_reply, reason_text
-from ragtriage.data.systems.secrets import MASK, SHORTEST, Secrets
-from ragtriage.data.systems.system import SystemLimits, SystemReply, SystemRequest
+from ragtriage.data.systems.answers import MASK, SHORTEST, Secrets, failed, read_reply, reason_text
+from ragtriage.data.systems.command import CommandSystem, split_command
+from ragtriage.data.systems.system import System, SystemLimits, SystemReply, SystemRequest
 
 AGAIN = (429, 503)  # too busy: tried again after a while
 PASSING = (*AGAIN, 408, 425, 502, 504)
@@ -260,3 +260,48 @@ def _retry_after(value: str | None) -> float | None:
         moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
         return max(0.0, (moment - datetime.now(UTC)).total_seconds())
     return None
+
+
+BUILT_IN = "builtin:"
+
+
+def is_address(text: str) -> bool:
+    """Return whether a system is named by an http address."""
+    return text.strip().casefold().startswith(("http://", "https://"))
+
+
+def open_system(
+    text: str,
+    keep_alive: bool = False,
+    header_env: Mapping[str, str] | None = None,
+    built_in: Mapping[str, Callable[[], System]] | None = None,
+) -> System:
+    """Return the system that a text names; the caller closes it.
+
+    Args:
+        text: an http or https address, "builtin:NAME", or a command with its arguments.
+        keep_alive: whether a command's processes stay and answer line by line.
+        header_env: headers of an address, each with the variable of the environment that holds its value.
+        built_in: the built-in systems by name, where the caller has any.
+
+    Raises:
+        DataError: it cannot be what it says.
+    """
+    if not text.strip():
+        raise DataError("--system is empty; accepted: a command with its arguments, or an http address")
+    if is_address(text):
+        if keep_alive:
+            raise DataError("--keep-alive is for commands; an http address is asked as it is")
+        return HttpSystem(text, header_env)
+    if header_env:
+        raise DataError("--header-env is for http addresses; a command has the environment as it is")
+    if text.strip().startswith(BUILT_IN):
+        return _built_in(text.strip().removeprefix(BUILT_IN), built_in or {})
+    return CommandSystem(split_command(text), keep_alive)
+
+
+def _built_in(name: str, built_in: Mapping[str, Callable[[], System]]) -> System:
+    if name not in built_in:
+        known = ", ".join(f"{BUILT_IN}{key}" for key in built_in) or "a command or an http address"
+        raise DataError(f"system {BUILT_IN}{name[:40]}: not known here; accepted: {known}")
+    return built_in[name]()

@@ -24,8 +24,8 @@ from ragtriage.data.importers.load import import_parsed_runs
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.parsed_run import ParsedRun
 from ragtriage.data.store.workspace import Run
+from ragtriage.data.strategy.holdings import sample_size
 from ragtriage.data.strategy.plan import USE_CASES, Plan, plan_of
-from ragtriage.data.strategy.sample_size import sample_size
 from ragtriage.metrics.statistics.power import questions_for_difference
 
 

@@ -12,11 +12,18 @@ from reading_systems import write_questions
 from yielding_systems import Obedient
 
 from ragtriage.data.errors import DataError
-from ragtriage.data.experiments.injection.design import HIDINGS, attack_cases, canary_instruction, planted
-from ragtriage.data.experiments.injection.findings import InjectionFindings
-from ragtriage.data.experiments.injection.followed import follows_attack, follows_canary, follows_wrong_answer
-from ragtriage.data.experiments.languages.language_runs import word_index
+from ragtriage.data.experiments.injection import InjectionFindings
+from ragtriage.data.experiments.languages import word_index
 from ragtriage.data.experiments.plan import plan_experiment
+from ragtriage.data.experiments.planted_text import (
+    HIDINGS,
+    attack_cases,
+    canary_instruction,
+    follows_attack,
+    follows_canary,
+    follows_wrong_answer,
+    planted,
+)
 from ragtriage.data.experiments.questions import Questions, open_questions
 from ragtriage.data.experiments.registry import kind_of
 from ragtriage.data.experiments.run_experiment import run_experiment

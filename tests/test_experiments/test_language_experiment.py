@@ -8,9 +8,8 @@ import pytest
 from places import FIXTURES
 
 from ragtriage.data.errors import DataError
-from ragtriage.data.experiments.languages.findings import LanguageFindings
-from ragtriage.data.experiments.languages.language_runs import run_language_experiment, word_tokens
-from ragtriage.data.experiments.languages.parallel_questions import read_multilingual
+from ragtriage.data.experiments.languages import LanguageFindings, run_language_experiment, word_tokens
+from ragtriage.data.experiments.parallel_questions import read_multilingual
 from ragtriage.data.experiments.summary import experiment_summary
 from ragtriage.data.importers.inputs import inputs_of, joined
 from ragtriage.data.importers.load import import_source

@@ -14,7 +14,7 @@ from reading_systems import write_questions
 from ragtriage.data.api import open_store
 from ragtriage.data.experiments.questions import AskedQuestion, Questions
 from ragtriage.data.experiments.record import experiments
-from ragtriage.data.experiments.stability.paraphrases import paraphrase_requests
+from ragtriage.data.experiments.stability import paraphrase_requests
 from ragtriage.data.judge.reply_model import ReplyError
 
 Capture = pytest.CaptureFixture[str]

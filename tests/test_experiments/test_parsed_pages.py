@@ -10,11 +10,21 @@ from places import FIXTURES
 
 from ragtriage.data.api import add_run
 from ragtriage.data.errors import DataError
-from ragtriage.data.experiments.parsing.findings import means_of, parser_means
-from ragtriage.data.experiments.parsing.markdown_tables import page_tables, with_html_tables, without_tables
-from ragtriage.data.experiments.parsing.pages import page_scores, page_sections, parsed_pages, read_pages
-from ragtriage.data.experiments.parsing.parsing_run import run_parsing_experiment
-from ragtriage.data.experiments.parsing.table_questions import table_recall
+from ragtriage.data.experiments.parsed_pages import (
+    page_scores,
+    page_sections,
+    page_tables,
+    parsed_pages,
+    read_pages,
+    with_html_tables,
+    without_tables,
+)
+from ragtriage.data.experiments.parsing import (
+    means_of,
+    parser_means,
+    run_parsing_experiment,
+    table_recall,
+)
 from ragtriage.data.experiments.summary import experiment_summary
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Workspace

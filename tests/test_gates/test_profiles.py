@@ -10,7 +10,7 @@ from command_line import run as run_command
 from ragtriage.data.comparison.metric_families import FAMILIES
 from ragtriage.data.gates.config import load_gates
 from ragtriage.data.store.workspace import Workspace
-from ragtriage.data.strategy.init_profile import PROFILES, profile_gates, profile_text
+from ragtriage.data.strategy.expected_gains import PROFILES, profile_gates, profile_text
 from ragtriage.metrics.gates.gates import Gate
 from ragtriage.metrics.metric_registry import declared
 

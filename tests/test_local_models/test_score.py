@@ -15,9 +15,15 @@ from command_line import run
 from places import FIXTURES
 
 from ragtriage.data.api import open_store
-from ragtriage.data.local_models.embeddings import context_result
-from ragtriage.data.local_models.models import NliModel, open_embedding, open_nli, word_counts
-from ragtriage.data.local_models.nli import nli_result, windows
+from ragtriage.data.local_models.models import (
+    NliModel,
+    context_result,
+    nli_result,
+    open_embedding,
+    open_nli,
+    windows,
+    word_counts,
+)
 from ragtriage.metrics.schema.scores import FloatArray
 
 REVERSE = FIXTURES / "reverse_questions"

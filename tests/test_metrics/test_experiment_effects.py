@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from places import REPOSITORY
 
-from ragtriage.data.experiments.published import published_positions
+from ragtriage.data.experiments.position import published_positions
+from ragtriage.metrics.experiments.noise import noise_effect, outcome_of, shares_of
+from ragtriage.metrics.experiments.position import middle_gap, position_effect, positions_of, quadratic_fit
 from ragtriage.metrics.schema.scores import FloatArray, MetricsError
 from ragtriage.metrics.statistics.repeated_measures import chi_square_tail, cochran_q, pair_tests
-from ragtriage.metrics.suites.noise_effect import noise_effect, outcome_of, shares_of
-from ragtriage.metrics.suites.position_effect import middle_gap, position_effect, positions_of, quadratic_fit
 
 
 def rows(*patterns: tuple[str, int]) -> FloatArray:

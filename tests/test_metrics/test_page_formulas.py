@@ -3,10 +3,19 @@
 import numpy as np
 import pytest
 
-from ragtriage.metrics.experiments.page_text import heading_similarity, text_similarity
-from ragtriage.metrics.experiments.table_cells import Cell, Table, check_cells, grid, labelled_cells
-from ragtriage.metrics.experiments.table_similarity import matched_similarity, page_similarity
-from ragtriage.metrics.experiments.tree_edit import OrderedTree, tree_edit_distance
+from ragtriage.metrics.experiments.parsing import (
+    Cell,
+    OrderedTree,
+    Table,
+    check_cells,
+    grid,
+    heading_similarity,
+    labelled_cells,
+    matched_similarity,
+    page_similarity,
+    text_similarity,
+    tree_edit_distance,
+)
 from ragtriage.metrics.schema.scores import MetricsError
 
 

@@ -15,10 +15,10 @@ from streamlit.testing.v1 import AppTest
 from yielding_systems import Changeable, Obedient, found_code
 
 from ragtriage.dashboard.shell.selection import Selection
-from ragtriage.data.experiments.languages.language_runs import run_language_experiment
-from ragtriage.data.experiments.languages.parallel_questions import read_multilingual
-from ragtriage.data.experiments.parsing.pages import ParsedPages
-from ragtriage.data.experiments.parsing.parsing_run import run_parsing_experiment
+from ragtriage.data.experiments.languages import run_language_experiment
+from ragtriage.data.experiments.parallel_questions import read_multilingual
+from ragtriage.data.experiments.parsed_pages import ParsedPages
+from ragtriage.data.experiments.parsing import run_parsing_experiment
 from ragtriage.data.experiments.plan import plan_experiment
 from ragtriage.data.experiments.questions import open_questions
 from ragtriage.data.experiments.registry import kind_of

@@ -14,10 +14,9 @@ import pytest
 from places import REPOSITORY
 
 from ragtriage.data.errors import DataError
-from ragtriage.data.systems.answers import read_reply, sample_record
-from ragtriage.data.systems.choose import open_system
+from ragtriage.data.systems.answers import Secrets, read_reply, sample_record
 from ragtriage.data.systems.command import CommandSystem, split_command
-from ragtriage.data.systems.secrets import Secrets
+from ragtriage.data.systems.http import open_system
 from ragtriage.data.systems.system import SystemLimits, SystemReply, SystemRequest
 
 SCRIPT = REPOSITORY / "tests" / "faulty_system.py"

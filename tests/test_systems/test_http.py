@@ -8,8 +8,7 @@ import pytest
 from faulty_server import FaultyServer
 
 from ragtriage.data.errors import DataError
-from ragtriage.data.systems.choose import open_system
-from ragtriage.data.systems.http import HttpSystem, _retry_after
+from ragtriage.data.systems.http import HttpSystem, _retry_after, open_system
 from ragtriage.data.systems.system import SystemLimits, SystemReply, SystemRequest
 
 KEY = "Bearer hunter2-hunter2-hunter2"

@@ -15,8 +15,7 @@ import pytest
 from places import REPOSITORY
 
 from ragtriage.data.errors import DataError
-from ragtriage.data.systems.journal import Journal, open_journal
-from ragtriage.data.systems.runner import ask_all
+from ragtriage.data.systems.runner import Journal, ask_all, open_journal
 from ragtriage.data.systems.system import SystemLimits, SystemReply, SystemRequest
 
 ASKING = """

@@ -8,11 +8,11 @@ from ragtriage.dashboard.charts.chart import Axis, Chart, ErrorBars, ReferenceLi
 from ragtriage.dashboard.charts.style import BLUE, GREY, ORANGE, PURPLE
 from ragtriage.dashboard.wording.escaping import shorten
 from ragtriage.dashboard.wording.formatting import interval_text, number, percent
-from ragtriage.data.experiments.published import PublishedCurves
+from ragtriage.data.experiments.position import PublishedCurves
 from ragtriage.data.experiments.summary import ArmResult
+from ragtriage.metrics.experiments.noise import NoiseEffect
+from ragtriage.metrics.experiments.position import PositionEffect
 from ragtriage.metrics.statistics.intervals import Interval
-from ragtriage.metrics.suites.noise_effect import NoiseEffect
-from ragtriage.metrics.suites.position_effect import PositionEffect
 
 HEIGHT, ROW, FRAME = 360, 34, 80
 PUBLISHED = (("dash", "square-open"), ("dot", "diamond-open"), ("dash", "triangle-up-open"))

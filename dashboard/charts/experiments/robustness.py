@@ -8,9 +8,9 @@ from ragtriage.dashboard.charts.chart import Axis, Chart, ErrorBars, Heatmap, Se
 from ragtriage.dashboard.charts.style import BLUE, ORANGE
 from ragtriage.dashboard.wording.escaping import shorten
 from ragtriage.dashboard.wording.formatting import interval_text, number, percent
-from ragtriage.data.experiments.languages.findings import LanguageFindings
-from ragtriage.data.experiments.parsing.findings import ParsingFindings
-from ragtriage.data.experiments.stability.stability import FlipsByChange
+from ragtriage.data.experiments.languages import LanguageFindings
+from ragtriage.data.experiments.parsing import ParsingFindings
+from ragtriage.data.experiments.stability import FlipsByChange
 from ragtriage.metrics.statistics.intervals import Interval
 
 ROW, FRAME, LONGEST = 34, 110, 34

@@ -29,11 +29,10 @@ from ragtriage.data.judge.evaluators import own_prompts
 from ragtriage.data.judge.messages import ClientSettings
 from ragtriage.data.judge.prices import read_prices
 from ragtriage.data.scoring.run_store import RunStore
-from ragtriage.data.systems.builtin.claude_reader import ClaudeReader
 from ragtriage.data.systems.builtin.index import PipelineSettings
 from ragtriage.data.systems.builtin.pipeline import BuiltInSystem
-from ragtriage.data.systems.builtin.readers import Extractive, Reader
-from ragtriage.data.systems.choose import open_system
+from ragtriage.data.systems.builtin.readers import ClaudeReader, Extractive, Reader
+from ragtriage.data.systems.http import open_system
 from ragtriage.data.systems.runner import AskProgress
 from ragtriage.data.systems.system import System, SystemLimits
 

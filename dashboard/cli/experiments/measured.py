@@ -12,11 +12,10 @@ from ragtriage.dashboard.cli.options import JSON
 from ragtriage.dashboard.cli.terminal import print_json, table, wrapped
 from ragtriage.dashboard.wording.formatting import count, interval_text, number
 from ragtriage.data.api import open_store
-from ragtriage.data.experiments.languages.language_runs import run_language_experiment
-from ragtriage.data.experiments.languages.parallel_questions import read_multilingual
-from ragtriage.data.experiments.parsing.pages import parsed_pages, read_pages
-from ragtriage.data.experiments.parsing.parsing_run import run_parsing_experiment
-from ragtriage.data.experiments.parsing.table_questions import table_recall
+from ragtriage.data.experiments.languages import run_language_experiment
+from ragtriage.data.experiments.parallel_questions import read_multilingual
+from ragtriage.data.experiments.parsed_pages import parsed_pages, read_pages
+from ragtriage.data.experiments.parsing import run_parsing_experiment, table_recall
 from ragtriage.data.experiments.summary import experiment_summary, json_values
 
 

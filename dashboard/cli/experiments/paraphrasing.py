@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 from ragtriage.data.errors import DataError
 from ragtriage.data.experiments.questions import Questions
-from ragtriage.data.experiments.stability.paraphrases import paraphrase_requests
+from ragtriage.data.experiments.stability import paraphrase_requests
 from ragtriage.data.judge.evaluators import own_prompts
 from ragtriage.data.judge.messages import ClientSettings
 from ragtriage.data.judge.plain_requests import RequestPlan, ask_requests, kept_calls, plan_requests

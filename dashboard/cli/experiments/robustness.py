@@ -15,10 +15,10 @@ from ragtriage.dashboard.cli.terminal import plain, print_json, table, wrapped
 from ragtriage.dashboard.wording.formatting import count, interval_text, number, percent, span
 from ragtriage.data.api import open_store
 from ragtriage.data.errors import DataError
-from ragtriage.data.experiments.injection.design import HIDINGS, PLACES
-from ragtriage.data.experiments.injection.findings import poisoned_share
+from ragtriage.data.experiments.injection import poisoned_share
+from ragtriage.data.experiments.planted_text import HIDINGS, PLACES
 from ragtriage.data.experiments.questions import open_questions
-from ragtriage.data.experiments.stability.stability import repeat_flips
+from ragtriage.data.experiments.stability import repeat_flips
 from ragtriage.data.experiments.summary import json_values
 
 MOST_LISTED = 20

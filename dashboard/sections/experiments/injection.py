@@ -18,7 +18,7 @@ from ragtriage.dashboard.wording.formatting import (
     signed,
     span,
 )
-from ragtriage.data.experiments.injection.findings import Defence, InjectionFindings, PoisonedArm
+from ragtriage.data.experiments.injection import Defence, InjectionFindings, PoisonedArm
 from ragtriage.data.experiments.summary import ExperimentSummary
 
 

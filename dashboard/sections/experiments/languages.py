@@ -9,7 +9,7 @@ from ragtriage.dashboard.charts.plotly_figure import plotly_figure
 from ragtriage.dashboard.shell.components import clicked, facts, metric_title, show_table
 from ragtriage.dashboard.shell.session import View, open_cases
 from ragtriage.dashboard.wording.formatting import interval_text, number, percent
-from ragtriage.data.experiments.languages.findings import LanguageFindings, PooledLanguage
+from ragtriage.data.experiments.languages import LanguageFindings, PooledLanguage
 from ragtriage.data.experiments.summary import ExperimentSummary
 
 

@@ -19,9 +19,9 @@ from ragtriage.dashboard.wording.formatting import (
 )
 from ragtriage.data.experiments.noise import NoiseFindings
 from ragtriage.data.experiments.summary import ExperimentSummary
+from ragtriage.metrics.experiments.noise import NoiseEffect
 from ragtriage.metrics.statistics.intervals import Interval
 from ragtriage.metrics.statistics.repeated_measures import PairTest
-from ragtriage.metrics.suites.noise_effect import NoiseEffect
 
 OUTCOMES = {
     "context": "follows the altered document",

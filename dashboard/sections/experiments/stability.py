@@ -9,7 +9,7 @@ from ragtriage.dashboard.charts.plotly_figure import plotly_figure
 from ragtriage.dashboard.shell.components import draw, facts, metric_title
 from ragtriage.dashboard.shell.session import View, open_cases
 from ragtriage.dashboard.wording.formatting import count, number
-from ragtriage.data.experiments.stability.stability import StabilityFindings
+from ragtriage.data.experiments.stability import StabilityFindings
 from ragtriage.data.experiments.summary import ExperimentSummary
 
 MOST_LISTED = 200

@@ -1,4 +1,4 @@
-"""What the runs of the injection experiment show: attack success, utility, poisoned documents."""
+"""Injection: attack success, utility and poisoned documents in the runs of poisoned contexts."""
 
 from __future__ import annotations
 
@@ -15,15 +15,17 @@ from ragtriage.data.experiments.experiment import (
     PlannedSample,
     answer_scores,
 )
-from ragtriage.data.experiments.injection.design import (
+from ragtriage.data.experiments.planted_text import (
     ATTACK,
     CANARY,
     CLEAN,
     INSTRUCTION,
     TARGET,
+    follows_attack,
+    follows_canary,
+    follows_wrong_answer,
     injection_design,
 )
-from ragtriage.data.experiments.injection.followed import follows_attack, follows_canary, follows_wrong_answer
 from ragtriage.data.experiments.questions import Questions
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.text.answer_match import holds_answer

@@ -1,1 +1,0 @@
-"""Prompt injection through documents: what is planted, how it is hidden, and whether it was followed."""

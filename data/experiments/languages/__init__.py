@@ -1,1 +1,0 @@
-"""Retrieval across languages: parallel questions against passages of each language, and of all at once."""
