@@ -32,21 +32,13 @@ Range = tuple[int, int]
 
 @dataclass(frozen=True)
 class Chunking:
-    """One way to split texts.
+    """One way to split texts."""
 
-    Attributes:
-        strategy: "fixed", or along "paragraph", "heading" or "recursive" boundaries up to the size.
-        size: largest size of a chunk.
-        overlap: what a fixed chunk repeats of the one before; 0 for the other strategies.
-        unit: what size and overlap count.
-        headings: whether title and headings stand before the text that is indexed.
-    """
-
-    strategy: Strategy
-    size: int
-    overlap: int = 0
-    unit: Unit = "tokens"
-    headings: bool = False
+    strategy: Strategy  # "fixed", or along "paragraph", "heading" or "recursive" boundaries up to the size
+    size: int  # largest size of a chunk
+    overlap: int = 0  # what a fixed chunk repeats of the one before; 0 for the other strategies
+    unit: Unit = "tokens"  # what size and overlap count
+    headings: bool = False  # whether title and headings stand before the text that is indexed
 
     def __post_init__(self) -> None:
         if self.strategy not in STRATEGIES:
@@ -76,17 +68,11 @@ class Chunking:
 
 @dataclass(frozen=True)
 class Chunk:
-    """A range of a text.
+    """A range of a text."""
 
-    Attributes:
-        start: first character.
-        end: character behind the last.
-        headings: the headings above its start, outermost first.
-    """
-
-    start: int
-    end: int
-    headings: tuple[str, ...] = ()
+    start: int  # first character
+    end: int  # character behind the last
+    headings: tuple[str, ...] = ()  # the headings above its start, outermost first
 
 
 class TokenizedText:

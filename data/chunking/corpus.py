@@ -24,34 +24,21 @@ ACCEPTED_RECORD = "an object with `id` (or `_id`, `doc_id`), `text`, and maybe `
 
 @dataclass(frozen=True)
 class Document:
-    """One text of a corpus.
+    """One text of a corpus."""
 
-    Attributes:
-        doc_id: its id; for a file its path inside the folder without the ending.
-        text: as stored: line ends are not translated, offsets count its characters.
-        title: put in front of its chunks; "" for none.
-        file: name with the ending, "" for a line of JSONL.
-    """
-
-    doc_id: str
-    text: str
-    title: str = ""
-    file: str = ""
+    doc_id: str  # its id; for a file its path inside the folder without the ending
+    text: str  # as stored: line ends are not translated, offsets count its characters
+    title: str = ""  # put in front of its chunks; "" for none
+    file: str = ""  # name with the ending, "" for a line of JSONL
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """Documents under one name.
-
-    Attributes:
-        name: of the corpus.
-        documents: in the order of their files and lines.
-        notes: what the reader should know, e.g. which documents are empty.
-    """
+    """Documents under one name."""
 
     name: str
-    documents: tuple[Document, ...]
-    notes: tuple[str, ...] = ()
+    documents: tuple[Document, ...]  # in the order of their files and lines
+    notes: tuple[str, ...] = ()  # what the reader should know, e.g. which documents are empty
 
     @cached_property
     def version(self) -> str:

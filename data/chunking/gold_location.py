@@ -98,14 +98,10 @@ def _notes(records: list[dict[str, Any]], partial: int, lost: int) -> tuple[str,
 
 @dataclass
 class _Locator:
-    """Finds passages in a corpus and counts how each was found.
-
-    Attributes:
-        corpus: the corpus.
-        counts: passages by how they were found: spans, verbatim, folded, whole, missing; repeated besides.
-    """
+    """Finds passages in a corpus and counts how each was found."""
 
     corpus: Corpus
+    # passages by how they were found: spans, verbatim, folded, whole, missing; repeated besides
     counts: Counter[str] = field(default_factory=Counter)
 
     @cached_property

@@ -41,33 +41,19 @@ class GridStoppedError(Exception):
 
 @dataclass(frozen=True)
 class GridOptions:
-    """The options of `ragtriage grid`.
+    """The options of `ragtriage grid`."""
 
-    Attributes:
-        corpus: folders and files.
-        questions: file of questions, or name of a question set.
-        sizes: chunk sizes.
-        overlaps: overlaps.
-        unit: of both.
-        strategies: content-aware ones besides the fixed grid.
-        headings: "no", "yes" or "both".
-        depth: chunks retrieved.
-        retriever: "bm25" or "embedding:PATH".
-        project: what the runs belong to; the name of the corpus when left out.
-        title: of the grid; the name of the corpus when left out.
-    """
-
-    corpus: Sequence[str]
-    questions: str
-    sizes: Sequence[int]
+    corpus: Sequence[str]  # folders and files
+    questions: str  # file of questions, or name of a question set
+    sizes: Sequence[int]  # chunk sizes
     overlaps: Sequence[int]
-    unit: Unit = "tokens"
-    strategies: Sequence[Strategy] = ()
-    headings: str = "both"
-    depth: int = DEPTH
-    retriever: str = "bm25"
-    project: str | None = None
-    title: str = ""
+    unit: Unit = "tokens"  # of both
+    strategies: Sequence[Strategy] = ()  # content-aware ones besides the fixed grid
+    headings: str = "both"  # "no", "yes" or "both"
+    depth: int = DEPTH  # chunks retrieved
+    retriever: str = "bm25"  # "bm25" or "embedding:PATH"
+    project: str | None = None  # what the runs belong to; the name of the corpus when left out
+    title: str = ""  # of the grid; the name of the corpus when left out
 
 
 def command_words(spec: Mapping[str, Any]) -> list[str]:

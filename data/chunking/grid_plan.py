@@ -20,25 +20,15 @@ DEPTH = 20
 
 @dataclass(frozen=True)
 class GridPlan:
-    """What a grid tries.
+    """What a grid tries."""
 
-    Attributes:
-        corpus: texts to split.
-        questions: questions with gold spans in them.
-        chunkings: one configuration each.
-        retriever: "bm25", or "embedding:PATH" of a model on this machine.
-        depth: chunks retrieved for each question.
-        title: of the grid.
-        created_at: time of its runs, naive UTC; None for the time at which each is made.
-    """
-
-    corpus: Corpus
-    questions: Questions
-    chunkings: tuple[Chunking, ...]
-    retriever: str = "bm25"
-    depth: int = DEPTH
+    corpus: Corpus  # texts to split
+    questions: Questions  # questions with gold spans in them
+    chunkings: tuple[Chunking, ...]  # one configuration each
+    retriever: str = "bm25"  # "bm25", or "embedding:PATH" of a model on this machine
+    depth: int = DEPTH  # chunks retrieved for each question
     title: str = ""
-    created_at: datetime | None = None
+    created_at: datetime | None = None  # time of its runs, naive UTC; None for the time at which each is made
 
     @cached_property
     def key(self) -> str:
@@ -73,18 +63,12 @@ class GridPlan:
 
 @dataclass(frozen=True)
 class GridStep:
-    """How far a grid is.
+    """How far a grid is."""
 
-    Attributes:
-        done: configurations finished.
-        total: configurations in all.
-        configuration: title of the one that is run next, "" at the end.
-        seconds_left: estimated from those run so far for those that are missing; None before the first.
-    """
-
-    done: int
-    total: int
-    configuration: str
+    done: int  # configurations finished
+    total: int  # configurations in all
+    configuration: str  # title of the one that is run next, "" at the end
+    # estimated from those run so far for those that are missing; None before the first
     seconds_left: float | None
 
 

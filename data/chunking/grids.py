@@ -37,22 +37,14 @@ BOOKKEEPING = frozenset(
 
 @dataclass(frozen=True)
 class GridTrial:
-    """One configuration of a grid that was run.
-
-    Attributes:
-        run: its run.
-        strategy: "fixed", or the content-aware one.
-        size: chunk size in the grid's unit.
-        overlap: overlap in the grid's unit; None where it was not recorded.
-        headings: whether title and headings were indexed with the text.
-        other_settings: the settings of the run that are not about its chunking, by path, as text.
-    """
+    """One configuration of a grid that was run."""
 
     run: Run
-    strategy: str
-    size: int
-    overlap: int | None
-    headings: bool = False
+    strategy: str  # "fixed", or the content-aware one
+    size: int  # chunk size in the grid's unit
+    overlap: int | None  # overlap in the grid's unit; None where it was not recorded
+    headings: bool = False  # whether title and headings were indexed with the text
+    # the settings of the run that are not about its chunking, by path, as text
     other_settings: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -68,21 +60,13 @@ class GridTrial:
 
 @dataclass(frozen=True)
 class Grid:
-    """Trials that differ in their chunking alone, as far as is known.
+    """Trials that differ in their chunking alone, as far as is known."""
 
-    Attributes:
-        key: identifies it in the address.
-        title: shown to the reader.
-        unit: what sizes count, "" where not recorded.
-        trials: in the order of strategy, size and overlap.
-        notes: what the reader should know.
-    """
-
-    key: str
-    title: str
-    unit: str
-    trials: tuple[GridTrial, ...]
-    notes: tuple[str, ...] = ()
+    key: str  # identifies it in the address
+    title: str  # shown to the reader
+    unit: str  # what sizes count, "" where not recorded
+    trials: tuple[GridTrial, ...]  # in the order of strategy, size and overlap
+    notes: tuple[str, ...] = ()  # what the reader should know
 
     @property
     def cache_key(self) -> tuple[str, ...]:

@@ -39,17 +39,11 @@ class CorpusChunk:
 
 @dataclass(frozen=True)
 class Split:
-    """A corpus in chunks.
+    """A corpus in chunks."""
 
-    Attributes:
-        chunks: in the order of the documents.
-        tokens: of each chunk.
-        seconds: that splitting took.
-    """
-
-    chunks: Sequence[CorpusChunk]
-    tokens: Sequence[int]
-    seconds: float
+    chunks: Sequence[CorpusChunk]  # in the order of the documents
+    tokens: Sequence[int]  # of each chunk
+    seconds: float  # that splitting took
 
 
 class DocumentWords:

@@ -27,17 +27,12 @@ KEPT = ("question_id", "question", "relevant_spans", "reference_answer", "query_
 
 @dataclass(frozen=True)
 class Questions:
-    """The questions of a grid.
+    """The questions of a grid."""
 
-    Attributes:
-        name: of the question set.
-        records: in the native form, with `question_id`, `question` and `relevant_spans` at least.
-        notes: what was left out, and why.
-    """
-
-    name: str
+    name: str  # of the question set
+    # in the native form, with `question_id`, `question` and `relevant_spans` at least
     records: tuple[Mapping[str, Any], ...]
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = field(default=())  # what was left out, and why
 
     @cached_property
     def version(self) -> str:

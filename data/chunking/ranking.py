@@ -22,63 +22,43 @@ Outcome = Literal["best", "same", "worse", "equal", "no direction", "not measure
 
 @dataclass(frozen=True)
 class TrialValue:
-    """One configuration under one metric.
+    """One configuration under one metric."""
 
-    Attributes:
-        trial: the configuration.
-        value: mean over the shared questions with its interval; None where there is none.
-        difference: to the best one, paired on question, with its interval by itself; None for the best, and
-            where there is no best.
-        test: of that difference, after step-down max-T over the configurations; None where there is none.
-            The outcome rests on its interval: 0 lies outside where the outcome is "worse".
-        outcome: "best", "same" where the test cannot tell it from the best, "worse", "equal" where all have
-            the same mean and none is the best, "no direction" where neither more nor less of the metric is
-            better, or "not measured".
-    """
-
-    trial: GridTrial
-    value: Interval | None
+    trial: GridTrial  # the configuration
+    value: Interval | None  # mean over the shared questions with its interval; None where there is none
+    # to the best one, paired on question, with its interval by itself; None for the best, and where there is
+    # no best
     difference: PairedDifference | None
+    # of that difference, after step-down max-T over the configurations; None where there is none. The outcome
+    # rests on its interval: 0 lies outside where the outcome is "worse"
     test: FamilyTest | None
+    # "best", "same" where the test cannot tell it from the best, "worse", "equal" where all have the same
+    # mean and none is the best, "no direction" where neither more nor less of the metric is better, or "not
+    # measured"
     outcome: Outcome
 
 
 @dataclass(frozen=True)
 class MarginalEffect:
-    """The mean of a metric along one axis, the other axis averaged out.
+    """The mean of a metric along one axis, the other axis averaged out."""
 
-    Attributes:
-        axis: "size" or "overlap".
-        points: (value on the axis, mean with interval), ascending.
-        over: values of the other axis that every point has, over which the mean is taken.
-        left_out: values of the other axis that some point lacks.
-    """
-
-    axis: str
-    points: tuple[tuple[int, Interval], ...]
-    over: tuple[int, ...]
-    left_out: tuple[int, ...]
+    axis: str  # "size" or "overlap"
+    points: tuple[tuple[int, Interval], ...]  # (value on the axis, mean with interval), ascending
+    over: tuple[int, ...]  # values of the other axis that every point has, over which the mean is taken
+    left_out: tuple[int, ...]  # values of the other axis that some point lacks
 
 
 @dataclass(frozen=True)
 class GridRanking:
-    """All configurations of a grid under one metric.
+    """All configurations of a grid under one metric."""
 
-    Attributes:
-        metric: full name.
-        values: one entry per configuration, in the order of the grid.
-        n_questions: questions that all configurations with a value share.
-        n_left_out: questions that some of them lacks.
-        marginal_effects: of size and of overlap; each needs two values that share one of the other axis.
-        heatmap: run ids of the configurations on the heatmap of size and overlap.
-    """
-
-    metric: str
-    values: tuple[TrialValue, ...]
-    n_questions: int
-    n_left_out: int
+    metric: str  # full name
+    values: tuple[TrialValue, ...]  # one entry per configuration, in the order of the grid
+    n_questions: int  # questions that all configurations with a value share
+    n_left_out: int  # questions that some of them lacks
+    # of size and of overlap; each needs two values that share one of the other axis
     marginal_effects: tuple[MarginalEffect, ...]
-    heatmap: frozenset[str]
+    heatmap: frozenset[str]  # run ids of the configurations on the heatmap of size and overlap
 
     @property
     def best(self) -> TrialValue | None:

@@ -34,78 +34,49 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Factor:
-    """One setting, or several that always change together, in which the chosen runs differ.
+    """One setting, or several that always change together, in which the chosen runs differ."""
 
-    Attributes:
-        key: names it in the address: its settings joined by " + ".
-        kind: the part of the pipeline it belongs to, "" where its name does not tell.
-        values: run id -> value, as text.
-    """
-
-    key: str
-    kind: str
-    values: Mapping[str, str]
+    key: str  # names it in the address: its settings joined by " + "
+    kind: str  # the part of the pipeline it belongs to, "" where its name does not tell
+    values: Mapping[str, str]  # run id -> value, as text
 
 
 @dataclass(frozen=True)
 class Effect:
-    """The effect of changing one factor, from all pairs of runs that differ in it alone.
+    """The effect of changing one factor, from all pairs of runs that differ in it alone."""
 
-    Attributes:
-        factor: key of the factor.
-        before: its value on one side.
-        after: its value on the other.
-        pairs: (run id with before, run id with after).
-        difference: mean difference over questions, averaged over the pairs first, with the interval of this
-            effect by itself.
-        adjusted_p: after step-down max-T over the effects on display.
-        low: lower end of the interval that the verdict rests on: 0 lies outside where adjusted_p < 0.05.
-        high: its upper end.
-        verdict: better, worse, cannot tell, unchanged or no direction.
-    """
-
-    factor: str
-    before: str
-    after: str
-    pairs: tuple[tuple[str, str], ...]
+    factor: str  # key of the factor
+    before: str  # its value on one side
+    after: str  # its value on the other
+    pairs: tuple[tuple[str, str], ...]  # (run id with before, run id with after)
+    # mean difference over questions, averaged over the pairs first, with the interval of this effect by
+    # itself
     difference: PairedDifference
-    adjusted_p: float
-    low: float
-    high: float
-    verdict: Verdict
+    adjusted_p: float  # after step-down max-T over the effects on display
+    low: float  # lower end of the interval that the verdict rests on: 0 lies outside where adjusted_p < 0.05
+    high: float  # its upper end
+    verdict: Verdict  # better, worse, cannot tell, unchanged or no direction
 
 
 @dataclass(frozen=True)
 class Confounded:
-    """A factor whose effect cannot be told apart.
+    """A factor whose effect cannot be told apart."""
 
-    Attributes:
-        factor: key of the factor.
-        beside: factors that change with it in some of the pairs of runs that come closest to isolating it.
-    """
-
-    factor: str
+    factor: str  # key of the factor
+    # factors that change with it in some of the pairs of runs that come closest to isolating it
     beside: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Ablation:
-    """The factors of some runs and what is known of their effects on one metric.
+    """The factors of some runs and what is known of their effects on one metric."""
 
-    Attributes:
-        metric: full name.
-        factors: in which the runs differ.
-        effects: of those that some pair isolates.
-        confounded: the others.
-        without_config: runs that record no setting.
-        left_out: entries in which the runs differ that name or count a configuration and set nothing.
-    """
-
-    metric: str
-    factors: tuple[Factor, ...]
-    effects: tuple[Effect, ...]
-    confounded: tuple[Confounded, ...]
-    without_config: tuple[str, ...]
+    metric: str  # full name
+    factors: tuple[Factor, ...]  # in which the runs differ
+    effects: tuple[Effect, ...]  # of those that some pair isolates
+    confounded: tuple[Confounded, ...]  # the others
+    without_config: tuple[str, ...]  # runs that record no setting
+    # entries in which the runs differ that name or count a configuration and set nothing
     left_out: tuple[str, ...] = ()
 
 

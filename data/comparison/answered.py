@@ -17,15 +17,10 @@ from ragtriage.data.store.stored_file import reading
 
 @dataclass(frozen=True)
 class Answered:
-    """How much of a test set a run answered.
+    """How much of a test set a run answered."""
 
-    Attributes:
-        answered: questions with an answer; where the run records no answer at all, questions that it has.
-        asked: questions of the test set, as far as the runs show it.
-    """
-
-    answered: int
-    asked: int
+    answered: int  # questions with an answer; where the run records no answer at all, questions that it has
+    asked: int  # questions of the test set, as far as the runs show it
 
     @property
     def complete(self) -> bool:

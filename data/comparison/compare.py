@@ -33,19 +33,12 @@ from ragtriage.metrics.statistics.question_means import question_means
 
 @dataclass(frozen=True)
 class QuestionMatch:
-    """Which questions two runs share.
+    """Which questions two runs share."""
 
-    Attributes:
-        base: (s,) indexes of the shared questions in the baseline.
-        other: (s,) indexes of the same questions in the other run.
-        only_base: questions that only the baseline has.
-        only_other: questions that only the other run has.
-    """
-
-    base: IntArray
-    other: IntArray
-    only_base: int
-    only_other: int
+    base: IntArray  # (s,) indexes of the shared questions in the baseline
+    other: IntArray  # (s,) indexes of the same questions in the other run
+    only_base: int  # questions that only the baseline has
+    only_other: int  # questions that only the other run has
 
 
 def match_questions(base: ScoredRun, other: ScoredRun) -> QuestionMatch:
@@ -61,46 +54,30 @@ def match_questions(base: ScoredRun, other: ScoredRun) -> QuestionMatch:
 
 @dataclass(frozen=True)
 class MetricDifference:
-    """One metric in two runs.
+    """One metric in two runs."""
 
-    Attributes:
-        metric: full name, or GOOD_SHARE.
-        base: mean over the shared questions in the baseline; NaN where not scored.
-        other: mean in the other run.
-        difference: other minus base, paired on question, with the interval of this metric by itself.
-        adjusted_p: of the primary metric, its own p; of the others, after step-down max-T over their family.
-        verdict: better, worse, cannot tell, unchanged or no direction.
-        low: lower end of the interval that the verdict rests on: 0 lies outside where adjusted_p < 0.05.
-        high: its upper end.
-        primary: whether this is the primary metric, which is tested alone.
-    """
-
-    metric: str
-    base: float
-    other: float
+    metric: str  # full name, or GOOD_SHARE
+    base: float  # mean over the shared questions in the baseline; NaN where not scored
+    other: float  # mean in the other run
+    # other minus base, paired on question, with the interval of this metric by itself
     difference: PairedDifference
+    # of the primary metric, its own p; of the others, after step-down max-T over their family
     adjusted_p: float
-    verdict: Verdict
-    low: float
-    high: float
-    primary: bool = False
+    verdict: Verdict  # better, worse, cannot tell, unchanged or no direction
+    low: float  # lower end of the interval that the verdict rests on: 0 lies outside where adjusted_p < 0.05
+    high: float  # its upper end
+    primary: bool = False  # whether this is the primary metric, which is tested alone
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two runs compared on one family of metrics.
+    """Two runs compared on one family of metrics."""
 
-    Attributes:
-        warnings: what makes the runs unequal.
-        differences: the primary metric, the pass rate where it is not that, then one entry per metric in the
-            given order.
-        matched: which questions are shared.
-        refusals: the metrics of answers for which the runs refuse different questions.
-    """
-
-    warnings: tuple[str, ...]
+    warnings: tuple[str, ...]  # what makes the runs unequal
+    # the primary metric, the pass rate where it is not that, then one entry per metric in the given order
     differences: tuple[MetricDifference, ...]
-    matched: QuestionMatch
+    matched: QuestionMatch  # which questions are shared
+    # the metrics of answers for which the runs refuse different questions
     refusals: tuple[RefusalPairs, ...] = ()
 
     @property
@@ -116,21 +93,13 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Side:
-    """One metric in two runs, before the correction over a family.
+    """One metric in two runs, before the correction over a family."""
 
-    Attributes:
-        metric: full name, or GOOD_SHARE.
-        base: mean over the shared questions in the baseline.
-        other: mean in the other run.
-        difference: other minus base, paired on question.
-        clusters: the differences summed by cluster, for the test over a family.
-    """
-
-    metric: str
-    base: float
-    other: float
-    difference: PairedDifference
-    clusters: ClusterSums
+    metric: str  # full name, or GOOD_SHARE
+    base: float  # mean over the shared questions in the baseline
+    other: float  # mean in the other run
+    difference: PairedDifference  # other minus base, paired on question
+    clusters: ClusterSums  # the differences summed by cluster, for the test over a family
 
 
 def metric_sides(base: ScoredRun, other: ScoredRun, metrics: Sequence[str]) -> list[Side]:
@@ -273,42 +242,25 @@ def run_facts(scored: ScoredRun) -> RunFacts:
 
 @dataclass(frozen=True)
 class QuestionChange:
-    """One shared question in two runs.
-
-    Attributes:
-        question_id: the question.
-        row: first row of it in the other run.
-        base_row: first row of it in the baseline.
-        base: its value in the baseline.
-        other: its value in the other run.
-        change: other minus base.
-    """
+    """One shared question in two runs."""
 
     question_id: str
-    row: int
-    base_row: int
-    base: float
-    other: float
-    change: float
+    row: int  # first row of it in the other run
+    base_row: int  # first row of it in the baseline
+    base: float  # its value in the baseline
+    other: float  # its value in the other run
+    change: float  # other minus base
 
 
 @dataclass(frozen=True)
 class Changes:
-    """The shared questions scored in both runs, by the size of their change, the largest first.
+    """The shared questions scored in both runs, by the size of their change, the largest first."""
 
-    Attributes:
-        question_ids: (c,) the questions.
-        rows: (c,) first row of each in the other run.
-        base_rows: (c,) first row in the baseline.
-        base: (c,) value in the baseline.
-        other: (c,) value in the other run.
-    """
-
-    question_ids: NDArray[np.object_]
-    rows: IntArray
-    base_rows: IntArray
-    base: FloatArray
-    other: FloatArray
+    question_ids: NDArray[np.object_]  # (c,) the questions
+    rows: IntArray  # (c,) first row of each in the other run
+    base_rows: IntArray  # (c,) first row in the baseline
+    base: FloatArray  # (c,) value in the baseline
+    other: FloatArray  # (c,) value in the other run
 
     def __len__(self) -> int:
         return len(self.rows)

@@ -29,19 +29,12 @@ PERCENTILES = (50, 90, 95, 99)
 
 @dataclass(frozen=True)
 class CostPoint:
-    """Quality and cost of one version.
+    """Quality and cost of one version."""
 
-    Attributes:
-        run_id: the version.
-        quality: mean of the quality metric.
-        cost: mean of the cost with its interval; None where it was not measured.
-        front: whether no other version is at least as good and as cheap, and better in one.
-    """
-
-    run_id: str
-    quality: MetricSummary | None
-    cost: Interval | None
-    front: bool
+    run_id: str  # the version
+    quality: MetricSummary | None  # mean of the quality metric
+    cost: Interval | None  # mean of the cost with its interval; None where it was not measured
+    front: bool  # whether no other version is at least as good and as cheap, and better in one
 
 
 def cost_values(scored: ScoredRun, cost: str) -> FloatArray:

@@ -25,39 +25,27 @@ LEAST_SHARE = 0.5  # of the questions that the fullest version has scored, for a
 
 @dataclass(frozen=True)
 class LeaderboardRow:
-    """One version under one metric.
+    """One version under one metric."""
 
-    Attributes:
-        run_id: the version.
-        value: its mean over its own questions, with its interval.
-        difference: to the best, paired on the shared questions; None for the best and without a comparison.
-        test: of that difference, after step-down max-T over the versions; None where there is none.
-        standing: "best"; "same" where the test cannot tell it from the best; "worse"; "not compared" without
-            a shared question; "no direction" where neither more nor less is better.
-    """
-
-    run_id: str
-    value: Interval
+    run_id: str  # the version
+    value: Interval  # its mean over its own questions, with its interval
+    # to the best, paired on the shared questions; None for the best and without a comparison
     difference: PairedDifference | None
+    # of that difference, after step-down max-T over the versions; None where there is none
     test: FamilyTest | None
+    # "best"; "same" where the test cannot tell it from the best; "worse"; "not compared" without a shared
+    # question; "no direction" where neither more nor less is better
     standing: Standing
 
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """Versions under one metric, the best first.
+    """Versions under one metric, the best first."""
 
-    Attributes:
-        metric: full name, or GOOD_SHARE.
-        rows: the versions with a value.
-        unmeasured: ids of those without one.
-        apart: ids of those whose pass rate rests on other metrics.
-    """
-
-    metric: str
-    rows: tuple[LeaderboardRow, ...]
-    unmeasured: tuple[str, ...]
-    apart: tuple[str, ...] = ()
+    metric: str  # full name, or GOOD_SHARE
+    rows: tuple[LeaderboardRow, ...]  # the versions with a value
+    unmeasured: tuple[str, ...]  # ids of those without one
+    apart: tuple[str, ...] = ()  # ids of those whose pass rate rests on other metrics
 
     @property
     def best(self) -> LeaderboardRow | None:

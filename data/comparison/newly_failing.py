@@ -19,38 +19,23 @@ _PASS, _FAIL, _UNSEEN = 1, 0, -1
 
 @dataclass(frozen=True)
 class NewlyFailing:
-    """Questions that passed in the baseline and fail now. More than half of the measured repeats decide.
+    """Questions that passed in the baseline and fail now. More than half of the measured repeats decide."""
 
-    Attributes:
-        question_ids: (c,) the questions, in the order of their ids.
-        rows: (c,) first bad sample of each in this run.
-        samples: (n,) True for the bad samples of these questions in this run.
-        compared: shared questions that both runs measured.
-        repaired: questions that failed in the baseline and pass now.
-    """
-
-    question_ids: NDArray[np.object_]
-    rows: IntArray
-    samples: BoolArray
-    compared: int
-    repaired: int
+    question_ids: NDArray[np.object_]  # (c,) the questions, in the order of their ids
+    rows: IntArray  # (c,) first bad sample of each in this run
+    samples: BoolArray  # (n,) True for the bad samples of these questions in this run
+    compared: int  # shared questions that both runs measured
+    repaired: int  # questions that failed in the baseline and pass now
 
 
 @dataclass(frozen=True)
 class CriticalCounts:
-    """The critical questions that passed in the baseline.
+    """The critical questions that passed in the baseline."""
 
-    Attributes:
-        tagged: critical questions in either run.
-        passed: those of them that passed in the baseline.
-        failing: those of `passed` that fail now.
-        unseen: those of `passed` that this run lacks or did not measure.
-    """
-
-    tagged: int
-    passed: int
-    failing: int
-    unseen: int
+    tagged: int  # critical questions in either run
+    passed: int  # those of them that passed in the baseline
+    failing: int  # those of `passed` that fail now
+    unseen: int  # those of `passed` that this run lacks or did not measure
 
 
 def newly_failing(base: Diagnosis, run: Diagnosis) -> NewlyFailing:

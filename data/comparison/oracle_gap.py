@@ -82,52 +82,32 @@ RETRIEVED, ORACLE, CLOSED_BOOK = "retrieved", "oracle", "closed_book"
 
 @dataclass(frozen=True)
 class GapEstimate:
-    """One part of the oracle gap, with its 95 % interval.
+    """One part of the oracle gap, with its 95 % interval."""
 
-    Attributes:
-        key: "retrieval" and "generation" are errors; "context" is what the retrieved context adds to
-            closed-book answers.
-        value: mean over questions; NaN without any.
-        low: lower bound.
-        high: upper bound.
-        n: number of questions.
-        method: how the interval was obtained.
-        too_few: True where the interval rests on too few questions to be trusted.
-    """
-
+    # "retrieval" and "generation" are errors; "context" is what the retrieved context adds to closed-book
+    # answers
     key: GapKind
-    value: float
-    low: float
-    high: float
-    n: int
-    method: str
-    too_few: bool
+    value: float  # mean over questions; NaN without any
+    low: float  # lower bound
+    high: float  # upper bound
+    n: int  # number of questions
+    method: str  # how the interval was obtained
+    too_few: bool  # True where the interval rests on too few questions to be trusted
 
 
 @dataclass(frozen=True)
 class OracleGap:
-    """What a run lacks, split into retrieval error and generation error.
+    """What a run lacks, split into retrieval error and generation error."""
 
-    Attributes:
-        outcome_metric: the metric, or GOOD_SHARE.
-        right: value from which an answer counts as right.
-        gaps: the parts that are known.
-        retrieved: mean with the retrieved context over the questions of both errors, or NaN.
-        oracle: mean with the gold documents over the same questions, or NaN.
-        closed_book: mean without documents over the questions of "context", or NaN.
-        unpaired: questions with a value for the retrieved context and none for the oracle context.
-        counts: number of questions by (right as retrieved, right with gold).
-        sources: sources of the values: of the original, the oracle and the closed-book run; () without one.
-    """
-
-    outcome_metric: str
-    right: float
-    gaps: tuple[GapEstimate, ...]
-    retrieved: float
-    oracle: float
-    closed_book: float
-    unpaired: int
-    counts: dict[tuple[bool, bool], int]
+    outcome_metric: str  # the metric, or GOOD_SHARE
+    right: float  # value from which an answer counts as right
+    gaps: tuple[GapEstimate, ...]  # the parts that are known
+    retrieved: float  # mean with the retrieved context over the questions of both errors, or NaN
+    oracle: float  # mean with the gold documents over the same questions, or NaN
+    closed_book: float  # mean without documents over the questions of "context", or NaN
+    unpaired: int  # questions with a value for the retrieved context and none for the oracle context
+    counts: dict[tuple[bool, bool], int]  # number of questions by (right as retrieved, right with gold)
+    # sources of the values: of the original, the oracle and the closed-book run; () without one
     sources: tuple[tuple[str, ...], ...]
 
     def gap(self, key: GapKind) -> GapEstimate | None:
@@ -308,17 +288,11 @@ ONE_PASSAGE = (
 
 @dataclass(frozen=True)
 class PairedRuns:
-    """The runs to compare a run with: generated from it first, then by the same generator, then the newest.
+    """Runs to compare a run with: generated from it first, then by the same generator, then the newest."""
 
-    Attributes:
-        mode: context mode of the run itself: retrieved, oracle or closed_book.
-        oracle: runs of the same questions with the gold documents.
-        closed_book: runs of the same questions without documents.
-    """
-
-    mode: str
-    oracle: tuple[Run, ...] = ()
-    closed_book: tuple[Run, ...] = ()
+    mode: str  # context mode of the run itself: retrieved, oracle or closed_book
+    oracle: tuple[Run, ...] = ()  # runs of the same questions with the gold documents
+    closed_book: tuple[Run, ...] = ()  # runs of the same questions without documents
 
 
 def paired_runs_of(run: Run, runs: Iterable[Run], scored_of: Callable[[Run], ScoredRun]) -> PairedRuns:

@@ -12,28 +12,18 @@ from ragtriage.metrics.metric_registry import declared
 
 @dataclass(frozen=True)
 class VersionMean:
-    """The mean of a metric in one version.
+    """The mean of a metric in one version."""
 
-    Attributes:
-        mean: on the metric's own scale; None where the version does not have it.
-        step: last digit that is known, on the same scale; 0.0 where it is not rounded.
-    """
-
-    mean: float | None
-    step: float = 0.0
+    mean: float | None  # on the metric's own scale; None where the version does not have it
+    step: float = 0.0  # last digit that is known, on the same scale; 0.0 where it is not rounded
 
 
 @dataclass(frozen=True)
 class Difference:
-    """The difference of two means. Nothing is paired, so nothing is tested.
+    """The difference of two means. Nothing is paired, so nothing is tested."""
 
-    Attributes:
-        value: this version minus the other.
-        step: last digit that is known of both.
-    """
-
-    value: float
-    step: float
+    value: float  # this version minus the other
+    step: float  # last digit that is known of both
 
     def digits(self, factor: float, most: int) -> int:
         """Return how many decimals are known when it is written times a factor."""
@@ -42,17 +32,11 @@ class Difference:
 
 @dataclass(frozen=True)
 class VersionStep:
-    """A version beside earlier ones and beside a published result; None where one of the two is not there.
+    """A version beside earlier ones and beside a published result; None where one of the two is not there."""
 
-    Attributes:
-        first: to the first version that has the metric.
-        previous: to the last version before it that has the metric.
-        published: to the best published result.
-    """
-
-    first: Difference | None
-    previous: Difference | None
-    published: Difference | None
+    first: Difference | None  # to the first version that has the metric
+    previous: Difference | None  # to the last version before it that has the metric
+    published: Difference | None  # to the best published result
 
 
 def best_published(tables: Sequence[PublishedTable], metric: str) -> PublishedRow | None:

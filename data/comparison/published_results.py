@@ -31,19 +31,12 @@ BAND_NAMES = ("needs work", "minimum", "good", "excellent")
 
 @dataclass(frozen=True)
 class PublishedRow:
-    """One published result.
+    """One published result."""
 
-    Attributes:
-        key: names it in the address: file and row, a file of the user under own/.
-        name: the system.
-        values: metric -> mean on the metric's own scale, from 0 to 1 for shares.
-        step: last printed digit of the shares, from 0 to 1.
-    """
-
-    key: str
-    name: str
-    values: Mapping[str, float]
-    step: float
+    key: str  # names it in the address: file and row, a file of the user under own/
+    name: str  # the system
+    values: Mapping[str, float]  # metric -> mean on the metric's own scale, from 0 to 1 for shares
+    step: float  # last printed digit of the shares, from 0 to 1
 
     @property
     def means(self) -> Means:
@@ -53,42 +46,25 @@ class PublishedRow:
 
 @dataclass(frozen=True)
 class PublishedTable:
-    """Published results of one source.
-
-    Attributes:
-        title: what it is.
-        source: where it was published.
-        date: when.
-        dataset: on which questions.
-        rows: its results.
-    """
+    """Published results of one source."""
 
     title: str
     source: str
-    date: str
-    dataset: str
-    rows: tuple[PublishedRow, ...]
+    date: str  # when
+    dataset: str  # on which questions
+    rows: tuple[PublishedRow, ...]  # its results
 
 
 @dataclass(frozen=True)
 class Band:
-    """The bands of one metric, on its own scale and in its own direction.
+    """The bands of one metric, on its own scale and in its own direction."""
 
-    Attributes:
-        metric: key.
-        minimum: below it (above, where lower is better) a version needs work.
-        good: from here on it is good.
-        excellent: from here on it is excellent.
-        title: of the file that sets them.
-        source: who set them.
-    """
-
-    metric: str
-    minimum: float
-    good: float
-    excellent: float
-    title: str
-    source: str
+    metric: str  # key
+    minimum: float  # below it (above, where lower is better) a version needs work
+    good: float  # from here on it is good
+    excellent: float  # from here on it is excellent
+    title: str  # of the file that sets them
+    source: str  # who set them
 
     def as_bands(self) -> Bands:
         """Return the edges as bands that name whose they are."""
@@ -98,17 +74,12 @@ class Band:
 
 @dataclass(frozen=True)
 class Published:
-    """The published results of all files.
+    """The published results of all files."""
 
-    Attributes:
-        tables: published results, those that ship first.
-        bands: metric -> target band; the user's own take the place of those that ship, metric by metric.
-        errors: files that cannot be read; nothing of them is used.
-    """
-
-    tables: tuple[PublishedTable, ...]
+    tables: tuple[PublishedTable, ...]  # published results, those that ship first
+    # metric -> target band; the user's own take the place of those that ship, metric by metric
     bands: Mapping[str, Band]
-    errors: tuple[DataError, ...]
+    errors: tuple[DataError, ...]  # files that cannot be read; nothing of them is used
 
 
 @cache

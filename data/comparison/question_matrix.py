@@ -31,17 +31,11 @@ _SAME = 1e-9  # differences below this are rounding, not change
 
 @dataclass(frozen=True)
 class QuestionMatrix:
-    """The questions of a baseline in several versions.
+    """The questions of a baseline in several versions."""
 
-    Attributes:
-        question_ids: (q,) the questions, in the order of the baseline's file.
-        values: (q, 1 + v) means over repeats, of the baseline first; NaN where not measured.
-        rows: (q, 1 + v) first row of the question in each run; -1 where the run lacks it.
-    """
-
-    question_ids: NDArray[np.object_]
-    values: FloatArray
-    rows: IntArray
+    question_ids: NDArray[np.object_]  # (q,) the questions, in the order of the baseline's file
+    values: FloatArray  # (q, 1 + v) means over repeats, of the baseline first; NaN where not measured
+    rows: IntArray  # (q, 1 + v) first row of the question in each run; -1 where the run lacks it
 
     def ordered(self, order: Order, column: int, higher_is_better: bool | None) -> IntArray:
         """Return the positions of the questions in an order; those without a value come last.

@@ -18,25 +18,15 @@ SHOWN = ("answer_relevancy", "faithfulness", "answer_f1")  # what answers are co
 
 @dataclass(frozen=True)
 class RefusalPairs:
-    """A metric of answers in two runs that refuse different questions.
+    """A metric of answers in two runs that refuse different questions."""
 
-    Attributes:
-        metric: full name.
-        n_one_side: shared questions with a value in one run, which the other run refuses.
-        n_rightly: those of them that are refused rightly.
-        n_pairs: questions with a value in both.
-        base: the baseline's mean where refusals of what has an answer count 0.
-        other: the other run's.
-        difference: other minus base over these questions, by itself.
-    """
-
-    metric: str
-    n_one_side: int
-    n_rightly: int
-    n_pairs: int
-    base: float
-    other: float
-    difference: PairedDifference
+    metric: str  # full name
+    n_one_side: int  # shared questions with a value in one run, which the other run refuses
+    n_rightly: int  # those of them that are refused rightly
+    n_pairs: int  # questions with a value in both
+    base: float  # the baseline's mean where refusals of what has an answer count 0
+    other: float  # the other run's
+    difference: PairedDifference  # other minus base over these questions, by itself
 
 
 def refusal_pairs(
@@ -82,19 +72,12 @@ def _pairs_of(
 
 @dataclass(frozen=True)
 class _Side:
-    """One run at the shared questions, each array (q,).
+    """One run at the shared questions, each array (q,)."""
 
-    Attributes:
-        answered: mean of the metric over answers; NaN where there is none.
-        with_refusals: the same where a wrong refusal counts 0.
-        refused: whether any repeat is a refusal.
-        rightly: whether any repeat is a right refusal.
-    """
-
-    answered: FloatArray
-    with_refusals: FloatArray
-    refused: BoolArray
-    rightly: BoolArray
+    answered: FloatArray  # mean of the metric over answers; NaN where there is none
+    with_refusals: FloatArray  # the same where a wrong refusal counts 0
+    refused: BoolArray  # whether any repeat is a refusal
+    rightly: BoolArray  # whether any repeat is a right refusal
 
     @classmethod
     def of(cls, side: Diagnosis, rows: IntArray, metric: str) -> _Side:

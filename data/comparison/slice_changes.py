@@ -19,22 +19,14 @@ FEWEST_PAIRS = 5  # shared questions without which a slice is left out
 
 @dataclass(frozen=True)
 class SliceChange:
-    """The pass rate of one slice in two runs.
+    """The pass rate of one slice in two runs."""
 
-    Attributes:
-        name: of the slice, as "query_type".
-        value: of the slice, as "two_hop".
-        base, other: mean over its shared questions with a verdict in both runs.
-        difference: other minus base, paired on question.
-        adjusted_p: Holm's, over all slices that are compared.
-    """
-
-    name: str
-    value: str
-    base: float
+    name: str  # of the slice, as "query_type"
+    value: str  # of the slice, as "two_hop"
+    base: float  # base, other: mean over its shared questions with a verdict in both runs
     other: float
-    difference: PairedDifference
-    adjusted_p: float
+    difference: PairedDifference  # other minus base, paired on question
+    adjusted_p: float  # Holm's, over all slices that are compared
 
 
 def slice_changes(base: Diagnosis, other: Diagnosis) -> list[SliceChange]:

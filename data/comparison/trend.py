@@ -31,77 +31,46 @@ MOST_RUNS = 60  # versions that one chart can hold
 
 @dataclass(frozen=True)
 class Level:
-    """A metric in one run.
+    """A metric in one run."""
 
-    Attributes:
-        mean: over questions; None where not measured.
-        low: lower bound of its 95 % interval; None where there is none.
-        high: upper bound.
-        n: number of questions.
-        method: how the interval was obtained.
-        too_few: whether the interval rests on too few questions to be trusted.
-        source: how the values were obtained.
-        reported: whether the mean was only reported, without samples.
-    """
-
-    mean: float | None
-    low: float | None = None
-    high: float | None = None
-    n: int = 0
-    method: str = "none"
-    too_few: bool = False
-    source: str = "none"
-    reported: bool = False
+    mean: float | None  # over questions; None where not measured
+    low: float | None = None  # lower bound of its 95 % interval; None where there is none
+    high: float | None = None  # upper bound
+    n: int = 0  # number of questions
+    method: str = "none"  # how the interval was obtained
+    too_few: bool = False  # whether the interval rests on too few questions to be trusted
+    source: str = "none"  # how the values were obtained
+    reported: bool = False  # whether the mean was only reported, without samples
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A metric in a run compared with the baseline, before any correction.
+    """A metric in a run compared with the baseline, before any correction."""
 
-    Attributes:
-        difference: run minus baseline, over the questions with a value in both.
-        warnings: what makes the two unequal, each a sentence; empty for comparable runs.
-        clusters: the differences summed by cluster of the baseline, for the test over several runs.
-    """
-
-    difference: PairedDifference
-    warnings: tuple[str, ...]
-    clusters: ClusterSums
+    difference: PairedDifference  # run minus baseline, over the questions with a value in both
+    warnings: tuple[str, ...]  # what makes the two unequal, each a sentence; empty for comparable runs
+    clusters: ClusterSums  # the differences summed by cluster of the baseline, for the test over several runs
 
 
 @dataclass(frozen=True)
 class Change:
-    """A metric in one of several runs compared with the same baseline.
+    """A metric in one of several runs compared with the same baseline."""
 
-    Attributes:
-        pair: the difference and its warnings.
-        adjusted_p: after step-down max-T over the compared runs; NaN without shared questions.
-        low: lower end of the interval with that correction, on which the verdict rests.
-        high: its upper end.
-        verdict: regression, worse, better, cannot tell, unchanged or no direction.
-    """
-
-    pair: Pair
-    adjusted_p: float
-    low: float
-    high: float
-    verdict: RegressionVerdict
+    pair: Pair  # the difference and its warnings
+    adjusted_p: float  # after step-down max-T over the compared runs; NaN without shared questions
+    low: float  # lower end of the interval with that correction, on which the verdict rests
+    high: float  # its upper end
+    verdict: RegressionVerdict  # regression, worse, better, cannot tell, unchanged or no direction
 
 
 @dataclass(frozen=True)
 class Versions:
-    """The runs of a project that a trend shows.
+    """The runs of a project that a trend shows."""
 
-    Attributes:
-        runs: oldest first.
-        older: number of earlier runs left out because one chart cannot show them; the baseline is shown.
-        derived: number of runs generated from another run, which are not versions.
-        trials: number of trials of a grid search, which are none either where the project has other runs.
-    """
-
-    runs: tuple[Run, ...]
-    older: int
-    derived: int
+    runs: tuple[Run, ...]  # oldest first
+    older: int  # number of earlier runs left out because one chart cannot show them; the baseline is shown
+    derived: int  # number of runs generated from another run, which are not versions
+    # number of trials of a grid search, which are none either where the project has other runs
     trials: int = 0
 
 

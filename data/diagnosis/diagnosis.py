@@ -46,19 +46,16 @@ from ragtriage.metrics.statistics.question_means import question_means
 
 @dataclass(frozen=True)
 class DiagnosisCoverage:
-    """For which cases it is known whether they are good or bad, and by which measurements.
+    """For which cases it is known whether they are good or bad, and by which measurements."""
 
-    Attributes:
-        by: measurement -> (n,) True where it decides: the metrics with a case threshold, "checks",
-            "answerability" and "people" (human labels); only those that decide any case.
-        anything: (n,) True where any of them decides. A refusal counts only where it is known whether it was
-            right to refuse, which good scores of its context or its wording do not show.
-        fully: (n,) True where, in addition, no missing value could change the metric pattern, or where
-            there is a human label.
-    """
-
+    # measurement -> (n,) True where it decides: the metrics with a case threshold, "checks", "answerability"
+    # and "people" (human labels); only those that decide any case
     by: Mapping[str, BoolArray]
+    # (n,) True where any of them decides. A refusal counts only where it is known whether it was right to
+    # refuse, which good scores of its context or its wording do not show
     anything: BoolArray
+    # (n,) True where, in addition, no missing value could change the metric pattern, or where there is a
+    # human label
     fully: BoolArray
 
     @property
@@ -120,34 +117,24 @@ CORRECTNESS = ("correctness", "answer_correctness", "factual_correctness")  # th
 
 @dataclass(frozen=True)
 class DiagnosisSettings:
-    """The settings of a diagnosis.
+    """The settings of a diagnosis."""
 
-    Attributes:
-        thresholds: case thresholds, below which a metric counts as low.
-        context_metric: metric that stands for the context of every case; None for the first that each has.
-        order: order in which the stages are tried.
-        symptom_edges: where a mean counts as low or high in the symptom table.
-    """
-
+    # case thresholds, below which a metric counts as low
     thresholds: CaseThresholds = field(default_factory=CaseThresholds)
+    # metric that stands for the context of every case; None for the first that each has
     context_metric: str | None = None
-    order: tuple[str, ...] = DEFAULT_ORDER
+    order: tuple[str, ...] = DEFAULT_ORDER  # order in which the stages are tried
+    # where a mean counts as low or high in the symptom table
     symptom_edges: SymptomEdges = field(default_factory=SymptomEdges)
 
 
 @dataclass(frozen=True)
 class HumanLabels:
-    """The human labels of the cases of a run.
+    """The human labels of the cases of a run."""
 
-    Attributes:
-        bad: (n,) True where at least as many labels say fail as pass.
-        good: (n,) True where more labels say pass than fail.
-        labels: row -> its labels, for the labelled rows.
-    """
-
-    bad: BoolArray
-    good: BoolArray
-    labels: Mapping[int, tuple[Label, ...]]
+    bad: BoolArray  # (n,) True where at least as many labels say fail as pass
+    good: BoolArray  # (n,) True where more labels say pass than fail
+    labels: Mapping[int, tuple[Label, ...]]  # row -> its labels, for the labelled rows
 
 
 def human_labels_of(scored: ScoredRun, labels: Sequence[Label]) -> HumanLabels:
@@ -177,31 +164,18 @@ def row_of(scored: ScoredRun, question_id: str, repeat: int) -> int | None:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Where the cases of one run went wrong.
-
-    Attributes:
-        scored: the run.
-        settings: the settings of this diagnosis.
-        context: the metric that stands for the context of each case.
-        pattern: (n,) codes into PATTERNS.
-        bad: which cases are bad and why.
-        refusals: which refusals are right or wrong.
-        stages: codes into STAGES of the bad cases, -1 for the others.
-        features: what the stage rules looked at.
-        human_labels: the human labels of the run.
-        coverage: for which cases it is known whether they are good or bad.
-    """
+    """Where the cases of one run went wrong."""
 
     scored: ScoredRun
     settings: DiagnosisSettings
-    context: ContextChoice
-    pattern: NDArray[np.int8]
-    bad: BadCases
-    refusals: Refusals
-    stages: StageResult
-    features: StageFeatures
-    human_labels: HumanLabels
-    coverage: DiagnosisCoverage
+    context: ContextChoice  # the metric that stands for the context of each case
+    pattern: NDArray[np.int8]  # (n,) codes into PATTERNS
+    bad: BadCases  # which cases are bad and why
+    refusals: Refusals  # which refusals are right or wrong
+    stages: StageResult  # codes into STAGES of the bad cases, -1 for the others
+    features: StageFeatures  # what the stage rules looked at
+    human_labels: HumanLabels  # the human labels of the run
+    coverage: DiagnosisCoverage  # for which cases it is known whether they are good or bad
 
     @cached_property
     def cache_key(self) -> tuple[str, DiagnosisSettings, bytes]:

@@ -21,19 +21,12 @@ _FROM_GOLD = ("all_hops_recall", "span_recall", "recall")
 
 @dataclass(frozen=True)
 class StageDoubt:
-    """The cases of a failure stage that rest on what the checks doubt.
+    """The cases of a failure stage that rest on what the checks doubt."""
 
-    Attributes:
-        n: number of these cases.
-        n_cases: all cases of the stage.
-        metrics: the doubted metrics.
-        because: the findings that doubt them, as clauses.
-    """
-
-    n: int
+    n: int  # number of these cases
     n_cases: int
-    metrics: tuple[str, ...]
-    because: tuple[str, ...]
+    metrics: tuple[str, ...]  # the doubted metrics
+    because: tuple[str, ...]  # the findings that doubt them, as clauses
 
     @property
     def whole(self) -> bool:

@@ -37,19 +37,12 @@ _METRICS: Mapping[str, str] = {  # field of F1Shares -> metric
 
 @dataclass(frozen=True)
 class F1Diagnosis:
-    """The tree of a run with where its numbers come from.
+    """The tree of a run with where its numbers come from."""
 
-    Attributes:
-        tree: None where F1 is not measured.
-        n_total: samples of the run.
-        sources: sources of the claim metrics, in words.
-        lacking: metrics of the tree that the run has no value of.
-    """
-
-    tree: F1Tree | None
-    n_total: int
-    sources: str
-    lacking: tuple[str, ...]
+    tree: F1Tree | None  # None where F1 is not measured
+    n_total: int  # samples of the run
+    sources: str  # sources of the claim metrics, in words
+    lacking: tuple[str, ...]  # metrics of the tree that the run has no value of
 
 
 def f1_diagnosis(scored: ScoredRun) -> F1Diagnosis:

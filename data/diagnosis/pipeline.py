@@ -36,36 +36,22 @@ _BY_OWNER = {
 
 @dataclass(frozen=True)
 class Loss:
-    """The bad cases of one failure stage.
+    """The bad cases of one failure stage."""
 
-    Attributes:
-        key: of the stage; NOT_JUDGED for cases that nothing measures.
-        n: number of these cases.
-        n_inferred: of them, those attributed by the context metric, since no gold is recorded.
-    """
-
-    key: str
-    n: int
-    n_inferred: int = 0
+    key: str  # of the stage; NOT_JUDGED for cases that nothing measures
+    n: int  # number of these cases
+    n_inferred: int = 0  # of them, those attributed by the context metric, since no gold is recorded
 
 
 @dataclass(frozen=True)
 class PipelineStep:
-    """One step.
-
-    Attributes:
-        key: of the step.
-        title: what a case that survives it has.
-        survivors: cases that are left after it.
-        losses: the cases that it loses, by failure stage, most first.
-        basis: whether the run records what decides this step.
-    """
+    """One step."""
 
     key: str
-    title: str
-    survivors: int
-    losses: tuple[Loss, ...]
-    basis: Basis
+    title: str  # what a case that survives it has
+    survivors: int  # cases that are left after it
+    losses: tuple[Loss, ...]  # the cases that it loses, by failure stage, most first
+    basis: Basis  # whether the run records what decides this step
 
     @property
     def lost(self) -> int:
@@ -75,15 +61,10 @@ class PipelineStep:
 
 @dataclass(frozen=True)
 class Pipeline:
-    """The steps of one run in order, from all its cases to the good ones.
+    """The steps of one run in order, from all its cases to the good ones."""
 
-    Attributes:
-        n: cases of the run.
-        steps: in order; the survivors of one and the losses of the next add up.
-    """
-
-    n: int
-    steps: tuple[PipelineStep, ...]
+    n: int  # cases of the run
+    steps: tuple[PipelineStep, ...]  # in order; the survivors of one and the losses of the next add up
 
     @property
     def good(self) -> int:

@@ -36,31 +36,22 @@ MEASURES = ("context", "faithfulness", "answer_relevancy", "correctness", "peopl
 
 @dataclass(frozen=True)
 class RunDigest:
-    """A run in short.
-
-    Attributes:
-        run_id: of the run.
-        pass_rate, low, high: share of good cases with its 95 % interval; None where not measured.
-        n_scored: questions behind it.
-        measured: of MEASURES, those with a value.
-        errors, warnings: titles of what the checks found.
-        n_notes: further findings.
-        stages: failure stage -> its bad cases; empty where nothing was diagnosed.
-        patterns: metric pattern -> its cases.
-        fix_first: key of the stage to fix first; None where none is clear, or the checks doubt it.
-    """
+    """A run in short."""
 
     run_id: str
+    # pass_rate, low, high: share of good cases with its 95 % interval; None where not measured
     pass_rate: float | None
     low: float | None
     high: float | None
-    n_scored: int
-    measured: tuple[str, ...]
-    errors: tuple[str, ...]
+    n_scored: int  # questions behind it
+    measured: tuple[str, ...]  # of MEASURES, those with a value
+    errors: tuple[str, ...]  # errors, warnings: titles of what the checks found
     warnings: tuple[str, ...]
-    n_notes: int
+    n_notes: int  # further findings
+    # failure stage -> its bad cases; empty where nothing was diagnosed
     stages: Mapping[str, int] = field(default_factory=dict)
-    patterns: Mapping[str, int] = field(default_factory=dict)
+    patterns: Mapping[str, int] = field(default_factory=dict)  # metric pattern -> its cases
+    # key of the stage to fix first; None where none is clear, or the checks doubt it
     fix_first: str | None = None
 
     @property

@@ -36,15 +36,10 @@ _COLUMNS = ("question_id", "repeat", "extra", "tags", "scores", "human")
 
 @dataclass(frozen=True)
 class Chosen:
-    """What of a run goes back.
+    """What of a run goes back."""
 
-    Attributes:
-        sources: labels of Source.
-        metrics: names of metrics, "verdict" and "failure_stage" among them; empty for all.
-    """
-
-    sources: tuple[str, ...] = SOURCES
-    metrics: tuple[str, ...] = ()
+    sources: tuple[str, ...] = SOURCES  # labels of Source
+    metrics: tuple[str, ...] = ()  # names of metrics, "verdict" and "failure_stage" among them; empty for all
 
     def wants(self, name: str, source: str) -> bool:
         """Return whether a score of this name and source goes back."""
@@ -53,21 +48,13 @@ class Chosen:
 
 @dataclass(frozen=True)
 class Feedback:
-    """One score or label of a sample.
+    """One score or label of a sample."""
 
-    Attributes:
-        name: of the metric, or what is labelled.
-        value: a number, or a category as text; None for a score that was tried and failed.
-        source: label of Source.
-        author: who gave it: the annotator, or the judge's model; "" for a computed or imported score.
-        reason: why the value is as it is, or why it failed; "" where nobody said.
-    """
-
-    name: str
-    value: float | str | None
-    source: str
-    author: str = ""
-    reason: str = ""
+    name: str  # of the metric, or what is labelled
+    value: float | str | None  # a number, or a category as text; None for a score that was tried and failed
+    source: str  # label of Source
+    author: str = ""  # who gave it: the annotator, or the judge's model; "" for a computed or imported score
+    reason: str = ""  # why the value is as it is, or why it failed; "" where nobody said
 
     @property
     def human(self) -> bool:
@@ -77,54 +64,32 @@ class Feedback:
 
 @dataclass(frozen=True)
 class SampleFeedback:
-    """The scores and labels of one sample.
+    """The scores and labels of one sample."""
 
-    Attributes:
-        run_id: id of the run here.
-        question_id: the question.
-        repeat: which repeat of it.
-        at: time of the run, naive UTC.
-        ids: name of an id -> the id, as the tool that recorded the sample wrote it.
-        entries: the scores and labels.
-    """
-
-    run_id: str
+    run_id: str  # id of the run here
     question_id: str
     repeat: int
-    at: datetime
-    ids: Mapping[str, str]
-    entries: Sequence[Feedback]
+    at: datetime  # time of the run, naive UTC
+    ids: Mapping[str, str]  # name of an id -> the id, as the tool that recorded the sample wrote it
+    entries: Sequence[Feedback]  # the scores and labels
 
 
 @dataclass
 class Counts:
-    """What became of the scores and labels of a run, counted while they are written.
+    """What became of the scores and labels of a run, counted while they are written."""
 
-    Attributes:
-        samples: samples with something written.
-        written: scores and labels.
-        errors: of them, failed scores in the tool's own form of an error.
-        failed: failed scores left out, since the tool has no form for them.
-        not_applicable: scores that have no meaning for their sample.
-        not_run: scores that nobody computed.
-        imported: of the written ones, those that came with the file.
-        notes: human notes without a verdict or a failure, which are no scores.
-        without_id: samples without the id that the tool needs.
-        tools: names of the tools that recorded the samples, where the file said so.
-        human: names of the human labels that were written.
-    """
-
-    samples: int = 0
-    written: int = 0
-    errors: int = 0
-    failed: int = 0
-    not_applicable: int = 0
-    not_run: int = 0
-    imported: int = 0
-    notes: int = 0
-    without_id: int = 0
+    samples: int = 0  # samples with something written
+    written: int = 0  # scores and labels
+    errors: int = 0  # of them, failed scores in the tool's own form of an error
+    failed: int = 0  # failed scores left out, since the tool has no form for them
+    not_applicable: int = 0  # scores that have no meaning for their sample
+    not_run: int = 0  # scores that nobody computed
+    imported: int = 0  # of the written ones, those that came with the file
+    notes: int = 0  # human notes without a verdict or a failure, which are no scores
+    without_id: int = 0  # samples without the id that the tool needs
+    # names of the tools that recorded the samples, where the file said so
     tools: set[str] = field(default_factory=set)
-    human: dict[str, set[str]] = field(default_factory=dict)
+    human: dict[str, set[str]] = field(default_factory=dict)  # names of the human labels that were written
 
     def count(self, entry: Feedback) -> None:
         """Count an entry that is written."""

@@ -14,35 +14,21 @@ _OURS = uuid.uuid5(uuid.NAMESPACE_OID, "ragtriage")
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool that takes scores back.
+    """A tool that takes scores back."""
 
-    Attributes:
-        title: name on screen.
-        ending: of its file.
-        content: what the file holds, in a few words.
-        id_name: name of the id that joins a score to what the tool recorded, as kept with a sample.
-        imports: what to import so that samples have it, as part of a sentence.
-        accepts: whether the ids of a sample suffice.
-        line: the line of a score or label; None where the tool has no form for a failed score.
-        load: lines of Python that read the file, which is called FILE in them.
-        send: lines of Python that send what was read.
-        header: the first line of the file, if it needs one.
-        human_needs: what the tool must have before human labels are sent; "" for nothing.
-        send_human: lines that go before `send` where there are human labels.
-    """
-
-    title: str
-    ending: str
-    content: str
-    id_name: str
-    imports: str
-    accepts: Callable[[Mapping[str, str]], bool]
+    title: str  # name on screen
+    ending: str  # of its file
+    content: str  # what the file holds, in a few words
+    id_name: str  # name of the id that joins a score to what the tool recorded, as kept with a sample
+    imports: str  # what to import so that samples have it, as part of a sentence
+    accepts: Callable[[Mapping[str, str]], bool]  # whether the ids of a sample suffice
+    # the line of a score or label; None where the tool has no form for a failed score
     line: Callable[[SampleFeedback, Feedback], bytes | None]
-    load: str
-    send: str
-    header: bytes = b""
-    human_needs: str = ""
-    send_human: str = ""
+    load: str  # lines of Python that read the file, which is called FILE in them
+    send: str  # lines of Python that send what was read
+    header: bytes = b""  # the first line of the file, if it needs one
+    human_needs: str = ""  # what the tool must have before human labels are sent; "" for nothing
+    send_human: str = ""  # lines that go before `send` where there are human labels
 
     def lines(self, path: str, human: bool) -> str:
         """Return the lines of Python that send a file, with or without human labels in it."""

@@ -23,17 +23,11 @@ NAMED = 3  # question ids that a warning names
 
 @dataclass(frozen=True)
 class Baseline:
-    """The run that another is compared with.
+    """The run that another is compared with."""
 
-    Attributes:
-        run: the baseline; None where there is none.
-        note: how it was found, or why there is none.
-        itself: whether the run is the baseline, which is compared with nothing.
-    """
-
-    run: Run | None
-    note: str
-    itself: bool = False
+    run: Run | None  # the baseline; None where there is none
+    note: str  # how it was found, or why there is none
+    itself: bool = False  # whether the run is the baseline, which is compared with nothing
 
 
 def baseline_of(store: RunStore, run: Run, wanted: str = "") -> Baseline:

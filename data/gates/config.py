@@ -22,18 +22,12 @@ GateKey = tuple[object, ...]
 
 @dataclass(frozen=True)
 class GateConfig:
-    """The gates of every project.
+    """The gates of every project."""
 
-    Attributes:
-        source: path of the file, or BUNDLED.
-        general: gates of all projects.
-        projects: name of a project -> gates of its own.
-        off: (project, key of the gate) of the general gates that a project turns off.
-    """
-
-    source: str
-    general: tuple[Gate, ...]
-    projects: Mapping[str, tuple[Gate, ...]]
+    source: str  # path of the file, or BUNDLED
+    general: tuple[Gate, ...]  # gates of all projects
+    projects: Mapping[str, tuple[Gate, ...]]  # name of a project -> gates of its own
+    # (project, key of the gate) of the general gates that a project turns off
     off: frozenset[tuple[str, GateKey]] = frozenset()
 
     def gates_for(self, project: str) -> tuple[Gate, ...]:

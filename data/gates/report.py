@@ -41,60 +41,37 @@ SHORT = 300  # characters of a question
 
 @dataclass(frozen=True)
 class NewlyFailingCase:
-    """A question that passed in the baseline and fails now.
-
-    Attributes:
-        question_id: the question.
-        repeat: the first repeat that fails.
-        row: its row in the run.
-        question: the text, shortened.
-        critical: whether it bears the tag of a critical case.
-    """
+    """A question that passed in the baseline and fails now."""
 
     question_id: str
-    repeat: int
-    row: int
-    question: str
-    critical: bool
+    repeat: int  # the first repeat that fails
+    row: int  # its row in the run
+    question: str  # the text, shortened
+    critical: bool  # whether it bears the tag of a critical case
 
 
 @dataclass(frozen=True)
 class GateReport:
-    """The verdict on a run with everything it rests on.
-
-    Attributes:
-        run: the run.
-        name: what it is called.
-        baseline: what it was compared with, and how that was found.
-        baseline_name: what that is called; "" without one.
-        source: where the gates come from.
-        results: one for each gate; a gate for a family of metrics has one for each metric.
-        newly_failing: questions that passed in the baseline and fail now.
-        n_newly_failing: samples behind them; more than questions where there are repeats.
-        n_compared: questions whose passing both sides measured.
-        n_repaired: questions that failed in the baseline and pass now.
-        warnings: what makes the sides unequal.
-        cautions: what the checks on the numbers say to read before trusting them.
-        read_first: those findings of the checks, in full, that must be known before the verdict is read.
-        diagnosis: of the run, at the usual settings.
-        findings: of the sanity checks on the run.
-    """
+    """The verdict on a run with everything it rests on."""
 
     run: Run
-    name: str
-    baseline: Baseline
-    baseline_name: str
-    source: str
+    name: str  # what it is called
+    baseline: Baseline  # what it was compared with, and how that was found
+    baseline_name: str  # what that is called; "" without one
+    source: str  # where the gates come from
+    # one for each gate; a gate for a family of metrics has one for each metric
     results: tuple[GateResult, ...]
-    newly_failing: tuple[NewlyFailingCase, ...] = ()
-    n_newly_failing: int = 0
-    n_compared: int = 0
-    n_repaired: int = 0
-    warnings: tuple[str, ...] = ()
-    cautions: tuple[str, ...] = ()
+    newly_failing: tuple[NewlyFailingCase, ...] = ()  # questions that passed in the baseline and fail now
+    n_newly_failing: int = 0  # samples behind them; more than questions where there are repeats
+    n_compared: int = 0  # questions whose passing both sides measured
+    n_repaired: int = 0  # questions that failed in the baseline and pass now
+    warnings: tuple[str, ...] = ()  # what makes the sides unequal
+    cautions: tuple[str, ...] = ()  # what the checks on the numbers say to read before trusting them
+    # those findings of the checks, in full, that must be known before the verdict is read
     read_first: tuple[str, ...] = ()
+    # of the run, at the usual settings
     diagnosis: Diagnosis | None = field(default=None, compare=False, repr=False)
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Finding, ...] = ()  # of the sanity checks on the run
 
     @property
     def verdict(self) -> GateVerdict:

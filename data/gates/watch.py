@@ -34,15 +34,10 @@ UNFINISHED = (
 
 @dataclass(frozen=True)
 class FileState:
-    """Size and time of a file; it is complete when they no longer change.
+    """Size and time of a file; it is complete when they no longer change."""
 
-    Attributes:
-        size: in bytes.
-        changed: when its content was last written, in nanoseconds.
-    """
-
-    size: int
-    changed: int
+    size: int  # in bytes
+    changed: int  # when its content was last written, in nanoseconds
 
 
 def files_in(folder: Path, leave_out: Path) -> dict[str, FileState]:
@@ -90,16 +85,12 @@ def digest_of(path: Path) -> str:
 
 @dataclass
 class Memory:
-    """What a watch has processed, kept in a small file of the workspace.
+    """What a watch has processed, kept in a small file of the workspace."""
 
-    Attributes:
-        path: of that file.
-        files: path within the folder -> (size, time, digest) when it was processed.
-        contents: digests of what was imported, whatever the file was called.
-    """
-
-    path: Path
+    path: Path  # of that file
+    # path within the folder -> (size, time, digest) when it was processed
     files: dict[str, tuple[int, int, str]] = field(default_factory=dict)
+    # digests of what was imported, whatever the file was called
     contents: set[str] = field(default_factory=set)
 
     @classmethod
@@ -153,39 +144,25 @@ class Memory:
 
 @dataclass(frozen=True)
 class WatchOptions:
-    """Which folder is watched, and how its runs are judged.
+    """Which folder is watched, and how its runs are judged."""
 
-    Attributes:
-        folder: where result files appear.
-        project: what their runs belong to.
-        config: the gates.
-        baseline: run that all are compared with; "" for the project's own at that moment.
-    """
-
-    folder: Path
-    project: str
+    folder: Path  # where result files appear
+    project: str  # what their runs belong to
     config: GateConfig
-    baseline: str = ""
+    baseline: str = ""  # run that all are compared with; "" for the project's own at that moment
 
 
 @dataclass(frozen=True)
 class Watched:
-    """What became of a file, or of one run in it.
+    """What became of a file, or of one run in it."""
 
-    Attributes:
-        file: path within the folder.
-        status: "imported", "unchanged" where the workspace had it already, "kept" for a question set, which
-            is no run, or "refused".
-        run: the run; None where the file was refused.
-        report: of the gates; None where the run could not be judged.
-        problem: why the file was refused or the run was not gated, which set was kept; "" otherwise.
-    """
-
-    file: str
+    file: str  # path within the folder
+    # "imported", "unchanged" where the workspace had it already, "kept" for a question set, which is no run,
+    # or "refused"
     status: Literal["imported", "unchanged", "kept", "refused"]
-    run: Run | None = None
-    report: GateReport | None = None
-    problem: str = ""
+    run: Run | None = None  # the run; None where the file was refused
+    report: GateReport | None = None  # of the gates; None where the run could not be judged
+    problem: str = ""  # why the file was refused or the run was not gated, which set was kept; "" otherwise
 
 
 class Watcher:

@@ -44,36 +44,22 @@ Keep = Callable[[Request, ModelCall, str], Awaitable[None]]
 
 @dataclass(frozen=True)
 class SentBatch:
-    """A batch as the ledger has it.
-
-    Attributes:
-        intent_id: number of the entry.
-        batch_id: of the service; None where sending was interrupted.
-        keys: of its requests.
-        at: ISO time in UTC.
-    """
+    """A batch as the ledger has it."""
 
     intent_id: int
-    batch_id: str | None
-    keys: tuple[str, ...]
-    at: str
+    batch_id: str | None  # of the service; None where sending was interrupted
+    keys: tuple[str, ...]  # of its requests
+    at: str  # ISO time in UTC
 
 
 @dataclass(frozen=True)
 class Reply:
-    """One result of a batch.
-
-    Attributes:
-        batch: its id.
-        kind: "succeeded", "errored", "canceled", "expired", or "" where there was none.
-        message: of a success, as JSON values.
-        error: the service's message of an error.
-    """
+    """One result of a batch."""
 
     batch: str
-    kind: str
-    message: Mapping[str, Any]
-    error: str = ""
+    kind: str  # "succeeded", "errored", "canceled", "expired", or "" where there was none
+    message: Mapping[str, Any]  # of a success, as JSON values
+    error: str = ""  # the service's message of an error
 
 
 async def _no_lines() -> AsyncIterator[Any]:

@@ -81,19 +81,12 @@ def _check_environment(settings: ClientSettings) -> None:
 
 @dataclass(frozen=True)
 class Attempt:
-    """The result of a request with its retries.
+    """The result of a request with its retries."""
 
-    Attributes:
-        response: of the SDK; None where it failed.
-        status: "scored" with a response, else what went wrong.
-        reason: what went wrong; "" where nothing did.
-        requests: number of requests sent.
-    """
-
-    response: Any
-    status: CallStatus
-    reason: str
-    requests: int
+    response: Any  # of the SDK; None where it failed
+    status: CallStatus  # "scored" with a response, else what went wrong
+    reason: str  # what went wrong; "" where nothing did
+    requests: int  # number of requests sent
 
 
 class Claude:

@@ -56,21 +56,14 @@ def judged_case(sample: Sample) -> JudgedCase:
 
 @dataclass(frozen=True)
 class EvaluationTask:
-    """Evaluates answers.
+    """Evaluates answers."""
 
-    Attributes:
-        evaluation: prompt of the first request.
-        comparison: prompt that compares the answer with the reference.
-        follow_up: prompt for the documents that did not fit into either.
-        window: tokens that a request may hold, the reply included.
-        reference: "apart" if the reference is sent in a request of its own, after support and relevance were
-            asked without it, "along" if one request asks for everything.
-    """
-
-    evaluation: Prompt
-    comparison: Prompt
-    follow_up: Prompt
-    window: int
+    evaluation: Prompt  # prompt of the first request
+    comparison: Prompt  # prompt that compares the answer with the reference
+    follow_up: Prompt  # prompt for the documents that did not fit into either
+    window: int  # tokens that a request may hold, the reply included
+    # "apart" if the reference is sent in a request of its own, after support and relevance were asked without
+    # it, "along" if one request asks for everything
     reference: ReferenceWay = "apart"
 
     @classmethod

@@ -46,19 +46,12 @@ _ADD = """
 
 @dataclass(frozen=True)
 class Evaluator:
-    """A yes / no question that the judge answers about each case.
+    """A yes / no question that the judge answers about each case."""
 
-    Attributes:
-        name: letters, digits and underscores, unique in the project.
-        label: failure label that it looks for.
-        question: answered with yes where the failure is present.
-        definition: of the label in the taxonomy; "" where it has none.
-    """
-
-    name: str
-    label: str
-    question: str
-    definition: str = ""
+    name: str  # letters, digits and underscores, unique in the project
+    label: str  # failure label that it looks for
+    question: str  # answered with yes where the failure is present
+    definition: str = ""  # of the label in the taxonomy; "" where it has none
 
     @property
     def kind(self) -> str:
@@ -151,15 +144,10 @@ def remove_evaluator(ledger: Ledger, project: str, name: str) -> None:
 
 @dataclass(frozen=True)
 class EvaluatorTask:
-    """Asks an evaluator's question about samples.
-
-    Attributes:
-        evaluator: the question.
-        fixed: the fixed prompt, which explains the task.
-    """
+    """Asks an evaluator's question about samples."""
 
     evaluator: Evaluator
-    fixed: Prompt
+    fixed: Prompt  # the fixed prompt, which explains the task
 
     @classmethod
     def of(cls, evaluator: Evaluator, folder: Path | None = None) -> EvaluatorTask:

@@ -23,21 +23,13 @@ REPAIR = (
 
 @dataclass(frozen=True)
 class ClientSettings:
-    """How to reach the service.
+    """How to reach the service."""
 
-    Attributes:
-        model: the model to ask.
-        base_url: of the service; None for ANTHROPIC_BASE_URL, else Anthropic's.
-        concurrency: most requests in flight.
-        timeout: seconds that a request may take.
-        effort: effort setting, for models that take one.
-    """
-
-    model: Model
-    base_url: str | None = None
-    concurrency: int = 8
-    timeout: float = 120.0
-    effort: str = USUAL_EFFORT
+    model: Model  # the model to ask
+    base_url: str | None = None  # of the service; None for ANTHROPIC_BASE_URL, else Anthropic's
+    concurrency: int = 8  # most requests in flight
+    timeout: float = 120.0  # seconds that a request may take
+    effort: str = USUAL_EFFORT  # effort setting, for models that take one
 
     @property
     def judge(self) -> str:
@@ -100,17 +92,11 @@ def read_message(message: Mapping[str, Any], request: Request) -> tuple[CallStat
 
 @dataclass(frozen=True)
 class Spent:
-    """What the requests of one call took together, each priced on its own.
+    """What the requests of one call took together, each priced on its own."""
 
-    Attributes:
-        usage: tokens.
-        cost_usd: None where the model has no price.
-        asked: number of requests sent.
-    """
-
-    usage: Usage = field(default_factory=Usage)
-    cost_usd: float | None = 0.0
-    asked: int = 0
+    usage: Usage = field(default_factory=Usage)  # tokens
+    cost_usd: float | None = 0.0  # None where the model has no price
+    asked: int = 0  # number of requests sent
 
     def more(self, usage: Usage, model: Model, asked: int, batch: bool = False) -> Spent:
         """Add requests."""

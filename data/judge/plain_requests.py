@@ -23,25 +23,15 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class RequestPlan:
-    """What requests would take; the field names are the keys of the JSON output.
+    """What requests would take; the field names are the keys of the JSON output."""
 
-    Attributes:
-        model: that is asked.
-        requests: different ones.
-        cached: of them, those that the ledger has.
-        calls: to make.
-        input_tokens: of these calls, estimated.
-        output_tokens: of these calls, expected.
-        cost_usd: of these calls; None where the model has no price.
-    """
-
-    model: str
-    requests: int
-    cached: int
-    calls: int
-    input_tokens: int
-    output_tokens: int
-    cost_usd: float | None
+    model: str  # that is asked
+    requests: int  # different ones
+    cached: int  # of them, those that the ledger has
+    calls: int  # to make
+    input_tokens: int  # of these calls, estimated
+    output_tokens: int  # of these calls, expected
+    cost_usd: float | None  # of these calls; None where the model has no price
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as JSON values."""
@@ -50,17 +40,11 @@ class RequestPlan:
 
 @dataclass(frozen=True)
 class AskedRequests:
-    """What came of asking.
+    """What came of asking."""
 
-    Attributes:
-        calls: of each request, in their order; None where it was not asked.
-        cost_usd: of all these calls, those of the ledger included.
-        stopped: why not everything was asked; "" where it was.
-    """
-
-    calls: tuple[ModelCall | None, ...]
-    cost_usd: float
-    stopped: str
+    calls: tuple[ModelCall | None, ...]  # of each request, in their order; None where it was not asked
+    cost_usd: float  # of all these calls, those of the ledger included
+    stopped: str  # why not everything was asked; "" where it was
 
 
 def plan_requests(ledger: Ledger, settings: ClientSettings, requests: Sequence[Request]) -> RequestPlan:

@@ -43,70 +43,41 @@ STRATA = ("query_type", "answerable")
 
 @dataclass(frozen=True)
 class OtherWay:
-    """What an evaluation would take with the reference answer shown the other way.
+    """What an evaluation would take with the reference answer shown the other way."""
 
-    Attributes:
-        reference: "apart" or "along".
-        calls: calls to make.
-        input_tokens: of these calls.
-        output_tokens: of these calls.
-        cost_usd: None where the model has no price.
-    """
-
-    reference: str
-    calls: int
-    input_tokens: int
-    output_tokens: int
-    cost_usd: float | None
+    reference: str  # "apart" or "along"
+    calls: int  # calls to make
+    input_tokens: int  # of these calls
+    output_tokens: int  # of these calls
+    cost_usd: float | None  # None where the model has no price
 
 
 @dataclass(frozen=True)
 class JudgePlan:
-    """What a job would take; the field names are the keys of the JSON output.
-
-    Attributes:
-        run_id: the run.
-        kind: of the task.
-        model: the judge.
-        prompt: version of what is sent.
-        samples: samples and repetitions.
-        nothing: of them, those with nothing to judge.
-        cached: of them, those whose first call is in the ledger.
-        alike: of them, those with the same request as another that is still to be sent.
-        calls: calls to make.
-        follow_ups: of them, those that go on with a sample, as where documents do not fit the window.
-        input_tokens: of these calls.
-        output_tokens: of these calls.
-        cost_usd: None where the model has no price.
-        method: how the tokens were obtained.
-        price_date: of the price table.
-        batch: whether at the price of batches.
-        most_call_usd: the most that one of the calls can cost; a smaller budget may end before it.
-        notes: what should be known before it is started, in sentences.
-        reference: when an evaluation shows the reference answer: "apart" or "along"; "" for other tasks.
-        other_way: what the other of the two would take; None where it would be the same.
-    """
+    """What a job would take; the field names are the keys of the JSON output."""
 
     run_id: str
-    kind: str
+    kind: str  # of the task
     model: str
-    prompt: str
-    samples: int
+    prompt: str  # version of what is sent
+    samples: int  # samples and repetitions
     nothing: int
-    cached: int
-    alike: int
-    calls: int
-    follow_ups: int
-    input_tokens: int
-    output_tokens: int
-    cost_usd: float | None
-    method: str
-    price_date: str
-    batch: bool
+    cached: int  # of them, those whose first call is in the ledger
+    alike: int  # of them, those with the same request as another that is still to be sent
+    calls: int  # calls to make
+    follow_ups: int  # of them, those that go on with a sample, as where documents do not fit the window
+    input_tokens: int  # of these calls
+    output_tokens: int  # of these calls
+    cost_usd: float | None  # None where the model has no price
+    method: str  # how the tokens were obtained
+    price_date: str  # of the price table
+    batch: bool  # whether at the price of batches
+    # the most that one of the calls can cost; a smaller budget may end before it
     most_call_usd: float | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # what should be known before it is started, in sentences
+    # when an evaluation shows the reference answer: "apart" or "along"; "" for other tasks
     reference: str = ""
-    other_way: OtherWay | None = None
+    other_way: OtherWay | None = None  # what the other of the two would take; None where it would be the same
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as JSON values."""
@@ -249,15 +220,10 @@ def _plan(
 
 @dataclass(frozen=True)
 class _Size:
-    """How long a request is.
+    """How long a request is."""
 
-    Attributes:
-        characters: of all that is sent: the fixed prompt, the message, the schema.
-        reply: expected tokens of its reply.
-    """
-
-    characters: int
-    reply: int
+    characters: int  # of all that is sent: the fixed prompt, the message, the schema
+    reply: int  # expected tokens of its reply
 
 
 class _Tally:

@@ -24,41 +24,24 @@ class _Row(BaseModel):
 
 
 class Band(_Row):
-    """Prices of requests up to a length, in USD per million tokens.
+    """Prices of requests up to a length, in USD per million tokens."""
 
-    Attributes:
-        up_to: input tokens of the longest request at these prices.
-        input: of an input token.
-        output: of an output token.
-        cache_write: of a token written to the prompt cache.
-        cache_read: of a token read from it.
-    """
-
-    up_to: Price = math.inf
-    input: Price
-    output: Price
-    cache_write: Price
-    cache_read: Price
+    up_to: Price = math.inf  # input tokens of the longest request at these prices
+    input: Price  # of an input token
+    output: Price  # of an output token
+    cache_write: Price  # of a token written to the prompt cache
+    cache_read: Price  # of a token read from it
 
 
 class Model(_Row):
-    """A model in the table.
+    """A model in the table."""
 
-    Attributes:
-        name: as the service calls it.
-        window: tokens that a request may hold, the reply included.
-        most_output: tokens that a reply may have.
-        effort: whether it takes an effort setting.
-        bands: prices, shortest requests first; empty where the table does not have the model.
-        batch_factor: price of a request in a batch, as a factor of the usual price.
-    """
-
-    name: str = ""
-    window: Tokens
-    most_output: Tokens
-    effort: bool
-    bands: tuple[Band, ...]
-    batch_factor: Price = 1.0
+    name: str = ""  # as the service calls it
+    window: Tokens  # tokens that a request may hold, the reply included
+    most_output: Tokens  # tokens that a reply may have
+    effort: bool  # whether it takes an effort setting
+    bands: tuple[Band, ...]  # prices, shortest requests first; empty where the table does not have the model
+    batch_factor: Price = 1.0  # price of a request in a batch, as a factor of the usual price
 
     def cost(self, usage: Usage, batch: bool = False) -> float | None:
         """Return the price of a request in USD; None where the table does not have the model."""
@@ -76,21 +59,13 @@ class Model(_Row):
 
 
 class PriceTable(_Row):
-    """The table.
-
-    Attributes:
-        date: of the prices.
-        source: where they were read.
-        default: model used when none is named.
-        models: by name.
-        batch_factor: price of a request in a batch, as a factor of the usual price.
-    """
+    """The table."""
 
     date: str
-    source: str
-    default: str
-    models: dict[str, Model]
-    batch_factor: Price
+    source: str  # where they were read
+    default: str  # model used when none is named
+    models: dict[str, Model]  # by name
+    batch_factor: Price  # price of a request in a batch, as a factor of the usual price
 
     @model_validator(mode="after")
     def _complete_models(self) -> Self:

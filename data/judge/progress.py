@@ -15,33 +15,19 @@ STOP_AFTER = 20  # equal faults in a row that end a job
 
 @dataclass(frozen=True)
 class JobSpec:
-    """What a judge job is asked to do.
+    """What a judge job is asked to do."""
 
-    Attributes:
-        rows: rows of the run, in the order of the work.
-        repeats: how often each is done.
-        budget_usd: most that may be spent; None for no limit.
-        batch: through message batches, at half the price.
-        limit: number of samples from the start, where the rows were chosen that way.
-        sample: number drawn at random, where the rows were chosen that way.
-        prompts: folder of the user's own prompts, if any.
-        again: of AGAIN, the failures of earlier jobs that are asked for anew.
-        stop_after: equal faults in a row that end the job; 0 for no such end.
-        reference: when an evaluation shows the reference answer, "apart" or "along".
-        shuffle: share of the samples that are also judged with their documents in another order.
-    """
-
-    rows: Sequence[int]
-    repeats: int = 1
-    budget_usd: float | None = None
-    batch: bool = False
-    limit: int | None = None
-    sample: int | None = None
-    prompts: str | None = None
-    again: tuple[CallStatus, ...] = ()
-    stop_after: int = STOP_AFTER
-    reference: str = "apart"
-    shuffle: float = 0.0
+    rows: Sequence[int]  # rows of the run, in the order of the work
+    repeats: int = 1  # how often each is done
+    budget_usd: float | None = None  # most that may be spent; None for no limit
+    batch: bool = False  # through message batches, at half the price
+    limit: int | None = None  # number of samples from the start, where the rows were chosen that way
+    sample: int | None = None  # number drawn at random, where the rows were chosen that way
+    prompts: str | None = None  # folder of the user's own prompts, if any
+    again: tuple[CallStatus, ...] = ()  # of AGAIN, the failures of earlier jobs that are asked for anew
+    stop_after: int = STOP_AFTER  # equal faults in a row that end the job; 0 for no such end
+    reference: str = "apart"  # when an evaluation shows the reference answer, "apart" or "along"
+    shuffle: float = 0.0  # share of the samples that are also judged with their documents in another order
 
     def settles(self, call: ModelCall, made_now: bool = False) -> bool:
         """Whether a stored call is taken as it is, instead of being made again.
@@ -55,35 +41,20 @@ class JobSpec:
 
 @dataclass
 class Progress:
-    """How far a judge job is.
+    """How far a judge job is."""
 
-    Attributes:
-        total: samples and repetitions to work on.
-        done: of them, those that have a result.
-        scored: of them, those that were scored.
-        not_applicable: of them, those with nothing to judge.
-        failed: of them, by what went wrong.
-        cached: calls that the ledger had already.
-        calls: calls that came back in this job.
-        sent: requests sent for them, retries and repairs included.
-        input_tokens: of this job, cache tokens included.
-        output_tokens: of this job.
-        cost_usd: of this job; None where the model has no price.
-        seconds: since the job began.
-    """
-
-    total: int
-    done: int = 0
-    scored: int = 0
-    not_applicable: int = 0
-    failed: dict[str, int] = field(default_factory=dict)
-    cached: int = 0
-    calls: int = 0
-    sent: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost_usd: float | None = 0.0
-    seconds: float = 0.0
+    total: int  # samples and repetitions to work on
+    done: int = 0  # of them, those that have a result
+    scored: int = 0  # of them, those that were scored
+    not_applicable: int = 0  # of them, those with nothing to judge
+    failed: dict[str, int] = field(default_factory=dict)  # of them, by what went wrong
+    cached: int = 0  # calls that the ledger had already
+    calls: int = 0  # calls that came back in this job
+    sent: int = 0  # requests sent for them, retries and repairs included
+    input_tokens: int = 0  # of this job, cache tokens included
+    output_tokens: int = 0  # of this job
+    cost_usd: float | None = 0.0  # of this job; None where the model has no price
+    seconds: float = 0.0  # since the job began
 
     @property
     def rate(self) -> float | None:

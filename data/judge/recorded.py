@@ -23,21 +23,13 @@ from ragtriage.data.store.workspace import Run, Workspace
 
 @dataclass(frozen=True)
 class RecordedReplies:
-    """A file of recorded replies: a first line about all of them, then one line a reply.
+    """A file of recorded replies: a first line about all of them, then one line a reply."""
 
-    Attributes:
-        model: who wrote them.
-        prompt: version of the prompt they answer.
-        form: version of the form they fill in.
-        origin: how they came about, in a sentence for the reader.
-        replies: by question id, as the judge sent them.
-    """
-
-    model: str
-    prompt: str
-    form: int
-    origin: str
-    replies: Mapping[str, Any]
+    model: str  # who wrote them
+    prompt: str  # version of the prompt they answer
+    form: int  # version of the form they fill in
+    origin: str  # how they came about, in a sentence for the reader
+    replies: Mapping[str, Any]  # by question id, as the judge sent them
 
 
 def read_recorded(path: Path) -> RecordedReplies:

@@ -111,19 +111,12 @@ Agreement = Literal["correct", "partly", "incorrect", "cannot_tell"]
 
 @dataclass(frozen=True)
 class FurtherLabels:
-    """What is asked of further documents.
+    """What is asked of further documents."""
 
-    Attributes:
-        claims: what they say of the claims of the answer.
-        statements: what they say of the statements of the reference.
-        answer: whether there is an answer, which may have used them.
-        documents: whether they are relevant, and used.
-    """
-
-    claims: bool
-    statements: bool
-    answer: bool
-    documents: bool
+    claims: bool  # what they say of the claims of the answer
+    statements: bool  # what they say of the statements of the reference
+    answer: bool  # whether there is an answer, which may have used them
+    documents: bool  # whether they are relevant, and used
 
 
 @cache

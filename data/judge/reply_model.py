@@ -41,15 +41,10 @@ class ReplyObject(BaseModel):
 
 @dataclass(frozen=True)
 class Sent:
-    """What a reply is checked against.
+    """What a reply is checked against."""
 
-    Attributes:
-        ranks: ranks of the documents sent.
-        counts: how many numbered claims and statements were sent, by field.
-    """
-
-    ranks: tuple[int, ...] = ()
-    counts: Mapping[str, int] | None = None
+    ranks: tuple[int, ...] = ()  # ranks of the documents sent
+    counts: Mapping[str, int] | None = None  # how many numbered claims and statements were sent, by field
 
 
 def misfit(value: str, accepted: str, field: str = "") -> PydanticCustomError:

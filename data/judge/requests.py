@@ -20,18 +20,11 @@ Sample = dict[str, Any]
 
 @dataclass(frozen=True)
 class Usage:
-    """Tokens that a call took, all attempts together.
+    """Tokens that a call took, all attempts together."""
 
-    Attributes:
-        input_tokens: neither written to nor read from the prompt cache.
-        output_tokens: of the replies.
-        cache_write_tokens: written to the prompt cache.
-        cache_read_tokens: read from it.
-    """
-
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cache_write_tokens: int = 0
+    input_tokens: int = 0  # neither written to nor read from the prompt cache
+    output_tokens: int = 0  # of the replies
+    cache_write_tokens: int = 0  # written to the prompt cache
     cache_read_tokens: int = 0
 
     def __add__(self, other: Usage) -> Usage:
@@ -45,29 +38,17 @@ class Usage:
 
 @dataclass(frozen=True)
 class Request:
-    """One request to a model.
+    """One request to a model."""
 
-    Attributes:
-        kind: what it is for, e.g. "reading" for an evaluation.
-        prompt: version of the fixed prompt.
-        system: the fixed prompt.
-        user: the user message.
-        schema: JSON schema of the reply.
-        check: raises ReplyError for a reply that does not fit or contradicts itself.
-        expected_tokens: estimated length of the reply, for the plan and for its limit.
-        attempt: 0, or which repetition of the same request this is.
-        expected_reply: a reply that fits, by which the plan finds what would be asked after it; None where
-            nothing would.
-    """
-
-    kind: str
-    prompt: str
-    system: str
-    user: str
-    schema: Mapping[str, Any]
-    check: Callable[[object], object]
-    expected_tokens: int
-    attempt: int = 0
+    kind: str  # what it is for, e.g. "reading" for an evaluation
+    prompt: str  # version of the fixed prompt
+    system: str  # the fixed prompt
+    user: str  # the user message
+    schema: Mapping[str, Any]  # JSON schema of the reply
+    check: Callable[[object], object]  # raises ReplyError for a reply that does not fit or contradicts itself
+    expected_tokens: int  # estimated length of the reply, for the plan and for its limit
+    attempt: int = 0  # 0, or which repetition of the same request this is
+    # a reply that fits, by which the plan finds what would be asked after it; None where nothing would
     expected_reply: Any = None
 
 
@@ -81,29 +62,17 @@ def request_key(request: Request, model: str) -> str:
 
 @dataclass(frozen=True)
 class ModelCall:
-    """The final reply to a request, or why there is none.
+    """The final reply to a request, or why there is none."""
 
-    Attributes:
-        key: `request_key` of the request.
-        status: "scored", or what went wrong; calls with a FINAL status are not sent again.
-        reason: what went wrong; "" where scored.
-        payload: the checked reply; None where not scored.
-        usage: tokens of all attempts.
-        seconds: from the first attempt to the end.
-        asked: number of requests sent.
-        cached: whether it was made by an earlier job.
-        cost_usd: by the price table; None where the table does not have the model.
-    """
-
-    key: str
-    status: CallStatus
-    reason: str = ""
-    payload: Any = None
-    usage: Usage = Usage()
-    seconds: float = 0.0
-    asked: int = 0
-    cached: bool = False
-    cost_usd: float | None = None
+    key: str  # `request_key` of the request
+    status: CallStatus  # "scored", or what went wrong; calls with a FINAL status are not sent again
+    reason: str = ""  # what went wrong; "" where scored
+    payload: Any = None  # the checked reply; None where not scored
+    usage: Usage = Usage()  # tokens of all attempts
+    seconds: float = 0.0  # from the first attempt to the end
+    asked: int = 0  # number of requests sent
+    cached: bool = False  # whether it was made by an earlier job
+    cost_usd: float | None = None  # by the price table; None where the table does not have the model
 
 
 Workflow = Generator[Request, ModelCall, TaskResult]
@@ -111,17 +80,11 @@ Workflow = Generator[Request, ModelCall, TaskResult]
 
 @dataclass(frozen=True)
 class TaskSample:
-    """A sample to work on.
+    """A sample to work on."""
 
-    Attributes:
-        row: row of the run.
-        attempt: 0, or which repetition this is.
-        sample: its stored fields.
-    """
-
-    row: int
-    attempt: int
-    sample: Sample
+    row: int  # row of the run
+    attempt: int  # 0, or which repetition this is
+    sample: Sample  # its stored fields
 
 
 class JudgeTask(Protocol):

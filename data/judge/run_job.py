@@ -254,23 +254,14 @@ def _failures(results: Collection[TaskResult]) -> str:
 
 @dataclass(frozen=True)
 class JobResult:
-    """How a job ended.
-
-    Attributes:
-        job_id: its number.
-        state: done, stopped or failed.
-        message: why, "" where it is done.
-        progress: how far it came.
-        judge_result: the current result of the run; None where no sample is finished.
-        results: of this job, by row and attempt.
-    """
+    """How a job ended."""
 
     job_id: int
-    state: JobState
-    message: str
-    progress: Progress
-    judge_result: JudgeResult | None
-    results: Mapping[SampleKey, TaskResult]
+    state: JobState  # done, stopped or failed
+    message: str  # why, "" where it is done
+    progress: Progress  # how far it came
+    judge_result: JudgeResult | None  # the current result of the run; None where no sample is finished
+    results: Mapping[SampleKey, TaskResult]  # of this job, by row and attempt
 
 
 def run_task(

@@ -29,25 +29,16 @@ _DOCUMENT = [field.name for field in SCHEMA.field("retrieved").type.value_type]
 
 @dataclass(frozen=True)
 class Variance:
-    """The spread of one metric within samples that were evaluated several times.
-
-    Attributes:
-        metric: its key.
-        samples: how many have a value from at least two evaluations.
-        evaluations: per sample, on average.
-        deviation: square root of the mean variance within a sample (n - 1 in the denominator).
-        same_share: share of the samples whose value was the same every time.
-        n: samples with a value, evaluated once or more.
-        noise: how far the difference of two versions' means over such n samples, judged as often, is from the
-            truth by the judge's own variation in 95 % of repetitions at most.
-    """
+    """The spread of one metric within samples that were evaluated several times."""
 
     metric: str
-    samples: int
-    evaluations: float
-    deviation: float
-    same_share: float
-    n: int
+    samples: int  # how many have a value from at least two evaluations
+    evaluations: float  # per sample, on average
+    deviation: float  # square root of the mean variance within a sample (n - 1 in the denominator)
+    same_share: float  # share of the samples whose value was the same every time
+    n: int  # samples with a value, evaluated once or more
+    # how far the difference of two versions' means over such n samples, judged as often, is from the truth by
+    # the judge's own variation in 95 % of repetitions at most
     noise: float
 
 

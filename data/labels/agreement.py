@@ -39,23 +39,14 @@ CELLS: tuple[Cell, ...] = ("yes-yes", "yes-no", "no-yes", "no-no")
 
 @dataclass(frozen=True)
 class BinaryLabels:
-    """Human ratings and a metric, each as yes or no, over the n samples of a run.
+    """Human ratings and a metric, each as yes or no, over the n samples of a run."""
 
-    Attributes:
-        paired: (n,) True where both have a value.
-        metric_values: (n,) values of the metric, NaN where it has none.
-        human_yes: (n,) whether the human rating reaches its threshold; False where not paired.
-        metric_yes: (n,) the same of the metric.
-        gap: (n,) distance of the two on scales of 0 to 1; NaN where not paired.
-        missing: status -> how many rated samples have no value of the metric for that reason.
-    """
-
-    paired: BoolArray
-    metric_values: FloatArray
-    human_yes: BoolArray
-    metric_yes: BoolArray
-    gap: FloatArray
-    missing: Mapping[str, int]
+    paired: BoolArray  # (n,) True where both have a value
+    metric_values: FloatArray  # (n,) values of the metric, NaN where it has none
+    human_yes: BoolArray  # (n,) whether the human rating reaches its threshold; False where not paired
+    metric_yes: BoolArray  # (n,) the same of the metric
+    gap: FloatArray  # (n,) distance of the two on scales of 0 to 1; NaN where not paired
+    missing: Mapping[str, int]  # status -> how many rated samples have no value of the metric for that reason
 
     @property
     def comparable(self) -> BoolArray:
@@ -75,42 +66,27 @@ class BinaryLabels:
 
 @dataclass(frozen=True)
 class Calibration:
-    """How far one metric agrees with the human ratings.
+    """How far one metric agrees with the human ratings."""
 
-    Attributes:
-        labels: sample by sample.
-        confusion: counts of the pairs, positive where the rating is yes; None where the metric has no scale.
-        spearman: rank correlation of the values.
-        rates: true positive rate, true negative rate, kappa, accuracy; empty without a confusion matrix.
-        rows: samples on which the labels differ, the widest gap first.
-    """
-
-    labels: BinaryLabels
+    labels: BinaryLabels  # sample by sample
+    # counts of the pairs, positive where the rating is yes; None where the metric has no scale
     confusion: Confusion | None
-    spearman: Agreement
+    spearman: Agreement  # rank correlation of the values
+    # true positive rate, true negative rate, kappa, accuracy; empty without a confusion matrix
     rates: tuple[Agreement, ...]
-    rows: IntArray
+    rows: IntArray  # samples on which the labels differ, the widest gap first
 
 
 @dataclass(frozen=True)
 class Alpha:
-    """How far annotators agree with each other.
+    """How far annotators agree with each other."""
 
-    Attributes:
-        value: Krippendorff's alpha; NaN where it is undefined.
-        low: lower end of the 95 % interval; NaN where there is none.
-        high: upper end.
-        n: samples with at least two ratings.
-        annotators: how many there are.
-        level: how values were compared.
-    """
-
-    value: float
-    low: float
+    value: float  # Krippendorff's alpha; NaN where it is undefined
+    low: float  # lower end of the 95 % interval; NaN where there is none
     high: float
-    n: int
-    annotators: int
-    level: Level
+    n: int  # samples with at least two ratings
+    annotators: int  # how many there are
+    level: Level  # how values were compared
 
 
 def binary_labels_of(

@@ -54,19 +54,12 @@ FEWEST_CLASSES, MOST_CLASSES = 2, 10
 
 @dataclass(frozen=True)
 class Judge:
-    """Who gave judged values.
+    """Who gave judged values."""
 
-    Attributes:
-        model: as the service calls it.
-        effort: the effort setting, "" for the usual one.
-        prompt: version of the prompt.
-        at: time of the result, ISO in UTC.
-    """
-
-    model: str
-    effort: str
-    prompt: str
-    at: str
+    model: str  # as the service calls it
+    effort: str  # the effort setting, "" for the usual one
+    prompt: str  # version of the prompt
+    at: str  # time of the result, ISO in UTC
 
     @classmethod
     def of(cls, result: JudgeResult) -> Judge:
@@ -77,29 +70,17 @@ class Judge:
 
 @dataclass(frozen=True)
 class MetricAgreement:
-    """How far one metric agrees with the human labels of one dimension.
+    """How far one metric agrees with the human labels of one dimension."""
 
-    Attributes:
-        dimension: key of the dimension.
-        metric: the metric and its source.
-        judge: who gave its values; None where they are not judged.
-        n: samples with both.
-        missing: status -> labelled samples without a value of the metric.
-        classes: number of classes that both were put into; 0 where the metric has no scale.
-        statistics: Pearson, Spearman, rates of two classes, accuracy, kappas, alpha.
-        table: (classes, classes) counts, rows by human class, the lowest first.
-        ceilings: by correlation, one annotator and the metric against the other annotators.
-    """
-
-    dimension: str
-    metric: EvaluatedMetric
-    judge: Judge | None
-    n: int
-    missing: dict[str, int]
-    classes: int
-    statistics: tuple[Agreement, ...]
-    table: tuple[tuple[int, ...], ...]
-    ceilings: dict[str, Ceiling]
+    dimension: str  # key of the dimension
+    metric: EvaluatedMetric  # the metric and its source
+    judge: Judge | None  # who gave its values; None where they are not judged
+    n: int  # samples with both
+    missing: dict[str, int]  # status -> labelled samples without a value of the metric
+    classes: int  # number of classes that both were put into; 0 where the metric has no scale
+    statistics: tuple[Agreement, ...]  # Pearson, Spearman, rates of two classes, accuracy, kappas, alpha
+    table: tuple[tuple[int, ...], ...]  # (classes, classes) counts, rows by human class, the lowest first
+    ceilings: dict[str, Ceiling]  # by correlation, one annotator and the metric against the other annotators
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as JSON values."""
@@ -317,27 +298,17 @@ def annotator_rows(store: RunStore, run: Run, dimensions: Sequence[str] = ()) ->
 
 @dataclass(frozen=True)
 class PreferenceAgreement:
-    """How far a metric prefers the same of two answers as humans do.
+    """How far a metric prefers the same of two answers as humans do."""
 
-    Attributes:
-        aspect: what humans compared.
-        metric: what is held beside them.
-        judge: who gave its values; None where they are not judged.
-        n: pairs of answers, each with its human label.
-        filled: of them, those where the metric had no value on a side and its median difference stands in.
-        statistics: Pearson and Spearman of the differences; accuracy, kappas and alpha of which is better.
-        table: (3, 3) counts, rows by humans: the first, neither, the second.
-        ceiling: the same correlations between two annotators; empty where no pair has two.
-    """
-
-    aspect: str
-    metric: str
-    judge: Judge | None
-    n: int
-    filled: int
+    aspect: str  # what humans compared
+    metric: str  # what is held beside them
+    judge: Judge | None  # who gave its values; None where they are not judged
+    n: int  # pairs of answers, each with its human label
+    filled: int  # of them, those where the metric had no value on a side and its median difference stands in
+    # Pearson and Spearman of the differences; accuracy, kappas and alpha of which is better
     statistics: tuple[Agreement, ...]
-    table: tuple[tuple[int, ...], ...]
-    ceiling: dict[str, float]
+    table: tuple[tuple[int, ...], ...]  # (3, 3) counts, rows by humans: the first, neither, the second
+    ceiling: dict[str, float]  # the same correlations between two annotators; empty where no pair has two
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as JSON values."""

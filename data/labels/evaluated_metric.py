@@ -25,15 +25,10 @@ _SOURCES = {source.label: source for source in Source}
 
 @dataclass(frozen=True)
 class EvaluatedMetric:
-    """A metric from one source, to be compared with human labels.
+    """A metric from one source, to be compared with human labels."""
 
-    Attributes:
-        metric: its key; "lexical_support" for lexical groundedness.
-        source: where its values come from.
-    """
-
-    metric: str
-    source: Source
+    metric: str  # its key; "lexical_support" for lexical groundedness
+    source: Source  # where its values come from
 
     @property
     def key(self) -> str:

@@ -23,20 +23,13 @@ LONGEST_LABEL = 120
 
 @dataclass(frozen=True)
 class LabelCount:
-    """A failure label of a project, and how many cases have it.
-
-    Attributes:
-        label: the label.
-        definition: what it means; "" where there is none.
-        who: author of the definition; "" for a label that is in use but not in the taxonomy.
-        at: when, ISO time in UTC; "" likewise.
-        by_run: run id -> cases that at least one annotator gave the label, for runs with any.
-    """
+    """A failure label of a project, and how many cases have it."""
 
     label: str
-    definition: str
-    who: str
-    at: str
+    definition: str  # what it means; "" where there is none
+    who: str  # author of the definition; "" for a label that is in use but not in the taxonomy
+    at: str  # when, ISO time in UTC; "" likewise
+    # run id -> cases that at least one annotator gave the label, for runs with any
     by_run: Mapping[str, int] = field(default_factory=dict)
 
     @property

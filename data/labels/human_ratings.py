@@ -37,29 +37,17 @@ MOST_LEVELS = 10  # more distinct values than this are compared as an interval s
 
 @dataclass(frozen=True)
 class HumanRatings:
-    """The human ratings of one dimension over the n samples of a run.
+    """The human ratings of one dimension over the n samples of a run."""
 
-    Attributes:
-        key: of the dimension; with the prefix "imported:" where the ratings came with the file.
-        title: name on screen.
-        values: (n,) mean over the annotators; NaN where nobody rated the sample.
-        drawn: (n,) the same from random queues alone.
-        unrated: (n,) True where a random queue drew the sample and nobody could rate it.
-        scale: least and greatest value.
-        binary: whether there are only two answers.
-        how: how the ratings were obtained.
-        lower_is_better: whether a high value is the worse one.
-    """
-
-    key: str
-    title: str
-    values: FloatArray
-    drawn: FloatArray
-    unrated: BoolArray
-    scale: tuple[float, float]
-    binary: bool
-    how: str
-    lower_is_better: bool = False
+    key: str  # of the dimension; with the prefix "imported:" where the ratings came with the file
+    title: str  # name on screen
+    values: FloatArray  # (n,) mean over the annotators; NaN where nobody rated the sample
+    drawn: FloatArray  # (n,) the same from random queues alone
+    unrated: BoolArray  # (n,) True where a random queue drew the sample and nobody could rate it
+    scale: tuple[float, float]  # least and greatest value
+    binary: bool  # whether there are only two answers
+    how: str  # how the ratings were obtained
+    lower_is_better: bool = False  # whether a high value is the worse one
 
     @property
     def metric(self) -> str:

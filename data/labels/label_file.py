@@ -33,44 +33,26 @@ Row = tuple[int, dict[str, str]]  # line of the file, cells by column
 
 @dataclass(frozen=True)
 class FileLabel:
-    """One label of the file.
-
-    Attributes:
-        line: of the file.
-        question_id: of the sample, "" where the file names questions by their text.
-        question: text of the question, without needless white space.
-        answer: text of the answer likewise, "" where the file has none.
-        repeat: which repeat of the question; None where the file does not say.
-        dimension: key of what was labelled.
-        value: on the scale of the dimension.
-    """
+    """One label of the file."""
 
     line: int
-    question_id: str
-    question: str
-    answer: str
-    repeat: int | None
-    dimension: str
-    value: float
+    question_id: str  # of the sample, "" where the file names questions by their text
+    question: str  # text of the question, without needless white space
+    answer: str  # text of the answer likewise, "" where the file has none
+    repeat: int | None  # which repeat of the question; None where the file does not say
+    dimension: str  # key of what was labelled
+    value: float  # on the scale of the dimension
 
 
 @dataclass(frozen=True)
 class LoadedLabels:
-    """What became of the labels of a file.
-
-    Attributes:
-        file: its name.
-        labels: number of labels that a sample was found for.
-        unmatched: number of labels without one.
-        dimensions: keys of the labelled dimensions -> number of labels.
-        random: whether they were declared a random sample.
-    """
+    """What became of the labels of a file."""
 
     file: str
-    labels: int
-    unmatched: int
-    dimensions: Mapping[str, int]
-    random: bool
+    labels: int  # number of labels that a sample was found for
+    unmatched: int  # number of labels without one
+    dimensions: Mapping[str, int]  # keys of the labelled dimensions -> number of labels
+    random: bool  # whether they were declared a random sample
 
 
 def read_labels(path: Path) -> list[FileLabel]:

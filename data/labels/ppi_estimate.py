@@ -21,23 +21,14 @@ MOST_ESTIMATED = 5000  # samples whose texts are read when the metric is lexical
 
 @dataclass(frozen=True)
 class PpiEstimate:
-    """The mean of a rating dimension over a run, by prediction-powered inference.
+    """The mean of a rating dimension over a run, by prediction-powered inference."""
 
-    Attributes:
-        ppi: the estimates; None where no label was drawn at random.
-        raw: the metric's own mean over the same samples, with its interval; None likewise.
-        same_dimension: whether the metric measures the same dimension, so that the two means compare.
-        browsed: labelled samples left out because they were not drawn at random.
-        unjudged: samples drawn and labelled that have no value of the metric.
-        unrated: samples drawn that nobody could rate; the mean leaves them out.
-    """
-
-    ppi: PpiMean | None
-    raw: Interval | None
-    same_dimension: bool
-    browsed: int
-    unjudged: int
-    unrated: int = 0
+    ppi: PpiMean | None  # the estimates; None where no label was drawn at random
+    raw: Interval | None  # the metric's own mean over the same samples, with its interval; None likewise
+    same_dimension: bool  # whether the metric measures the same dimension, so that the two means compare
+    browsed: int  # labelled samples left out because they were not drawn at random
+    unjudged: int  # samples drawn and labelled that have no value of the metric
+    unrated: int = 0  # samples drawn that nobody could rate; the mean leaves them out
 
 
 def ppi_estimate(

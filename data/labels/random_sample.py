@@ -34,21 +34,13 @@ _IN_QUEUE = """
 
 @dataclass(frozen=True)
 class Queue:
-    """A random order of the samples of a run, for one annotator and one rating dimension.
-
-    Attributes:
-        queue_id: its number.
-        run_id: the run.
-        dimension: key of the rating dimension.
-        seed: of the order.
-        who: the annotator.
-    """
+    """A random order of the samples of a run, for one annotator and one rating dimension."""
 
     queue_id: int
     run_id: str
-    dimension: str
-    seed: int
-    who: str
+    dimension: str  # key of the rating dimension
+    seed: int  # of the order
+    who: str  # the annotator
 
     def order(self, n: int) -> IntArray:
         """(n,) rows of the run in the order in which they are drawn."""
@@ -57,17 +49,11 @@ class Queue:
 
 @dataclass(frozen=True)
 class QueueState:
-    """The progress of a queue.
-
-    Attributes:
-        queue: the queue.
-        rated: rows that its annotator has rated in it.
-        remaining: rows that are not rated yet, the next one first.
-    """
+    """The progress of a queue."""
 
     queue: Queue
-    rated: frozenset[int]
-    remaining: tuple[int, ...]
+    rated: frozenset[int]  # rows that its annotator has rated in it
+    remaining: tuple[int, ...]  # rows that are not rated yet, the next one first
 
     @property
     def total(self) -> int:

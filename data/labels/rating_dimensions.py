@@ -20,18 +20,13 @@ COMPLETENESS = (  # no judge is asked for it
 
 @dataclass(frozen=True)
 class RatingDimension:
-    """Something about a case that annotators can rate.
+    """Something about a case that annotators can rate."""
 
-    Attributes:
-        key: "pass", the key of a judged metric, or "evaluator:NAME".
-        title: name on screen.
-        levels: word and value of each answer, best first; empty for a share of two whole numbers.
-        question: what annotators are asked; where a judge labels it too, in the words of the judge's prompt.
-    """
-
-    key: str
-    title: str
+    key: str  # "pass", the key of a judged metric, or "evaluator:NAME"
+    title: str  # name on screen
+    # word and value of each answer, best first; empty for a share of two whole numbers
     levels: tuple[tuple[str, float], ...]
+    # what annotators are asked; where a judge labels it too, in the words of the judge's prompt
     question: str = ""
 
     @property

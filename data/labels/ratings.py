@@ -34,21 +34,13 @@ _UNDO = """
 
 @dataclass(frozen=True)
 class Rating:
-    """One annotator's rating of one case.
-
-    Attributes:
-        question_id: the question.
-        repeat: which repeat of it.
-        annotator: who rated.
-        value: on the dimension's scale; None where it does not apply or cannot be rated.
-        queue_id: the queue that drew the case; None for one found by browsing.
-    """
+    """One annotator's rating of one case."""
 
     question_id: str
     repeat: int
-    annotator: str
-    value: float | None
-    queue_id: int | None
+    annotator: str  # who rated
+    value: float | None  # on the dimension's scale; None where it does not apply or cannot be rated
+    queue_id: int | None  # the queue that drew the case; None for one found by browsing
 
 
 def rate(

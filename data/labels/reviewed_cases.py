@@ -30,15 +30,10 @@ _REVIEWED = f"""
 
 @dataclass(frozen=True)
 class ReviewedCases:
-    """Cases that annotators labelled, noted, or marked as read.
+    """Cases that annotators labelled, noted, or marked as read."""
 
-    Attributes:
-        cases: different cases that at least one annotator reviewed.
-        by_annotator: annotator -> cases, the most first.
-    """
-
-    cases: int
-    by_annotator: Mapping[str, int]
+    cases: int  # different cases that at least one annotator reviewed
+    by_annotator: Mapping[str, int]  # annotator -> cases, the most first
 
 
 def mark_reviewed(ledger: Ledger, case: tuple[str, str, int], who: str) -> None:

@@ -36,86 +36,51 @@ FEWEST = 10  # samples with a value, below which nothing is said about length
 
 @dataclass(frozen=True)
 class OrderEffect:
-    """What another order of the documents does to a metric of the same samples.
-
-    Attributes:
-        metric: its key.
-        n: samples with a value in both orders.
-        mean: in the order of the run.
-        difference: shuffled minus own order, the mean over samples.
-        low: lower end of its 95 % bootstrap interval; NaN with fewer than 10 clusters.
-        high: upper end.
-        same_share: share of the samples with the same value in both orders.
-    """
+    """What another order of the documents does to a metric of the same samples."""
 
     metric: str
-    n: int
-    mean: float
-    difference: float
-    low: float
+    n: int  # samples with a value in both orders
+    mean: float  # in the order of the run
+    difference: float  # shuffled minus own order, the mean over samples
+    low: float  # lower end of its 95 % bootstrap interval; NaN with fewer than 10 clusters
     high: float
-    same_share: float
+    same_share: float  # share of the samples with the same value in both orders
 
 
 @dataclass(frozen=True)
 class PositionEffect:
-    """What being shown earlier does to the label of a document.
+    """What being shown earlier does to the label of a document."""
 
-    Attributes:
-        label: "relevant" or "supports a claim".
-        n: documents.
-        changed: share of them whose label is another in the other order.
-        earlier: change in the share with the label among documents shown earlier than before.
-        later: the same among those shown later.
-        difference: earlier minus later; above 0 the judge favours what it sees first.
-        low: lower end of its 95 % bootstrap interval over samples; NaN with fewer than 10.
-        high: upper end.
-    """
-
-    label: str
-    n: int
-    changed: float
-    earlier: float
-    later: float
-    difference: float
-    low: float
+    label: str  # "relevant" or "supports a claim"
+    n: int  # documents
+    changed: float  # share of them whose label is another in the other order
+    earlier: float  # change in the share with the label among documents shown earlier than before
+    later: float  # the same among those shown later
+    difference: float  # earlier minus later; above 0 the judge favours what it sees first
+    low: float  # lower end of its 95 % bootstrap interval over samples; NaN with fewer than 10
     high: float
 
 
 @dataclass(frozen=True)
 class LengthEffect:
-    """How a judged metric goes with the length of the answer.
-
-    Attributes:
-        metric: its key.
-        judge: Spearman's correlation of the metric with the number of characters.
-        human: the same of human labels of that dimension; None where there are none.
-    """
+    """How a judged metric goes with the length of the answer."""
 
     metric: str
-    judge: Agreement
-    human: Agreement | None
+    judge: Agreement  # Spearman's correlation of the metric with the number of characters
+    human: Agreement | None  # the same of human labels of that dimension; None where there are none
 
 
 @dataclass(frozen=True)
 class JudgeBias:
-    """What is known of the biases of a run's judge.
+    """What is known of the biases of a run's judge."""
 
-    Attributes:
-        order: effect of another order by metric; empty where no sample was judged in two orders.
-        position: effect of the position by label; empty likewise.
-        shuffled: samples judged in two orders.
-        length: by metric.
-        generator: the model that answered, "" where the run does not say.
-        own_model: a warning where judge and generator are one model or family; else "".
-    """
-
+    # effect of another order by metric; empty where no sample was judged in two orders
     order: tuple[OrderEffect, ...]
-    position: tuple[PositionEffect, ...]
-    shuffled: int
-    length: tuple[LengthEffect, ...]
-    generator: str
-    own_model: str
+    position: tuple[PositionEffect, ...]  # effect of the position by label; empty likewise
+    shuffled: int  # samples judged in two orders
+    length: tuple[LengthEffect, ...]  # by metric
+    generator: str  # the model that answered, "" where the run does not say
+    own_model: str  # a warning where judge and generator are one model or family; else ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as JSON values, null where undefined."""

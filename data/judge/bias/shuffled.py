@@ -20,11 +20,7 @@ ONE_DOCUMENT = "fewer than two documents with a text, so there is no order to ch
 
 @dataclass(frozen=True)
 class ShuffledTask:
-    """Evaluates answers as another task does, with the documents of each sample in another order.
-
-    Attributes:
-        task: the evaluation.
-    """
+    """Evaluates answers as another task does, with the documents of each sample in another order."""
 
     task: EvaluationTask
 

@@ -59,13 +59,9 @@ def answers_on_attacks(results: Iterable[TaskResult]) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class AttackTask:
-    """Asks of samples whether the attack on them succeeded.
+    """Asks of samples whether the attack on them succeeded."""
 
-    Attributes:
-        fixed: the prompt, which explains the task.
-    """
-
-    fixed: Prompt
+    fixed: Prompt  # the prompt, which explains the task
 
     @classmethod
     def of(cls, folder: Path | None = None) -> AttackTask:
