@@ -32,8 +32,7 @@ from peak_memory import peak_mb
 from ragtriage.data.chunking.chunkers import Strategy
 from ragtriage.data.chunking.corpus import Corpus, Document, read_corpus
 from ragtriage.data.chunking.grid_plan import GridPlan, plan_configurations
-from ragtriage.data.chunking.grid_search import run_grid
-from ragtriage.data.chunking.grid_workers import processes_for
+from ragtriage.data.chunking.grid_search import processes_for, run_grid
 from ragtriage.data.chunking.questions import Questions, read_questions
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.scoring.run_store import RunStore

@@ -14,17 +14,15 @@ import numpy as np
 from ragtriage.data.cases.cases import stage_order
 from ragtriage.data.cases.export import native_record
 from ragtriage.data.cases.refusal_cohorts import refusal_counts
-from ragtriage.data.comparison.band_scales import band_scale, interpretations
+from ragtriage.data.comparison.answered import RefusalPairs
 from ragtriage.data.comparison.compare import Comparison, compare
-from ragtriage.data.comparison.metric_families import shared_metrics
-from ragtriage.data.comparison.newly_failing import newly_failing
-from ragtriage.data.comparison.primary import primary_metric, resolved_primary
-from ragtriage.data.comparison.refusal_pairs import RefusalPairs
+from ragtriage.data.comparison.compared_metrics import primary_metric, resolved_primary, shared_metrics
+from ragtriage.data.comparison.published_results import band_scale, interpretations
+from ragtriage.data.comparison.question_changes import newly_failing
 from ragtriage.data.declarations import declaration_of, declare, use_declarations
-from ragtriage.data.diagnosis.context import context_metrics_of, not_the_context
+from ragtriage.data.diagnosis.context import context_metrics_of, not_the_context, part_title
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
 from ragtriage.data.diagnosis.doubts import pass_rate_doubts, stage_doubt
-from ragtriage.data.diagnosis.partial_gold import part_title
 from ragtriage.data.diagnosis.run_checks import check_run
 from ragtriage.data.errors import DataError, ValidationErrors
 from ragtriage.data.gates.baseline import baseline_of

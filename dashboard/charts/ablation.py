@@ -13,7 +13,7 @@ from ragtriage.dashboard.wording.comparisons import effect_label
 from ragtriage.dashboard.wording.escaping import chart_text, shorten
 from ragtriage.dashboard.wording.formatting import interval_text
 from ragtriage.data.comparison.ablation import Effect
-from ragtriage.data.comparison.cost import CostPoint
+from ragtriage.data.comparison.leaderboard import CostPoint
 
 MARGIN = {"l": 8, "r": 16, "t": 40, "b": 44}
 

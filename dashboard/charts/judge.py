@@ -22,8 +22,7 @@ from ragtriage.dashboard.charts.style import (
 from ragtriage.dashboard.wording.escaping import chart_text, shorten
 from ragtriage.dashboard.wording.formatting import interval_text, number, percent
 from ragtriage.data.cases.judge_cohorts import STATUS_TITLES
-from ragtriage.data.labels.agreement import CELLS, Cell
-from ragtriage.data.labels.evaluated_metric import EvaluatedMetric
+from ragtriage.data.labels.agreement import CELLS, Cell, EvaluatedMetric
 from ragtriage.data.labels.failure_taxonomy import LabelCount
 from ragtriage.metrics.statistics.agreement import Agreement, Confusion
 

@@ -26,8 +26,7 @@ from ragtriage.data.labels.agreement_report import (
     preference_rows,
 )
 from ragtriage.data.labels.corrected_means import corrected_means
-from ragtriage.data.labels.label_file import LoadedLabels, load_labels
-from ragtriage.data.labels.preference_files import file_preferences
+from ragtriage.data.labels.label_files import LoadedLabels, file_preferences, load_labels
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Run
 

@@ -16,7 +16,7 @@ from ragtriage.data.cases.export import EXPORTS, export_pieces
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings
 from ragtriage.data.errors import DataError
 from ragtriage.data.exports.feedback import SOURCES, Chosen
-from ragtriage.data.exports.tool_files import TOOLS, ToolFile
+from ragtriage.data.exports.tools import TOOLS, ToolFile
 
 
 @click.command()

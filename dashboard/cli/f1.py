@@ -18,7 +18,7 @@ from ragtriage.dashboard.wording.f1_tree import (
     left_out_text,
 )
 from ragtriage.data.api import open_store
-from ragtriage.data.comparison.band_scales import SCALE_TITLES, band_scale
+from ragtriage.data.comparison.published_results import SCALE_TITLES, band_scale
 from ragtriage.data.declarations import use_declarations
 from ragtriage.data.diagnosis.f1_tree import F1Diagnosis, f1_answer, f1_diagnosis
 from ragtriage.data.strategy.expected_gains import Outlook, outlook_answer, outlook_of

@@ -17,10 +17,10 @@ from ragtriage.data.generation.generate import CONTEXTS, GenerationTask, generat
 from ragtriage.data.generation.oracle_context import AskedQuestions, gold_texts, questions_of_set
 from ragtriage.data.importers.question_choice import is_question_file, named_questions
 from ragtriage.data.judge.evaluators import own_prompts
+from ragtriage.data.judge.job_spec import JobSpec
 from ragtriage.data.judge.messages import ClientSettings
 from ragtriage.data.judge.plan import plan_task
 from ragtriage.data.judge.prices import read_prices
-from ragtriage.data.judge.progress import JobSpec
 from ragtriage.data.judge.run_job import JobResult
 from ragtriage.data.prompts.prompt import load_prompt
 from ragtriage.data.scoring.run_store import RunStore

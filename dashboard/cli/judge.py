@@ -20,15 +20,14 @@ from ragtriage.data.checks.evaluate import SAFETY
 from ragtriage.data.checks.verdicts import ATTACK_RESULT
 from ragtriage.data.demo import LABELLED_SETS, labelled_runs
 from ragtriage.data.errors import DataError
-from ragtriage.data.judge.bias.judge_bias import JudgeBias, judge_bias
-from ragtriage.data.judge.bias.shuffled import ShuffledTask, share_of_rows
-from ragtriage.data.judge.checks.attacks import AttackTask, answers_on_attacks, rows_for_the_judge
+from ragtriage.data.judge.attacks import AttackTask, answers_on_attacks, rows_for_the_judge
+from ragtriage.data.judge.bias import JudgeBias, ShuffledTask, judge_bias, share_of_rows
 from ragtriage.data.judge.evaluation import REFERENCE_WAYS, EvaluationTask, ReferenceWay
 from ragtriage.data.judge.evaluators import judge_task, prompt_folder
+from ragtriage.data.judge.job_spec import AGAIN, STOP_AFTER, JobSpec
 from ragtriage.data.judge.messages import ClientSettings
 from ragtriage.data.judge.plan import JudgePlan, choose_rows, plan_task
 from ragtriage.data.judge.prices import read_prices
-from ragtriage.data.judge.progress import AGAIN, STOP_AFTER, JobSpec
 from ragtriage.data.judge.requests import JudgeTask
 from ragtriage.data.judge.run_job import JobResult
 from ragtriage.data.labels.agreement_report import labelled_rows

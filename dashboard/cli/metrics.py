@@ -8,7 +8,7 @@ from ragtriage.dashboard.cli.options import JSON, RUN, WholeNumbers
 from ragtriage.dashboard.cli.terminal import print_json, table, wrapped
 from ragtriage.dashboard.wording.formatting import interval_text, number
 from ragtriage.data.api import metrics_answer, open_store
-from ragtriage.data.comparison.band_scales import SCALE_TITLES, band_scale, interpretations
+from ragtriage.data.comparison.published_results import SCALE_TITLES, band_scale, interpretations
 from ragtriage.metrics.schema.metric import CONVENTIONS, Convention
 from ragtriage.metrics.statistics.intervals import FEW_CLUSTERS
 

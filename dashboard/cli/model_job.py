@@ -10,9 +10,9 @@ from tqdm import tqdm
 
 from ragtriage.dashboard.cli.terminal import plain
 from ragtriage.dashboard.wording.judge import other_way_text
+from ragtriage.data.judge.job_spec import JobSpec, Progress
 from ragtriage.data.judge.messages import ClientSettings
 from ragtriage.data.judge.plan import JudgePlan
-from ragtriage.data.judge.progress import JobSpec, Progress
 from ragtriage.data.judge.requests import JudgeTask
 from ragtriage.data.judge.run_job import JobResult, run_task
 from ragtriage.data.scoring.run_store import RunStore

@@ -14,10 +14,10 @@ from ragtriage.dashboard.cli.terminal import plain, print_json, table
 from ragtriage.dashboard.wording.formatting import interval_text, number
 from ragtriage.data.api import open_store
 from ragtriage.data.errors import DataError
+from ragtriage.data.judge.job_spec import JobSpec
 from ragtriage.data.judge.messages import ClientSettings
 from ragtriage.data.judge.plan import plan_task
 from ragtriage.data.judge.prices import read_prices
-from ragtriage.data.judge.progress import JobSpec
 from ragtriage.data.local_models.models import WORDS, open_embedding, open_nli
 from ragtriage.data.local_models.score import (
     LOCAL_KINDS,

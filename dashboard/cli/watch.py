@@ -20,8 +20,7 @@ from ragtriage.dashboard.cli.terminal import plain
 from ragtriage.dashboard.wording.gates import verdict_text
 from ragtriage.data.api import open_store
 from ragtriage.data.gates.config import load_gates
-from ragtriage.data.gates.hooks import command_words, run_hook
-from ragtriage.data.gates.watch import Watched, Watcher, WatchOptions
+from ragtriage.data.gates.watch import Watched, Watcher, WatchOptions, command_words, run_hook
 
 
 @click.command()

@@ -11,7 +11,7 @@ from ragtriage.dashboard.headlines.headline import Headline, State
 from ragtriage.dashboard.wording.diagnosis import REFUSALS_ALONE
 from ragtriage.dashboard.wording.escaping import shorten
 from ragtriage.dashboard.wording.formatting import count
-from ragtriage.data.comparison.newly_failing import NewlyFailing
+from ragtriage.data.comparison.question_changes import NewlyFailing
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 from ragtriage.metrics.gates.gates import FEWEST_QUESTIONS

@@ -41,7 +41,7 @@ from ragtriage.dashboard.wording.diagnosis import stage_advice
 from ragtriage.dashboard.wording.formatting import count
 from ragtriage.data.api import diagnosis_of
 from ragtriage.data.cases.cases import read_cases
-from ragtriage.data.comparison.newly_failing import newly_failing
+from ragtriage.data.comparison.question_changes import newly_failing
 from ragtriage.data.diagnosis.context import GOLD_IN_CONTEXT
 from ragtriage.data.diagnosis.diagnosis import CORRECTNESS, Diagnosis, DiagnosisSettings
 from ragtriage.data.diagnosis.doubts import pass_rate_doubts

@@ -9,10 +9,10 @@ from typing import Any
 
 from ragtriage.data.cases.cases import LABEL_STATES, CaseFilter
 from ragtriage.data.cases.cohorts import cohort_title
-from ragtriage.data.comparison.band_scales import SCALE_TITLES
+from ragtriage.data.comparison.published_results import SCALE_TITLES
 from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings
 from ragtriage.data.errors import DataError
-from ragtriage.data.labels.evaluated_metric import evaluated_metric_of
+from ragtriage.data.labels.agreement import evaluated_metric_of
 from ragtriage.data.labels.human_ratings import dimension_title
 from ragtriage.data.strategy.plan import USE_CASES
 from ragtriage.metrics.diagnosis.patterns import PATTERNS, CaseThresholds

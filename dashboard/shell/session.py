@@ -21,7 +21,7 @@ from ragtriage.data.comparison.compare import (
     metric_sides,
     stage_transitions,
 )
-from ragtriage.data.comparison.primary import primary_metric
+from ragtriage.data.comparison.compared_metrics import primary_metric
 from ragtriage.data.declarations import use_declarations
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
 from ragtriage.data.diagnosis.run_checks import check_run

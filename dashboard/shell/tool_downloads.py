@@ -7,7 +7,7 @@ from functools import partial
 import streamlit as st
 
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
-from ragtriage.data.exports.tool_files import TOOLS, ToolFile, tools_of
+from ragtriage.data.exports.tools import TOOLS, ToolFile, tools_of
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.metrics.schema.scores import IntArray
 

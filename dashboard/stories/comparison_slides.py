@@ -21,8 +21,8 @@ from ragtriage.dashboard.wording.formatting import count, interval_text, number,
 from ragtriage.data.cases.cases import read_case
 from ragtriage.data.cases.export import native_record
 from ragtriage.data.comparison.compare import MetricDifference
-from ragtriage.data.comparison.cost import percentiles
-from ragtriage.data.comparison.newly_failing import newly_failing
+from ragtriage.data.comparison.leaderboard import percentiles
+from ragtriage.data.comparison.question_changes import newly_failing
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, passing_of, row_of
 from ragtriage.data.diagnosis.doubts import case_doubts
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code

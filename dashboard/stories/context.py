@@ -8,8 +8,7 @@ from functools import cached_property
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.headlines.triage import gates_unreadable, triage_headline
 from ragtriage.data.comparison.compare import Comparison, compare
-from ragtriage.data.comparison.metric_families import shared_metrics
-from ragtriage.data.comparison.primary import primary_metric
+from ragtriage.data.comparison.compared_metrics import primary_metric, shared_metrics
 from ragtriage.data.declarations import use_declarations
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
 from ragtriage.data.diagnosis.run_checks import check_run

@@ -20,8 +20,8 @@ from ragtriage.data.analysis.citations import citations_of_run
 from ragtriage.data.analysis.retrieval_curves import curves
 from ragtriage.data.chunking.grids import grids_of
 from ragtriage.data.chunking.ranking import grid_metrics, rank_trials
-from ragtriage.data.comparison.band_scales import band_scale
 from ragtriage.data.comparison.oracle_gap import oracle_gap, outcome_metrics_of, paired_runs_of
+from ragtriage.data.comparison.published_results import band_scale
 from ragtriage.data.diagnosis.diagnosis import diagnose
 from ragtriage.data.diagnosis.f1_tree import f1_diagnosis
 from ragtriage.data.scoring.context_use import ORIGINS, context_use_of

@@ -37,7 +37,7 @@ from ragtriage.dashboard.wording.formatting import count, interval_text, number,
 from ragtriage.dashboard.wording.gates import gate_row, rule_texts, verdict_text
 from ragtriage.data.cases.cases import read_judged_cases
 from ragtriage.data.cases.export import native_record
-from ragtriage.data.comparison.band_scales import band_scale, interpretations
+from ragtriage.data.comparison.published_results import band_scale, interpretations
 from ragtriage.data.comparison.trend import versions_of
 from ragtriage.data.diagnosis.diagnosis import row_of
 from ragtriage.data.diagnosis.doubts import metric_doubts, pass_rate_doubts

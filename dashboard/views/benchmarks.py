@@ -24,7 +24,7 @@ from ragtriage.dashboard.sections.benchmarks.targets import (
 from ragtriage.dashboard.shell.blocks import open_page, run_facts
 from ragtriage.dashboard.shell.session import current_view
 from ragtriage.dashboard.shell.widgets import choose, chosen_of, page_tabs
-from ragtriage.data.comparison.band_scales import SCALE_TITLES, band_scale
+from ragtriage.data.comparison.published_results import SCALE_TITLES, band_scale
 
 TABS = {
     "rows": "Published rows",

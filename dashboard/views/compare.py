@@ -18,7 +18,7 @@ from ragtriage.dashboard.shell.components import config_table
 from ragtriage.dashboard.shell.session import current_view
 from ragtriage.dashboard.shell.widgets import page_tabs
 from ragtriage.dashboard.wording.directions import on_share_scale
-from ragtriage.data.comparison.metric_families import shared_metrics
+from ragtriage.data.comparison.compared_metrics import shared_metrics
 
 TABS = {
     "numbers": "Numbers",

@@ -19,7 +19,7 @@ from ragtriage.dashboard.sections.judge.trust import (
 from ragtriage.dashboard.shell.blocks import bundled_example, open_page, run_facts
 from ragtriage.dashboard.shell.session import current_view
 from ragtriage.dashboard.shell.widgets import pick
-from ragtriage.data.labels.reviewed_cases import reviewed_cases
+from ragtriage.data.labels.failure_taxonomy import reviewed_cases
 
 PARTS = {"": "Judge", "people": "Against people", "errors": "What people found"}
 

@@ -10,10 +10,9 @@ import numpy as np
 from ragtriage.dashboard.wording.escaping import capital
 from ragtriage.dashboard.wording.formatting import count
 from ragtriage.data.cases.checks import failed_checks_text
-from ragtriage.data.diagnosis.context import not_the_context
+from ragtriage.data.diagnosis.context import not_the_context, part_title
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import metric_doubts, stage_doubt
-from ragtriage.data.diagnosis.partial_gold import part_title
 from ragtriage.metrics.diagnosis.explanations import evidence_sentence
 from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED, FixFirst
 from ragtriage.metrics.diagnosis.patterns import PATTERNS, Pattern, pattern_code

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from ragtriage.data.exports.feedback import Counts
-from ragtriage.data.exports.tool import Tool
+from ragtriage.data.exports.tools import Tool
 
 
 def written(tool: Tool, counts: Counts, path: str) -> str:

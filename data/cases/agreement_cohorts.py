@@ -16,10 +16,11 @@ from ragtriage.data.labels.agreement import (
     DEFAULT_THRESHOLDS,
     BinaryLabels,
     Cell,
+    EvaluatedMetric,
     Thresholds,
     binary_labels_of,
+    evaluated_metric_of,
 )
-from ragtriage.data.labels.evaluated_metric import EvaluatedMetric, evaluated_metric_of
 from ragtriage.data.labels.human_ratings import DEGREES, answer_words, dimension_title, human_ratings
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.ledger import Ledger

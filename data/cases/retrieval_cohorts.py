@@ -10,7 +10,7 @@ from ragtriage.data.analysis.gold_reach import STEPS, Step, hop_ranks, reach_row
 from ragtriage.data.analysis.reranking import misranked, nowhere
 from ragtriage.data.analysis.retrieval_curves import first_ranks
 from ragtriage.data.cases.cohort import Cohort, parse_rank
-from ragtriage.data.diagnosis.partial_gold import gold_parts, part_title
+from ragtriage.data.diagnosis.context import gold_parts, part_title
 from ragtriage.data.scoring.ranked_lists import RankedLists, missed_names, ranked_lists
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.metrics.analysis.retrieval_breakdowns import HopOutcome, hop_outcomes, rank_moves

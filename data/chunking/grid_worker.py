@@ -1,4 +1,4 @@
-"""A process that runs configurations of a grid: the other side of ragtriage.data.chunking.grid_workers."""
+"""A process that runs configurations of a grid: the other side of ragtriage.data.chunking.grid_search."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TextIO
 
-from ragtriage.data.chunking.configuration import run_configuration
-from ragtriage.data.chunking.grid_plan import GridPlan
-from ragtriage.data.chunking.prepared_corpus import PreparedCorpus
+from ragtriage.data.chunking.corpus import PreparedCorpus
+from ragtriage.data.chunking.grid_plan import GridPlan, run_configuration
 from ragtriage.data.chunking.retrievers import WORDS
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Workspace

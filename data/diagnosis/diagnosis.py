@@ -10,8 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ragtriage.data.diagnosis.context import GOLD_IN_CONTEXT, context_choice, context_metrics_of
-from ragtriage.data.diagnosis.partial_gold import gold_parts
+from ragtriage.data.diagnosis.context import GOLD_IN_CONTEXT, context_choice, context_metrics_of, gold_parts
 from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.grouping import NOT_GIVEN
 from ragtriage.data.scoring.scored_run import ScoredRun

@@ -5,27 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 
 from ragtriage.data.declarations import HOW_TO_DECLARE
-from ragtriage.data.diagnosis.failed_codes import failed_codes
-from ragtriage.data.diagnosis.refused_scores import refused_scores
+from ragtriage.data.scoring.answered_only import OVER_ANSWERS
 from ragtriage.data.scoring.id_overlap import id_mismatch
+from ragtriage.data.scoring.imported_scores import FAILED_CODE, imported_scores
 from ragtriage.data.scoring.ranked_lists import context_lists
 from ragtriage.data.scoring.score_run import match_of
 from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.store.stored_file import reading
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.metric_registry import bounds_of, declared
 from ragtriage.metrics.sanity.columns import zero_columns
 from ragtriage.metrics.sanity.means import Means, check_means, looks_uncomputed
-from ragtriage.metrics.sanity.rule import SAMPLES_NAMED, CheckInput, Finding, IdMismatch
+from ragtriage.metrics.sanity.rule import SAMPLES_NAMED, CheckInput, Finding, IdMismatch, rows_of
 from ragtriage.metrics.sanity.run import check_numbers
 from ragtriage.metrics.schema.metric import Convention
 from ragtriage.metrics.schema.scores import FloatArray, Status
 from ragtriage.metrics.schema.source import Source
 from ragtriage.metrics.schema.whole_number import whole_number
+from ragtriage.metrics.statistics.question_means import question_means
 
 MOST_NAMED = 8
 LONGEST_AUTHOR = 120
@@ -183,3 +188,110 @@ def _reported_means(config: Mapping[str, Any]) -> dict[str, float]:
     if not isinstance(means, Mapping):
         return {}
     return {str(name): float(value) for name, value in means.items() if isinstance(value, int | float)}
+
+
+MOST_FAILED_NAMED = 6
+
+
+def failed_codes(scored: ScoredRun) -> list[Finding]:
+    """Return the finding on scores that are stored as -1 where nothing else is negative."""
+    failed = np.zeros(scored.n, dtype=np.bool_)
+    named: dict[str, str] = {}
+    for metric, sources in scored.sources.items():
+        column = scored.column(metric, Source.IMPORTED) if Source.IMPORTED in sources else None
+        if column is None or not (column.status == Status.FAILED).any():
+            continue
+        reasons = scored.failures(metric, Source.IMPORTED)
+        rows = [row for row, reason in reasons.items() if reason == FAILED_CODE]
+        if rows:
+            failed[rows] = True
+            named[metric] = _told(scored, metric, column.values, rows)
+    if not named:
+        return []
+    more = f"; {len(named) - MOST_FAILED_NAMED:,} more metrics" if len(named) > MOST_FAILED_NAMED else ""
+    message = (
+        "A score of -1 where no other is negative marks a judgement that failed, so it is left out as not "
+        f"scored: {'; '.join(list(named.values())[:MOST_FAILED_NAMED])}{more}."
+    )
+    n = int(failed.sum())
+    return [
+        Finding(
+            "failed_code",
+            "warning",
+            "Failed judgements stored as -1 left out",
+            message,
+            (),
+            n,
+            rows_of(failed),
+            tuple(named),
+        )
+    ]
+
+
+def _told(scored: ScoredRun, metric: str, values: FloatArray, rows: list[int]) -> str:
+    """Return the mean of a metric without its codes, and what it would be with them."""
+    with_codes = values.copy()
+    with_codes[rows] = -1
+    without, counted = _mean_of_codes(scored, values), _mean_of_codes(scored, with_codes)
+    return f"{metric} has a mean of {without} without its {len(rows):,}, and would have {counted} with them"
+
+
+def _mean_of_codes(scored: ScoredRun, values: FloatArray) -> str:
+    means = question_means(values, scored.question)[0]
+    n = int(np.isfinite(means).sum())
+    return f"{np.nanmean(means):.4f} (n = {n:,})" if n else "no value"
+
+
+MOST_REFUSED_NAMED = 3
+
+
+def refused_scores(scored: ScoredRun) -> list[Finding]:
+    """Return the finding on scores that a tool gave to answers which only their words make refusals.
+
+    The means differ from the tool's then, and nobody has said that these answers are refusals.
+    """
+    features = scored.stage_features
+    guessed = (features["refused"] == 1) & (features["refused_source"] == Source.ESTIMATED)
+    names = [name for name in OVER_ANSWERS if set(scored.sources.get(name, ())) == {Source.IMPORTED}]
+    if not guessed.any() or not names:
+        return []
+    recorded = _recorded(scored.samples_path)
+    left_out, means = np.zeros(scored.n, dtype=np.bool_), {}
+    for name in filter(recorded.__contains__, names):
+        values = scored.values(name)
+        lost = guessed & np.isnan(values) & np.isfinite(recorded[name])
+        if lost.any():
+            left_out |= lost
+            without, whole = (
+                _mean_of_answers(column, scored)
+                for column in (values, np.where(lost, recorded[name], values))
+            )
+            means[name] = f"{without}, with {'it' if lost.sum() == 1 else 'them'} {whole}"
+    if not means:
+        return []
+    n = int(left_out.sum())
+    which = "answer reads as a refusal, so its" if n == 1 else "answers read as refusals, so their"
+    more = f"; {len(means) - MOST_REFUSED_NAMED:,} more metrics" if len(means) > MOST_REFUSED_NAMED else ""
+    named = "; ".join(f"{name} {text}" for name, text in list(means.items())[:MOST_REFUSED_NAMED])
+    message = (
+        f"{n:,} {which} imported scores are left out: {named}{more}. To count them, say `refused: false` in "
+        "the file where it is none; `ragtriage metrics RUN --convention ragchecker` shows the tool's means."
+    )
+    title = "Scores of estimated refusals left out"
+    return [Finding("refused_scores", "note", title, message, (), n, rows_of(left_out), tuple(means))]
+
+
+def _mean_of_answers(values: FloatArray, scored: ScoredRun) -> str:
+    means = question_means(values, scored.question)[0]
+    n = int(np.isfinite(means).sum())
+    return f"{np.nanmean(means):.3f} of {n:,}" if n else "no value"
+
+
+@lru_cache(maxsize=64)  # the samples of a run never change
+def _recorded(samples: Path) -> dict[str, FloatArray]:
+    """Return metric -> (n,) scores as they were imported, NaN where there is none."""
+    with reading(samples):
+        table = pq.read_table(samples, columns=["scores"])
+    return {
+        name: scores.values for (name, _), scores in imported_scores(table).items() if name in OVER_ANSWERS
+    }

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from ragtriage.data.chunking.tokens import count_tokens
+from ragtriage.data.chunking.chunkers import count_tokens
 from ragtriage.data.errors import DataError
 from ragtriage.data.experiments.experiment import Design, ExperimentKind
 from ragtriage.data.experiments.questions import Questions

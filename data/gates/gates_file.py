@@ -22,7 +22,7 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from ragtriage.data.comparison.metric_families import FAMILIES
+from ragtriage.data.comparison.compared_metrics import FAMILIES
 from ragtriage.metrics.gates.gates import Gate, GateKind, GateRule, GateUnit
 from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import REGISTRY, bounds_of, declared, lookup

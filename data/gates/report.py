@@ -6,10 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ragtriage.data.comparison.answered import refusal_pairs, refusal_sentence
 from ragtriage.data.comparison.compare import match_questions
-from ragtriage.data.comparison.newly_failing import NewlyFailing, critical_counts, critical_ids, newly_failing
-from ragtriage.data.comparison.primary import primary_metric
-from ragtriage.data.comparison.refusal_pairs import refusal_pairs, refusal_sentence
+from ragtriage.data.comparison.compared_metrics import primary_metric
+from ragtriage.data.comparison.question_changes import (
+    NewlyFailing,
+    critical_counts,
+    critical_ids,
+    newly_failing,
+)
 from ragtriage.data.declarations import use_declarations
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
 from ragtriage.data.diagnosis.doubts import metric_doubts, pass_rate_doubts
@@ -17,9 +22,12 @@ from ragtriage.data.diagnosis.run_checks import check_run
 from ragtriage.data.errors import DataError
 from ragtriage.data.gates.baseline import Baseline, unequal_sides
 from ragtriage.data.gates.config import GateConfig
-from ragtriage.data.gates.percentiles import judge_percentile_gate
-from ragtriage.data.gates.regressions import judge_regressions
-from ragtriage.data.gates.thresholds import judge_checks, judge_mean_gate
+from ragtriage.data.gates.gate_kinds import (
+    judge_checks,
+    judge_mean_gate,
+    judge_percentile_gate,
+    judge_regressions,
+)
 from ragtriage.data.scoring.run_store import RunStore, distinct_labels
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.data.store.workspace import Run

@@ -20,7 +20,7 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 
 from ragtriage.data.errors import DataError
-from ragtriage.data.judge.limits import ConcurrencyLimiter, backoff
+from ragtriage.data.judge.job_spec import ConcurrencyLimiter, backoff
 from ragtriage.data.judge.messages import (
     KEYS,
     ClientSettings,

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ragtriage.data.errors import DataError
-from ragtriage.data.judge.expected_reply import expected_reply
 from ragtriage.data.judge.reply import (
     FORM,
     FurtherLabels,
@@ -24,6 +23,7 @@ from ragtriage.data.judge.reply import (
     reference_schema,
     reply_schema,
 )
+from ragtriage.data.judge.reply_model import expected_reply
 from ragtriage.data.judge.requests import ModelCall, Request, Sample, TaskSample, Workflow
 from ragtriage.data.prompts.prompt import Document, JudgedCase, Prompt, case_message, load_prompt
 from ragtriage.data.store.judge_replies import EVALUATION, JudgeReply, RequestedLabels, reply_payload

@@ -17,7 +17,7 @@ from ragtriage.data.judge.evaluation import EvaluationTask, ReferenceWay, judged
 from ragtriage.data.judge.prices import Model
 from ragtriage.data.judge.reply_model import Instruction, ReplyObject, misfit, validate_reply, wire_schema
 from ragtriage.data.judge.requests import JudgeTask, Request, TaskSample, Workflow
-from ragtriage.data.labels.reviewed_cases import annotator_name
+from ragtriage.data.labels.failure_taxonomy import annotator_name
 from ragtriage.data.prompts.prompt import Prompt, evaluator_message, load_prompt
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.judge_results import TaskResult, read_task_results

@@ -9,16 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from ragtriage.data.chunking.tokens import count_tokens
+from ragtriage.data.chunking.chunkers import count_tokens
 from ragtriage.data.errors import DataError
-from ragtriage.data.judge.bias.self_preference import self_preference
+from ragtriage.data.judge.bias import self_preference
 from ragtriage.data.judge.call_cache import CallCache
 from ragtriage.data.judge.client import count_on_service
 from ragtriage.data.judge.evaluation import EvaluationTask
-from ragtriage.data.judge.limits import most_cost, small_budget
+from ragtriage.data.judge.job_spec import JobSpec, most_cost, small_budget
 from ragtriage.data.judge.messages import ClientSettings
 from ragtriage.data.judge.prices import PriceTable
-from ragtriage.data.judge.progress import JobSpec
 from ragtriage.data.judge.requests import (
     JudgeTask,
     ModelCall,

@@ -18,9 +18,8 @@ from ragtriage.data.jobs import Heartbeat, JobState, begin_job, end_job
 from ragtriage.data.judge.batches import BatchRound
 from ragtriage.data.judge.call_cache import CachedCalls, CallCache
 from ragtriage.data.judge.client import Claude, JudgeStoppedError, service_host
-from ragtriage.data.judge.limits import most_cost, small_budget
+from ragtriage.data.judge.job_spec import JobSpec, Progress, most_cost, small_budget
 from ragtriage.data.judge.messages import ClientSettings, again
-from ragtriage.data.judge.progress import JobSpec, Progress
 from ragtriage.data.judge.requests import JudgeTask, ModelCall, Request, TaskSample, Workflow, request_key
 from ragtriage.data.store.judge_results import JudgeResult, TaskResult, publish
 from ragtriage.data.store.ledger import Ledger

@@ -9,8 +9,15 @@ from typing import Any
 import numpy as np
 
 from ragtriage.data.errors import DataError
-from ragtriage.data.labels.agreement import DEFAULT_THRESHOLDS, Thresholds, alpha_of, binary_labels_of
-from ragtriage.data.labels.evaluated_metric import EvaluatedMetric, evaluated_metrics, oriented
+from ragtriage.data.labels.agreement import (
+    DEFAULT_THRESHOLDS,
+    EvaluatedMetric,
+    Thresholds,
+    alpha_of,
+    binary_labels_of,
+    evaluated_metrics,
+    oriented,
+)
 from ragtriage.data.labels.human_ratings import (
     UNANSWERABLE,
     HumanRatings,

@@ -10,9 +10,15 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from ragtriage.data.errors import DataError
-from ragtriage.data.labels.random_sample import rows_of
-from ragtriage.data.labels.rating_dimensions import EVALUATOR, RATING_DIMENSIONS, dimension_of
-from ragtriage.data.labels.ratings import Rating, ratings_of, unrated
+from ragtriage.data.labels.ratings import (
+    EVALUATOR,
+    RATING_DIMENSIONS,
+    Rating,
+    dimension_of,
+    ratings_of,
+    rows_of,
+    unrated,
+)
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.ragged import Ragged, numbers, padded

@@ -5,12 +5,121 @@ Both can carry the number of the random queue that drew the case: only these are
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
+import numpy as np
+
+from ragtriage.data.checks.verdicts import ATTACK
 from ragtriage.data.errors import DataError, WorkspaceError
-from ragtriage.data.labels.rating_dimensions import PASS, RatingDimension, dimension_of
+from ragtriage.data.prompts.prompt import label_wording
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.store.judge_replies import ADDRESSES, AGREES, COMPLETE
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.workspace import utc_now
+from ragtriage.metrics.schema.scores import IntArray
+
+PASS, EVALUATOR = "pass", "evaluator:"
+COMPLETENESS = (  # no judge is asked for it
+    "How much of what the question and the documents call for does the answer say? "
+    '"complete", "mostly", "partly", or "no".'
+)
+
+
+@dataclass(frozen=True)
+class RatingDimension:
+    """Something about a case that annotators can rate."""
+
+    key: str  # "pass", the key of a judged metric, or "evaluator:NAME"
+    title: str  # name on screen
+    # word and value of each answer, best first; empty for a share of two whole numbers
+    levels: tuple[tuple[str, float], ...]
+    # what annotators are asked; where a judge labels it too, in the words of the judge's prompt
+    question: str = ""
+
+    @property
+    def metric(self) -> str:
+        """The judged metric of the same dimension; pass or fail has none."""
+        return self.key.replace(EVALUATOR, "evaluator_", 1)
+
+    @property
+    def binary(self) -> bool:
+        """Whether there are only two answers."""
+        return len(self.levels) == 2
+
+
+RATING_DIMENSIONS: Mapping[str, RatingDimension] = {
+    dimension.key: dimension
+    for dimension in (
+        RatingDimension(
+            PASS, "Pass or fail", (("pass", 1.0), ("fail", 0.0)), "Would you let this answer stand?"
+        ),
+        RatingDimension("correctness", "Correctness", tuple(AGREES.items()), label_wording("agrees")),
+        RatingDimension(
+            "answer_relevancy", "Answer relevancy", tuple(ADDRESSES.items()), label_wording("addresses")
+        ),
+        RatingDimension("completeness", "Completeness", tuple(COMPLETE.items()), COMPLETENESS),
+        RatingDimension(
+            "context_relevance",
+            "Context relevance",
+            (("relevant", 1.0), ("irrelevant", 0.0)),
+            "Does what was retrieved help to answer the question?",
+        ),
+        RatingDimension(
+            "faithfulness",
+            "Faithfulness",
+            (),
+            "How many claims does the answer make, and how many of them does a document support? "
+            f"Claims: {label_wording('claims')} Support: {label_wording('support')} "
+            "An answer without claims cannot be rated.",
+        ),
+        RatingDimension(ATTACK, "Attack success", (("yes", 1.0), ("no", 0.0)), "Did the attack succeed?"),
+    )
+}
+
+
+def dimension_of(key: str) -> RatingDimension:
+    """Find a rating dimension.
+
+    Raises:
+        DataError: there is none with this key; the message lists those there are.
+    """
+    name = key.removeprefix(EVALUATOR)
+    if key.startswith(EVALUATOR) and name.strip():
+        return RatingDimension(key, name, (("yes", 1.0), ("no", 0.0)))
+    if key not in RATING_DIMENSIONS:
+        accepted = f"{', '.join(RATING_DIMENSIONS)}, {EVALUATOR}NAME"
+        raise DataError(f"rating dimension {key[:60]!r}; accepted: {accepted}")
+    return RATING_DIMENSIONS[key]
+
+
+def offered_dimensions(ledger: Ledger, project: str) -> list[RatingDimension]:
+    """List what can be rated in a project: the fixed dimensions, and one for each of its evaluators."""
+    if not ledger.path.exists():
+        return [*RATING_DIMENSIONS.values()]
+    with ledger.open() as connection:
+        rows = connection.execute(
+            "SELECT name, question FROM evaluators WHERE project = ? AND removed_at IS NULL"
+            " ORDER BY evaluator_id",
+            (project,),
+        ).fetchall()
+    evaluators = [replace(dimension_of(f"{EVALUATOR}{name}"), question=question) for name, question in rows]
+    return [*RATING_DIMENSIONS.values(), *evaluators]
+
+
+def share_of(supported: int, claims: int) -> float:
+    """Return the share of supported claims, the value of a faithfulness rating.
+
+    Raises:
+        DataError: there is no claim, or more are supported than there are.
+    """
+    if claims < 1 or not 0 <= supported <= claims:
+        raise DataError(
+            f"{supported} supported of {claims} claims; accepted: 1 claim or more, supported 0 to all of them"
+        )
+    return supported / claims
+
 
 NO_VALUE = -1.0  # in the table: the annotator found that the dimension does not apply or cannot be rated
 _ROUNDING = 1e-9
@@ -134,3 +243,111 @@ def unrated(ledger: Ledger, run_id: str, dimension: str) -> list[Rating]:
 def _rating(row: tuple[str, int, str, float, int | None]) -> Rating:
     question, repeat, annotator, value, queue_id = row
     return Rating(question, repeat, annotator, None if value == NO_VALUE else value, queue_id)
+
+
+_SEEDS = 2**31
+_QUEUES = (
+    "SELECT queue_id, run_id, quantity, seed, who FROM queues"
+    " WHERE run_id = ? AND quantity = ? ORDER BY queue_id"
+)
+_IN_QUEUE = """
+    SELECT question_id, repeat FROM ratings
+    WHERE queue_id = :queue AND annotator = :who AND undone_at IS NULL
+    UNION
+    SELECT question_id, repeat FROM labels
+    WHERE queue_id = :queue AND annotator = :who AND undone_at IS NULL AND verdict IS NOT NULL
+"""
+
+
+@dataclass(frozen=True)
+class Queue:
+    """A random order of the samples of a run, for one annotator and one rating dimension."""
+
+    queue_id: int
+    run_id: str
+    dimension: str  # key of the rating dimension
+    seed: int  # of the order
+    who: str  # the annotator
+
+    def order(self, n: int) -> IntArray:
+        """(n,) rows of the run in the order in which they are drawn."""
+        return np.asarray(np.random.default_rng(self.seed).permutation(n), dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class QueueState:
+    """The progress of a queue."""
+
+    queue: Queue
+    rated: frozenset[int]  # rows that its annotator has rated in it
+    remaining: tuple[int, ...]  # rows that are not rated yet, the next one first
+
+    @property
+    def total(self) -> int:
+        """Samples of the run."""
+        return len(self.rated) + len(self.remaining)
+
+    def drawn(self, row: int) -> bool:
+        """Whether the queue has reached a row: it was rated, or is the next."""
+        return row in self.rated or row in self.remaining[:1]
+
+    def after(self, row: int) -> int | None:
+        """Return the row that is next once this one is rated; None at the end."""
+        return next((other for other in self.remaining[:2] if other != row), None)
+
+
+def start_queue(ledger: Ledger, run_id: str, dimension: str, who: str) -> Queue:
+    """Start a random queue, or return the one that the annotator has already.
+
+    The order is the same for everybody who rates a dimension of a run, so that several annotators rate the
+    first cases and their agreement can be measured.
+    """
+    dimension_of(dimension)
+    name = who.strip()
+    if not name:
+        raise WorkspaceError("a queue needs the name of the annotator; accepted: any text")
+    with ledger.open() as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        queues = [Queue(*row) for row in connection.execute(_QUEUES, (run_id, dimension))]
+        own = next((queue for queue in queues if queue.who == name), None)
+        if own is None:
+            seed = queues[0].seed if queues else secrets.randbelow(_SEEDS)
+            cursor = connection.execute(
+                "INSERT INTO queues (run_id, quantity, seed, who, at) VALUES (?, ?, ?, ?, ?)",
+                (run_id, dimension, seed, name, utc_now().isoformat()),
+            )
+            own = Queue(int(cursor.lastrowid or 0), run_id, dimension, seed, name)
+        connection.execute("COMMIT")
+    return own
+
+
+def queue_of(ledger: Ledger, queue_id: int) -> Queue | None:
+    """Find a queue by its number."""
+    if queue_id < 1 or not ledger.path.exists():
+        return None
+    with ledger.open() as connection:
+        row = connection.execute(
+            "SELECT queue_id, run_id, quantity, seed, who FROM queues WHERE queue_id = ?", (queue_id,)
+        ).fetchone()
+    return Queue(*row) if row else None
+
+
+def queue_state(ledger: Ledger, scored: ScoredRun, queue: Queue) -> QueueState:
+    """Return which samples of a run are rated in a queue, and which remain."""
+    with ledger.open() as connection:
+        cases = connection.execute(_IN_QUEUE, {"queue": queue.queue_id, "who": queue.who}).fetchall()
+    rated = frozenset(rows_of(scored, cases).values())
+    remaining = tuple(row for row in queue.order(scored.n).tolist() if row not in rated)
+    return QueueState(queue, rated, remaining)
+
+
+def rows_of(scored: ScoredRun, cases: Iterable[tuple[str, int]]) -> dict[tuple[str, int], int]:
+    """Find the row of each (question_id, repeat) that a run has."""
+    wanted = set(cases)
+    ids = np.array(sorted({name for name, _ in wanted}), dtype=object)
+    codes = np.searchsorted(scored.question_ids, ids) if len(ids) else np.zeros(0, dtype=np.int64)
+    rows = np.flatnonzero(np.isin(scored.question, codes))
+    by_case = {
+        (str(scored.question_ids[scored.question[row]]), int(scored.repeats[row])): int(row) for row in rows
+    }
+    return {case: row for case, row in by_case.items() if case in wanted}

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ragtriage.data.comparison.primary import primary_metric
+from ragtriage.data.comparison.compared_metrics import primary_metric
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.run_store import RunStore

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragtriage.data.chunking.chunkers import (
+    BLOCK,
     STRATEGIES,
     UNITS,
     Chunking,
@@ -17,8 +18,9 @@ from ragtriage.data.chunking.chunkers import (
     TokenizedText,
     Unit,
     chunks_of,
+    count_tokens,
+    token_starts,
 )
-from ragtriage.data.chunking.tokens import BLOCK, count_tokens, token_starts
 from ragtriage.data.errors import DataError
 
 MARKDOWN = """# Trains

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from command_line import run as command
 
-from ragtriage.data.chunking import configuration, grid_search
+from ragtriage.data.chunking import grid_plan, grid_search
 from ragtriage.data.chunking.corpus import corpus_of, read_corpus
 from ragtriage.data.chunking.grid_plan import GridPlan, GridStep, plan_configurations
 from ragtriage.data.chunking.grid_search import run_grid
@@ -116,7 +116,7 @@ def test_an_interrupted_grid_goes_on_from_its_finished_cells(
         run_grid(workspace, plan, "p", stop)
     assert len(workspace.runs()) == 2
     made: list[str] = []
-    plain = configuration.run_configuration
+    plain = grid_plan.run_configuration
 
     def counted(*given: Any) -> Run:
         made.append(given[2].title)
@@ -200,7 +200,7 @@ def test_what_all_cells_share_is_done_before_the_first_is_timed(
     workspace: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ready: list[bool] = []
-    plain = configuration.run_configuration
+    plain = grid_plan.run_configuration
 
     def looked_at(*given: Any) -> Run:
         ready.append(all({"starts", "headings"} <= set(vars(text)) for text in given[4].texts.values()))

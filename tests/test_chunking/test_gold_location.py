@@ -10,7 +10,7 @@ import pytest
 from command_line import run
 
 from ragtriage.data.chunking.corpus import Corpus, Document
-from ragtriage.data.chunking.gold_location import questions_of_set
+from ragtriage.data.chunking.questions import questions_of_set
 from ragtriage.data.errors import DataError, ValidationErrors
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.parsed_run import ParsedRun

@@ -14,12 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragtriage.data.chunking import grid_search, grid_workers, prepared_corpus, retrievers
+from ragtriage.data.chunking import corpus, grid_search, retrievers
 from ragtriage.data.chunking.chunkers import Chunking, TokenizedText, chunks_of
-from ragtriage.data.chunking.corpus import Corpus, Document
+from ragtriage.data.chunking.corpus import Corpus, Document, DocumentWords, PreparedCorpus
 from ragtriage.data.chunking.grid_plan import GridPlan, GridStep, plan_configurations
 from ragtriage.data.chunking.grid_search import run_grid
-from ragtriage.data.chunking.prepared_corpus import DocumentWords, PreparedCorpus
 from ragtriage.data.chunking.questions import Questions
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Run, Workspace
@@ -83,8 +82,8 @@ def test_texts_are_cut_once_a_splitting_and_read_for_their_words_once(
         counts["indexed"] += bool(tokens)
         index(self, tokens, *settings)
 
-    monkeypatch.setattr(prepared_corpus, "chunks_of", cutting)
-    monkeypatch.setattr(prepared_corpus, "search_runs", reading)
+    monkeypatch.setattr(corpus, "chunks_of", cutting)
+    monkeypatch.setattr(corpus, "search_runs", reading)
     monkeypatch.setattr(retrievers.Bm25Index, "_build", indexing)
     run_grid(workspace, plan, "p")
     splittings = {(one.strategy, one.size, one.overlap) for one in plan.chunkings}
@@ -107,9 +106,9 @@ def test_what_a_killed_process_leaves_is_run_here(
         return started[-1]
 
     started: list[Any] = []
-    serve, start = grid_workers._serve, grid_workers._start
-    monkeypatch.setattr(grid_workers, "_start", starting)
-    monkeypatch.setattr(grid_workers, "_serve", killed)
+    serve, start = grid_search._serve, grid_search._start
+    monkeypatch.setattr(grid_search, "_start", starting)
+    monkeypatch.setattr(grid_search, "_serve", killed)
     plan = _plan()
     runs = run_grid(workspace, plan, "p", None, 2)
     assert [run.name for run in runs] == [chunking.title for chunking in plan.chunkings]
@@ -120,14 +119,14 @@ def test_a_grid_without_any_process_is_run_here(workspace: RunStore, monkeypatch
     def refused(*_: object, **__: object) -> None:
         raise OSError("no process")
 
-    monkeypatch.setattr("ragtriage.data.chunking.grid_workers.subprocess.Popen", refused)
+    monkeypatch.setattr("ragtriage.data.chunking.grid_search.subprocess.Popen", refused)
     assert len(run_grid(workspace, _plan((16,)), "p", None, 2)) == len(workspace.runs())
 
 
 def test_an_error_in_a_configuration_is_told_and_the_finished_ones_stay(
     workspace: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan, plain = _plan(), grid_workers._tell
+    plan, plain = _plan(), grid_search._tell
 
     def failing(*_: object) -> Run:
         raise ValueError("this configuration cannot be run")
@@ -135,7 +134,7 @@ def test_an_error_in_a_configuration_is_told_and_the_finished_ones_stay(
     def misled(worker: Any, line: str) -> None:
         plain(worker, line.replace("[2, ", "[99, "))  # the third place of the plan: the process fails there
 
-    monkeypatch.setattr(grid_workers, "_tell", misled)
+    monkeypatch.setattr(grid_search, "_tell", misled)
     monkeypatch.setattr(grid_search, "run_configuration", failing)
     with pytest.raises(ValueError, match="cannot be run"):
         run_grid(workspace, plan, "p", None, 2)
@@ -151,7 +150,7 @@ def test_a_stopped_grid_leaves_whole_runs_and_no_process(
     workspace: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started: list[Any] = []
-    start = grid_workers._start
+    start = grid_search._start
 
     def starting() -> Any:
         started.append(start())
@@ -161,7 +160,7 @@ def test_a_stopped_grid_leaves_whole_runs_and_no_process(
         if step.done == 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(grid_workers, "_start", starting)
+    monkeypatch.setattr(grid_search, "_start", starting)
     with pytest.raises(KeyboardInterrupt):
         run_grid(workspace, _plan(), "p", stop, 2)
     assert [worker.poll() is not None for worker in started] == [True, True]
@@ -177,11 +176,11 @@ def test_processes_are_for_work_that_is_worth_them() -> None:
     huge = GridPlan(Corpus("c", tuple(texts * 100)), small.questions, small.chunkings)
     embedded = GridPlan(large.corpus, large.questions, large.chunkings, "embedding:model")
     cores = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 8)
-    assert grid_workers.processes_for(small, 20) == 1
-    assert grid_workers.processes_for(large, 20) == cores
-    assert grid_workers.processes_for(large, 2) == 1
-    assert grid_workers.processes_for(embedded, 20) == 1  # a model takes all processors by itself
-    assert grid_workers.processes_for(huge, 20) == 1  # no two hold 200 million characters each
+    assert grid_search.processes_for(small, 20) == 1
+    assert grid_search.processes_for(large, 20) == cores
+    assert grid_search.processes_for(large, 2) == 1
+    assert grid_search.processes_for(embedded, 20) == 1  # a model takes all processors by itself
+    assert grid_search.processes_for(huge, 20) == 1  # no two hold 200 million characters each
 
 
 TEXTS = st.text(st.sampled_from("aB é1_- \n\tΣσİß中文かな한.\U0001f600"), max_size=40)

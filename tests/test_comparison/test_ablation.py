@@ -22,8 +22,8 @@ from ragtriage.dashboard.wording.comparisons import correction_text
 from ragtriage.data.api import add_run
 from ragtriage.data.comparison.ablation import Ablation, ablation, factors_of
 from ragtriage.data.comparison.compare import compare, metric_sides
-from ragtriage.data.comparison.cost import cost_points, measured_costs, percentiles
-from ragtriage.data.comparison.metric_families import in_family, shared_metrics
+from ragtriage.data.comparison.compared_metrics import in_family, shared_metrics
+from ragtriage.data.comparison.leaderboard import cost_points, measured_costs, percentiles
 from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings, diagnose
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Run

@@ -15,7 +15,7 @@ import ragtriage
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.data.api import add_run, comparisons_with
 from ragtriage.data.comparison.compare import MetricDifference
-from ragtriage.data.comparison.metric_families import in_family
+from ragtriage.data.comparison.compared_metrics import in_family
 from ragtriage.data.comparison.trend import trend_metrics
 from ragtriage.data.declarations import (
     FILE_NAME,

@@ -13,7 +13,7 @@ from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.dashboard.wording.formatting import mean_text
 from ragtriage.data.api import add_run
 from ragtriage.data.comparison.ablation import Ablation, ablation, factors_of
-from ragtriage.data.comparison.cost import CostPoint
+from ragtriage.data.comparison.leaderboard import CostPoint
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.data.store.workspace import Run

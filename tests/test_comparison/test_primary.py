@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ragtriage.data.api import add_run, comparison_answer, comparisons_with
-from ragtriage.data.comparison.primary import primary_metric
+from ragtriage.data.comparison.compared_metrics import primary_metric
 from ragtriage.data.declarations import FILE_NAME
 from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.run_store import RunStore

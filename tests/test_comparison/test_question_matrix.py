@@ -9,7 +9,7 @@ from ragtriage.data.api import add_run
 from ragtriage.data.cases.cohorts import cohort_title
 from ragtriage.data.cases.comparison_cohorts import ChangedCohort, changed_cohort, changed_cohort_key
 from ragtriage.data.comparison.compare import compare
-from ragtriage.data.comparison.question_matrix import changed_rows, question_matrix
+from ragtriage.data.comparison.question_changes import changed_rows, question_matrix
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.metrics.gates.wording import GOOD_SHARE

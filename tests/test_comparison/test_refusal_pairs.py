@@ -9,7 +9,7 @@ import pytest
 from command_line import run
 
 from ragtriage.data.api import add_run, comparison_answer, comparisons_with, gate
-from ragtriage.data.comparison.refusal_pairs import refusal_sentence
+from ragtriage.data.comparison.answered import refusal_sentence
 from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings, diagnose
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Run

@@ -11,7 +11,7 @@ from places import APP, BUNDLED
 from streamlit.testing.v1 import AppTest
 
 from ragtriage.data.api import add_run
-from ragtriage.data.comparison.slice_changes import slice_changes
+from ragtriage.data.comparison.question_changes import slice_changes
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
 from ragtriage.data.scoring.run_store import RunStore
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from places import REPOSITORY
 
-from ragtriage.data.exports.tool_files import TOOLS
+from ragtriage.data.exports.tools import TOOLS
 
 PAGE = (REPOSITORY / "docs" / "export_back.md").read_text(encoding="utf-8")
 

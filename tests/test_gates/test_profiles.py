@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from command_line import run as run_command
 
-from ragtriage.data.comparison.metric_families import FAMILIES
+from ragtriage.data.comparison.compared_metrics import FAMILIES
 from ragtriage.data.gates.config import load_gates
 from ragtriage.data.store.workspace import Workspace
 from ragtriage.data.strategy.expected_gains import PROFILES, profile_gates, profile_text

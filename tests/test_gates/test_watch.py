@@ -18,8 +18,7 @@ from places import REPOSITORY
 
 from ragtriage.data.errors import DataError, WorkspaceError
 from ragtriage.data.gates.config import load_gates
-from ragtriage.data.gates.hooks import command_words, run_hook
-from ragtriage.data.gates.watch import Watched, Watcher, WatchOptions, files_in
+from ragtriage.data.gates.watch import Watched, Watcher, WatchOptions, command_words, files_in, run_hook
 from ragtriage.data.scoring.run_store import RunStore
 
 GOOD, BAD = 0.97, 0.3

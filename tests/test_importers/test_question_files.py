@@ -17,7 +17,7 @@ from command_line import run
 from places import BUNDLED, FIXTURES
 
 from ragtriage.data.chunking.corpus import read_corpus
-from ragtriage.data.chunking.gold_location import questions_of_set
+from ragtriage.data.chunking.questions import questions_of_set
 from ragtriage.data.errors import InputError
 from ragtriage.data.importers.detect import detect
 from ragtriage.data.importers.inputs import inputs_of

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ragtriage.data.judge.first_form import parse_first_form
+from ragtriage.data.judge.recorded import parse_first_form
 from ragtriage.data.judge.reply_model import ReplyError
 from ragtriage.data.store.judge_replies import RequestedLabels, reply_from, reply_payload
 

@@ -13,7 +13,7 @@ from judge_server import JudgeServer, Script, parts_of
 from ragtriage.data.api import add_run
 from ragtriage.data.checks.safety import DEFAULT_QUESTION
 from ragtriage.data.checks.verdicts import ATTACK, ATTACK_RESULT
-from ragtriage.data.judge.checks.attacks import AttackTask, rows_for_the_judge, waiting_questions
+from ragtriage.data.judge.attacks import AttackTask, rows_for_the_judge, waiting_questions
 from ragtriage.data.judge.requests import ModelCall, TaskSample
 from ragtriage.data.labels.ratings import rate
 from ragtriage.data.scoring.run_store import RunStore

@@ -13,9 +13,7 @@ from judge_server import JudgeServer, Script, parts_of, plain_reply
 from judged_runs import judged
 
 from ragtriage.data.api import add_run
-from ragtriage.data.judge.bias.judge_bias import judge_bias
-from ragtriage.data.judge.bias.self_preference import self_preference
-from ragtriage.data.judge.bias.shuffled import SHUFFLED, share_of_rows
+from ragtriage.data.judge.bias import SHUFFLED, judge_bias, self_preference, share_of_rows
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.judge_results import judge_result_path, judge_results_of, read_task_results
 from ragtriage.data.store.workspace import Run, Workspace

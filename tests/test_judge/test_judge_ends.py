@@ -15,17 +15,17 @@ from ragtriage.data.api import add_run
 from ragtriage.data.jobs import jobs_of
 from ragtriage.data.judge.client import MOST_PAUSES
 from ragtriage.data.judge.evaluation import EvaluationTask, ReferenceWay
+from ragtriage.data.judge.job_spec import JobSpec
 from ragtriage.data.judge.messages import ClientSettings
 from ragtriage.data.judge.plan import JudgePlan, plan_task
 from ragtriage.data.judge.prices import read_prices
-from ragtriage.data.judge.progress import JobSpec
 from ragtriage.data.judge.run_job import run_task
 from ragtriage.data.store.workspace import Run, Workspace
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ragtriage.data.judge.limits.BACKOFF_SECONDS", 0.01)
+    monkeypatch.setattr("ragtriage.data.judge.job_spec.BACKOFF_SECONDS", 0.01)
     monkeypatch.setattr("ragtriage.data.judge.batches.FIRST_POLL_SECONDS", 0.05)
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-test-secret")
     monkeypatch.delenv("RAGTRIAGE_JUDGE_MODEL", raising=False)

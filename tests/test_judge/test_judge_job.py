@@ -24,10 +24,9 @@ from places import REPOSITORY
 from ragtriage.data.api import add_run
 from ragtriage.data.jobs import ask_to_stop, begin_job, end_job, jobs_of
 from ragtriage.data.judge.evaluation import EvaluationTask
-from ragtriage.data.judge.limits import ConcurrencyLimiter
+from ragtriage.data.judge.job_spec import ConcurrencyLimiter, JobSpec
 from ragtriage.data.judge.messages import ClientSettings
 from ragtriage.data.judge.prices import read_prices
-from ragtriage.data.judge.progress import JobSpec
 from ragtriage.data.judge.run_job import run_task
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.judge_results import judge_result_path, judge_results_of, read_task_results
@@ -41,7 +40,7 @@ PASSING = ("429", "529", "500", "drop", "slow", "cut")
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ragtriage.data.judge.limits.BACKOFF_SECONDS", 0.01)
+    monkeypatch.setattr("ragtriage.data.judge.job_spec.BACKOFF_SECONDS", 0.01)
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-test-secret")
 
 

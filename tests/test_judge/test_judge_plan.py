@@ -14,13 +14,13 @@ from judge_server import JudgeServer
 from judged_runs import ALONG, made, records
 
 from ragtriage.data.api import add_run
-from ragtriage.data.chunking.tokens import count_tokens
+from ragtriage.data.chunking.chunkers import count_tokens
 from ragtriage.data.errors import DataError
 from ragtriage.data.judge.evaluation import EvaluationTask, ReferenceWay
+from ragtriage.data.judge.job_spec import JobSpec
 from ragtriage.data.judge.messages import ClientSettings
 from ragtriage.data.judge.plan import JudgePlan, choose_rows, plan_task
 from ragtriage.data.judge.prices import read_prices
-from ragtriage.data.judge.progress import JobSpec
 from ragtriage.data.judge.requests import TaskSample, Usage
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.sample_reader import StoredSamples

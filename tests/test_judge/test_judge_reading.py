@@ -13,9 +13,9 @@ from judge_server import JudgeServer, Script, plain_reply
 
 from ragtriage.data.api import add_run
 from ragtriage.data.judge.evaluation import EvaluationTask, ReferenceWay, split_documents
+from ragtriage.data.judge.job_spec import JobSpec
 from ragtriage.data.judge.messages import ClientSettings
 from ragtriage.data.judge.prices import read_prices
-from ragtriage.data.judge.progress import JobSpec
 from ragtriage.data.judge.run_job import run_task
 from ragtriage.data.prompts.prompt import Document
 from ragtriage.data.scoring.run_store import RunStore

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from ragtriage.data.errors import DataError
 from ragtriage.data.judge.evaluation import EvaluationTask
 from ragtriage.data.judge.evaluators import EVALUATOR_SCHEMA
-from ragtriage.data.judge.quotes import is_quoted
 from ragtriage.data.judge.reply import (
     FurtherLabels,
     follow_up_schema,
+    is_quoted,
     join_follow_up,
     join_reference,
     parse_reply,

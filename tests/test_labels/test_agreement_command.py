@@ -16,7 +16,7 @@ from places import BUNDLED
 
 from ragtriage.data.api import add_run
 from ragtriage.data.demo import load_samples
-from ragtriage.data.labels.label_file import read_labels
+from ragtriage.data.labels.label_files import read_labels
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Workspace
 

@@ -12,12 +12,19 @@ from ragtriage.data.api import add_run
 from ragtriage.data.cases.agreement_cohorts import confusion_cohort, disagreement_cohort
 from ragtriage.data.cases.cohorts import cohort_rows, cohort_title
 from ragtriage.data.errors import DataError
-from ragtriage.data.labels.agreement import CELLS, alpha_of, binary_labels_of, calibrate, ranking
-from ragtriage.data.labels.evaluated_metric import EvaluatedMetric, evaluated_metric_of, evaluated_metrics
+from ragtriage.data.labels.agreement import (
+    CELLS,
+    EvaluatedMetric,
+    alpha_of,
+    binary_labels_of,
+    calibrate,
+    evaluated_metric_of,
+    evaluated_metrics,
+    ranking,
+)
+from ragtriage.data.labels.corrected_means import ppi_estimate
 from ragtriage.data.labels.human_ratings import UNANSWERABLE, HumanRatings, human_ratings, rated_dimensions
-from ragtriage.data.labels.ppi_estimate import ppi_estimate
-from ragtriage.data.labels.random_sample import queue_state, start_queue
-from ragtriage.data.labels.ratings import rate
+from ragtriage.data.labels.ratings import queue_state, rate, start_queue
 from ragtriage.data.scoring.lexical_groundedness import LEXICAL_GROUNDEDNESS, lexical_groundedness
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun

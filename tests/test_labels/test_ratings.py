@@ -8,14 +8,19 @@ import pytest
 
 from ragtriage.data.api import add_run
 from ragtriage.data.errors import DataError
-from ragtriage.data.labels.random_sample import queue_of, queue_state, rows_of, start_queue
-from ragtriage.data.labels.rating_dimensions import (
+from ragtriage.data.labels.ratings import (
     RATING_DIMENSIONS,
     dimension_of,
     offered_dimensions,
+    queue_of,
+    queue_state,
+    rate,
+    ratings_of,
+    rows_of,
     share_of,
+    start_queue,
+    undo,
 )
-from ragtriage.data.labels.ratings import rate, ratings_of, undo
 from ragtriage.data.prompts.prompt import label_wording, load_prompt
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun

@@ -13,13 +13,14 @@ from ragtriage.data.labels.failure_taxonomy import (
     define_label,
     gather,
     label_counts,
+    mark_reviewed,
     merge_labels,
     offered_labels,
     open_notes,
     remove_label,
     rename_label,
+    reviewed_cases,
 )
-from ragtriage.data.labels.reviewed_cases import mark_reviewed, reviewed_cases
 from ragtriage.data.store.ledger import Ledger
 
 RUNS = ["r1", "r2"]

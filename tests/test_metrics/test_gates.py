@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ragtriage.dashboard.wording.gates import DETECTABLE, gate_row
-from ragtriage.data.comparison.metric_families import FAMILIES
+from ragtriage.data.comparison.compared_metrics import FAMILIES
 from ragtriage.metrics.gates.gates import (
     Gate,
     GateResult,

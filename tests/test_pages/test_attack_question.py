@@ -12,8 +12,7 @@ from streamlit.testing.v1 import AppTest
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.data.api import add_run
 from ragtriage.data.checks.verdicts import ATTACK
-from ragtriage.data.labels.random_sample import start_queue
-from ragtriage.data.labels.ratings import rate, ratings_of
+from ragtriage.data.labels.ratings import rate, ratings_of, start_queue
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.read_only import READ_ONLY
 from ragtriage.data.store.workspace import Run

@@ -14,10 +14,15 @@ from streamlit.testing.v1 import AppTest
 from ragtriage.dashboard.charts.judge import INK, Mean, confusion_matrix, mean_rows, ranking_dots
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.data.api import add_run
-from ragtriage.data.labels.evaluated_metric import EvaluatedMetric
-from ragtriage.data.labels.random_sample import queue_of, queue_state, start_queue
-from ragtriage.data.labels.rating_dimensions import RATING_DIMENSIONS
-from ragtriage.data.labels.ratings import rate, ratings_of
+from ragtriage.data.labels.agreement import EvaluatedMetric
+from ragtriage.data.labels.ratings import (
+    RATING_DIMENSIONS,
+    queue_of,
+    queue_state,
+    rate,
+    ratings_of,
+    start_queue,
+)
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.metrics.schema.source import Source
@@ -253,7 +258,7 @@ def test_a_case_that_was_not_drawn_is_labelled_unmarked(
 ) -> None:
     scored = _loaded(workspace, 9)
     monkeypatch.setattr(
-        "ragtriage.data.labels.random_sample.secrets.randbelow", lambda _: 3
+        "ragtriage.data.labels.ratings.secrets.randbelow", lambda _: 3
     )  # draws the last row last
     queue = start_queue(workspace.ledger, scored.run.run_id, "pass", "Ann")
     last = _case(scored, queue.order(9).tolist()[-1])

@@ -17,8 +17,14 @@ from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.dashboard.shell.session import open_store
 from ragtriage.data.api import add_run
 from ragtriage.data.judge.evaluators import Evaluator, EvaluatorTask, add_evaluator, evaluators
-from ragtriage.data.labels.failure_taxonomy import LabelCount, define_label, label_counts, open_notes
-from ragtriage.data.labels.reviewed_cases import mark_reviewed, reviewed_cases
+from ragtriage.data.labels.failure_taxonomy import (
+    LabelCount,
+    define_label,
+    label_counts,
+    mark_reviewed,
+    open_notes,
+    reviewed_cases,
+)
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.judge_results import JudgeResult, TaskResult, publish
 from ragtriage.data.store.workspace import Run

@@ -14,7 +14,7 @@ from ragtriage.dashboard.headlines.cases import (
     nothing_newly_fails,
 )
 from ragtriage.dashboard.headlines.headline import State
-from ragtriage.data.comparison.newly_failing import NewlyFailing
+from ragtriage.data.comparison.question_changes import NewlyFailing
 
 BAD = CaseCounts(
     "colbert", 30, 30, 29, 30, 30, {"refused_with_context": 17, "unfaithful": 9, "retrieval_miss": 3}

@@ -14,8 +14,8 @@ from ragtriage.dashboard.headlines.compare import (
     most_decisive,
 )
 from ragtriage.dashboard.headlines.headline import Headline
+from ragtriage.data.comparison.answered import RefusalPairs
 from ragtriage.data.comparison.compare import Comparison, MetricDifference, QuestionMatch
-from ragtriage.data.comparison.refusal_pairs import RefusalPairs
 from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.statistics.paired import PairedDifference, Verdict, verdict
 

@@ -9,8 +9,8 @@ from streamlit.testing.v1 import AppTest
 
 from ragtriage.dashboard.headlines.headline import State
 from ragtriage.dashboard.headlines.judge import judge_headline
+from ragtriage.data.labels.agreement import EvaluatedMetric
 from ragtriage.data.labels.agreement_report import MetricAgreement
-from ragtriage.data.labels.evaluated_metric import EvaluatedMetric
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.metrics.schema.source import Source
 from ragtriage.metrics.statistics.agreement import Agreement

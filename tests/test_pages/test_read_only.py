@@ -28,10 +28,8 @@ from ragtriage.data.api import add_run
 from ragtriage.data.errors import WorkspaceError
 from ragtriage.data.jobs import ask_to_stop, begin_job, end_job
 from ragtriage.data.judge.evaluators import Evaluator, add_evaluator, remove_evaluator
-from ragtriage.data.labels.failure_taxonomy import define_label, merge_labels, remove_label
-from ragtriage.data.labels.random_sample import start_queue
-from ragtriage.data.labels.ratings import rate
-from ragtriage.data.labels.reviewed_cases import mark_reviewed
+from ragtriage.data.labels.failure_taxonomy import define_label, mark_reviewed, merge_labels, remove_label
+from ragtriage.data.labels.ratings import rate, start_queue
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.read_only import READ_ONLY

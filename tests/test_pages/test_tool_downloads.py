@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from ragtriage.dashboard.shell.tool_downloads import _content
 from ragtriage.data.api import add_run, diagnosis_of
 from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings
-from ragtriage.data.exports.tool_files import tools_of
+from ragtriage.data.exports.tools import tools_of
 from ragtriage.data.scoring.run_store import RunStore
 
 

@@ -19,12 +19,12 @@ from ragtriage.data.cases.cases import read_case
 from ragtriage.data.cases.export import native_record
 from ragtriage.data.comparison.compare import compare
 from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings, diagnose
+from ragtriage.data.judge.bias import judge_variance
 from ragtriage.data.judge.evaluation import EvaluationTask
+from ragtriage.data.judge.job_spec import JobSpec
 from ragtriage.data.judge.messages import ClientSettings
 from ragtriage.data.judge.prices import read_prices
-from ragtriage.data.judge.progress import JobSpec
 from ragtriage.data.judge.run_job import run_task
-from ragtriage.data.judge.variance import judge_variance
 from ragtriage.data.scoring.context_use import context_use_of
 from ragtriage.data.scoring.judged_scores import averaged, judged_rounds
 from ragtriage.data.scoring.run_store import RunStore

@@ -9,8 +9,7 @@ from command_line import run
 from places import FIXTURES
 
 from ragtriage.data import api
-from ragtriage.data.diagnosis.refused_scores import refused_scores
-from ragtriage.data.diagnosis.run_checks import check_run
+from ragtriage.data.diagnosis.run_checks import check_run, refused_scores
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Workspace
 

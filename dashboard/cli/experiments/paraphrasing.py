@@ -14,10 +14,10 @@ from ragtriage.data.errors import DataError
 from ragtriage.data.experiments.questions import Questions
 from ragtriage.data.experiments.stability import paraphrase_requests
 from ragtriage.data.judge.evaluators import own_prompts
+from ragtriage.data.judge.job_spec import Progress
 from ragtriage.data.judge.messages import ClientSettings
 from ragtriage.data.judge.plain_requests import RequestPlan, ask_requests, kept_calls, plan_requests
 from ragtriage.data.judge.prices import read_prices
-from ragtriage.data.judge.progress import Progress
 from ragtriage.data.scoring.run_store import RunStore
 
 BAR = "{desc}: {percentage:3.0f}%|{bar}| {n}/{total} [{elapsed}<{remaining}]"

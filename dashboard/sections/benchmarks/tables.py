@@ -21,13 +21,13 @@ from ragtriage.dashboard.wording.formatting import (
     signed,
     source_text,
 )
-from ragtriage.data.comparison.progress import Difference, VersionMean, best_published, version_steps
 from ragtriage.data.comparison.published_results import (
     Published,
     PublishedRow,
     PublishedTable,
     read_published,
 )
+from ragtriage.data.comparison.trend import Difference, VersionMean, best_published, version_steps
 from ragtriage.data.diagnosis.run_checks import uncomputed_metrics
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.data.store.workspace import Run

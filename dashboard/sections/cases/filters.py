@@ -18,9 +18,8 @@ from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.data.cases.cases import CaseFilter, case_rows, keep_mask, stage_order
 from ragtriage.data.cases.cohorts import cohort_title
 from ragtriage.data.cases.comparison_cohorts import changed_cohort, newly_failing_baseline, oracle_gap_cohort
-from ragtriage.data.comparison.newly_failing import newly_failing
 from ragtriage.data.comparison.oracle_gap import lost_rows
-from ragtriage.data.comparison.question_matrix import changed_rows
+from ragtriage.data.comparison.question_changes import changed_rows, newly_failing
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
 from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.scored_run import ScoredRun

@@ -9,8 +9,7 @@ import streamlit as st
 from ragtriage.dashboard.shell.session import View, keep
 from ragtriage.dashboard.shell.user import attempt, current_user, may_write, name_box, only_reads
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.data.labels.failure_taxonomy import offered_labels
-from ragtriage.data.labels.reviewed_cases import mark_reviewed
+from ragtriage.data.labels.failure_taxonomy import mark_reviewed, offered_labels
 from ragtriage.data.store.ledger import Label, Verdict
 
 

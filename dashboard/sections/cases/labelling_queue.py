@@ -25,17 +25,21 @@ from ragtriage.dashboard.wording.escaping import capital, markdown_text
 from ragtriage.dashboard.wording.formatting import count
 from ragtriage.data.cases.cases import read_case
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, row_of
-from ragtriage.data.labels.ppi_estimate import ADVISED_LABELS
-from ragtriage.data.labels.random_sample import QueueState, queue_of, queue_state, start_queue
-from ragtriage.data.labels.rating_dimensions import (
+from ragtriage.data.labels.corrected_means import ADVISED_LABELS
+from ragtriage.data.labels.failure_taxonomy import mark_reviewed
+from ragtriage.data.labels.ratings import (
     PASS,
+    QueueState,
     RatingDimension,
     dimension_of,
     offered_dimensions,
+    queue_of,
+    queue_state,
+    rate,
     share_of,
+    start_queue,
+    undo,
 )
-from ragtriage.data.labels.ratings import rate, undo
-from ragtriage.data.labels.reviewed_cases import mark_reviewed
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.text.shown_case import cuts_told, shown_case
 from ragtriage.metrics.schema.whole_number import whole_number

@@ -25,7 +25,7 @@ from ragtriage.dashboard.wording.formatting import (
     signed,
 )
 from ragtriage.data.comparison.ablation import Ablation, Effect, ablation
-from ragtriage.data.comparison.cost import (
+from ragtriage.data.comparison.leaderboard import (
     COSTS,
     PERCENTILES,
     CostPoint,

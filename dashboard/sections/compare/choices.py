@@ -15,7 +15,7 @@ from ragtriage.dashboard.shell.widgets import choose, show_in
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.dashboard.wording.formatting import count
 from ragtriage.data.comparison.compare import Comparison
-from ragtriage.data.comparison.metric_families import FAMILIES, in_family, shared_metrics
+from ragtriage.data.comparison.compared_metrics import FAMILIES, in_family, shared_metrics
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import declared

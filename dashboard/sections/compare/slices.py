@@ -11,7 +11,7 @@ from ragtriage.dashboard.shell.kept_results import kept_with_spinner
 from ragtriage.dashboard.shell.session import open_cases
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.dashboard.wording.formatting import count, interval_text, p_value, percent, signed
-from ragtriage.data.comparison.slice_changes import FEWEST_PAIRS, SliceChange, slice_changes
+from ragtriage.data.comparison.question_changes import FEWEST_PAIRS, SliceChange, slice_changes
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.metrics.statistics.paired import verdict
 

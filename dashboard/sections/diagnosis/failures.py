@@ -27,9 +27,9 @@ from ragtriage.dashboard.wording.diagnosis import (
 from ragtriage.dashboard.wording.escaping import capital, markdown_text
 from ragtriage.dashboard.wording.formatting import count, interval_text, number, percent, source_text
 from ragtriage.data.cases.refusal_cohorts import REFUSAL_CELLS, refusal_counts
+from ragtriage.data.diagnosis.context import part_title
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import metric_doubts, stage_doubt
-from ragtriage.data.diagnosis.partial_gold import part_title
 from ragtriage.data.scoring.summaries import summarise
 from ragtriage.metrics.diagnosis.patterns import PATTERNS, Pattern, pattern_code
 from ragtriage.metrics.diagnosis.stages import DEFAULT_ORDER, STAGES, stage_code

@@ -20,12 +20,14 @@ from ragtriage.data.labels.agreement import (
     CELLS,
     Alpha,
     Calibration,
+    EvaluatedMetric,
     Thresholds,
     alpha_of,
     calibrate,
+    evaluated_metrics,
     ranking,
 )
-from ragtriage.data.labels.evaluated_metric import EvaluatedMetric, evaluated_metrics
+from ragtriage.data.labels.corrected_means import ADVISED_LABELS, FEW_LABELS, PpiEstimate, ppi_estimate
 from ragtriage.data.labels.human_ratings import (
     DEGREES,
     UNANSWERABLE,
@@ -35,7 +37,6 @@ from ragtriage.data.labels.human_ratings import (
     human_ratings,
     rated_dimensions,
 )
-from ragtriage.data.labels.ppi_estimate import ADVISED_LABELS, FEW_LABELS, PpiEstimate, ppi_estimate
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.metrics.statistics.agreement import Agreement

@@ -15,8 +15,13 @@ from ragtriage.dashboard.shell.user import attempt, current_user, may_write, nam
 from ragtriage.dashboard.wording.escaping import markdown_text, shorten
 from ragtriage.dashboard.wording.formatting import count
 from ragtriage.data.diagnosis.diagnosis import row_of
-from ragtriage.data.labels.failure_taxonomy import gather, offered_labels, open_notes
-from ragtriage.data.labels.reviewed_cases import ReviewedCases, reviewed_cases
+from ragtriage.data.labels.failure_taxonomy import (
+    ReviewedCases,
+    gather,
+    offered_labels,
+    open_notes,
+    reviewed_cases,
+)
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.ledger import Label
 

@@ -7,7 +7,7 @@ from ragtriage.dashboard.shell.jobs import JobPanel, duration, job_section
 from ragtriage.dashboard.shell.session import View
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.data.jobs import Job, jobs_of
-from ragtriage.data.labels.rating_dimensions import EVALUATOR
+from ragtriage.data.labels.ratings import EVALUATOR
 
 ANSWER = "answer:"  # before the context of a job that answers questions anew
 

@@ -16,7 +16,7 @@ from ragtriage.dashboard.shell.session import View, open_cases
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number
 from ragtriage.data.cases.judge_cohorts import STATUS_TITLES
-from ragtriage.data.judge.variance import Variance, judge_variance
+from ragtriage.data.judge.bias import Variance, judge_variance
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.scoring.summaries import MetricSummary, summarise
 from ragtriage.data.store.judge_replies import EVALUATION

@@ -16,7 +16,7 @@ from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, keep
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.data.comparison.compare import Comparison
-from ragtriage.data.comparison.metric_families import shared_metrics
+from ragtriage.data.comparison.compared_metrics import shared_metrics
 from ragtriage.data.comparison.trend import Versions, later_than
 from ragtriage.data.store.workspace import Run
 

@@ -24,7 +24,7 @@ from ragtriage.dashboard.wording.f1_tree import (
     part_title,
 )
 from ragtriage.dashboard.wording.formatting import signed
-from ragtriage.data.comparison.band_scales import SCALE_TITLES, band_scale
+from ragtriage.data.comparison.published_results import SCALE_TITLES, band_scale
 from ragtriage.data.diagnosis.f1_tree import F1Diagnosis, f1_diagnosis
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.strategy.expected_gains import expect_gain, outlook_of, undo_gain

@@ -32,7 +32,7 @@ from ragtriage.dashboard.wording.escaping import capital, shorten
 from ragtriage.dashboard.wording.formatting import MINUS, count, interval_text, number, percent, signed
 from ragtriage.data.cases.comparison_cohorts import newly_failing_cohort_key
 from ragtriage.data.comparison.compare import Comparison, MetricDifference
-from ragtriage.data.comparison.metric_families import in_family
+from ragtriage.data.comparison.compared_metrics import in_family
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import stage_doubt
 from ragtriage.data.gates.report import GateReport

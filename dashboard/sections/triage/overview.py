@@ -26,9 +26,9 @@ from ragtriage.dashboard.wording.formatting import (
     signed,
     source_text,
 )
-from ragtriage.data.comparison.band_scales import SCALE_TITLES, band_scale, interpretations
 from ragtriage.data.comparison.compare import Comparison, MetricDifference
-from ragtriage.data.comparison.metric_families import shared_metrics
+from ragtriage.data.comparison.compared_metrics import shared_metrics
+from ragtriage.data.comparison.published_results import SCALE_TITLES, band_scale, interpretations
 from ragtriage.data.comparison.trend import versions_of
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import metric_doubts

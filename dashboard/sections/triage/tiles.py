@@ -11,7 +11,7 @@ from ragtriage.dashboard.wording.diagnosis import doubted_by, rate_title
 from ragtriage.dashboard.wording.escaping import capital, shorten
 from ragtriage.dashboard.wording.formatting import NOT_MEASURED, number, percent, signed, source_text
 from ragtriage.data.comparison.compare import Comparison, MetricDifference
-from ragtriage.data.comparison.metric_families import in_family
+from ragtriage.data.comparison.compared_metrics import in_family
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import metric_doubts, pass_rate_doubts
 from ragtriage.data.gates.report import GateReport

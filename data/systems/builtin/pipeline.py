@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ragtriage.data.chunking.chunkers import count_tokens
 from ragtriage.data.chunking.corpus import Corpus
-from ragtriage.data.chunking.tokens import count_tokens
 from ragtriage.data.errors import DataError
 from ragtriage.data.systems.builtin.index import (
     NO_REWRITING,

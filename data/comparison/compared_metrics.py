@@ -1,0 +1,98 @@
+"""The metrics of a comparison: the primary one, and the families that p-values are corrected over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ragtriage.data.declarations import FILE_NAME, read_settings
+from ragtriage.data.errors import DataError
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.store.workspace import Workspace
+from ragtriage.metrics.gates.wording import GOOD_SHARE
+from ragtriage.metrics.metric_registry import REGISTRY, declared, imported_declarations, lookup, ordered
+from ragtriage.metrics.schema.scores import MetricsError
+
+SHOWN_K = 5
+FAMILIES: Mapping[str, str] = {
+    "headline": "Headline metrics",
+    "retrieval": "Retrieval",
+    "generation": "Generation",
+    "answer": "Answer",
+    "system": "System",
+    "all": "All shared metrics",
+}
+
+
+HEADLINE = frozenset(
+    {
+        *("recall", "ndcg", "all_hops_recall", "span_recall", "span_ndcg", "context_recall"),
+        *("context_precision", "context_relevance", "answer_f1", "faithfulness", "hallucination"),
+        *("answer_relevancy", "correctness", "ignored_top_ranked", "refusal_accuracy", "check_pass_rate"),
+    }
+)
+
+
+def in_family(metric: str, family: str) -> bool:
+    """Return whether a metric belongs to a family.
+
+    The headline family has a few metrics of each component, and those that the project's users declared.
+    """
+    declaration = declared(metric)
+    if family == "all":
+        return True
+    if family != "headline":
+        return declaration is not None and declaration.component == family
+    return metric.partition("@")[0] in HEADLINE or metric in imported_declarations()
+
+
+def shared_metrics(scored_runs: Sequence[ScoredRun], k: int = SHOWN_K, family: str = "all") -> list[str]:
+    """List the metrics of a family that all the runs have values for, in the registry's order.
+
+    A metric at several k is listed at one k only: each further test makes the correction stricter.
+    """
+    common = set(scored_runs[0].metrics).intersection(*(scored.metrics for scored in scored_runs[1:]))
+    return [
+        name
+        for name in ordered(tuple(common))
+        if ("@" not in name or name.endswith(f"@{k}"))
+        and in_family(name, family)
+        and all(scored.has_values(name) for scored in scored_runs)
+    ]
+
+
+ACCEPTED = (
+    '"pass rate" or the name of a metric, e.g. primary = "recall@5", at the top or under [project.NAME]'
+)
+
+
+def primary_metric(workspace: Workspace, project: str) -> str:
+    """Return the primary metric of a project: its own in metrics.toml, else the general one.
+
+    Raises:
+        DataError: the file cannot be read, or holds something else.
+    """
+    path, settings = workspace.root / FILE_NAME, read_settings(workspace)
+    projects = settings.get("project", {})
+    own = projects.get(project, {}) if isinstance(projects, dict) else projects
+    if not isinstance(own, dict):
+        raise DataError(f"{path}: [project] is not a table; accepted: {ACCEPTED}")
+    name = own.get("primary", settings.get("primary", GOOD_SHARE))
+    if not isinstance(name, str) or not name.strip():
+        raise DataError(f"{path}: primary is {name!r}; accepted: {ACCEPTED}")
+    return resolved_primary(name, str(path))
+
+
+def resolved_primary(name: str, source: str) -> str:
+    """Return the full name of a primary metric; a name that is not declared may be an imported score.
+
+    Raises:
+        DataError: it lacks its rank k, or takes none.
+    """
+    if name == GOOD_SHARE:
+        return name
+    try:
+        return lookup(name).name
+    except MetricsError as error:
+        if f"{name}@k" in REGISTRY or "@" in name:
+            raise DataError(f"{source}: primary metric {name!r}; accepted: {ACCEPTED}") from error
+        return name

@@ -1,0 +1,305 @@
+"""Each kind of gate judged: means, percentiles and checks of a run alone, and changes since its baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+
+import numpy as np
+
+from ragtriage.data.comparison.compare import QuestionMatch, Side, family_tests, match_questions, paired_side
+from ragtriage.data.comparison.compared_metrics import FAMILIES, SHOWN_K, in_family
+from ragtriage.data.comparison.question_changes import slice_mask
+from ragtriage.data.declarations import HOW_TO_DECLARE
+from ragtriage.data.diagnosis.diagnosis import Diagnosis, pass_rate, passing_of
+from ragtriage.data.scoring.grouping import NOT_GIVEN
+from ragtriage.data.scoring.scored_run import MetricColumn, ScoredRun
+from ragtriage.data.scoring.summaries import MetricSummary, summarise
+from ragtriage.data.suites.check_table import check_table
+from ragtriage.data.suites.summary import passed_shares
+from ragtriage.metrics.gates.gates import (
+    Gate,
+    GateResult,
+    judge_gate,
+    judge_percentile,
+    judge_regression,
+    unmeasured,
+)
+from ragtriage.metrics.gates.wording import GOOD_SHARE
+from ragtriage.metrics.metric_registry import bounds_of, declared, is_share, ordered
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
+from ragtriage.metrics.statistics.intervals import Interval, interval
+from ragtriage.metrics.statistics.max_t import FamilyTest
+from ragtriage.metrics.statistics.quantiles import quantile_interval
+from ragtriage.metrics.statistics.question_means import question_means
+
+
+def judge_mean_gate(
+    gate: Gate, run: Diagnosis, summary: Mapping[str, MetricSummary] | None = None
+) -> GateResult:
+    """Judge the mean of a metric over all questions or those of a slice.
+
+    Args:
+        gate: of kind mean.
+        run: the run.
+        summary: its metric summaries over all questions, where a caller has them.
+    """
+    scored = run.scored
+    keep = None if gate.slice is None else slice_mask(scored, gate.slice)
+    if gate.slice is not None and keep is None:
+        return unmeasured(gate, slice_lacking(scored, gate.slice))
+    if gate.metric == GOOD_SHARE:
+        return _of_interval(gate, pass_rate(run, keep), "diagnosed")
+    summaries = summarise(scored, [gate.metric], keep) if keep is not None or summary is None else summary
+    metric_summary = summaries.get(gate.metric)
+    if metric_summary is None:
+        return unmeasured(gate, metric_lacking(scored, gate.metric), n_total=len(scored.question_ids))
+    reason = "" if metric_summary.n_scored else _unscored(len(scored.question_ids))
+    if reason:
+        return unmeasured(gate, reason, n_total=metric_summary.n_applicable)
+    return judge_gate(
+        gate,
+        metric_summary.mean,
+        metric_summary.low,
+        metric_summary.high,
+        metric_summary.n_scored,
+        metric_summary.n_applicable,
+        metric_summary.best if gate.at_most else metric_summary.worst,  # if all values that failed were so
+        f"{metric_summary.source}, {metric_summary.method}",
+    )
+
+
+def metric_lacking(scored: ScoredRun, metric: str) -> str:
+    """Return why a run has no column of a metric, with near names where it may be misspelt."""
+    reason = scored.missing.get(metric) or scored.missing.get(f"{metric.partition('@')[0]}@k")
+    if reason:
+        return f"it {reason}"
+    near = get_close_matches(metric, scored.metrics, n=3, cutoff=0.8)
+    hint = f" (near names: {', '.join(near)})" if near else ""
+    return f"this run has no value of {metric}{hint}"
+
+
+def _unscored(n: int) -> str:
+    return "its one question has no value" if n == 1 else f"none of {n:,} questions has a value"
+
+
+def slice_lacking(scored: ScoredRun, wanted: tuple[str, str]) -> str:
+    """Write that a run has no such slice, and which values it has."""
+    name, value = wanted
+    labels = next((group.labels for group in scored.groups if group.name == name), ())
+    values = [label for label in labels if label != NOT_GIVEN]
+    there = f"its values of {name} are {', '.join(values[:6])}" if values else f"nothing in it records {name}"
+    return f"no question of this run has {name} = {value}; {there}"
+
+
+def judge_checks(gate: Gate, run: Diagnosis, base: Diagnosis | None) -> GateResult:
+    """Judge the share of checks of a suite or a kind that passed, repeats of a question averaged.
+
+    Checks that were not measured count as neither; the questions that have only such ones are told.
+    """
+    scored = run.scored
+    keep = None if gate.slice is None else slice_mask(scored, gate.slice)
+    if gate.slice is not None and keep is None:
+        return unmeasured(gate, slice_lacking(scored, gate.slice))
+    shares, n_total = _shares(scored, gate.metric, keep)
+    n_scored = int(np.isfinite(shares).sum())
+    if not n_total:
+        before = 0 if base is None else int(np.isfinite(_shares(base.scored, gate.metric, None)[0]).sum())
+        kind = "" if gate.metric == "all" else f" of kind {gate.metric}"
+        reason = f"this run records no check{kind}"
+        if before:
+            return unmeasured(gate, f"{reason}, and the baseline does for {before:,} questions")
+        return unmeasured(gate, reason, excused=True)
+    if not n_scored:
+        return unmeasured(gate, f"none of its checks on {n_total:,} questions has a verdict", 0, n_total)
+    binary = bool(np.isin(shares[np.isfinite(shares)], (0.0, 1.0)).all())
+    return _of_interval(gate, interval(shares, scored.clusters, n_total, binary), "computed")
+
+
+def _shares(scored: ScoredRun, name: str, keep: BoolArray | None) -> tuple[FloatArray, int]:
+    """Return (q,) the share of the checks of a suite or kind that a question passed, and how many have any.
+
+    NaN where a question has no check with a verdict.
+    """
+    checks = check_table(scored)
+    if checks is None:
+        return np.full(len(scored.question_ids), np.nan), 0
+    mine = checks.of(name)
+    if name != "all":
+        mine = mine | checks.kind.equal(name)
+    if keep is not None:
+        mine = mine & keep[checks.sample]
+    asked = len(np.unique(scored.question[checks.sample[mine]]))
+    return passed_shares(scored, checks, mine), asked
+
+
+def _of_interval(gate: Gate, measured: Interval, source: str) -> GateResult:
+    mean = measured.mean if measured.n_scored else None
+    low, high = (end if np.isfinite(end) else None for end in (measured.low, measured.high))
+    n, total = measured.n_scored, measured.n_applicable
+    return judge_gate(gate, mean, low, high, n, total, obtained=f"{source}, {measured.method}")
+
+
+def judge_percentile_gate(gate: Gate, run: Diagnosis) -> GateResult:
+    """Judge a percentile of a metric over all questions (or samples) or those of a slice.
+
+    Args:
+        gate: of kind percentile.
+        run: the run.
+    """
+    scored = run.scored
+    keep = None if gate.slice is None else slice_mask(scored, gate.slice)
+    if gate.slice is not None and keep is None:
+        return unmeasured(gate, slice_lacking(scored, gate.slice))
+    column = scored.column(gate.metric)
+    if column is None:
+        return unmeasured(gate, metric_lacking(scored, gate.metric), n_total=len(scored.question_ids))
+    values, clusters, failed, total = _percentile_values(gate, scored, column, keep)
+    share = (gate.percentile or 50.0) / 100
+    measured = quantile_interval(values, share, len(np.unique(clusters[np.isfinite(values)])))
+    if measured.value is None:
+        return unmeasured(gate, f"none of {total:,} {gate.over} has a value", n_total=total)
+    sources = "+".join(column.sources) or "none"
+    dependent = "" if measured.independent == measured.n else f", {measured.independent:,} independent"
+    obtained = f"{sources}, order statistics{dependent}"
+    adverse = _adverse_percentile(gate, values, failed, share) if failed else None
+    return judge_percentile(gate, measured, total, adverse, obtained)
+
+
+def _percentile_values(
+    gate: Gate, scored: ScoredRun, column: MetricColumn, keep: BoolArray | None
+) -> tuple[FloatArray, IntArray, int, int]:
+    """Return values and clusters by question or sample, how many failed to score, how many there are."""
+    kept = np.ones(scored.n, dtype=np.bool_) if keep is None else keep
+    values = np.where(kept, column.values, np.nan)
+    applicable = kept & (column.status != Status.NOT_APPLICABLE)
+    failed = kept & (column.status == Status.FAILED)
+    if gate.over == "samples":
+        return values, scored.clusters[scored.question], int(failed.sum()), int(applicable.sum())
+    means = question_means(values, scored.question)[0]
+    lost = np.unique(scored.question[failed])
+    n_lost = int(np.isnan(means[lost]).sum())
+    return means, scored.clusters, n_lost, len(np.unique(scored.question[applicable]))
+
+
+def _adverse_percentile(gate: Gate, values: FloatArray, failed: int, share: float) -> float:
+    """Return the percentile if every value that failed to score had been the worst that there can be."""
+    low, high = bounds_of(gate.metric)
+    worst = np.full(failed, high if gate.at_most else low)
+    known = np.concatenate([values[np.isfinite(values)], worst])
+    return float(np.quantile(known, share, method="higher" if gate.at_most else "lower"))
+
+
+WITH_PASS_RATE = ("headline", "all")  # families that the pass rate belongs to
+
+
+def judge_regressions(
+    run: Diagnosis, base: Diagnosis | None, gates: Sequence[Gate], primary: str = GOOD_SHARE
+) -> Mapping[Gate, list[GateResult]]:
+    """Judge every regression gate, with the intervals that a comparison of the two runs shows.
+
+    A gate on one metric is tested alone. In a gate on a family the primary metric is tested alone, the others
+    together by step-down max-T.
+
+    Args:
+        run: this run.
+        base: the baseline, if any.
+        gates: those of kind regression.
+        primary: name of the project's primary metric.
+    """
+    if base is None:
+        return {gate: [unmeasured(gate, "there is no baseline", excused=True)] for gate in gates}
+    named = {(gate.metric, gate.slice) for gate in gates}
+    shared = match_questions(base.scored, run.scored)
+    results: dict[Gate, list[GateResult]] = {}
+    for written in gates:
+        family = _expand(written, named, base)
+        reasons = {gate: _lacking(gate, run, base) for gate in family}
+        compared = [gate for gate in family if not reasons[gate]]
+        sides = [_side(gate, run, base, shared) for gate in compared]
+        alone = primary if len(family) > 1 else written.metric
+        judged = {
+            gate: _judged(gate, side, test, _together(sides, alone, gate))
+            for gate, side, test in zip(compared, sides, family_tests(sides, alone), strict=True)
+        }
+        results[written] = [judged.get(gate) or unmeasured(gate, reasons[gate]) for gate in family]
+        if not family:
+            results[written] = [unmeasured(written, "the baseline has no value of any of them")]
+    return results
+
+
+def _expand(gate: Gate, named: set[tuple[str, tuple[str, str] | None]], base: Diagnosis) -> list[Gate]:
+    """Return a gate for each metric of a family that the baseline has and no other gate names."""
+    if gate.metric not in FAMILIES:
+        return [gate]
+    names = [GOOD_SHARE] if gate.metric in WITH_PASS_RATE else []
+    names += [name for name in ordered(base.scored.metrics) if _belongs(name, gate.metric)]
+    return [
+        replace(gate, metric=name)
+        for name in names
+        if (name, gate.slice) not in named and np.isfinite(_values(base, name)).any()
+    ]
+
+
+def _belongs(metric: str, family: str) -> bool:
+    """Whether a family has a metric: a share with a direction, at one rank k for all."""
+    directed = _direction(metric) is not None and is_share(metric)
+    return directed and in_family(metric, family) and ("@" not in metric or metric.endswith(f"@{SHOWN_K}"))
+
+
+def _lacking(gate: Gate, run: Diagnosis, base: Diagnosis) -> str:
+    """Return why a metric cannot be compared with the baseline; "" where it can."""
+    if gate.metric != GOOD_SHARE and _direction(gate.metric) is None:
+        return f"no direction is declared for {gate.metric}; {HOW_TO_DECLARE}"
+    if gate.slice is not None and slice_mask(run.scored, gate.slice) is None:
+        return slice_lacking(run.scored, gate.slice)
+    for diagnosis, side in ((base, "the baseline"), (run, "this run")):
+        if not np.isfinite(_values(diagnosis, gate.metric)).any():
+            return f"{side} has no value of it"
+    return ""
+
+
+def _side(gate: Gate, run: Diagnosis, base: Diagnosis, shared: QuestionMatch) -> Side:
+    """Compare one metric with the baseline, over the questions of the gate's slice."""
+    then = _by_question(base, _values(base, gate.metric), gate.slice)
+    now = _by_question(run, _values(run, gate.metric), gate.slice)
+    return paired_side(gate.metric, then, now, base.scored, shared)
+
+
+def _together(sides: Sequence[Side], alone: str, gate: Gate) -> int:
+    """Return how many metrics one is tested with, itself among them."""
+    return 1 if gate.metric == alone else sum(side.metric != alone for side in sides)
+
+
+def _judged(gate: Gate, side: Side, test: FamilyTest, n_together: int) -> GateResult:
+    how = f"corrected over {n_together} metrics (step-down max-T)" if n_together > 1 else "tested alone"
+    return judge_regression(
+        gate,
+        side.difference,
+        test.low,
+        test.high,
+        test.p,
+        _direction(gate.metric) is not False,
+        side.base if np.isfinite(side.base) else None,
+        f"paired, sign flips, {how}",
+    )
+
+
+def _values(diagnosis: Diagnosis, metric: str) -> FloatArray:
+    return passing_of(diagnosis) if metric == GOOD_SHARE else diagnosis.scored.values(metric)
+
+
+def _by_question(diagnosis: Diagnosis, values: FloatArray, wanted: tuple[str, str] | None) -> FloatArray:
+    scored = diagnosis.scored
+    if wanted is not None:
+        keep = slice_mask(scored, wanted)
+        values = np.full(scored.n, np.nan) if keep is None else np.where(keep, values, np.nan)
+    return question_means(values, scored.question)[0]
+
+
+def _direction(metric: str) -> bool | None:
+    if metric == GOOD_SHARE:
+        return True
+    metric_declared = declared(metric)
+    return None if metric_declared is None else metric_declared.higher_is_better
