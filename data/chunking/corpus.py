@@ -245,10 +245,6 @@ class PreparedCorpus:
     """The texts of a corpus, tokenized and read for their words once.
 
     The chunks of the last splitting are kept, for the configuration that indexes them under their headings.
-
-    Args:
-        corpus: the texts.
-        by_words: whether they are searched by their words.
     """
 
     def __init__(self, corpus: Corpus, by_words: bool) -> None:

@@ -57,11 +57,7 @@ class GridOptions:
 
 
 def command_words(spec: Mapping[str, Any]) -> list[str]:
-    """Return the words after `ragtriage` that start a grid, or go on with it.
-
-    Args:
-        spec: fields of GridOptions, e.g. from the record of a job.
-    """
+    """Return the words after `ragtriage` that start a grid, or go on with it."""
     words = ["grid"]
     for option in fields(GridOptions):
         value = None if option.name == "corpus" else spec.get(option.name)
@@ -77,12 +73,7 @@ def run_grid_job(
 ) -> list[Run]:
     """Run a grid as a job of this process and return the runs of its configurations, as planned.
 
-    Args:
-        store: of the workspace.
-        options: what the plan was made from; recorded so that the grid can go on.
-        plan: what to try.
-        project: what the runs belong to.
-        watch: called before each configuration and at the end.
+    The options that the plan was made from are recorded, so that the grid can go on.
 
     Raises:
         GridStoppedError: it was asked to stop; the finished runs are kept.
@@ -125,7 +116,7 @@ def grid_jobs(ledger: Ledger) -> list[Job]:
 
 
 def keep_upload(workspace: Workspace, name: str, content: bytes) -> str:
-    """Write an uploaded file to the workspace, where a process of its own can read it; return its path."""
+    """Store an uploaded file in the workspace, where another process can read it; return its path."""
     folder = workspace.root / "uploads" / hashlib.sha256(content).hexdigest()[:12]
     path = folder / PurePath(name.replace("\\", "/")).name
     try:

@@ -153,12 +153,7 @@ def run_configuration(
 ) -> Run:
     """Run one configuration of a plan and import what it finds: wholly, or not at all.
 
-    Args:
-        store: of the workspace.
-        plan: what the configuration is part of.
-        chunking: of the configuration.
-        project: what its run belongs to.
-        corpus: the plan's, shared by its configurations.
+    The plan's corpus is shared by its configurations.
     """
     split = corpus.split(chunking)
     chunks, tokens = split.chunks, split.tokens

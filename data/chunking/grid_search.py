@@ -43,14 +43,9 @@ def run_grid(
     """Run the configurations that are not in the project yet, and return the runs of all, as planned.
 
     Each is imported wholly or not at all, so that an interrupted grid goes on from the finished ones. The
-    runs are the same, and in the same order, for any number of processes.
-
-    Args:
-        store: of the workspace.
-        plan: what to try.
-        project: what the runs belong to.
-        watch: called before each configuration and at the end; of several processes, when one is done.
-        processes: that share the configurations; None for as many as the work is worth.
+    runs are the same, and in the same order, for any number of processes. `watch` is called before each
+    configuration and at the end; of several processes, when one is done. Without `processes` there are as
+    many as the work is worth.
 
     Raises:
         DataError: the retriever cannot be opened.
@@ -173,12 +168,7 @@ def in_processes(
 ) -> Generator[Result, None, None]:
     """Run configurations of a plan in processes of their own, and yield their runs as they are done.
 
-    Args:
-        workspace: where the runs are stored.
-        dated: place -> the plan with the time of that configuration.
-        places: of the configurations in the plan.
-        project: what the runs belong to.
-        processes: how many.
+    `dated` returns the plan with the time of the configuration at a place.
 
     Yields:
         The place and the run id of each, "" where the worker failed or ended early.
@@ -211,7 +201,7 @@ def _serve(
     waiting: deque[list[int]],
     results: Results,
 ) -> None:
-    """Give a worker configurations for as long as there are any and it answers; close with None."""
+    """Hand a worker configurations for as long as there are any and it answers; close with None."""
     group: list[int] = []
     with suppress(OSError, ValueError):  # it ended, or was ended
         _tell(worker, task)

@@ -20,11 +20,8 @@ from ragtriage.data.store.workspace import Workspace
 def work(lines: Iterable[str], answers: TextIO) -> None:
     """Run what each line asks for, and answer with the id of its run.
 
-    An error ends this process: the one that asked runs the configuration again, and tells what is wrong.
-
-    Args:
-        lines: the workspace, the project and the plan; then place and time of a configuration each.
-        answers: a line for each configuration.
+    An error ends this process: the one that asked runs the configuration again, and tells what is wrong. The
+    lines are the workspace, the project and the plan; then place and time of a configuration each.
     """
     asked = iter(lines)
     root, project, written = json.loads(next(asked))

@@ -70,7 +70,7 @@ class Grid:
 
     @property
     def cache_key(self) -> tuple[str, ...]:
-        """What tells this grid with its trials from others."""
+        """The key of the grid and its trials."""
         return self.key, *(trial.run.run_id for trial in self.trials)
 
     @cached_property
@@ -203,11 +203,7 @@ def _read(
 ) -> tuple[T | None, set[str]]:
     """Return the first value of a kind of setting, and the paths that have that value.
 
-    Args:
-        config: flat settings.
-        keys: how their paths may end.
-        reader: returns the value; None where there is none.
-        bare: paths that count as a whole alone.
+    Keys are how paths may end; `bare` are paths that count as a whole alone.
     """
     values = {
         path: reader(value)

@@ -262,10 +262,10 @@ class _Locator:
         """Return the different spans of a question's gold, each counted by how it was found."""
         listed = question.get("relevant_spans")
         gold = [entry for entry in question.get("relevant", ()) if entry.get("grade", 1.0) > 0]
-        found = (
+        spans = (
             [self._checked(span) for span in listed] if listed else [self._located(entry) for entry in gold]
         )
-        return list({tuple(span.values()): span for span in found if span is not None}.values())
+        return list({tuple(span.values()): span for span in spans if span is not None}.values())
 
     def _checked(self, span: Mapping[str, Any]) -> Span | None:
         document = self.corpus.by_name.get(span["doc_id"])
@@ -312,12 +312,12 @@ class _Locator:
             "folded": "with whitespace folded",
             "whole": "as whole documents",
         }
-        found = sum(self.counts[way] for way in ways)
-        total = found + self.counts["missing"]
+        located = sum(self.counts[way] for way in ways)
+        total = located + self.counts["missing"]
         named = ", ".join(f"{self.counts[way]:,} {words}" for way, words in ways.items() if self.counts[way])
         repeated = self.counts["repeated"]
         return (
-            f"gold passages found in the corpus: {found:,} of {total:,} ({named})",
+            f"gold passages found in the corpus: {located:,} of {total:,} ({named})",
             *([f"gold passages that the corpus holds more than once: {repeated:,}"] if repeated else []),
         )
 

@@ -88,12 +88,8 @@ def rank_trials(grid: Grid, scored_runs: Sequence[ScoredRun], metric: str) -> Gr
     """Compare the configurations of a grid with the best of them under a metric.
 
     The best has the best mean over the questions that all configurations with a value share. It is chosen on
-    the same questions that it is compared on, so its own mean is a little too good.
-
-    Args:
-        grid: the grid.
-        scored_runs: the scored run of each trial, in the grid's order.
-        metric: full name.
+    the same questions that it is compared on, so its own mean is a little too good. The scored runs are in
+    the grid's order.
     """
     with_values = [place for place, scored in enumerate(scored_runs) if _has_values(scored, metric)]
     on_heatmap = frozenset(trial.run.run_id for trial in grid.heatmap_trials)
@@ -204,9 +200,7 @@ def _marginal_effect(
 def same_chunks(grid: Grid, scored_runs: Sequence[ScoredRun]) -> list[tuple[GridTrial, ...]]:
     """Find trials of several strategies with the same chunks: as many, the same values for every question.
 
-    Args:
-        grid: the grid.
-        scored_runs: the scored run of each trial, in the grid's order.
+    The scored runs are in the grid's order.
     """
     groups: list[list[tuple[GridTrial, ScoredRun]]] = []
     for trial, scored in zip(grid.trials, scored_runs, strict=True):

@@ -24,11 +24,7 @@ _NOTHING = "\x00"  # what no text holds: a query without known words finds nothi
 class Bm25Index:
     """Texts ready to be searched by their words (Lucene's BM25).
 
-    Args:
-        texts: what to index; a text may be empty.
-        tokens_of: text -> its tokens; by default stemmed words.
-        k1: how soon repeats of a word stop to count.
-        b: how far long texts are held back.
+    `k1` is how soon repeats of a word stop to count, `b` how far long texts are held back.
     """
 
     def __init__(
@@ -60,10 +56,6 @@ class Bm25Index:
 
     def search(self, queries: Sequence[str], depth: int) -> tuple[IntArray, FloatArray]:
         """Find the best texts for each query.
-
-        Args:
-            queries: what to look for.
-            depth: most texts to return.
 
         Returns:
             (q, depth) positions of the texts, best first, -1 where fewer share a word with the query, and
@@ -100,9 +92,7 @@ class Retriever(Protocol):
 class EmbeddingIndex:
     """Texts compared by the cosine of their embeddings.
 
-    Args:
-        texts: what to index.
-        encode: texts -> (n, d) vectors.
+    `encode` turns texts into (n, d) vectors.
     """
 
     def __init__(self, texts: Sequence[str], encode: Encode) -> None:
@@ -168,8 +158,8 @@ def _encoder(path: str) -> Encode:
     try:
         model = SentenceTransformer(path, local_files_only=True, device="cpu")
     except Exception as error:  # the libraries below raise errors of many kinds
-        said = " ".join(str(error).split())[:200]
+        reason = " ".join(str(error).split())[:200]
         raise DataError(
-            f"embedding model {path!r} cannot be loaded ({said}); accepted: {ACCEPTED}"
+            f"embedding model {path!r} cannot be loaded ({reason}); accepted: {ACCEPTED}"
         ) from error
     return lambda texts: model.encode(list(texts), show_progress_bar=False)

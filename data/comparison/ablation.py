@@ -83,10 +83,10 @@ class Ablation:
 def factors_of(runs: Sequence[Run]) -> list[Factor]:
     """Return the settings in which runs differ; settings that always change together are one factor."""
     flat = {run.run_id: _settings(run) for run in runs if _settings(run)}
-    keys = sorted({key for one in flat.values() for key in one})
+    keys = sorted({key for settings in flat.values() for key in settings})
     groups: dict[tuple[int, ...], list[str]] = {}
     for key in keys:
-        values = [one.get(key, NOT_SET) for one in flat.values()]
+        values = [settings.get(key, NOT_SET) for settings in flat.values()]
         if len(set(values)) > 1:
             groups.setdefault(_partition(values), []).append(key)
     return [_factor(names, flat) for names in groups.values()]
@@ -99,7 +99,9 @@ def _partition(values: Sequence[str]) -> tuple[int, ...]:
 
 
 def _factor(names: Sequence[str], flat: Mapping[str, Mapping[str, str]]) -> Factor:
-    values = {run_id: " + ".join(one.get(name, NOT_SET) for name in names) for run_id, one in flat.items()}
+    values = {
+        run_id: " + ".join(settings.get(name, NOT_SET) for name in names) for run_id, settings in flat.items()
+    }
     leaves = [name.rpartition(".")[2] for name in names]
     return Factor(" + ".join(names), next(filter(None, map(_kind, leaves + list(names))), ""), values)
 
@@ -118,10 +120,7 @@ def _settings(run: Run) -> dict[str, str]:
 def ablation(runs: Sequence[Run], scored_runs: Sequence[ScoredRun], metric: str) -> Ablation:
     """Estimate what each factor did to a metric.
 
-    Args:
-        runs: the baseline first: its values stand on the left of an effect.
-        scored_runs: their scored runs, in the same order.
-        metric: full name.
+    The baseline comes first: its values stand on the left of an effect.
     """
     factors = factors_of(runs)
     of_run = {run.run_id: at for at, run in enumerate(runs)}
@@ -132,26 +131,29 @@ def ablation(runs: Sequence[Run], scored_runs: Sequence[ScoredRun], metric: str)
         for change, pairs in _clean_pairs(factor, factors, runs).items()
     ]
     gaps = [_pooled(matrix, [(of_run[a], of_run[b]) for a, b in pairs]) for *_, pairs in changes]
-    found, bounds = declared(metric), bounds_of(metric)
-    higher = None if found is None else found.higher_is_better
+    declaration, bounds = declared(metric), bounds_of(metric)
+    higher = None if declaration is None else declaration.higher_is_better
     differences = [paired(np.zeros(len(gap)), gap, clusters, 0, higher, bounds) for gap in gaps]
     tests = max_t(
-        [cluster_sums(gap, clusters, bounds, one) for gap, one in zip(gaps, differences, strict=True)]
+        [
+            cluster_sums(gap, clusters, bounds, difference)
+            for gap, difference in zip(gaps, differences, strict=True)
+        ]
     )
     effects = tuple(
         Effect(
             factor.key,
             *change,
             tuple(pairs),
-            one,
+            difference,
             test.p,
             test.low,
             test.high,
-            verdict(one, test.p, higher),
+            verdict(difference, test.p, higher),
         )
-        for (factor, change, pairs), one, test in zip(changes, differences, tests, strict=True)
+        for (factor, change, pairs), difference, test in zip(changes, differences, tests, strict=True)
     )
-    isolated = {one.factor for one in effects}
+    isolated = {effect.factor for effect in effects}
     confounded = tuple(_confounded(factor, factors) for factor in factors if factor.key not in isolated)
     bare = tuple(run.run_id for run in runs if not _settings(run))
     return Ablation(metric, tuple(factors), effects, confounded, bare, _left_out(runs))
@@ -173,15 +175,15 @@ def _clean_pairs(
 ) -> dict[tuple[str, str], list[tuple[str, str]]]:
     """Gather the pairs of runs that differ in one factor alone, by the change they make."""
     there = [run.run_id for run in runs if run.run_id in factor.values]
-    found: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    pairs: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for first, second in combinations(there, 2):
-        others = [one for one in factors if one is not factor]
+        others = [other for other in factors if other is not factor]
         if factor.values[first] == factor.values[second]:
             continue
-        if all(one.values[first] == one.values[second] for one in others):
+        if all(other.values[first] == other.values[second] for other in others):
             left, right = _ordered(first, second, factor, runs[0].run_id)
-            found.setdefault((factor.values[left], factor.values[right]), []).append((left, right))
-    return dict(sorted(found.items(), key=lambda entry: (_size(entry[0][0]), _size(entry[0][1]))))
+            pairs.setdefault((factor.values[left], factor.values[right]), []).append((left, right))
+    return dict(sorted(pairs.items(), key=lambda entry: (_size(entry[0][0]), _size(entry[0][1]))))
 
 
 def _ordered(first: str, second: str, factor: Factor, base: str) -> tuple[str, str]:
@@ -227,11 +229,11 @@ def _confounded(factor: Factor, factors: Sequence[Factor]) -> Confounded:
     """List the other factors that change in those pairs in which the fewest change."""
     runs = list(factor.values)
     changed = [
-        {one.key for one in factors if one.values[first] != one.values[second]}
+        {other.key for other in factors if other.values[first] != other.values[second]}
         for first, second in combinations(runs, 2)
         if factor.values[first] != factor.values[second]
     ]
     least = min(map(len, changed), default=0)
-    closest = [one for one in changed if len(one) == least]
-    beside = set.union(*closest) - {factor.key} if closest else set()
-    return Confounded(factor.key, tuple(sorted(beside)))
+    closest = [keys for keys in changed if len(keys) == least]
+    partners = set.union(*closest) - {factor.key} if closest else set()
+    return Confounded(factor.key, tuple(sorted(partners)))

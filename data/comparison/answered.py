@@ -29,7 +29,7 @@ class Answered:
 
     @property
     def complete(self) -> bool:
-        """Whether no question is left out."""
+        """True where no question is left out."""
         return self.answered >= self.asked
 
 
@@ -39,8 +39,8 @@ def own_answered(scored: ScoredRun) -> Answered:
     if _has_all_answers(scored.samples_path):
         return Answered(asked, asked)
     with reading(scored.samples_path):
-        given = pc.is_valid(pq.read_table(scored.samples_path, columns=["answer"])["answer"]).to_numpy()
-    answered = len(np.unique(scored.question[given]))
+        has_answer = pc.is_valid(pq.read_table(scored.samples_path, columns=["answer"])["answer"]).to_numpy()
+    answered = len(np.unique(scored.question[has_answer]))
     return Answered(answered or asked, asked)
 
 
@@ -68,12 +68,12 @@ def answered_of(scored_runs: Sequence[ScoredRun]) -> dict[str, Answered]:
     if not scored_runs:
         return {}
     largest = max(scored_runs, key=lambda scored: len(scored.question_ids)).question_ids
-    found = {}
+    by_run = {}
     for scored in scored_runs:
         own = own_answered(scored)
         part = own.asked < len(largest) and bool(np.isin(scored.question_ids, largest).all())
-        found[scored.run.run_id] = Answered(own.answered, len(largest) if part else own.asked)
-    return found
+        by_run[scored.run.run_id] = Answered(own.answered, len(largest) if part else own.asked)
+    return by_run
 
 
 SHOWN = ("answer_relevancy", "faithfulness", "answer_f1")  # what answers are compared by; the rest follows
@@ -97,17 +97,13 @@ def refusal_pairs(
 ) -> list[RefusalPairs]:
     """Return the metrics of answers for which the runs refuse different questions.
 
-    Args:
-        base: the baseline.
-        other: the other run.
-        shared: the rows of the shared questions in both.
-        metrics: the metrics on display; only those of SHOWN are looked at.
+    `shared` has the rows of the shared questions in both; only metrics of SHOWN are looked at.
     """
-    found: list[RefusalPairs] = []
+    pairs: list[RefusalPairs] = []
     for metric in metrics:
         if metric in SHOWN:
-            found += _pairs_of(base, other, shared, metric)
-    return found
+            pairs += _pairs_of(base, other, shared, metric)
+    return pairs
 
 
 def _pairs_of(

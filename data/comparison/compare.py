@@ -121,12 +121,7 @@ def paired_side(
 ) -> Side:
     """Return one metric in two runs over the questions that they share.
 
-    Args:
-        metric: full name, or GOOD_SHARE.
-        base_means: (q,) value of each question of the baseline; NaN where not scored.
-        other_means: (r,) value of each question of the other run.
-        base: the baseline, which knows the clusters.
-        matched: which questions are shared.
+    The means are by question, NaN where not scored; the baseline knows the clusters.
     """
     before, after = base_means[matched.base], other_means[matched.other]
     bounds = (0.0, 1.0) if metric == GOOD_SHARE else bounds_of(metric)
@@ -154,15 +149,8 @@ def compare(
 
     The primary metric is tested alone; the pass rate and the family are corrected together (see
     ragtriage.metrics.statistics.max_t). Where the two runs share no value of the primary metric, the pass
-    rate is it.
-
-    Args:
-        base: the baseline.
-        other: the other run.
-        metrics: the family.
-        sides: the result of metric_sides for it, if it is already there.
-        primary: name of the primary metric.
-        base_name: what warnings call the baseline: the run's own name where it is none.
+    rate is it. `sides` is the result of metric_sides for the family, if it is already there; warnings call
+    the baseline by `base_name`.
     """
     matched = match_questions(base.scored, other.scored)
     family = [paired_side(GOOD_SHARE, _pass_shares(base), _pass_shares(other), base.scored, matched)]
@@ -212,9 +200,7 @@ def _unanswered(scored: ScoredRun, name: str) -> list[str]:
 def family_tests(sides: Sequence[Side], primary: str) -> list[FamilyTest]:
     """Test the primary metric alone and the others together, see ragtriage.metrics.statistics.max_t.
 
-    Args:
-        sides: the metrics, over the same clusters.
-        primary: name of the primary metric; it need not be among them.
+    The sides are over the same clusters; the primary metric need not be among them.
     """
     rest = iter(max_t([side.clusters for side in sides if side.metric != primary]))
     return [max_t([side.clusters])[0] if side.metric == primary else next(rest) for side in sides]

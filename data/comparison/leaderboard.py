@@ -71,9 +71,7 @@ def leaderboard(scored_runs: Sequence[ScoredRun], metric: str) -> Leaderboard:
 def rate_leaderboard(diagnoses: Sequence[Diagnosis], like: Diagnosis) -> Leaderboard:
     """Rank versions by their pass rate, see `_ranked`.
 
-    Args:
-        diagnoses: of the versions.
-        like: a pass rate that rests on other metrics than this one's is another quantity and is left out.
+    A pass rate that rests on other metrics than that of `like` is another quantity and is left out.
     """
     wanted = set(like.coverage.names)
     kept = [each for each in diagnoses if set(each.coverage.names) == wanted]
@@ -209,11 +207,7 @@ def cost_points(
 ) -> list[CostPoint]:
     """Return quality and cost of each version, and which are on the Pareto front.
 
-    Args:
-        scored_runs: the versions.
-        quality: the quality metric of each; None where not measured.
-        cost: one of COSTS.
-        higher: direction of the quality metric.
+    `higher` is the direction of the quality metric.
     """
     costs = [_mean(scored, cost) for scored in scored_runs]
     sign = -1.0 if higher is False else 1.0

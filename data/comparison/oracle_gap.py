@@ -192,14 +192,7 @@ def oracle_gap(
 ) -> OracleGap:
     """Split what a run lacks into retrieval error and generation error, question by question.
 
-    Repeats of a question are averaged first.
-
-    Args:
-        original: the run with its retrieved context; None where only the oracle run is there, for which the
-            generation error alone is known.
-        oracle: the same questions answered from the gold documents.
-        outcome_metric: one of outcome_metrics_of.
-        closed_book: the same questions answered without documents.
+    Repeats of a question are averaged first. Without the original run, the generation error alone is known.
     """
     if original is None:
         pair = _paired_by(oracle, oracle, outcome_metric, None)
@@ -259,12 +252,7 @@ def lost_rows(
     """Return which samples of a run belong to a question that a component lost.
 
     Lost in retrieval: wrong as retrieved and right with the gold documents; in generation: wrong with both.
-
-    Args:
-        shown: the run of the samples; the oracle run itself where there is no other.
-        oracle: the run with the gold documents.
-        outcome_metric: one of outcome_metrics_of.
-        component: the component.
+    Where there is no other, `shown` is the oracle run itself.
 
     Returns:
         (n,) True where the sample's question was lost; a question without a value was not.
@@ -300,11 +288,6 @@ def paired_runs_of(run: Run, runs: Iterable[Run], scored_of: Callable[[Run], Sco
 
     Such a run was generated from the run or from the same original; or it has the same data set, where both
     name one, and at least half of the run's questions.
-
-    Args:
-        run: the run.
-        runs: the runs of its project.
-        scored_of: returns a run's scores.
     """
     _, mode = context_modes(scored_of(run))
     if mode != RETRIEVED:
@@ -354,10 +337,7 @@ def generator_of(config: Mapping[str, Any]) -> tuple[str, str]:
 def cautions(run: Run, other: Run, scored: ScoredRun) -> list[str]:
     """List what else than the context differs between a run and its oracle or closed-book run.
 
-    Args:
-        run: the original run.
-        other: the run it is compared with.
-        scored: the scores of that run.
+    `scored` is the other run.
     """
     generator, other_generator = generator_of(run.config), generator_of(other.config)
     sentences = [

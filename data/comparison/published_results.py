@@ -91,17 +91,17 @@ def _shipped() -> tuple[Path, ...]:
 
 
 def read_published(workspace: Workspace) -> Published:
-    """Read every file; one that cannot be read is told and leaves the others alone."""
+    """Read every file; one that cannot be read is reported and leaves the others alone."""
     tables: list[PublishedTable] = []
     bands: dict[str, Band] = {}
     errors: list[DataError] = []
     own = sorted((workspace.root / "benchmarks").glob("*.json"))
-    for folder, path in [("", one) for one in _shipped()] + [("own/", one) for one in own]:
+    for folder, path in [("", path) for path in _shipped()] + [("own/", path) for path in own]:
         source = InputFile.from_path(path)
         try:
-            found = _object(source)
-            read = [_table(source, found, f"{folder}{source.stem}")] if "rows" in found else []
-            set_here = _bands(source, found) if "bands" in found else []
+            document = _object(source)
+            read = [_table(source, document, f"{folder}{source.stem}")] if "rows" in document else []
+            set_here = _bands(source, document) if "bands" in document else []
         except InputError as error:
             errors.append(error)
             continue
@@ -111,20 +111,20 @@ def read_published(workspace: Workspace) -> Published:
 
 
 def _object(source: InputFile) -> Mapping[str, Any]:
-    found = source.document()
-    if not isinstance(found, Mapping) or not ("rows" in found or "bands" in found):
+    document = source.document()
+    if not isinstance(document, Mapping) or not ("rows" in document or "bands" in document):
         raise source.error("is not a file of published results", ACCEPTED)
-    return found
+    return document
 
 
-def _table(source: InputFile, found: Mapping[str, Any], key: str) -> PublishedTable:
-    scale = _scale(source, found)
-    rows = _list(source, found, "rows")
+def _table(source: InputFile, document: Mapping[str, Any], key: str) -> PublishedTable:
+    scale = _scale(source, document)
+    rows = _list(source, document, "rows")
     return PublishedTable(
-        title=_text(source, found, "title"),
-        source=_text(source, found, "source"),
-        date=_text(source, found, "date"),
-        dataset=str(found.get("dataset", "")),
+        title=_text(source, document, "title"),
+        source=_text(source, document, "source"),
+        date=_text(source, document, "date"),
+        dataset=str(document.get("dataset", "")),
         rows=tuple(_row(source, at, row, scale, key) for at, row in enumerate(rows)),
     )
 
@@ -136,21 +136,21 @@ def _row(source: InputFile, at: int, row: object, scale: float, key: str) -> Pub
     if not isinstance(name, str) or not name.strip():
         raise source.error(f"rows[{at}].name: missing", "the name of the system, as text")
     values, digits = {}, 0
-    for given, value in row["values"].items():
-        field = f"rows[{at}].values.{given}"
-        metric = _metric(source, field, given)
+    for named, value in row["values"].items():
+        field = f"rows[{at}].values.{named}"
+        metric = _metric(source, field, named)
         values[metric] = _scaled(source, field, value, metric, scale)
         digits = max(digits, len(str(value).partition(".")[2])) if is_share(metric) else digits
     return PublishedRow(f"{key}:{at}", name, values, 10.0**-digits / scale)
 
 
 def _metric(source: InputFile, field: str, name: object) -> str:
-    found = declared(str(name))
-    if found is None or (found.per_k and "@" not in str(name)):
+    declaration = declared(str(name))
+    if declaration is None or (declaration.per_k and "@" not in str(name)):
         raise source.error(
             f"{field}: is not a known metric", "a key of docs/metrics.md, as answer_f1 or recall@5"
         )
-    return str(name) if found.per_k else found.key
+    return str(name) if declaration.per_k else declaration.key
 
 
 def _scaled(source: InputFile, field: str, value: object, metric: str, scale: float) -> float:
@@ -169,41 +169,43 @@ def _finite(value: float) -> bool:
         return False
 
 
-def _scale(source: InputFile, found: Mapping[str, Any]) -> float:
-    unit = found.get("unit")
+def _scale(source: InputFile, document: Mapping[str, Any]) -> float:
+    unit = document.get("unit")
     if not isinstance(unit, str) or unit not in UNITS:
         raise source.error(f"unit: found {str(unit)[:20]!r}", ", ".join(UNITS))
     return UNITS[unit]
 
 
-def _text(source: InputFile, found: Mapping[str, Any], field: str) -> str:
-    value = found.get(field)
+def _text(source: InputFile, document: Mapping[str, Any], field: str) -> str:
+    value = document.get(field)
     if not isinstance(value, str) or not value.strip():
         raise source.error(f"{field}: missing", "text")
     return value
 
 
-def _list(source: InputFile, found: Mapping[str, Any], field: str) -> Sequence[object]:
-    value = found[field]
+def _list(source: InputFile, document: Mapping[str, Any], field: str) -> Sequence[object]:
+    value = document[field]
     if not isinstance(value, list) or not value:
         raise source.error(f"{field}: is not a list with at least one entry", LISTS[field])
     return value
 
 
-def _bands(source: InputFile, found: Mapping[str, Any]) -> list[Band]:
-    scale = _scale(source, found)
-    title, origin = _text(source, found, "title"), _text(source, found, "source")
-    given = enumerate(_list(source, found, "bands"))
-    return [_band(source, at, one, scale, title, origin) for at, one in given]
+def _bands(source: InputFile, document: Mapping[str, Any]) -> list[Band]:
+    scale = _scale(source, document)
+    title, origin = _text(source, document, "title"), _text(source, document, "source")
+    entries = enumerate(_list(source, document, "bands"))
+    return [_band(source, at, entry, scale, title, origin) for at, entry in entries]
 
 
-def _band(source: InputFile, at: int, one: object, scale: float, title: str, origin: str) -> Band:
-    if not isinstance(one, Mapping):
+def _band(source: InputFile, at: int, entry: object, scale: float, title: str, origin: str) -> Band:
+    if not isinstance(entry, Mapping):
         raise source.error(f"bands[{at}]: is not an object", LISTS["bands"])
-    metric = _metric(source, f"bands[{at}].metric", one.get("metric"))
-    edges = [_scaled(source, f"bands[{at}].{name}", one.get(name), metric, scale) for name in BAND_NAMES[1:]]
-    found = declared(metric)
-    falling = found is not None and found.higher_is_better is False
+    metric = _metric(source, f"bands[{at}].metric", entry.get("metric"))
+    edges = [
+        _scaled(source, f"bands[{at}].{name}", entry.get(name), metric, scale) for name in BAND_NAMES[1:]
+    ]
+    declaration = declared(metric)
+    falling = declaration is not None and declaration.higher_is_better is False
     if edges != sorted(edges, reverse=falling):
         order = "falling, since lower is better" if falling else "rising"
         raise source.error(

@@ -71,12 +71,8 @@ def critical_counts(
 ) -> CriticalCounts:
     """Count what became of the critical questions.
 
-    Args:
-        base: the baseline, if there is one.
-        run: this run.
-        tag: name of the tag that marks a critical case.
-        values: the values of the tag that mean yes, in upper or lower case.
-        where: slice (name, value) that the question must belong to as well; None for all.
+    A critical case has the tag with one of the values, in upper or lower case; `where` is a slice (name,
+    value) that the question must belong to as well.
     """
     now = dict(zip(run.scored.question_ids.tolist(), _states(run).tolist(), strict=True))
     critical = critical_ids(run.scored, tag, values, where)
@@ -144,7 +140,7 @@ def slice_changes(base: Diagnosis, other: Diagnosis) -> list[SliceChange]:
     after = question_means(passing_of(other), other.scored.question)[0][matched.other]
     clusters = other.scored.clusters[matched.other]
     known = np.isfinite(before) & np.isfinite(after)
-    found: list[tuple[str, str, FloatArray, FloatArray, PairedDifference]] = []
+    compared: list[tuple[str, str, FloatArray, FloatArray, PairedDifference]] = []
     theirs = {group.name: group for group in base.scored.slices}
     for group in other.scored.slices:
         if group.name not in theirs:
@@ -156,11 +152,11 @@ def slice_changes(base: Diagnosis, other: Diagnosis) -> list[SliceChange]:
             rows = known & (labels == value)
             if rows.sum() >= FEWEST_PAIRS:
                 pair = paired(before[rows], after[rows], clusters[rows])
-                found.append((group.name, value, before[rows], after[rows], pair))
-    adjusted = holm([pair.p for *_, pair in found])
+                compared.append((group.name, value, before[rows], after[rows], pair))
+    adjusted = holm([pair.p for *_, pair in compared])
     changes = [
         SliceChange(name, value, float(left.mean()), float(right.mean()), pair, float(p))
-        for (name, value, left, right, pair), p in zip(found, adjusted, strict=True)
+        for (name, value, left, right, pair), p in zip(compared, adjusted, strict=True)
     ]
     return sorted(changes, key=lambda change: -abs(change.difference.difference))
 
@@ -195,10 +191,8 @@ class QuestionMatrix:
     def ordered(self, order: Order, column: int, higher_is_better: bool | None) -> IntArray:
         """Return the positions of the questions in an order; those without a value come last.
 
-        Args:
-            order: which one.
-            column: the version whose change counts.
-            higher_is_better: direction of the metric; without one a rise counts as a gain.
+        A change is that of the version in `column`; without a direction of the metric a rise counts as a
+        gain.
         """
         first = self.rows[:, 0]
         if order == "file":

@@ -79,9 +79,7 @@ class Versions:
 def versions_of(runs: Sequence[Run], keep: Sequence[str] = ()) -> Versions:
     """Return the versions among the runs of a project: the newest, and those to keep.
 
-    Args:
-        runs: runs of the project, oldest first.
-        keep: ids of runs to keep in any case: the baseline, the run on display.
+    Runs come oldest first; those to keep are the baseline and the run on display.
     """
     own = [run for run in runs if not run.config.get("generated_from") or run.run_id in keep]
     no_trials = [run for run in own if not run.config.get("grid") or run.run_id in keep]
@@ -179,12 +177,7 @@ def pair_of_rates(base: Diagnosis, other: Diagnosis) -> Pair:
 
 
 def changes_since(pairs: Mapping[str, Pair], metric: str) -> dict[str, Change]:
-    """Return the verdict on each run, with intervals and tests corrected over all of them (step-down max-T).
-
-    Args:
-        pairs: run id -> its difference from the baseline.
-        metric: the compared metric.
-    """
+    """Return the verdict on each run, with intervals and tests corrected over all (step-down max-T)."""
     tests = max_t([pair.clusters for pair in pairs.values()])
     higher = True if metric == GOOD_SHARE else getattr(declared(metric), "higher_is_better", None)
     most = most_drop(metric)
@@ -249,10 +242,7 @@ def version_steps(
 ) -> list[VersionStep]:
     """Return how far each version is from the first, from the one before, and from a published result.
 
-    Args:
-        means: of the versions, oldest first.
-        metric: the metric.
-        published: the result to compare with; None for none.
+    Versions come oldest first.
     """
     best = None if published is None else VersionMean(published.values[metric], published.step)
     first: VersionMean | None = None

@@ -46,9 +46,7 @@ def context_metrics_of(scored: ScoredRun) -> list[str]:
 def context_choice(scored: ScoredRun, metric: str | None = None) -> ContextChoice:
     """Return the context metric of every sample.
 
-    Args:
-        scored: the run.
-        metric: the metric for all samples; None for the first of CONTEXT_METRICS that each sample has.
+    Without a metric, the first of CONTEXT_METRICS that each sample has.
     """
     if metric is None:
         if scored not in _usual_choices:

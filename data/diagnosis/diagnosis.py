@@ -64,7 +64,7 @@ class DiagnosisCoverage:
 
     @property
     def of_refusals_alone(self) -> bool:
-        """Whether it is only known if refusing was right: nothing says whether an answer is good."""
+        """True where it is only known if refusing was right, and not whether an answer is good."""
         return self.names == ("answerability",)
 
     def clause(self) -> str:
@@ -90,14 +90,8 @@ def diagnosis_coverage(
 ) -> DiagnosisCoverage:
     """Return which cases are measured, and by what.
 
-    Args:
-        values: metric -> (n,) values that can make a case bad.
-        checked: (n,) True where the sample has a check.
-        refusals: what is known about the refusals.
-        labelled: (n,) True where there is a human verdict.
-        bad: which cases are bad.
-        pattern: (n,) codes into PATTERNS.
-        correctness: the metric of `values` that compares an answer, a refusal too, with its reference.
+    `values` has for each metric that can make a case bad its (n,) values; the other arrays are (n,) as well.
+    `correctness` names the one of them that compares an answer, a refusal too, with its reference.
     """
     decided = {metric: np.isfinite(scores) for metric, scores in values.items()}
     decided["checks"] = checked
@@ -209,9 +203,9 @@ class Diagnosis:
 
     @cached_property
     def gold_parts(self) -> dict[str, int]:
-        """What the contexts of the stage "partial_gold" lack, with the number of bad cases, most first."""
-        mine = gold_parts(self.scored)[self.stages.stage == stage_code("partial_gold")]
-        return dict(Counter(mine.tolist()).most_common())
+        """The parts that contexts of the stage "partial_gold" lack, with their bad cases, most first."""
+        parts = gold_parts(self.scored)[self.stages.stage == stage_code("partial_gold")]
+        return dict(Counter(parts.tolist()).most_common())
 
     @cached_property
     def fix_first(self) -> list[FixFirst]:
@@ -281,11 +275,6 @@ def passing_of(diagnosis: Diagnosis) -> FloatArray:
 
 def diagnose(scored: ScoredRun, settings: DiagnosisSettings, labels: Sequence[Label] = ()) -> Diagnosis:
     """Diagnose every case of a run.
-
-    Args:
-        scored: the run.
-        settings: thresholds, context metric and order of the stages.
-        labels: the human labels of the run, from the ledger.
 
     Raises:
         DataError: the run has summary scores only.

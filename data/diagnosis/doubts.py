@@ -30,7 +30,7 @@ class StageDoubt:
 
     @property
     def whole(self) -> bool:
-        """Whether every case of the stage rests on what is doubted, so that the stage cannot be acted on."""
+        """True where every case of the stage rests on what is doubted: it cannot be acted on."""
         return self.n == self.n_cases
 
 
@@ -59,16 +59,16 @@ def pass_rate_doubts(diagnosis: Diagnosis, findings: Sequence[Finding]) -> list[
 
 def stage_doubt(diagnosis: Diagnosis, findings: Sequence[Finding], key: str) -> StageDoubt | None:
     """Return the doubts about the cases of a failure stage; None where no check doubts any."""
-    mine: BoolArray = diagnosis.stages.stage == stage_code(key)
+    cases: BoolArray = diagnosis.stages.stage == stage_code(key)
     doubted = np.zeros(diagnosis.scored.n, dtype=np.bool_)
     metrics: dict[str, None] = {}
     because: dict[str, None] = {}
-    for name, finding, touched in _doubts_behind(diagnosis, findings, key, mine):
+    for name, finding, touched in _doubts_behind(diagnosis, findings, key, cases):
         doubted |= touched
         metrics[name] = because[finding.clause] = None
     if not doubted.any():
         return None
-    return StageDoubt(int(doubted.sum()), int(mine.sum()), tuple(metrics), tuple(because))
+    return StageDoubt(int(doubted.sum()), int(cases.sum()), tuple(metrics), tuple(because))
 
 
 def case_doubts(diagnosis: Diagnosis, findings: Sequence[Finding], row: int) -> list[Finding]:
@@ -76,28 +76,28 @@ def case_doubts(diagnosis: Diagnosis, findings: Sequence[Finding], row: int) -> 
     code = int(diagnosis.stages.stage[row])
     if code < 0:
         return []
-    mine = np.arange(diagnosis.scored.n) == row
-    doubting = [finding for _, finding, _ in _doubts_behind(diagnosis, findings, STAGES[code].key, mine)]
+    cases = np.arange(diagnosis.scored.n) == row
+    doubting = [finding for _, finding, _ in _doubts_behind(diagnosis, findings, STAGES[code].key, cases)]
     return [finding for finding in findings if finding in doubting]
 
 
 def _doubts_behind(
-    diagnosis: Diagnosis, findings: Sequence[Finding], key: str, mine: BoolArray
+    diagnosis: Diagnosis, findings: Sequence[Finding], key: str, cases: BoolArray
 ) -> Iterator[tuple[str, Finding, BoolArray]]:
     """Yield each metric behind a stage with each finding that doubts it, and the cases it touches."""
-    for name in _metrics_behind(diagnosis, key, mine):
+    for name in _metrics_behind(diagnosis, key, cases):
         for finding in metric_doubts(diagnosis.scored, findings, name):
             touched = np.zeros(diagnosis.scored.n, dtype=np.bool_)
             touched[list(finding.rows) if finding.rows else slice(None)] = True
-            if (touched & mine).any():
-                yield name, finding, touched & mine
+            if (touched & cases).any():
+                yield name, finding, touched & cases
 
 
-def _metrics_behind(diagnosis: Diagnosis, key: str, mine: BoolArray) -> list[str]:
+def _metrics_behind(diagnosis: Diagnosis, key: str, cases: BoolArray) -> list[str]:
     """List the metrics of the run that the rule of a stage looks at, for its cases."""
     context, metrics = diagnosis.context, diagnosis.scored.metrics
     behind = {
-        "context": [name for at, name in enumerate(context.metrics) if (context.code[mine] == at).any()],
+        "context": [name for at, name in enumerate(context.metrics) if (context.code[cases] == at).any()],
         "correctness": [next((name for name in CORRECTNESS if name in metrics), "correctness")],
         "noise_sensitivity": ["noise_sensitivity_relevant", "noise_sensitivity_irrelevant"],
         "contradicts_itself": ["self_contradiction"],

@@ -102,10 +102,10 @@ def _losses(diagnosis: Diagnosis) -> dict[str, list[Loss]]:
     stage, inferred = diagnosis.stages.stage, diagnosis.stages.inferred
     lost: dict[str, list[Loss]] = {}
     for code, entry in enumerate(STAGES):
-        mine: BoolArray = stage == code
-        if mine.any():
+        cases: BoolArray = stage == code
+        if cases.any():
             step = _BY_STAGE.get(entry.key, _BY_OWNER.get(entry.owner, "good"))
-            lost.setdefault(step, []).append(Loss(entry.key, int(mine.sum()), int((mine & inferred).sum())))
+            lost.setdefault(step, []).append(Loss(entry.key, int(cases.sum()), int((cases & inferred).sum())))
     unknown = int((~diagnosis.measured & (stage < 0)).sum())
     if unknown:
         lost.setdefault("good", []).append(Loss(NOT_JUDGED, unknown))

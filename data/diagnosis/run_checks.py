@@ -32,7 +32,7 @@ from ragtriage.metrics.schema.source import Source
 from ragtriage.metrics.schema.whole_number import whole_number
 from ragtriage.metrics.statistics.question_means import question_means
 
-MOST_NAMED = 8
+MOST_NAMED, MOST_FAILED_NAMED, MOST_REFUSED_NAMED = 8, 6, 3
 LONGEST_AUTHOR = 120
 
 
@@ -190,9 +190,6 @@ def _reported_means(config: Mapping[str, Any]) -> dict[str, float]:
     return {str(name): float(value) for name, value in means.items() if isinstance(value, int | float)}
 
 
-MOST_FAILED_NAMED = 6
-
-
 def failed_codes(scored: ScoredRun) -> list[Finding]:
     """Return the finding on scores that are stored as -1 where nothing else is negative."""
     failed = np.zeros(scored.n, dtype=np.bool_)
@@ -205,7 +202,15 @@ def failed_codes(scored: ScoredRun) -> list[Finding]:
         rows = [row for row, reason in reasons.items() if reason == FAILED_CODE]
         if rows:
             failed[rows] = True
-            named[metric] = _told(scored, metric, column.values, rows)
+            with_codes = column.values.copy()
+            with_codes[rows] = -1
+            without, counted = (
+                _mean_of(scored, values, "{:.4f} (n = {:,})") for values in (column.values, with_codes)
+            )
+            named[metric] = (
+                f"{metric} has a mean of {without} without its {len(rows):,}, "
+                f"and would have {counted} with them"
+            )
     if not named:
         return []
     more = f"; {len(named) - MOST_FAILED_NAMED:,} more metrics" if len(named) > MOST_FAILED_NAMED else ""
@@ -214,35 +219,14 @@ def failed_codes(scored: ScoredRun) -> list[Finding]:
         f"scored: {'; '.join(list(named.values())[:MOST_FAILED_NAMED])}{more}."
     )
     n = int(failed.sum())
-    return [
-        Finding(
-            "failed_code",
-            "warning",
-            "Failed judgements stored as -1 left out",
-            message,
-            (),
-            n,
-            rows_of(failed),
-            tuple(named),
-        )
-    ]
+    title = "Failed judgements stored as -1 left out"
+    return [Finding("failed_code", "warning", title, message, (), n, rows_of(failed), tuple(named))]
 
 
-def _told(scored: ScoredRun, metric: str, values: FloatArray, rows: list[int]) -> str:
-    """Return the mean of a metric without its codes, and what it would be with them."""
-    with_codes = values.copy()
-    with_codes[rows] = -1
-    without, counted = _mean_of_codes(scored, values), _mean_of_codes(scored, with_codes)
-    return f"{metric} has a mean of {without} without its {len(rows):,}, and would have {counted} with them"
-
-
-def _mean_of_codes(scored: ScoredRun, values: FloatArray) -> str:
+def _mean_of(scored: ScoredRun, values: FloatArray, form: str) -> str:
     means = question_means(values, scored.question)[0]
     n = int(np.isfinite(means).sum())
-    return f"{np.nanmean(means):.4f} (n = {n:,})" if n else "no value"
-
-
-MOST_REFUSED_NAMED = 3
+    return form.format(np.nanmean(means), n) if n else "no value"
 
 
 def refused_scores(scored: ScoredRun) -> list[Finding]:
@@ -263,7 +247,7 @@ def refused_scores(scored: ScoredRun) -> list[Finding]:
         if lost.any():
             left_out |= lost
             without, whole = (
-                _mean_of_answers(column, scored)
+                _mean_of(scored, column, "{:.3f} of {:,}")
                 for column in (values, np.where(lost, recorded[name], values))
             )
             means[name] = f"{without}, with {'it' if lost.sum() == 1 else 'them'} {whole}"
@@ -279,12 +263,6 @@ def refused_scores(scored: ScoredRun) -> list[Finding]:
     )
     title = "Scores of estimated refusals left out"
     return [Finding("refused_scores", "note", title, message, (), n, rows_of(left_out), tuple(means))]
-
-
-def _mean_of_answers(values: FloatArray, scored: ScoredRun) -> str:
-    means = question_means(values, scored.question)[0]
-    n = int(np.isfinite(means).sum())
-    return f"{np.nanmean(means):.3f} of {n:,}" if n else "no value"
 
 
 @lru_cache(maxsize=64)  # the samples of a run never change

@@ -56,7 +56,7 @@ class RunDigest:
 
     @property
     def readable(self) -> bool:
-        """Whether it has a pass rate and nothing that the checks warn of."""
+        """True for a run with a pass rate and nothing that the checks warn of."""
         return self.pass_rate is not None and not self.errors and not self.warnings
 
 
@@ -76,10 +76,7 @@ def stored_digests(store: RunStore, runs: Sequence[Run]) -> dict[str, RunDigest]
 def read_digests(store: RunStore, runs: Sequence[Run], seconds: float = math.inf) -> dict[str, RunDigest]:
     """Diagnose runs at the usual thresholds and store the digest of each; about 0.02 s for a small run.
 
-    Args:
-        store: of the runs.
-        runs: in the order in which they are wanted.
-        seconds: after which no further run is begun; at least one is read, if there is any.
+    No further run is begun after so many seconds; at least one is read, if there is any.
     """
     end = time.monotonic() + seconds
     digests, bodies, keys = {}, {}, _keys(store, runs)
@@ -173,11 +170,11 @@ def _measured(diagnosis: Diagnosis, labels: Sequence[Label]) -> tuple[str, ...]:
     def has(*names: str) -> bool:
         return any(name in scored.metrics and bool(np.isfinite(scored.values(name)).any()) for name in names)
 
-    found = {
+    measured = {
         "context": diagnosis.context_metric is not None,
         "faithfulness": has("faithfulness"),
         "answer_relevancy": has("answer_relevancy"),
         "correctness": has(*CORRECTNESS),
         "people": bool(labels),
     }
-    return tuple(name for name in MEASURES if found[name])
+    return tuple(name for name in MEASURES if measured[name])

@@ -56,7 +56,7 @@ class Feedback:
 
     @property
     def human(self) -> bool:
-        """Whether a person gave it."""
+        """True where a person gave it."""
         return self.source == Source.HUMAN.label
 
 
@@ -233,8 +233,8 @@ def _verdict(passing: float) -> list[Feedback]:
 
 
 def _labelled(label: Label) -> Iterator[Feedback]:
-    said = [(VERDICT, label.verdict), (FAILURE, label.failure)]
-    for name, value in said:
+    labels = [(VERDICT, label.verdict), (FAILURE, label.failure)]
+    for name, value in labels:
         if value:
             yield Feedback(name, value, Source.HUMAN.label, label.annotator, label.note)
 
@@ -253,7 +253,7 @@ def _recorded(human: Sequence[Mapping[str, Any]]) -> Iterator[Feedback]:
 
 def _ratings(scored: ScoredRun, ledger: Ledger) -> dict[int, list[Feedback]]:
     """Return row -> what annotators rated here, pass and fail apart."""
-    found: dict[int, list[Feedback]] = {}
+    by_row: dict[int, list[Feedback]] = {}
     for key in rated_dimensions(scored, ledger):
         if key == PASS or key.startswith(IMPORTED):
             continue
@@ -265,5 +265,5 @@ def _ratings(scored: ScoredRun, ledger: Ledger) -> dict[int, list[Feedback]]:
             row = rows.get((rating.question_id, rating.repeat))
             if row is not None:
                 entry = Feedback(dimension_of(key).metric, rating.value, Source.HUMAN.label, rating.annotator)
-                found.setdefault(row, []).append(entry)
-    return found
+                by_row.setdefault(row, []).append(entry)
+    return by_row

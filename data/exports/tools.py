@@ -294,12 +294,7 @@ def tools_of(scored: ScoredRun, rows: IntArray) -> list[str]:
 
 
 class ToolFile:
-    """The scores and human labels of a run, or of some of its rows, as a file for a tool.
-
-    Attributes:
-        tool: the tool.
-        counts: what became of the scores; complete when the last line has been read.
-    """
+    """The scores and human labels of a run, or of some of its rows, as a file for a tool."""
 
     def __init__(
         self,
@@ -318,7 +313,7 @@ class ToolFile:
 
     @property
     def counts(self) -> Counts:
-        """What became of the scores."""
+        """The fate of the scores; complete when the last line has been read."""
         return self._feedback.counts
 
     def lines(self) -> Iterator[bytes]:
@@ -338,8 +333,8 @@ class ToolFile:
 
     def _piece(self, sample: SampleFeedback) -> bytes:
         piece = bytearray()
-        for given in sample.entries:
-            entry = given if given.name.strip() else replace(given, name=UNNAMED)
+        for named in sample.entries:
+            entry = named if named.name.strip() else replace(named, name=UNNAMED)
             line = self.tool.line(sample, entry)
             if line is None:
                 self.counts.failed += 1

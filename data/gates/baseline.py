@@ -89,7 +89,7 @@ def unequal_sides(base: Diagnosis, run: Diagnosis) -> list[str]:
 
 
 def _only(scored: ScoredRun, shared: Sequence[int] | NDArray[np.int64], whose: str, what: str) -> list[str]:
-    """Write which questions only one side has."""
+    """Return a sentence on the questions that only one side has."""
     alone = np.delete(scored.question_ids, shared)
     if not len(alone):
         return []

@@ -38,13 +38,7 @@ from ragtriage.metrics.statistics.question_means import question_means
 def judge_mean_gate(
     gate: Gate, run: Diagnosis, summary: Mapping[str, MetricSummary] | None = None
 ) -> GateResult:
-    """Judge the mean of a metric over all questions or those of a slice.
-
-    Args:
-        gate: of kind mean.
-        run: the run.
-        summary: its metric summaries over all questions, where a caller has them.
-    """
+    """Judge the mean of a metric over all questions or those of a slice."""
     scored = run.scored
     keep = None if gate.slice is None else slice_mask(scored, gate.slice)
     if gate.slice is not None and keep is None:
@@ -85,7 +79,7 @@ def _unscored(n: int) -> str:
 
 
 def slice_lacking(scored: ScoredRun, wanted: tuple[str, str]) -> str:
-    """Write that a run has no such slice, and which values it has."""
+    """Return that a run has no such slice, and which values it has."""
     name, value = wanted
     labels = next((group.labels for group in scored.groups if group.name == name), ())
     values = [label for label in labels if label != NOT_GIVEN]
@@ -125,13 +119,13 @@ def _shares(scored: ScoredRun, name: str, keep: BoolArray | None) -> tuple[Float
     checks = check_table(scored)
     if checks is None:
         return np.full(len(scored.question_ids), np.nan), 0
-    mine = checks.of(name)
+    chosen = checks.of(name)
     if name != "all":
-        mine = mine | checks.kind.equal(name)
+        chosen = chosen | checks.kind.equal(name)
     if keep is not None:
-        mine = mine & keep[checks.sample]
-    asked = len(np.unique(scored.question[checks.sample[mine]]))
-    return passed_shares(scored, checks, mine), asked
+        chosen = chosen & keep[checks.sample]
+    asked = len(np.unique(scored.question[checks.sample[chosen]]))
+    return passed_shares(scored, checks, chosen), asked
 
 
 def _of_interval(gate: Gate, measured: Interval, source: str) -> GateResult:
@@ -142,12 +136,7 @@ def _of_interval(gate: Gate, measured: Interval, source: str) -> GateResult:
 
 
 def judge_percentile_gate(gate: Gate, run: Diagnosis) -> GateResult:
-    """Judge a percentile of a metric over all questions (or samples) or those of a slice.
-
-    Args:
-        gate: of kind percentile.
-        run: the run.
-    """
+    """Judge a percentile of a metric over all questions (or samples) or those of a slice."""
     scored = run.scored
     keep = None if gate.slice is None else slice_mask(scored, gate.slice)
     if gate.slice is not None and keep is None:
@@ -201,12 +190,6 @@ def judge_regressions(
 
     A gate on one metric is tested alone. In a gate on a family the primary metric is tested alone, the others
     together by step-down max-T.
-
-    Args:
-        run: this run.
-        base: the baseline, if any.
-        gates: those of kind regression.
-        primary: name of the project's primary metric.
     """
     if base is None:
         return {gate: [unmeasured(gate, "there is no baseline", excused=True)] for gate in gates}
@@ -243,7 +226,7 @@ def _expand(gate: Gate, named: set[tuple[str, tuple[str, str] | None]], base: Di
 
 
 def _belongs(metric: str, family: str) -> bool:
-    """Whether a family has a metric: a share with a direction, at one rank k for all."""
+    """Return whether a family has a metric: a share with a direction, at one rank k for all."""
     directed = _direction(metric) is not None and is_share(metric)
     return directed and in_family(metric, family) and ("@" not in metric or metric.endswith(f"@{SHOWN_K}"))
 

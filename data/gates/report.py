@@ -162,12 +162,7 @@ def gate_run(
 ) -> GateReport:
     """Judge a run by the gates of its project, at the usual thresholds and conventions.
 
-    Args:
-        store: of the workspace.
-        run: the run.
-        baseline: what it is compared with, see ragtriage.data.gates.baseline.baseline_of.
-        config: the gates, see ragtriage.data.gates.config.load_gates.
-        diagnosed: returns the diagnosis of a run at the usual settings, where a caller caches them.
+    `diagnosed` returns the diagnosis of a run at the usual settings, where a caller caches them.
 
     Raises:
         DataError: the run has summary scores only, no gate of its project blocks, or metrics.toml
@@ -217,14 +212,8 @@ def judge_run(
 ) -> GateReport:
     """Judge a diagnosed run by gates, against a diagnosed baseline where there is one.
 
-    Args:
-        run: the run.
-        base: the baseline, if any.
-        gates: the gates.
-        summary: the run's metric summaries over all its questions, where a caller has them.
-        primary: name of the project's primary metric, which a gate on a family tests alone.
-        findings: of the sanity checks on the run.
-        base_findings: of the sanity checks on the baseline.
+    The summary is over all questions, where a caller has it; a gate on a family tests the primary metric
+    alone.
     """
     changes = judge_regressions(run, base, [gate for gate in gates if gate.kind == "regression"], primary)
     results: list[GateResult] = []

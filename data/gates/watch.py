@@ -49,11 +49,8 @@ def files_in(folder: Path, leave_out: Path) -> dict[str, FileState]:
     """List the files of a folder and the folders in it, by their path within it.
 
     Hidden, temporary and unfinished files are left out by their names, and so is what is not a regular file.
-    A link to a file counts as that file; links to folders are not followed.
-
-    Args:
-        folder: where to look.
-        leave_out: a folder to skip: the workspace.
+    A link to a file counts as that file; links to folders are not followed. The folder to leave out is the
+    workspace.
     """
     states = {}
     for path in _paths(folder, leave_out):
@@ -114,12 +111,12 @@ class Memory:
             return cls(path)
 
     def knows(self, name: str, state: FileState) -> bool:
-        """Whether a file was processed in this state; one that could not be opened is tried again."""
+        """Return whether a file was processed in this state; one that could not be opened is tried again."""
         size, changed, digest = self.files.get(name, (-1, -1, ""))
         return bool(digest) and (size, changed) == (state.size, state.changed)
 
     def reported(self, name: str, state: FileState, digest: str) -> bool:
-        """Whether this file was reported before: with the same content, or the same failure to open it."""
+        """Return whether this file was reported with the same content, or the same failure to open it."""
         size, changed, earlier_digest = self.files.get(name, (-1, -1, ""))
         if digest:
             return earlier_digest == digest
@@ -281,15 +278,9 @@ def run_hook(
 ) -> str:
     """Run a command for a run that failed; return what went wrong, "" where nothing did.
 
-    Its environment has RAGTRIAGE_RUN, RAGTRIAGE_VERDICT and RAGTRIAGE_PROJECT, its standard input the JSON
-    of `ragtriage gate RUN --json`. What it prints goes to standard error. SIGINT and SIGTERM end it and are
-    then passed on to this process.
-
-    Args:
-        words: the program and its arguments.
-        report: of the gates.
-        strict: whether gates count that could not be judged.
-        seconds: time limit; then it is killed together with the processes it started.
+    Its environment has RAGTRIAGE_RUN, RAGTRIAGE_VERDICT and RAGTRIAGE_PROJECT, its standard input the JSON of
+    `ragtriage gate RUN --json`. What it prints goes to standard error. SIGINT and SIGTERM end it and are then
+    passed on to this process. After `seconds` it is killed together with the processes it started.
     """
     answer = json.dumps(report.to_dict(strict), ensure_ascii=False, allow_nan=False)
     variables = {

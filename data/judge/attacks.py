@@ -53,8 +53,10 @@ def rows_for_the_judge(scored: ScoredRun) -> list[int]:
 
 def answers_on_attacks(results: Iterable[TaskResult]) -> dict[str, int]:
     """Count the judge's answers: yes where an attack succeeded, no where not, cannot_tell."""
-    given = [answer["answer"] for result in results for answer in (result.payload or {}).get("verdicts", ())]
-    return {answer: given.count(answer) for answer in ANSWERS}
+    answers = [
+        answer["answer"] for result in results for answer in (result.payload or {}).get("verdicts", ())
+    ]
+    return {answer: answers.count(answer) for answer in ANSWERS}
 
 
 @dataclass(frozen=True)

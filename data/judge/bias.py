@@ -53,12 +53,7 @@ def generator_of(config: Mapping[str, object]) -> str:
 
 
 def self_preference(config: Mapping[str, object], judge: str) -> str:
-    """Return a warning where judge and generator are one model, or of one family; "" where they are not.
-
-    Args:
-        config: configuration of the run.
-        judge: the judge's model.
-    """
+    """Return a warning where judge and generator are one model, or of one family; "" where they are not."""
     generator = generator_of(config)
     if not generator:
         return ""
@@ -305,7 +300,7 @@ def judge_bias(scored: ScoredRun, ledger: Ledger) -> JudgeBias:
     own = scored.judge_result_path(EVALUATION)
     run_judge = "" if own is None else judge_of(own)
     listed = judge_results_of(ledger, scored.run.run_id)
-    other = next((one for one in listed if one.kind == SHUFFLED and one.judge == run_judge), None)
+    other = next((result for result in listed if result.kind == SHUFFLED and result.judge == run_judge), None)
     pairs: dict[int, tuple[JudgeReply, JudgeReply, list[int]]] = {}
     if own is not None and other is not None:
         pairs = _pairs(own, judge_result_path(scored.workspace, scored.run.run_id, other.digest))

@@ -68,10 +68,7 @@ class CallCache:
     def keep(self, request: Request, call: ModelCall, origin: Mapping[str, str]) -> None:
         """Store a call; a scored call is never overwritten.
 
-        Args:
-            request: the request.
-            call: its result.
-            origin: `model`, `sdk` and `batch` (its id, or "").
+        `origin` has `model`, `sdk` and `batch` (its id, or "").
         """
         payload = None if call.payload is None else json.dumps(call.payload, ensure_ascii=False)
         entry: dict[str, Any] = {
@@ -122,11 +119,11 @@ class CachedCalls:
 
     @property
     def ended(self) -> bool:
-        """Whether no further call is made: the budget does not allow it, or too many failed alike."""
+        """No further call is made: the budget does not allow it, or too many failed alike."""
         return self.too_dear is not None or bool(self.streak.reason)
 
     def settles(self, call: ModelCall) -> bool:
-        """Whether a stored call is taken as it is."""
+        """Return whether a stored call is taken as it is."""
         return self.spec.settles(call, call.key in self._made)
 
     async def answer(self, request: Request) -> ModelCall | None:

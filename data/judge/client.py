@@ -157,9 +157,7 @@ class Claude:
     async def send(self, ask: Callable[[], Awaitable[Any]], may_be_gone: bool = False) -> Attempt:
         """Send a request, and again after a transient failure.
 
-        Args:
-            ask: sends the request.
-            may_be_gone: whether a 404 is a result: the service no longer has what is asked for.
+        Where it may be gone, a 404 is a result: the service no longer has what is asked for.
 
         Raises:
             JudgeStoppedError: no further request can succeed.

@@ -276,9 +276,7 @@ def _reply_tokens(case: JudgedCase, documents: int) -> int:
 def split_documents(documents: Sequence[Document], room: int) -> list[list[Document]]:
     """Split documents into parts of at most `room` tokens, in rank order; a longer document is cut.
 
-    Args:
-        documents: in rank order.
-        room: tokens of the judge's models that a part may hold.
+    `room` is in tokens of the judge's models.
 
     Returns:
         At least one part; the pieces of a cut document keep its rank.

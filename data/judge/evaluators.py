@@ -228,11 +228,6 @@ def injected_samples(path: Path) -> int:
 def truth_of(n: int, human_labels: HumanLabels, failure: str) -> FloatArray:
     """Return whether each sample was labelled with a failure.
 
-    Args:
-        n: samples of the run.
-        human_labels: of the run.
-        failure: the failure label.
-
     Returns:
         (n,) 1 where any annotator gave that label, 0 where it has another one or passed, NaN without either;
         a fail without a failure label tells nothing about this one.
@@ -284,13 +279,8 @@ def judge_task(
 ) -> JudgeTask:
     """Return the task of a judge job.
 
-    Args:
-        workspace: of the run.
-        project: of the run.
-        model: the judge.
-        evaluator: name of one, "" for the evaluation of the answers.
-        prompts: folder with the user's own prompts; the workspace's where left out.
-        reference: whether the reference answer has a request of its own; an evaluator is always shown it.
+    Without an evaluator's name it is the evaluation of the answers; an evaluator is always shown the
+    reference.
 
     Raises:
         DataError: no such folder, or no such evaluator.

@@ -36,12 +36,7 @@ class JobSpec:
     shuffle: float = 0.0  # share of the samples that are also judged with their documents in another order
 
     def settles(self, call: ModelCall, made_now: bool = False) -> bool:
-        """Whether a stored call is taken as it is, instead of being made again.
-
-        Args:
-            call: the stored call.
-            made_now: whether this job made it.
-        """
+        """Return whether a stored call is taken as it is, instead of being made again."""
         return call.status in FINAL and (made_now or call.status not in self.again)
 
 
@@ -160,8 +155,7 @@ class ConcurrencyLimiter:
     def slow_down(self, seconds: float | None) -> None:
         """Pause all requests after a rate limit or overload.
 
-        Args:
-            seconds: the service's Retry-After; None where it sent none.
+        For as long as the service's Retry-After asks, else ever longer.
         """
         if self._paused_until <= _now():  # several in one burst count once
             self.pauses += 1

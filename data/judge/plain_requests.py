@@ -92,13 +92,8 @@ def ask_requests(
 ) -> AskedRequests:
     """Ask what the ledger does not have; each reply is stored as it comes.
 
-    Args:
-        ledger: that keeps the calls.
-        settings: of the service.
-        requests: to ask.
-        budget_usd: the most that all of them may cost, those of the ledger included; None for no limit.
-        watch: called after each.
-        stopped: True ends the asking when what is in flight is done.
+    The budget is for all of them, those of the ledger included. `watch` is called after each; once `stopped`
+    is true, what is in flight is waited for.
 
     Raises:
         JudgeStoppedError: no further request can succeed.

@@ -92,12 +92,8 @@ def choose_rows(
 ) -> list[int]:
     """Choose the rows of a run to judge.
 
-    Args:
-        scored: the run.
-        limit: number of samples from the start.
-        sample: number drawn at random, in proportion to query types and answerability.
-        seed: of the draw.
-        among: rows to choose from; all where left out.
+    `limit` takes so many from the start, `sample` draws so many in proportion to query types and
+    answerability, both out of `among`, where it is given.
 
     Raises:
         DataError: a number below 1, or both.
@@ -141,14 +137,7 @@ def plan_task(
 ) -> JudgePlan:
     """Estimate what a job would take, an evaluation of answers in both ways of showing the reference.
 
-    Args:
-        workspace: of the run.
-        run: the run.
-        task: what would be done.
-        settings: which model would be asked.
-        spec: which samples, how often.
-        prices: of the models.
-        count: whether the service counts the tokens of a few requests, which is free; else none is sent.
+    With `count` the service counts the tokens of a few requests, which is free; else none is sent.
     """
     plan = _plan(workspace, run, task, settings, spec, prices, count)
     if not isinstance(task, EvaluationTask):

@@ -192,10 +192,7 @@ def follow_up_schema(asked: FurtherLabels) -> dict[str, Any]:
 def parse_reply(reply: object, requested: RequestedLabels, texts: Texts) -> JudgeReply:
     """Check a reply and return its labels.
 
-    Args:
-        reply: what the judge sent.
-        requested: what it was asked for.
-        texts: of the documents it was sent, in which its quotes are looked up.
+    Its quotes are looked up in the texts of the documents that were sent.
 
     Raises:
         ReplyError: a field is missing, unknown or not as accepted, a rank was not sent, the support of a
@@ -227,10 +224,7 @@ def parse_reply(reply: object, requested: RequestedLabels, texts: Texts) -> Judg
 def join_reference(begun: JudgeReply, reply: object, texts: Texts) -> JudgeReply:
     """Add to an evaluation what comparing it with the reference answer says.
 
-    Args:
-        begun: the labels without the reference.
-        reply: what the judge sent on the reference, for the claims of `begun` by number.
-        texts: of the documents it was sent.
+    The reply is on the claims of `begun` by number.
 
     Raises:
         ReplyError: as for `parse_reply`, or a claim was left out or numbered twice.
@@ -254,11 +248,7 @@ def join_reference(begun: JudgeReply, reply: object, texts: Texts) -> JudgeReply
 def join_follow_up(begun: JudgeReply, reply: object, texts: Texts, asked: FurtherLabels) -> JudgeReply:
     """Add the labels on further documents to an evaluation that has begun.
 
-    Args:
-        begun: the labels so far.
-        reply: what the judge sent on these documents, for the claims and statements of `begun` by number.
-        texts: of the documents it was sent.
-        asked: what it was asked for.
+    The reply is on the claims and statements of `begun` by number.
 
     Raises:
         ReplyError: as for `parse_reply`, or a claim was left out or numbered twice.
@@ -310,10 +300,10 @@ def _evidence(labelled: Support, texts: Texts) -> tuple[Evidence, ...]:
 def _carried_by(support: str, evidence: Sequence[Evidence]) -> tuple[int, ...]:
     """Return the ranks that carry a whole claim; documents that carry it only together need every quote."""
     quoted = {item.rank for item in evidence if item.side == "for"}
-    found = {item.rank for item in evidence if item.side == "for" and item.found}
-    if support in ("partly", "none") or (support == "together" and found != quoted):
+    ranks = {item.rank for item in evidence if item.side == "for" and item.found}
+    if support in ("partly", "none") or (support == "together" and ranks != quoted):
         return ()
-    return tuple(sorted(found))
+    return tuple(sorted(ranks))
 
 
 def _on_claim(claim: JudgedClaim, labelled: Support, texts: Texts) -> JudgedClaim:
@@ -373,10 +363,10 @@ def is_quoted(quote: str, text: str) -> bool:
         return False
     at = 0
     for stretch in stretches:
-        found = _whole_numbers(stretch).search(words, at)
-        if found is None:
+        match = _whole_numbers(stretch).search(words, at)
+        if match is None:
             return False
-        at = found.end()
+        at = match.end()
     return True
 
 

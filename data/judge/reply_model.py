@@ -50,10 +50,7 @@ class Sent:
 def misfit(value: str, accepted: str, field: str = "") -> PydanticCustomError:
     """Return the error of a value that does not fit, for a validator to raise.
 
-    Args:
-        value: what was sent, quoted.
-        accepted: what would be accepted.
-        field: name of the field, when the validator checks the whole object.
+    The field is named where the validator checks the whole object.
     """
     context = {"value": value, "accepted": accepted, "field": field}
     return PydanticCustomError("misfit", "{value}; accepted: {accepted}", context)
@@ -221,9 +218,8 @@ _EMPTY: Mapping[str, Any] = {"array": (), "boolean": False, "string": "", "integ
 def expected_reply(schema: Mapping[str, Any], entries: Mapping[str, Sequence[Mapping[str, Any]]]) -> Any:
     """Return a reply that says nothing but what `entries` give.
 
-    Args:
-        schema: of the reply; the last value of an `enum` is taken, lists are empty, the rest false or empty.
-        entries: by field, the objects of its list, each with some of its fields.
+    Of an `enum` it has the last value; lists are empty, and the rest is false or empty. `entries` lists by
+    field the objects of its list, each with some of its fields.
     """
     if "enum" in schema:
         return schema["enum"][-1]

@@ -114,7 +114,7 @@ class Session:
 
     @property
     def stop_asked(self) -> bool:
-        """Whether the job was asked to stop; requests in flight are waited for."""
+        """The job was asked to stop; requests in flight are waited for."""
         return self.heartbeat.stop_asked
 
     def _progress_now(self) -> dict[str, Any]:
@@ -273,13 +273,7 @@ def run_task(
 ) -> JobResult:
     """Do a task on samples of a run and store the results.
 
-    Args:
-        workspace: of the run.
-        run: the run.
-        task: what to do.
-        settings: which model to ask, and how fast.
-        spec: which samples, how often, for how much.
-        watch: called every second with the progress.
+    `watch` is called every second.
 
     Raises:
         DataError: a budget is set and the model has no price, or such a job is running on the run.

@@ -50,7 +50,7 @@ class EvaluatedMetric:
 
     @property
     def title(self) -> str:
-        """Name on screen."""
+        """The name on screen."""
         name = "Lexical support share" if self.metric == LEXICAL_GROUNDEDNESS else title_of(self.metric)
         return f"{name[:1].upper()}{name[1:]} ({self.source.label})"
 
@@ -78,7 +78,7 @@ def evaluated_metrics(scored: ScoredRun, ratings: HumanRatings) -> list[Evaluate
 
 
 def _is_related(ratings: HumanRatings, name: str, source: Source) -> bool:
-    """Whether a metric may tell something about a dimension; of heuristics only those of refusals do."""
+    """Return whether a metric may say something of a dimension; of heuristics only those of refusals do."""
     if ratings.key == UNANSWERABLE:
         return name in _ABSTENTION
     if "@" in name or source in (Source.HUMAN, Source.ESTIMATED) or name in _ABSTENTION:
@@ -210,12 +210,8 @@ def binary_labels_of(
 ) -> BinaryLabels:
     """Compare human ratings and a metric sample by sample.
 
-    Args:
-        scored: the run.
-        ratings: one dimension, as humans rated it.
-        evaluated: the metric.
-        thresholds: least share of each scale that counts as yes; a binary rating needs more than half of the
-            annotators instead.
+    The thresholds are the least share of each scale that counts as yes; a binary rating needs more than half
+    of the annotators instead.
 
     Raises:
         DataError: the run does not have the metric.

@@ -101,14 +101,15 @@ class MetricAgreement:
             "classes": self.classes,
             "table": [list(row) for row in self.table],
             "statistics": statistics_dict(self.statistics),
-            "ceiling": {name: finite_dict(asdict(one)) for name, one in self.ceilings.items()},
+            "ceiling": {name: finite_dict(asdict(ceiling)) for name, ceiling in self.ceilings.items()},
         }
 
 
 def statistics_dict(statistics: Sequence[Agreement]) -> dict[str, Any]:
     """Return statistics by name as JSON values, null where undefined."""
     return {
-        one.name: finite_dict({k: v for k, v in asdict(one).items() if k != "name"}) for one in statistics
+        statistic.name: finite_dict({k: v for k, v in asdict(statistic).items() if k != "name"})
+        for statistic in statistics
     }
 
 
@@ -167,13 +168,8 @@ def agreement_rows(
 ) -> list[MetricAgreement]:
     """Measure how far the metrics of a run agree with its human labels.
 
-    Args:
-        store: the runs of the workspace.
-        run: a run with human labels.
-        dimensions: keys of rating dimensions; all that were rated where none is given.
-        metrics: keys of metrics, or "all"; those of the same dimension where none is given.
-        classes: two, by the thresholds, or more: equally wide parts of each scale.
-        thresholds: least share of each scale that counts as high, of human labels and of the metric.
+    Without dimensions all that were rated are taken, without metrics those of the same dimension, with "all"
+    every one. Two classes are made by the thresholds, more are equally wide parts of each scale.
 
     Raises:
         NoMetricError: no metric was named, and none of the labelled dimensions has values.
@@ -205,11 +201,11 @@ def agreement_rows(
 
 
 def _dimension(key: str, rated: Sequence[str], run: Run) -> str:
-    found = next((known for known in rated if key in (known, known.rpartition(":")[2])), None)
-    if found is None:
+    match = next((known for known in rated if key in (known, known.rpartition(":")[2])), None)
+    if match is None:
         known = ", ".join(rated) or "none"
         raise DataError(f"run {run.run_id}: no human labels of {key[:60]!r}; accepted: {known}")
-    return found
+    return match
 
 
 def _metrics(scored: ScoredRun, ratings: HumanRatings, wanted: Sequence[str]) -> list[EvaluatedMetric]:

@@ -46,11 +46,6 @@ class ReviewedCases:
 def mark_reviewed(ledger: Ledger, case: tuple[str, str, int], who: str) -> None:
     """Record that an annotator read a case; a second time changes nothing.
 
-    Args:
-        ledger: of the workspace.
-        case: (run_id, question_id, repeat).
-        who: the annotator.
-
     Raises:
         WorkspaceError: the name is empty.
     """
@@ -100,7 +95,7 @@ class LabelCount:
 
     @property
     def defined(self) -> bool:
-        """Whether it is in the taxonomy."""
+        """True for a label in the taxonomy."""
         return bool(self.who)
 
 
@@ -178,17 +173,10 @@ def merge_labels(ledger: Ledger, project: str, runs: Sequence[str], old: str, in
 
 
 def gather(ledger: Ledger, project: str, labels: Sequence[Label], failure: str, who: str) -> int:
-    """Give notes a failure label, in the name of the annotator who wrote each.
+    """Add a failure label to notes, in the name of the annotator who wrote each.
 
     The verdict stays: a note without one does not become a fail. A note that was changed, undone or labelled
-    in the meantime is left alone.
-
-    Args:
-        ledger: of the workspace.
-        project: whose taxonomy the label joins, if it is not in there.
-        labels: from `open_notes`.
-        failure: the failure label.
-        who: who gives the label.
+    in the meantime is left alone. The label joins the taxonomy of the project, if it is not in there.
 
     Returns:
         How many notes got it.

@@ -64,7 +64,7 @@ class HumanRatings:
 
     @property
     def imported(self) -> bool:
-        """Whether the ratings came with the file."""
+        """True for ratings that came with the file."""
         return self.key.startswith(IMPORTED)
 
     @property

@@ -196,12 +196,7 @@ def _plain(text: str) -> str:
 def load_labels(ledger: Ledger, scored: ScoredRun, path: Path, random: bool, who: str) -> LoadedLabels:
     """Store the labels of a file with a run, as those of one annotator.
 
-    Args:
-        ledger: of the workspace.
-        scored: the run.
-        path: the file.
-        random: whether they are a random sample of the run's samples, which the caller declares.
-        who: name of the annotator.
+    That they are a random sample of the run's samples is for the caller to declare.
 
     Raises:
         DataError: the file is not accepted, a label matches several samples, or none matches any.
@@ -242,7 +237,7 @@ def _matched(scored: ScoredRun, labels: Sequence[FileLabel], file: str) -> list[
         by_id.setdefault(str(sample["question_id"]), []).append(row)
         by_text.setdefault(_plain(sample["question"] or ""), []).append(row)
         answers.append(_plain(sample["answer"] or ""))
-    found: list[int | None] = []
+    matches: list[int | None] = []
     for label in labels:
         rows = by_id.get(label.question_id, []) if label.question_id else by_text.get(label.question, [])
         if label.repeat is not None:
@@ -254,8 +249,8 @@ def _matched(scored: ScoredRun, labels: Sequence[FileLabel], file: str) -> list[
                 f"{file}, line {label.line}: {len(rows)} samples have this question; accepted: a "
                 "column repeat or answer that tells which"
             )
-        found.append(rows[0] if rows else None)
-    return found
+        matches.append(rows[0] if rows else None)
+    return matches
 
 
 LABEL = "_label"

@@ -45,7 +45,7 @@ class RatingDimension:
 
     @property
     def binary(self) -> bool:
-        """Whether there are only two answers."""
+        """True where there are only two answers."""
         return len(self.levels) == 2
 
 
@@ -162,13 +162,8 @@ def rate(
 ) -> int:
     """Record a rating; until undone it replaces the annotator's earlier one of the case.
 
-    Args:
-        ledger: of the workspace.
-        case: (run_id, question_id, repeat).
-        annotator: name; must not be empty.
-        dimension: key of what is rated; pass or fail is a label, see Ledger.add_label.
-        value: one of its levels, or a share from 0 to 1; None where it does not apply or cannot be rated.
-        queue_id: the queue that drew the case; None for one found by browsing.
+    The value is one of the dimension's levels, or a share from 0 to 1; None where it does not apply or cannot
+    be rated. Pass or fail is a label, see Ledger.add_label.
 
     Returns:
         The rating's number.
@@ -217,11 +212,7 @@ def undo(ledger: Ledger, run_id: str, annotator: str, dimension: str) -> Rating 
 def ratings_of(ledger: Ledger, run_id: str, dimension: str, drawn: bool = False) -> list[Rating]:
     """List the newest rating of each case by each annotator.
 
-    Args:
-        ledger: of the workspace.
-        run_id: the run.
-        dimension: its key; "pass" reads the labels.
-        drawn: only ratings in a random queue, the newest there.
+    "pass" reads the labels. With `drawn` only ratings in a random queue count, the newest there.
     """
     if not ledger.path.exists():
         return []
@@ -288,7 +279,7 @@ class QueueState:
         return len(self.rated) + len(self.remaining)
 
     def drawn(self, row: int) -> bool:
-        """Whether the queue has reached a row: it was rated, or is the next."""
+        """Return whether the queue has reached a row: it was rated, or is the next."""
         return row in self.rated or row in self.remaining[:1]
 
     def after(self, row: int) -> int | None:
