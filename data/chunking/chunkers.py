@@ -192,10 +192,6 @@ def _boundaries(tokenized: TokenizedText, unit: Unit) -> IntArray:
     return np.append(tokenized.starts, len(tokenized.text))
 
 
-def _paragraphs(tokenized: TokenizedText, chunking: Chunking) -> Iterator[Range]:
-    return _packed(tokenized, _split_at(tokenized.text, _PARAGRAPH_END), chunking)
-
-
 def _sections(tokenized: TokenizedText, chunking: Chunking) -> Iterator[Range]:
     starts = [0, *(start for start, _, _ in tokenized.headings if start > 0), len(tokenized.text)]
     for start, end in pairwise(starts):
@@ -230,10 +226,6 @@ def _packed(tokenized: TokenizedText, parts: list[Range], chunking: Chunking) ->
         yield start, end
 
 
-def _recursive(tokenized: TokenizedText, chunking: Chunking) -> Iterator[Range]:
-    return _recursive_in(tokenized, 0, len(tokenized.text), chunking)
-
-
 def _recursive_in(tokenized: TokenizedText, start: int, end: int, chunking: Chunking) -> Iterator[Range]:
     """Split at the strongest boundaries that semchunk finds; white space goes to the chunk before it."""
     from semchunk import semchunk
@@ -254,7 +246,7 @@ def _tokens_at_least_one(text: str) -> int:
 
 _SPLITTERS: dict[Strategy, Callable[[TokenizedText, Chunking], Iterator[Range]]] = {
     "fixed": _fixed,
-    "paragraph": _paragraphs,
+    "paragraph": lambda text, chunking: _packed(text, _split_at(text.text, _PARAGRAPH_END), chunking),
     "heading": _sections,
-    "recursive": _recursive,
+    "recursive": lambda text, chunking: _recursive_in(text, 0, len(text.text), chunking),
 }

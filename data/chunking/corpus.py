@@ -111,10 +111,7 @@ def corpus_of(sources: Iterable[tuple[str, InputFile]], name: str) -> Corpus:
     empty = [document.doc_id for document in documents.values() if not document.text.strip()]
     if len(empty) == len(documents):
         raise DataError(f"corpus {name}: every document is empty; accepted: {ACCEPTED_FILES}")
-    notes = (
-        _listing("empty documents", empty),
-        _listing("files without documents", without_documents),
-    )
+    notes = (_listing("empty documents", empty), _listing("files without documents", without_documents))
     return Corpus(name, tuple(documents.values()), tuple(filter(None, notes)))
 
 

@@ -195,11 +195,7 @@ def _together(plan: GridPlan, places: Sequence[int]) -> list[list[int]]:
 
 
 def _serve(
-    worker: Worker,
-    task: str,
-    dated: Callable[[int], GridPlan],
-    waiting: deque[list[int]],
-    results: Results,
+    worker: Worker, task: str, dated: Callable[[int], GridPlan], waiting: deque[list[int]], results: Results
 ) -> None:
     """Hand a worker configurations for as long as there are any and it answers; close with None."""
     group: list[int] = []

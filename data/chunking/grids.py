@@ -187,7 +187,9 @@ def _trial(run: Run) -> GridTrial | None:
     size, size_paths = _read(config, SIZE_KEYS, _whole_number)
     overlap, overlap_paths = _read(config, OVERLAP_KEYS, _whole_number, (BARE_OVERLAP,))
     strategy, strategy_paths = _read(config, STRATEGY_KEYS, _strategy)
-    headings, headings_paths = _read(config, (), _flag, (HEADINGS,))
+    headings, headings_paths = _read(
+        config, (), lambda value: value if isinstance(value, bool) else None, (HEADINGS,)
+    )
     if size is None:
         return None
     left_out = BOOKKEEPING | size_paths | overlap_paths | strategy_paths | headings_paths

@@ -76,12 +76,8 @@ class GridRanking:
 
 def grid_metrics(scored_runs: Sequence[ScoredRun]) -> list[str]:
     """List the metrics of which some configuration has a value, in the registry's order."""
-    names = {name for scored in scored_runs for name in scored.metrics if _has_values(scored, name)}
+    names = {name for scored in scored_runs for name in scored.metrics if scored.has_values(name)}
     return ordered(tuple(names))
-
-
-def _has_values(scored: ScoredRun, metric: str) -> bool:
-    return bool(np.isfinite(scored.values(metric)).any())
 
 
 def rank_trials(grid: Grid, scored_runs: Sequence[ScoredRun], metric: str) -> GridRanking:
@@ -91,7 +87,7 @@ def rank_trials(grid: Grid, scored_runs: Sequence[ScoredRun], metric: str) -> Gr
     the same questions that it is compared on, so its own mean is a little too good. The scored runs are in
     the grid's order.
     """
-    with_values = [place for place, scored in enumerate(scored_runs) if _has_values(scored, metric)]
+    with_values = [place for place, scored in enumerate(scored_runs) if scored.has_values(metric)]
     on_heatmap = frozenset(trial.run.run_id for trial in grid.heatmap_trials)
     entries = [TrialValue(trial, None, None, None, "not measured") for trial in grid.trials]
     if not with_values:

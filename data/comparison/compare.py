@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragtriage.data.comparison.answered import RefusalPairs, own_answered, refusal_pairs, refusal_sentence
-from ragtriage.data.diagnosis.diagnosis import Diagnosis, passing_of
+from ragtriage.data.comparison.compared_metrics import higher_is_better, question_values
+from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.judge_replies import EVALUATION
 from ragtriage.data.store.judge_results import judge_of
 from ragtriage.metrics.diagnosis.stages import STAGES
 from ragtriage.metrics.gates.wording import GOOD_SHARE
-from ragtriage.metrics.metric_registry import bounds_of, declared
+from ragtriage.metrics.metric_registry import bounds_of
 from ragtriage.metrics.schema.scores import FloatArray, IntArray
 from ragtriage.metrics.statistics.max_t import ClusterSums, FamilyTest, cluster_sums, max_t
 from ragtriage.metrics.statistics.paired import (
@@ -49,6 +50,11 @@ def match_questions(base: ScoredRun, other: ScoredRun) -> QuestionMatch:
     _, at_base, at_other = np.intersect1d(left, right, assume_unique=True, return_indices=True)
     shared = len(at_base)
     return QuestionMatch(at_base, at_other, len(left) - shared, len(right) - shared)
+
+
+def first_rows(scored: ScoredRun) -> IntArray:
+    """(q,) row of the first sample of each question."""
+    return np.unique(scored.question, return_index=True)[1].astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -126,7 +132,7 @@ def paired_side(
     before, after = base_means[matched.base], other_means[matched.other]
     bounds = (0.0, 1.0) if metric == GOOD_SHARE else bounds_of(metric)
     clusters = base.clusters[matched.base]
-    difference = paired(before, after, clusters, 0, _direction(metric), bounds)
+    difference = paired(before, after, clusters, 0, higher_is_better(metric), bounds)
     known = np.isfinite(before) & np.isfinite(after)
     means = (
         (float(before[known].mean()), float(after[known].mean()))
@@ -153,7 +159,15 @@ def compare(
     the baseline by `base_name`.
     """
     matched = match_questions(base.scored, other.scored)
-    family = [paired_side(GOOD_SHARE, _pass_shares(base), _pass_shares(other), base.scored, matched)]
+    family = [
+        paired_side(
+            GOOD_SHARE,
+            question_values(base, GOOD_SHARE),
+            question_values(other, GOOD_SHARE),
+            base.scored,
+            matched,
+        )
+    ]
     family += metric_sides(base.scored, other.scored, metrics) if sides is None else sides
     warnings = comparability(run_facts(base.scored), run_facts(other.scored), base_name)
     warnings += _unanswered(base.scored, base_name) + _unanswered(other.scored, "the other run")
@@ -174,7 +188,7 @@ def compare(
             side.other,
             side.difference,
             test.p,
-            verdict(side.difference, test.p, _direction(side.metric)),
+            verdict(side.difference, test.p, higher_is_better(side.metric)),
             test.low,
             test.high,
             side is first,
@@ -204,17 +218,6 @@ def family_tests(sides: Sequence[Side], primary: str) -> list[FamilyTest]:
     """
     rest = iter(max_t([side.clusters for side in sides if side.metric != primary]))
     return [max_t([side.clusters])[0] if side.metric == primary else next(rest) for side in sides]
-
-
-def _direction(metric: str) -> bool | None:
-    if metric == GOOD_SHARE:
-        return True
-    declaration = declared(metric)
-    return None if declaration is None else declaration.higher_is_better  # None: no direction is better
-
-
-def _pass_shares(diagnosis: Diagnosis) -> FloatArray:
-    return question_means(passing_of(diagnosis), diagnosis.scored.question)[0]
 
 
 def run_facts(scored: ScoredRun) -> RunFacts:
@@ -263,20 +266,15 @@ class Changes:
 
 def changes(base: Diagnosis, other: Diagnosis, metric: str) -> Changes:
     """List the shared questions by the size of their change in one metric, or in the share of good cases."""
-    means, first_rows = [], []
-    for diagnosis in (base, other):
-        scored = diagnosis.scored
-        values = passing_of(diagnosis) if metric == GOOD_SHARE else scored.values(metric)
-        means.append(question_means(values, scored.question)[0])
-        first_rows.append(np.unique(scored.question, return_index=True)[1].astype(np.int64))
     matched = match_questions(base.scored, other.scored)
-    before, after = means[0][matched.base], means[1][matched.other]
+    before = question_values(base, metric)[matched.base]
+    after = question_values(other, metric)[matched.other]
     known = np.flatnonzero(np.isfinite(before) & np.isfinite(after))
     order = known[np.argsort(-np.abs(after - before)[known], kind="stable")]
     return Changes(
         base.scored.question_ids[matched.base[order]],
-        first_rows[1][matched.other[order]],
-        first_rows[0][matched.base[order]],
+        first_rows(other.scored)[matched.other[order]],
+        first_rows(base.scored)[matched.base[order]],
         before[order],
         after[order],
     )

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ragtriage.data.declarations import FILE_NAME, read_settings
+from ragtriage.data.diagnosis.diagnosis import Diagnosis, passing_of
 from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.workspace import Workspace
 from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import REGISTRY, declared, imported_declarations, lookup, ordered
-from ragtriage.metrics.schema.scores import MetricsError
+from ragtriage.metrics.schema.scores import FloatArray, MetricsError
+from ragtriage.metrics.statistics.question_means import question_means
 
 SHOWN_K = 5
 FAMILIES: Mapping[str, str] = {
@@ -30,6 +32,22 @@ HEADLINE = frozenset(
         *("answer_relevancy", "correctness", "ignored_top_ranked", "refusal_accuracy", "check_pass_rate"),
     }
 )
+
+
+def higher_is_better(metric: str) -> bool | None:
+    """Return whether more of a metric, or of GOOD_SHARE, is better; None where no direction is."""
+    declaration = declared(metric)
+    return True if metric == GOOD_SHARE else None if declaration is None else declaration.higher_is_better
+
+
+def case_values(diagnosis: Diagnosis, metric: str) -> FloatArray:
+    """(n,) value of a metric in each case; of GOOD_SHARE 1 for a good case, 0 for a bad one."""
+    return passing_of(diagnosis) if metric == GOOD_SHARE else diagnosis.scored.values(metric)
+
+
+def question_values(diagnosis: Diagnosis, metric: str) -> FloatArray:
+    """(q,) mean of the case values of each question."""
+    return question_means(case_values(diagnosis, metric), diagnosis.scored.question)[0]
 
 
 def in_family(metric: str, family: str) -> bool:

@@ -9,11 +9,12 @@ from typing import Literal
 import numpy as np
 
 from ragtriage.data.comparison.compare import QuestionMatch, match_questions
-from ragtriage.data.diagnosis.diagnosis import Diagnosis, passing_of
+from ragtriage.data.comparison.compared_metrics import higher_is_better, question_values
+from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.metrics.gates.wording import GOOD_SHARE
-from ragtriage.metrics.metric_registry import bounds_of, declared
+from ragtriage.metrics.metric_registry import bounds_of
 from ragtriage.metrics.schema.scores import FloatArray
 from ragtriage.metrics.statistics.intervals import Interval, interval
 from ragtriage.metrics.statistics.max_t import ClusterSums, FamilyTest, max_t
@@ -75,9 +76,7 @@ def rate_leaderboard(diagnoses: Sequence[Diagnosis], like: Diagnosis) -> Leaderb
     """
     wanted = set(like.coverage.names)
     kept = [each for each in diagnoses if set(each.coverage.names) == wanted]
-    means = {
-        each.scored.run.run_id: question_means(passing_of(each), each.scored.question)[0] for each in kept
-    }
+    means = {each.scored.run.run_id: question_values(each, GOOD_SHARE) for each in kept}
     apart = tuple(each.scored.run.run_id for each in diagnoses if set(each.coverage.names) != wanted)
     return replace(_ranked([each.scored for each in kept], means, GOOD_SHARE), apart=apart)
 
@@ -90,8 +89,7 @@ def _ranked(scored_runs: Sequence[ScoredRun], means: Mapping[str, FloatArray], m
     """
     measured = [scored for scored in scored_runs if np.isfinite(means[scored.run.run_id]).any()]
     unmeasured = tuple(scored.run.run_id for scored in scored_runs if scored not in measured)
-    declaration = declared(metric)
-    higher = True if metric == GOOD_SHARE else None if declaration is None else declaration.higher_is_better
+    higher = higher_is_better(metric)
     bounds = (0.0, 1.0) if metric == GOOD_SHARE else bounds_of(metric)
     values = {scored.run.run_id: _level(means[scored.run.run_id], scored, bounds) for scored in measured}
     sign = -1.0 if higher is not False else 1.0
@@ -106,7 +104,9 @@ def _ranked(scored_runs: Sequence[ScoredRun], means: Mapping[str, FloatArray], m
     best = next(scored for scored in measured if values[scored.run.run_id].n_scored >= LEAST_SHARE * fullest)
     others = [scored for scored in measured if scored is not best]
     pairs = [_against(best, scored, means, higher, bounds) for scored in others]
-    tests = dict(zip([scored.run.run_id for scored in others], _tests(pairs), strict=True))
+    tests = dict(
+        zip([scored.run.run_id for scored in others], max_t([sums for _, sums in pairs]), strict=True)
+    )
     differences = {scored.run.run_id: pair[0] for scored, pair in zip(others, pairs, strict=True)}
 
     def row(run_id: str) -> LeaderboardRow:
@@ -151,10 +151,6 @@ def _against(
         (-reach, reach),
         (difference.low, difference.high),
     )
-
-
-def _tests(pairs: Sequence[tuple[PairedDifference, ClusterSums]]) -> list[FamilyTest]:
-    return max_t([sums for _, sums in pairs])
 
 
 TOTAL = "total_tokens"

@@ -24,10 +24,7 @@ UNITS = {"percent": 100.0, "share": 1.0}
 ACCEPTED = (
     "an object with title, source, date, unit (percent or share), and rows or bands; see docs/benchmarks.md"
 )
-LISTS = {
-    "rows": "a list of {name, values}",
-    "bands": "a list of {metric, minimum, good, excellent}",
-}
+LISTS = {"rows": "a list of {name, values}", "bands": "a list of {metric, minimum, good, excellent}"}
 SHIPPED_SOURCE = "ragtriage"  # of the targets that ship
 BAND_NAMES = ("needs work", "minimum", "good", "excellent")
 

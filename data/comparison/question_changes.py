@@ -10,14 +10,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ragtriage.data.comparison.compare import match_questions
+from ragtriage.data.comparison.compare import first_rows, match_questions
+from ragtriage.data.comparison.compared_metrics import question_values
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, passing_of
 from ragtriage.data.scoring.grouping import NOT_GIVEN, Slice
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray
 from ragtriage.metrics.statistics.paired import PairedDifference, holm, paired
-from ragtriage.metrics.statistics.question_means import question_means
 
 _PASS, _FAIL, _UNSEEN = 1, 0, -1
 
@@ -62,7 +62,7 @@ def newly_failing(base: Diagnosis, run: Diagnosis) -> NewlyFailing:
 
 def _states(diagnosis: Diagnosis) -> NDArray[np.int8]:
     """(q,) whether each question passes, by more than half of its measured repeats; _UNSEEN without any."""
-    share = question_means(passing_of(diagnosis), diagnosis.scored.question)[0]
+    share = question_values(diagnosis, GOOD_SHARE)
     return np.select([share > 0.5, np.isfinite(share)], [_PASS, _FAIL], _UNSEEN).astype(np.int8)
 
 
@@ -136,8 +136,8 @@ def slice_changes(base: Diagnosis, other: Diagnosis) -> list[SliceChange]:
     length of its answer does, are left out, and so are slices of fewer than FEWEST_PAIRS questions.
     """
     matched = match_questions(base.scored, other.scored)
-    before = question_means(passing_of(base), base.scored.question)[0][matched.base]
-    after = question_means(passing_of(other), other.scored.question)[0][matched.other]
+    before = question_values(base, GOOD_SHARE)[matched.base]
+    after = question_values(other, GOOD_SHARE)[matched.other]
     clusters = other.scored.clusters[matched.other]
     known = np.isfinite(before) & np.isfinite(after)
     compared: list[tuple[str, str, FloatArray, FloatArray, PairedDifference]] = []
@@ -163,8 +163,8 @@ def slice_changes(base: Diagnosis, other: Diagnosis) -> list[SliceChange]:
 
 def _of_questions(diagnosis: Diagnosis, group: Slice) -> NDArray[np.object_]:
     """(q,) label of each question: that of its first sample."""
-    first = np.unique(diagnosis.scored.question, return_index=True)[1]
-    return np.asarray(np.array([*group.labels], dtype=object)[group.codes[first]], dtype=object)
+    codes = group.codes[first_rows(diagnosis.scored)]
+    return np.asarray(np.array([*group.labels], dtype=object)[codes], dtype=object)
 
 
 Order = Literal["change", "loss", "gain", "spread", "file"]
@@ -216,29 +216,19 @@ def question_matrix(base: Diagnosis, others: Sequence[Diagnosis], metric: str) -
     """Return a metric, or the pass rate, for every question of a baseline in every version."""
     n = len(base.scored.question_ids)
     values, rows = np.full((n, 1 + len(others)), np.nan), np.full((n, 1 + len(others)), -1, dtype=np.int64)
-    values[:, 0], rows[:, 0] = _means(base, metric), _first_rows(base)
+    values[:, 0], rows[:, 0] = question_values(base, metric), first_rows(base.scored)
     for column, other in enumerate(others, 1):
         matched = match_questions(base.scored, other.scored)
-        values[matched.base, column] = _means(other, metric)[matched.other]
-        rows[matched.base, column] = _first_rows(other)[matched.other]
+        values[matched.base, column] = question_values(other, metric)[matched.other]
+        rows[matched.base, column] = first_rows(other.scored)[matched.other]
     return QuestionMatrix(base.scored.question_ids, values, rows)
 
 
 def changed_rows(base: Diagnosis, other: Diagnosis, metric: str, sign: int) -> BoolArray:
     """(n,) True for the samples of the other run whose question rose (1), fell (-1) or kept (0) its value."""
     matched = match_questions(base.scored, other.scored)
-    gaps = _means(other, metric)[matched.other] - _means(base, metric)[matched.base]
+    gaps = question_values(other, metric)[matched.other] - question_values(base, metric)[matched.base]
     known = np.isfinite(gaps)
     signs = np.sign(np.where(np.abs(gaps) < _SAME, 0.0, np.where(known, gaps, 0.0)))
     chosen = matched.other[known & (signs == sign)]
     return np.asarray(np.isin(other.scored.question, chosen), dtype=np.bool_)
-
-
-def _means(diagnosis: Diagnosis, metric: str) -> FloatArray:
-    scored = diagnosis.scored
-    values = passing_of(diagnosis) if metric == GOOD_SHARE else scored.values(metric)
-    return question_means(values, scored.question)[0]
-
-
-def _first_rows(diagnosis: Diagnosis) -> IntArray:
-    return np.unique(diagnosis.scored.question, return_index=True)[1].astype(np.int64)

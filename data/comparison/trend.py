@@ -9,14 +9,14 @@ from math import log10
 import numpy as np
 
 from ragtriage.data.comparison.compare import Side, match_questions, metric_sides, paired_side, run_facts
-from ragtriage.data.comparison.compared_metrics import SHOWN_K, in_family
+from ragtriage.data.comparison.compared_metrics import SHOWN_K, higher_is_better, in_family, question_values
 from ragtriage.data.comparison.published_results import PublishedRow, PublishedTable
-from ragtriage.data.diagnosis.diagnosis import Diagnosis, passing_of
+from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.gates.wording import GOOD_SHARE
-from ragtriage.metrics.metric_registry import declared, is_share, ordered, title_of
+from ragtriage.metrics.metric_registry import is_share, ordered, title_of
 from ragtriage.metrics.statistics.intervals import Interval
 from ragtriage.metrics.statistics.max_t import ClusterSums, max_t
 from ragtriage.metrics.statistics.paired import (
@@ -26,7 +26,6 @@ from ragtriage.metrics.statistics.paired import (
     comparability,
     regression_verdict,
 )
-from ragtriage.metrics.statistics.question_means import question_means
 
 MOST_RUNS = 60  # versions that one chart can hold
 
@@ -165,7 +164,7 @@ def _over_baseline(side: Side, base: ScoredRun, other: ScoredRun) -> ClusterSums
 
 def pair_of_rates(base: Diagnosis, other: Diagnosis) -> Pair:
     """Compare the pass rates of two runs, paired by question."""
-    rates = [question_means(passing_of(each), each.scored.question)[0] for each in (base, other)]
+    rates = [question_values(each, GOOD_SHARE) for each in (base, other)]
     matched = match_questions(base.scored, other.scored)
     side = paired_side(GOOD_SHARE, rates[0], rates[1], base.scored, matched)
     warnings = comparability(run_facts(base.scored), run_facts(other.scored))
@@ -179,8 +178,7 @@ def pair_of_rates(base: Diagnosis, other: Diagnosis) -> Pair:
 def changes_since(pairs: Mapping[str, Pair], metric: str) -> dict[str, Change]:
     """Return the verdict on each run, with intervals and tests corrected over all (step-down max-T)."""
     tests = max_t([pair.clusters for pair in pairs.values()])
-    higher = True if metric == GOOD_SHARE else getattr(declared(metric), "higher_is_better", None)
-    most = most_drop(metric)
+    higher, most = higher_is_better(metric), most_drop(metric)
     return {
         run_id: Change(
             pair,
@@ -229,11 +227,11 @@ class VersionStep:
 
 def best_published(tables: Sequence[PublishedTable], metric: str) -> PublishedRow | None:
     """Return the best published row of a metric; None without one, or without a direction."""
-    declaration = declared(metric)
+    higher = higher_is_better(metric)
     rows = [row for table in tables for row in table.rows if metric in row.values]
-    if not rows or declaration is None or declaration.higher_is_better is None:
+    if not rows or higher is None:
         return None
-    sign = 1.0 if declaration.higher_is_better else -1.0
+    sign = 1.0 if higher else -1.0
     return max(rows, key=lambda row: sign * row.values[metric])
 
 

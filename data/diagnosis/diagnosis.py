@@ -289,10 +289,7 @@ def diagnose(scored: ScoredRun, settings: DiagnosisSettings, labels: Sequence[La
         "answer_relevancy": "answer_relevancy",
         "correctness": next((name for name in CORRECTNESS if name in scored.sources), "correctness"),
     }
-    values = {
-        "context": context.values,
-        **{key: scored.values(metric) for key, metric in metrics.items()},
-    }
+    values = {"context": context.values, **{key: scored.values(metric) for key, metric in metrics.items()}}
     # A similarity to the reference can take the place of correctness, but it does not make a case bad.
     deciding = {
         key: scores for key, scores in values.items() if key != "correctness" or key in scored.sources
@@ -305,7 +302,11 @@ def diagnose(scored: ScoredRun, settings: DiagnosisSettings, labels: Sequence[La
     measurements = _measurements(context, by_metric, contradictions)
     checked = np.isfinite(features["check_failed"])
     # Beside answers of which none is measured no refusal counts as wrong: all known cases would be bad.
-    judged = bool((refused == 1).all() or checked.any() or any(map(_has_value, measurements.values())))
+    judged = bool(
+        (refused == 1).all()
+        or checked.any()
+        or any(np.isfinite(scores).any() for scores in measurements.values())
+    )
     gold_in_context = features["gold_in_context"] if judged else np.full(scored.n, np.nan)
     has_reference = (features["has_reference"] == 1) & judged
     bad = bad_cases(
@@ -371,10 +372,6 @@ def _measurements(
         "self_contradiction": contradictions["self_contradiction"],
         "contradicted": contradictions["contradicts_context"],
     }
-
-
-def _has_value(scores: FloatArray) -> bool:
-    return bool(np.isfinite(scores).any())
 
 
 def _codes(values: FloatArray) -> NDArray[np.int8]:

@@ -135,10 +135,4 @@ def _branch(branch: F1Branch) -> dict[str, Any]:
 def _estimate(estimate: Interval) -> dict[str, Any]:
     low, high = (float(end) if np.isfinite(end) else None for end in (estimate.low, estimate.high))
     mean = float(estimate.mean) if np.isfinite(estimate.mean) else None
-    return {
-        "mean": mean,
-        "low": low,
-        "high": high,
-        "n": estimate.n_scored,
-        "method": estimate.method,
-    }
+    return {"mean": mean, "low": low, "high": high, "n": estimate.n_scored, "method": estimate.method}

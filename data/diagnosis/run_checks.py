@@ -63,6 +63,7 @@ def check_run(scored: ScoredRun, convention: Convention = "default") -> list[Fin
             retrieval_dependent=tuple(filter(_depends_on_retrieval, scored.metrics)),
         )
     )
+    of_scores = [*failed_codes(scored), *refused_scores(scored), *_undirected(scored)]
     return [
         replace(
             finding,
@@ -72,13 +73,8 @@ def check_run(scored: ScoredRun, convention: Convention = "default") -> list[Fin
                 for row in finding.rows[:SAMPLES_NAMED]
             ),
         )
-        for finding in [*findings, *_of_scores(scored), *_labels_by(scored.run)]
+        for finding in [*findings, *of_scores, *_labels_by(scored.run)]
     ]
-
-
-def _of_scores(scored: ScoredRun) -> list[Finding]:
-    """Return the findings on imported scores: failed ones, those of refusals, those without a direction."""
-    return [*failed_codes(scored), *refused_scores(scored), *_undirected(scored)]
 
 
 def _depends_on_retrieval(name: str) -> bool:

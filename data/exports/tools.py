@@ -148,17 +148,13 @@ def _is_uuid(text: str) -> bool:
     return "-" in text  # 32 digits alone are a trace of OpenTelemetry
 
 
-def _langsmith_accepts(ids: Mapping[str, str]) -> bool:
-    return _is_uuid(ids.get("run_id", ""))
-
-
 LANGSMITH = Tool(
     title="LangSmith",
     ending="jsonl",
     content="arguments of Client.create_feedback",
     id_name="run_id",
     imports="its runs or the rows of an experiment as JSONL, which have the id of each run",
-    accepts=_langsmith_accepts,
+    accepts=lambda ids: _is_uuid(ids.get("run_id", "")),
     line=_langsmith_line,
     load="""\
 import json

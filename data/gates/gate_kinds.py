@@ -9,10 +9,16 @@ from difflib import get_close_matches
 import numpy as np
 
 from ragtriage.data.comparison.compare import QuestionMatch, Side, family_tests, match_questions, paired_side
-from ragtriage.data.comparison.compared_metrics import FAMILIES, SHOWN_K, in_family
+from ragtriage.data.comparison.compared_metrics import (
+    FAMILIES,
+    SHOWN_K,
+    case_values,
+    higher_is_better,
+    in_family,
+)
 from ragtriage.data.comparison.question_changes import slice_mask
 from ragtriage.data.declarations import HOW_TO_DECLARE
-from ragtriage.data.diagnosis.diagnosis import Diagnosis, pass_rate, passing_of
+from ragtriage.data.diagnosis.diagnosis import Diagnosis, pass_rate
 from ragtriage.data.scoring.grouping import NOT_GIVEN
 from ragtriage.data.scoring.scored_run import MetricColumn, ScoredRun
 from ragtriage.data.scoring.summaries import MetricSummary, summarise
@@ -27,7 +33,7 @@ from ragtriage.metrics.gates.gates import (
     unmeasured,
 )
 from ragtriage.metrics.gates.wording import GOOD_SHARE
-from ragtriage.metrics.metric_registry import bounds_of, declared, is_share, ordered
+from ragtriage.metrics.metric_registry import bounds_of, is_share, ordered
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
 from ragtriage.metrics.statistics.intervals import Interval, interval
 from ragtriage.metrics.statistics.max_t import FamilyTest
@@ -49,8 +55,9 @@ def judge_mean_gate(
     metric_summary = summaries.get(gate.metric)
     if metric_summary is None:
         return unmeasured(gate, metric_lacking(scored, gate.metric), n_total=len(scored.question_ids))
-    reason = "" if metric_summary.n_scored else _unscored(len(scored.question_ids))
-    if reason:
+    if not metric_summary.n_scored:
+        n = len(scored.question_ids)
+        reason = "its one question has no value" if n == 1 else f"none of {n:,} questions has a value"
         return unmeasured(gate, reason, n_total=metric_summary.n_applicable)
     return judge_gate(
         gate,
@@ -72,10 +79,6 @@ def metric_lacking(scored: ScoredRun, metric: str) -> str:
     near = get_close_matches(metric, scored.metrics, n=3, cutoff=0.8)
     hint = f" (near names: {', '.join(near)})" if near else ""
     return f"this run has no value of {metric}{hint}"
-
-
-def _unscored(n: int) -> str:
-    return "its one question has no value" if n == 1 else f"none of {n:,} questions has a value"
 
 
 def slice_lacking(scored: ScoredRun, wanted: tuple[str, str]) -> str:
@@ -203,7 +206,9 @@ def judge_regressions(
         sides = [_side(gate, run, base, shared) for gate in compared]
         alone = primary if len(family) > 1 else written.metric
         judged = {
-            gate: _judged(gate, side, test, _together(sides, alone, gate))
+            gate: _judged(
+                gate, side, test, 1 if gate.metric == alone else sum(side.metric != alone for side in sides)
+            )
             for gate, side, test in zip(compared, sides, family_tests(sides, alone), strict=True)
         }
         results[written] = [judged.get(gate) or unmeasured(gate, reasons[gate]) for gate in family]
@@ -221,38 +226,33 @@ def _expand(gate: Gate, named: set[tuple[str, tuple[str, str] | None]], base: Di
     return [
         replace(gate, metric=name)
         for name in names
-        if (name, gate.slice) not in named and np.isfinite(_values(base, name)).any()
+        if (name, gate.slice) not in named and np.isfinite(case_values(base, name)).any()
     ]
 
 
 def _belongs(metric: str, family: str) -> bool:
     """Return whether a family has a metric: a share with a direction, at one rank k for all."""
-    directed = _direction(metric) is not None and is_share(metric)
+    directed = higher_is_better(metric) is not None and is_share(metric)
     return directed and in_family(metric, family) and ("@" not in metric or metric.endswith(f"@{SHOWN_K}"))
 
 
 def _lacking(gate: Gate, run: Diagnosis, base: Diagnosis) -> str:
     """Return why a metric cannot be compared with the baseline; "" where it can."""
-    if gate.metric != GOOD_SHARE and _direction(gate.metric) is None:
+    if gate.metric != GOOD_SHARE and higher_is_better(gate.metric) is None:
         return f"no direction is declared for {gate.metric}; {HOW_TO_DECLARE}"
     if gate.slice is not None and slice_mask(run.scored, gate.slice) is None:
         return slice_lacking(run.scored, gate.slice)
     for diagnosis, side in ((base, "the baseline"), (run, "this run")):
-        if not np.isfinite(_values(diagnosis, gate.metric)).any():
+        if not np.isfinite(case_values(diagnosis, gate.metric)).any():
             return f"{side} has no value of it"
     return ""
 
 
 def _side(gate: Gate, run: Diagnosis, base: Diagnosis, shared: QuestionMatch) -> Side:
     """Compare one metric with the baseline, over the questions of the gate's slice."""
-    then = _by_question(base, _values(base, gate.metric), gate.slice)
-    now = _by_question(run, _values(run, gate.metric), gate.slice)
+    then = _by_question(base, case_values(base, gate.metric), gate.slice)
+    now = _by_question(run, case_values(run, gate.metric), gate.slice)
     return paired_side(gate.metric, then, now, base.scored, shared)
-
-
-def _together(sides: Sequence[Side], alone: str, gate: Gate) -> int:
-    """Return how many metrics one is tested with, itself among them."""
-    return 1 if gate.metric == alone else sum(side.metric != alone for side in sides)
 
 
 def _judged(gate: Gate, side: Side, test: FamilyTest, n_together: int) -> GateResult:
@@ -263,14 +263,10 @@ def _judged(gate: Gate, side: Side, test: FamilyTest, n_together: int) -> GateRe
         test.low,
         test.high,
         test.p,
-        _direction(gate.metric) is not False,
+        higher_is_better(gate.metric) is not False,
         side.base if np.isfinite(side.base) else None,
         f"paired, sign flips, {how}",
     )
-
-
-def _values(diagnosis: Diagnosis, metric: str) -> FloatArray:
-    return passing_of(diagnosis) if metric == GOOD_SHARE else diagnosis.scored.values(metric)
 
 
 def _by_question(diagnosis: Diagnosis, values: FloatArray, wanted: tuple[str, str] | None) -> FloatArray:
@@ -279,10 +275,3 @@ def _by_question(diagnosis: Diagnosis, values: FloatArray, wanted: tuple[str, st
         keep = slice_mask(scored, wanted)
         values = np.full(scored.n, np.nan) if keep is None else np.where(keep, values, np.nan)
     return question_means(values, scored.question)[0]
-
-
-def _direction(metric: str) -> bool | None:
-    if metric == GOOD_SHARE:
-        return True
-    metric_declared = declared(metric)
-    return None if metric_declared is None else metric_declared.higher_is_better

@@ -69,11 +69,11 @@ def _paths(folder: Path, leave_out: Path) -> Iterator[Path]:
         folders[:] = sorted(
             name for name in folders if not name.startswith(".") and current / name != leave_out
         )
-        yield from (current / name for name in sorted(files) if not _unfinished(name))
-
-
-def _unfinished(name: str) -> bool:
-    return name.startswith((".", "~", "#")) or name.lower().endswith(UNFINISHED)
+        yield from (
+            current / name
+            for name in sorted(files)
+            if not name.startswith((".", "~", "#")) and not name.lower().endswith(UNFINISHED)
+        )
 
 
 def digest_of(path: Path) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -60,12 +60,6 @@ class Reply:
     kind: str  # "succeeded", "errored", "canceled", "expired", or "" where there was none
     message: Mapping[str, Any]  # of a success, as JSON values
     error: str = ""  # the service's message of an error
-
-
-async def _no_lines() -> AsyncIterator[Any]:
-    lines: tuple[Any, ...] = ()
-    for line in lines:
-        yield line
 
 
 def _reply(batch: str, result: Any) -> Reply:
@@ -121,7 +115,9 @@ class BatchRound:
                     continue
                 calls[key] = call_of(requests[key], settings.judge, (status, reason, payload), spent[key])
                 await self.keep(requests[key], calls[key], reply.batch)
-            self._mark_collected(ended, requests)  # only once its calls are stored
+            for batch in ended:  # only once its calls are stored; one with samples of another job stays open
+                if all(key in requests for key in batch.keys):
+                    self._collect(batch)
             if not repairs:
                 break
             waiting = repairs
@@ -155,12 +151,6 @@ class BatchRound:
             missing = Reply(str(batch.batch_id), "", {})
             replies |= {key: results.get(key, missing) for key in batch.keys if key in requests}
         return replies, ended
-
-    def _mark_collected(self, ended: Sequence[SentBatch], requests: Mapping[str, Request]) -> None:
-        """Record that batches are finished; one with samples of another job stays open."""
-        for batch in ended:
-            if all(key in requests for key in batch.keys):
-                self._collect(batch)
 
     def _collect(self, batch: SentBatch) -> None:
         now = utc_now().isoformat()
@@ -243,8 +233,9 @@ class BatchRound:
         )
         replies: dict[str, Reply] = {}
         try:
-            async for line in lines or _no_lines():
-                replies[line.custom_id] = _reply(name, line.result)
+            if lines is not None:
+                async for line in lines:
+                    replies[line.custom_id] = _reply(name, line.result)
         except (ValueError, RecursionError):
             raise JudgeStoppedError(
                 f"{self.host}: the results of batch {name} cannot be read now; the same command tries again"

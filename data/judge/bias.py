@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -354,7 +354,10 @@ def _order_effects(
 def _position_effects(
     pairs: Sequence[tuple[JudgeReply, JudgeReply, list[int]]], clusters: IntArray
 ) -> tuple[PositionEffect, ...]:
-    labels = {"relevant": _relevant, "supports a claim": _supporting}
+    labels: dict[str, Callable[[JudgeReply], set[int]]] = {
+        "relevant": lambda reply: {*reply.relevant},
+        "supports a claim": lambda reply: {rank for claim in reply.claims for rank in claim.by},
+    }
     effects = []
     for label, ranks_of in labels.items():
         moves, changes, groups = [], [], []
@@ -367,29 +370,18 @@ def _position_effects(
         if not moves:
             continue
         columns = np.array(moves, dtype=np.float64), np.array(changes)
-        low, high = bootstrap_interval(_favour, columns, np.array(groups, dtype=np.int64))
+        low, high = bootstrap_interval(
+            lambda *drawn: float(np.subtract(*_by_move(*drawn))), columns, np.array(groups, dtype=np.int64)
+        )
         earlier, later = _by_move(*columns)
         changed = float((columns[1] != 0).mean())
         effects.append(PositionEffect(label, len(moves), changed, earlier, later, earlier - later, low, high))
     return tuple(effects)
 
 
-def _relevant(reply: JudgeReply) -> set[int]:
-    return {*reply.relevant}
-
-
-def _supporting(reply: JudgeReply) -> set[int]:
-    return {rank for claim in reply.claims for rank in claim.by}
-
-
 def _by_move(moves: FloatArray, changes: FloatArray) -> tuple[float, float]:
     """Return the mean change of the documents shown earlier, and of those shown later."""
     return _mean(changes[moves > 0]), _mean(changes[moves < 0])
-
-
-def _favour(moves: FloatArray, changes: FloatArray) -> float:
-    earlier, later = _by_move(moves, changes)
-    return earlier - later
 
 
 def _mean(values: FloatArray) -> float:

@@ -134,11 +134,7 @@ def _reply_model(answer: bool, reference: bool, context: bool) -> type[ReplyObje
     if context and answer:
         fields["used"] = Ranks
     if answer:
-        fields |= {
-            "contradicts_itself": bool,
-            "refused": bool,
-            "addresses": Literal["fully", "partly", "no"],
-        }
+        fields |= {"contradicts_itself": bool, "refused": bool, "addresses": Literal["fully", "partly", "no"]}
     if answer and reference:
         fields["agrees"] = Agreement
     return reply_model("Reply", fields | {"instructions": list[Instruction]})

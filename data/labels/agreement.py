@@ -62,7 +62,9 @@ def evaluated_metrics(scored: ScoredRun, ratings: HumanRatings) -> list[Evaluate
         EvaluatedMetric(name, source)
         for name in ordered(scored.metrics)
         for source in scored.sources[name]
-        if _is_related(ratings, name, source) and _has_values(scored, rated, name, source)
+        if _is_related(ratings, name, source)
+        and (column := scored.column(name, source)) is not None
+        and (column.status[rated] == Status.SCORED).any()
     ]
     if ratings.metric in (PASS, "faithfulness"):
         rows = np.flatnonzero(rated)[:_PROBED]
@@ -85,11 +87,6 @@ def _is_related(ratings: HumanRatings, name: str, source: Source) -> bool:
         return False
     metric = declared(name)
     return source == Source.JUDGED or metric is None or metric.component not in _OTHER_COMPONENTS
-
-
-def _has_values(scored: ScoredRun, rated: BoolArray, name: str, source: Source) -> bool:
-    column = scored.column(name, source)
-    return column is not None and bool((column.status[rated] == Status.SCORED).any())
 
 
 def evaluated_metric_of(key: str) -> EvaluatedMetric:

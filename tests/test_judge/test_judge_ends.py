@@ -26,6 +26,9 @@ from ragtriage.data.store.workspace import Run, Workspace
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ragtriage.data.judge.job_spec.BACKOFF_SECONDS", 0.01)
+    monkeypatch.setattr(
+        "ragtriage.data.judge.job_spec.LONGEST_SECONDS", 0.05
+    )  # 16 pauses that double are 2 minutes
     monkeypatch.setattr("ragtriage.data.judge.batches.FIRST_POLL_SECONDS", 0.05)
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-test-secret")
     monkeypatch.delenv("RAGTRIAGE_JUDGE_MODEL", raising=False)
