@@ -10,13 +10,13 @@ from pathlib import Path
 from threading import Lock, Thread
 from typing import Any, Protocol
 
-from ragtriage.data.chunking.tokens import count_tokens
+from ragtriage.data.chunking.chunkers import count_tokens
 from ragtriage.data.errors import DataError
 from ragtriage.data.judge.call_cache import CachedCalls, CallCache
 from ragtriage.data.judge.client import Claude
+from ragtriage.data.judge.job_spec import JobSpec, Progress
 from ragtriage.data.judge.messages import ClientSettings
 from ragtriage.data.judge.plan import TOKENS_FOR_ONE
-from ragtriage.data.judge.progress import JobSpec, Progress
 from ragtriage.data.judge.reply_model import ReplyError
 from ragtriage.data.judge.requests import FINAL, ModelCall, Request, Usage
 from ragtriage.data.prompts.prompt import Document, JudgedCase, case_message, load_prompt
