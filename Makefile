@@ -1,7 +1,8 @@
 # make run   installs what it needs and opens the dashboard on the bundled samples; PORT=8600 chooses its port
 # make test  installs everything and runs every check and test, browser tests included
 # make test-fast runs the tests that need no browser, no documentation and no further process
-# make coverage runs the same tests and prints which branches they reach
+# make test-pythons runs those on every Python from 3.11 to 3.14 that this machine has
+# make coverage runs them and prints which branches they reach; fails below the floor in pyproject.toml
 # make docs  builds the documentation into build/docs
 # make bench measures speed and memory at full size, for hours; make bench-quick a part of it, in minutes
 # make audit looks up known vulnerabilities of the pinned dependencies, where an index is reachable
@@ -10,7 +11,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 TESTED := $(VENV)/.ready-to-test
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
-.PHONY: run test test-fast coverage check docs audit bench bench-quick clean
+.PHONY: run test test-fast test-pythons coverage check docs audit bench bench-quick clean
 FAST := not browser and not docs and not processes
 .DEFAULT_GOAL := run
 
@@ -48,6 +49,13 @@ test: check
 test-fast: $(TESTED)
 	$(BIN)/pytest -q -rs -n auto --dist loadgroup -m "$(FAST)"
 
+test-pythons:
+	@set -e; for version in 3.11 3.12 3.13 3.14; do \
+	  if command -v python$$version >/dev/null; then \
+	    echo "Python $$version"; $(MAKE) test-fast VENV=.venv-$$version PYTHON=python$$version; \
+	  else echo "Python $$version is not on this machine"; fi; \
+	done
+
 coverage: $(TESTED)
 	$(BIN)/pytest -q -n auto --dist loadgroup -m "$(FAST)" --cov --cov-branch --cov-report=term
 
@@ -65,4 +73,4 @@ bench-quick: $(TESTED)
 	$(BIN)/python benchmarks/all_figures.py --quick
 
 clean:
-	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage .coverage.*
+	rm -rf $(VENV) .venv-3.* build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage .coverage.*

@@ -263,7 +263,8 @@ def small_trend(
         tokens: colours.
     """
     marks = [
-        TrendMark("", label, datetime.min, level, "") for label, level in zip(labels, levels, strict=True)
+        TrendMark("", label, datetime.min, level, "")  # noqa: DTZ901 - no time of any zone
+        for label, level in zip(labels, levels, strict=True)
     ]
     unit = _unit(marks)
     points = [(at, _in_units(level, unit)) for at, level in enumerate(levels) if _drawn(level)]

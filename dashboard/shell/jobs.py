@@ -158,7 +158,6 @@ def _running(store: RunStore, panel: JobPanel, shown: set[int]) -> None:
     running = [job for job in panel.jobs() if job.state == "running"]
     if {job.job_id for job in running} != shown:
         st.rerun()
-        return
     for job in running:
         total, done = int(job.progress.get("total", 0)), int(job.progress.get("done", 0))
         st.progress(done / total if total else 0.0, panel.progress(job))

@@ -206,7 +206,7 @@ def _check(finding: Finding) -> Step:
 
 def _sentence(text: str) -> str:
     """Return the part of a message up to its first colon or full stop."""
-    return f"{text.split('. ')[0].split(': ')[0].rstrip('.')}."
+    return f"{text.split('. ', maxsplit=1)[0].split(': ', maxsplit=1)[0].rstrip('.')}."
 
 
 def _repairs(view: StoryView, first: Sequence[Finding]) -> list[Step]:

@@ -8,9 +8,7 @@ from pathlib import Path
 
 import pytest
 from browser_site import Site
-from playwright.sync_api import Browser, expect
-
-from ragtriage.data.scoring.run_store import RunStore
+from playwright.sync_api import expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 QUIET = "[data-testid=stApp][data-test-script-state=notRunning]"
@@ -209,27 +207,6 @@ def test_a_bad_upload_says_what_is_wrong_and_loads_nothing(site: Site, tmp_path:
     expect(site.page.locator("body")).to_contain_text("accepted: text", timeout=30_000)
     expect(site.page.locator("body")).to_contain_text("bad.jsonl")
     assert len(site.store.runs()) == before
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("path", ["", "diagnosis", "cases", "compare", "runs"])
-def test_every_page_fits_in_both_themes(
-    browser: Browser, server: tuple[str, RunStore], path: str, scheme: str
-) -> None:
-    """No exception, no sideways scrolling at 1024 wide, and the background follows the theme."""
-    context = browser.new_context(
-        viewport={"width": 1024, "height": 900}, color_scheme="dark" if scheme == "dark" else "light"
-    )
-    page = context.new_page()
-    site = Site(page, server[0], server[1])
-    site.open(f"{path}?project=mtrag")
-    assert page.locator("[data-testid=stException]").count() == 0
-    assert page.locator("h1").count() == 1
-    wide, shown = page.evaluate("[document.body.scrollWidth, window.innerWidth]")
-    assert wide <= shown
-    colour = page.evaluate("getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor")
-    assert (sum(int(part) for part in re.findall(r"\d+", colour)[:3]) < 200) == (scheme == "dark")
-    context.close()
 
 
 def test_the_theme_can_be_switched_by_hand(site: Site) -> None:

@@ -107,7 +107,7 @@ def test_folded_text_finds_every_word_where_it_stands(text: str) -> None:
         start, end = FoldedText(text).find(word) or (0, 0)
         assert text[start:end] == word
     assert FoldedText(text).find(folded(text)) == (
-        (text.index(text.split()[0]), len(text.rstrip())) if text.split() else None
+        (text.index(text.split(maxsplit=1)[0]), len(text.rstrip())) if text.split() else None
     )
 
 

@@ -29,14 +29,14 @@ def folder(tmp_path: Path) -> str:
     return str(tmp_path / "mine")
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_takes_them_after_its_name(capsys: Capture, command: str) -> None:
-    for name in ("-h", "--help"):
-        answer = called(capsys, command, name)
-        assert answer.code == 0
-        assert "-w, --workspace" in answer.out
-        assert "--version" in answer.out
-    assert called(capsys, command, "--version").out == f"ragtriage, version {__version__}\n"
+def test_every_command_takes_them_after_its_name(capsys: Capture) -> None:
+    for command in COMMANDS:
+        for name in ("-h", "--help"):
+            answer = called(capsys, command, name)
+            assert answer.code == 0, command
+            assert "-w, --workspace" in answer.out, command
+            assert "--version" in answer.out, command
+        assert called(capsys, command, "--version").out == f"ragtriage, version {__version__}\n", command
 
 
 @pytest.mark.parametrize(

@@ -15,18 +15,18 @@ from ragtriage.dashboard.cli.stored_help import HELP_FILE, stored_help
 
 NAMES = ("-h", "--help")
 HEAVY = {"anthropic", "duckdb", "jinja2", "numpy", "pandas", "plotly", "pyarrow", "pydantic", "streamlit"}
-OF_OURS = {"data", "metrics"}
+OF_OURS = {"ragtriage.data", "ragtriage.metrics"}
 PROBE = """
 import contextlib, io, sys
 from ragtriage.dashboard.cli.main import main
 with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
     main(sys.argv[1:])
-print(" ".join({name.partition(".")[0] for name in sys.modules}))
+print(" ".join(sys.modules))
 """
 
 
 def _loaded(*words: str) -> set[str]:
-    """Run a command in a fresh interpreter and return the top-level modules that it loaded."""
+    """Run a command in a fresh interpreter and return the modules that it loaded."""
     answer = subprocess.run(
         [sys.executable, "-c", PROBE, *words], cwd=REPOSITORY, capture_output=True, text=True, check=True
     )
@@ -48,16 +48,16 @@ def test_the_file_is_up_to_date() -> None:
 
 
 @pytest.mark.parametrize("width", [40, 80, 100])
-@pytest.mark.parametrize("name", COMMANDS)
-def test_the_stored_help_is_the_help_of_the_command(name: str, width: int) -> None:
-    real, stored = app.get_command(click.Context(app), name), stored_help(name, ["--help"], NAMES)
-    assert real is not None
-    assert stored is not None
-    below = list(real.commands) if isinstance(real, click.Group) else []
-    for names in ([name], *([name, inner] for inner in below)):
-        expected, shown = _chain(real, *names), _chain(stored, *names)
-        expected.terminal_width = shown.terminal_width = width
-        assert shown.get_help() == expected.get_help()
+def test_the_stored_help_is_the_help_of_the_command(width: int) -> None:
+    for name in COMMANDS:
+        real, stored = app.get_command(click.Context(app), name), stored_help(name, ["--help"], NAMES)
+        assert real is not None
+        assert stored is not None
+        below = list(real.commands) if isinstance(real, click.Group) else []
+        for names in ([name], *([name, inner] for inner in below)):
+            expected, shown = _chain(real, *names), _chain(stored, *names)
+            expected.terminal_width = shown.terminal_width = width
+            assert shown.get_help() == expected.get_help()
 
 
 @pytest.mark.parametrize(

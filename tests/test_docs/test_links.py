@@ -31,23 +31,21 @@ def _problem(page: Path, link: str) -> str | None:
     return None
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_every_link_leads_somewhere(page: Path) -> None:
-    problems = {link: problem for link in links(page) if (problem := _problem(page, link))}
-    assert problems == {}
+def test_every_link_leads_somewhere() -> None:
+    judged = {(name_of(page), link): _problem(page, link) for page in PAGES for link in links(page)}
+    assert judged
+    assert {place: problem for place, problem in judged.items() if problem} == {}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_every_file_of_the_repository_that_is_named_exists(page: Path) -> None:
-    if page.name == "CHANGELOG.md":
-        return  # it names files as they were
-    named = [span for span in code_spans(page) if A_PATH.fullmatch(span)]
-    assert [span for span in named if not (REPOSITORY / span).exists()] == []
+def test_every_file_of_the_repository_that_is_named_exists() -> None:
+    pages = [page for page in PAGES if page.name != "CHANGELOG.md"]  # which names files as they were
+    named = [(name_of(page), span) for page in pages for span in code_spans(page) if A_PATH.fullmatch(span)]
+    assert named
+    assert [(page, span) for page, span in named if not (REPOSITORY / span).exists()] == []
 
 
-@pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=name_of)
-def test_no_name_in_angle_brackets_vanishes_as_html(page: Path) -> None:
-    assert inline_html(page) == []
+def test_no_name_in_angle_brackets_vanishes_as_html() -> None:
+    assert {name_of(page): found for page in DOCS.glob("*.md") if (found := inline_html(page))} == {}
 
 
 def test_every_page_is_on_the_home_page() -> None:

@@ -33,7 +33,7 @@ class Drawn(NamedTuple):
 
 
 # estimate, low, high as ppi-python 0.2.3 gives them for draw(case) and a tuning:
-#   ppi_mean_pointestimate(*draw(case), lam=tuning); ppi_mean_ci(*draw(case), alpha=0.05, lam=tuning)
+# (by ppi_mean_pointestimate and ppi_mean_ci with lam=tuning and alpha=0.05)
 KNOWN = [
     (Case(1, 40, 400, False, 0.2), None, 0.46404287275417333, 0.411654377385657, 0.5164313681226896),
     (Case(1, 40, 400, False, 0.2), 0.0, 0.5014464883737569, 0.4131682057624866, 0.5897247709850273),

@@ -144,8 +144,12 @@ def test_claim_metrics_add_up(claims: list[ClaimRow], reference: list[ClaimRow])
     assert total("omission") == pytest.approx(left_out)
 
 
-@pytest.mark.parametrize("metric", REGISTRY.values(), ids=lambda metric: metric.key)
-def test_every_metric_says_what_it_is(metric: Metric) -> None:
+def test_every_metric_says_what_it_is() -> None:
+    for metric in REGISTRY.values():
+        _assert_described(metric)
+
+
+def _assert_described(metric: Metric) -> None:
     texts = (metric.key, metric.title, metric.meaning, metric.formula, metric.undefined, metric.reference)
     assert all(text.strip() == text and text for text in texts)
     assert metric.meaning.endswith(".")

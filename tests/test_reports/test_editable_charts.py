@@ -40,8 +40,7 @@ def test_horizontal_bars_keep_order_colours_and_texts() -> None:
     assert found.form == "bar"
     assert found.categories == ("Ранжирование", "Retrieval missed it", "不忠实的回答")
     retrieval, generation = found.series
-    assert retrieval.y == (120, 412, None)
-    assert generation.y == (None, None, 1234)
+    assert [retrieval.y, generation.y] == [(120, 412, None), (None, None, 1234)]
     assert (retrieval.colour, generation.colour) == ("#2b8cc4", "#d55e00")
     assert generation.text == ("", "", "1,234")
     assert found.overlap == 100  # no place has two bars, so each takes the whole of its place

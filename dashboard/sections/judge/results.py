@@ -84,9 +84,9 @@ def _statuses(scored: ScoredRun) -> None:
     st.markdown("**Status of each sample**")
     draw(status_chart(shown), "judge_statuses", f"Samples by status: {shown}")
     with st.container(horizontal=True):
-        for word in shown:
+        for word, count in shown.items():
             if word != "scored" and st.button(
-                f"{STATUS_TITLES[word].capitalize()} ({shown[word]:,})", key=f"judged_{word}"
+                f"{STATUS_TITLES[word].capitalize()} ({count:,})", key=f"judged_{word}"
             ):
                 open_cases(cohort=f"judging:{word}")
     reasons = [

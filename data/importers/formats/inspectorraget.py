@@ -64,7 +64,7 @@ class Tasks:
         name = str(task.get("task_id"))
         record: dict[str, Any] = {"question_id": name, **_conversation(task.get("input"))}
         if TURN_MARK in name:
-            record["conversation_id"] = name.split(TURN_MARK)[0]
+            record["conversation_id"] = name.split(TURN_MARK, maxsplit=1)[0]
         if isinstance(task.get("contexts"), list):
             record["retrieved"] = self.documents(task["contexts"])
             _label_passages(record, task, row, errors)

@@ -25,7 +25,7 @@ from ragtriage.data.store.sample_schema import FIELDS
 
 HEADER = "ragtriage_run"
 SIGNS = FIELDS - {"question", "answer", "question_id", "prompt", "relevant", "history", "scores"}
-FACTS = {
+FACTS: dict[str, type] = {
     **{"name": str, "config": dict, "dataset": str, "dataset_version": str, "corpus_version": str},
     **{"metrics": dict, "tools": list},
 }

@@ -173,7 +173,7 @@ class _Reader:
         try:
             numbers = [part for part in parts if isinstance(part, int)]
             year, month, day, hour, minute, second, part = (*numbers, 0, 0, 0, 0)[:7]
-            return datetime(year, month, day, hour, minute, second, part).isoformat()
+            return datetime(year, month, day, hour, minute, second, part).isoformat()  # noqa: DTZ001 - as the file has it, without a zone
         except (TypeError, ValueError, OverflowError) as error:
             raise self.fault("a moment that is none") from error
 

@@ -62,7 +62,7 @@ def compiled_loops() -> ModuleType | None:
 
 @cache
 def _loaded() -> ModuleType | None:
-    global _failure
+    global _failure  # noqa: PLW0603 - asked for once a process
     try:
         folder = _prepared_folder()
         ready = folder / "ready"
