@@ -88,7 +88,7 @@ def reruns(root: Path) -> dict[str, float]:
     for name, (page, change) in _changes().items():
         app = AppTest.from_file(str(APP), default_timeout=600).run()
         if page != "triage":
-            app.switch_page(f"views/{page}.py").run()
+            app.switch_page(f"{page}/{page}.py").run()
         times = []
         for at in range(RERUNS):
             app.session_state["selection"] = change(at)

@@ -69,7 +69,7 @@ def measure(page: str) -> Calls:
     app = AppTest.from_file(str(ROOT / "dashboard" / "app.py"), default_timeout=300)
     app.query_params["project"] = PROJECTS[page]
     app.run()
-    app.switch_page(f"views/{page}.py").run()
+    app.switch_page(f"{page}/{page}.py").run()
     st.cache_resource.clear()
     calls = Calls()
     threading.setprofile(calls.record)

@@ -125,7 +125,7 @@ def _opened(page: str) -> tuple[Any, Taken]:
 
     app = AppTest.from_file(str(APP), default_timeout=600)
     if page != "triage":
-        app.switch_page(f"views/{page}.py")
+        app.switch_page(f"{page}/{page}.py")
     return app, _rerun(app)
 
 

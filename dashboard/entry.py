@@ -74,4 +74,4 @@ async def _lifespan(_: streamlit.App) -> AsyncIterator[None]:
     yield
 
 
-app = streamlit.App("app.py", middleware=[Middleware(SameOrigin)], lifespan=_lifespan)
+app = streamlit.App("pages/app.py", middleware=[Middleware(SameOrigin)], lifespan=_lifespan)

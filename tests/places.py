@@ -5,7 +5,7 @@ from pathlib import Path
 __all__ = ["APP", "BUNDLED", "DOCS", "FIXTURES", "REPOSITORY"]
 
 REPOSITORY = Path(__file__).parent.parent
-APP = REPOSITORY / "dashboard" / "app.py"
+APP = REPOSITORY / "dashboard" / "pages" / "app.py"
 BUNDLED = REPOSITORY / "data" / "bundled"
 DOCS = REPOSITORY / "docs"
 FIXTURES = Path(__file__).parent / "fixtures"

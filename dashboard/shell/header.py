@@ -41,7 +41,7 @@ def draw_header(view: View, page: str) -> None:
         ) as box:
             if box.open:
                 st.caption("The address of this page opens the same view, with every choice made on it.")
-                st.page_link("views/present.py", label="Slides, report or PDF", icon=":material/slideshow:")
+                st.page_link("present/present.py", label="Slides, report or PDF", icon=":material/slideshow:")
 
 
 def _pick_run(view: View) -> None:

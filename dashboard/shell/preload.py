@@ -16,12 +16,12 @@ MODULES = (  # in the order in which the first page needs them
     "PIL.ImageFile",
     "streamlit.material_icon_names",
     "ragtriage.dashboard.page_html.triage",
-    "ragtriage.dashboard.sections.triage.f1",
-    "ragtriage.dashboard.sections.triage.gates",
-    "ragtriage.dashboard.sections.triage.lists",
-    "ragtriage.dashboard.sections.triage.overview",
-    "ragtriage.dashboard.sections.triage.pipeline",
-    "ragtriage.dashboard.sections.triage.tiles",
+    "ragtriage.dashboard.pages.triage.f1",
+    "ragtriage.dashboard.pages.triage.gates",
+    "ragtriage.dashboard.pages.triage.lists",
+    "ragtriage.dashboard.pages.triage.overview",
+    "ragtriage.dashboard.pages.triage.pipeline",
+    "ragtriage.dashboard.pages.triage.tiles",
 )
 
 

@@ -24,4 +24,6 @@ def reported_means_page(view: View) -> None:
     ]
     show_table(rows, "The reported means of this run")
     finding_list(view.findings(view.run))
-    st.page_link("views/benchmarks.py", label="Compare it with other runs and published results: Benchmarks")
+    st.page_link(
+        "benchmarks/benchmarks.py", label="Compare it with other runs and published results: Benchmarks"
+    )

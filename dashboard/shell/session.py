@@ -310,4 +310,4 @@ def go_to_page(page: str, **chosen: Any) -> None:
     selection = current_selection().with_(**{"tab": "", **chosen})
     st.session_state[_SELECTION] = selection
     st.session_state[_CHANGED] = True
-    st.switch_page(f"views/{page}.py", query_params=selection.to_params())
+    st.switch_page(f"{page}/{page}.py", query_params=selection.to_params())

@@ -9,8 +9,8 @@ To give a suite a section of its own:
 3. Enter the function in DETAILS of data/suites/registry.py under the key of the suite.
 
 The page Checks, `ragtriage checks`, its JSON and the report then show the sentence and the tables. A suite
-that needs a chart as well has dashboard/sections/checks/<suite>.py with a function of (View, detail), entered
-in SECTIONS of dashboard/sections/checks/registry.py; it stands above the tables on the page.
+that needs a chart as well has dashboard/pages/checks/<suite>.py with a function of (View, detail), entered
+in SECTIONS of dashboard/pages/checks/registry.py; it stands above the tables on the page.
 
 Reasons of a CheckOutcome are counted by their text, so they hold no values: these belong into `detail`.
 """

@@ -194,7 +194,7 @@ def test_uploads_are_kept_where_the_process_reads_the_same_corpus(workspace: Run
 
 
 def _page(root: str) -> None:
-    from ragtriage.dashboard.sections.chunking.grid_search import grid_searches
+    from ragtriage.dashboard.pages.chunking.grid_search import grid_searches
     from ragtriage.data.scoring.run_store import RunStore
     from ragtriage.data.store.workspace import Workspace
 

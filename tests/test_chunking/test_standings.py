@@ -13,7 +13,7 @@ from ragtriage.dashboard.charts.plotly_figure import plotly_figure
 from ragtriage.dashboard.charts.tokens import DARK, LIGHT, Tokens
 from ragtriage.dashboard.cli.grid import _as_text
 from ragtriage.dashboard.headlines.chunking import cheapest, chunking_headline
-from ragtriage.dashboard.sections.chunking.results import (
+from ragtriage.dashboard.pages.chunking.results import (
     _row,
     best_first,
     grid_titles,

@@ -194,7 +194,7 @@ def test_the_page_runs_shows_the_plan(demo: RunStore, monkeypatch: pytest.Monkey
     page = AppTest.from_file(str(APP), default_timeout=60)
     page.session_state["selection"] = Selection(project="handbook", use_case="regulated")
     page.session_state["runs_tab"] = "What to measure next"
-    page.switch_page("views/runs.py").run()
+    page.switch_page("runs/runs.py").run()
     assert not page.exception
     said = page_text(page).replace("\\", "")
     assert "Regulated, handbook:" in said

@@ -16,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 
 from ragtriage.dashboard.charts.ablation import cost_map, effect_forest
 from ragtriage.dashboard.charts.tokens import LIGHT
-from ragtriage.dashboard.sections.compare.ablation import _effect_row
+from ragtriage.dashboard.pages.compare.ablation import _effect_row
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.dashboard.wording.comparisons import correction_text
 from ragtriage.data.api import add_run
@@ -267,7 +267,7 @@ def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, **chosen: Any) -> Ap
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(**chosen)
     app.run()
-    return app.switch_page("views/compare.py").run()
+    return app.switch_page("compare/compare.py").run()
 
 
 def _tab(app: AppTest, name: str) -> AppTest:

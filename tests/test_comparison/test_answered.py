@@ -63,13 +63,13 @@ def test_trend_runs_and_compare_say_it(
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(workspace.workspace.root))
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(project="challenge", metric="faithfulness")
-    app.run().switch_page("views/trend.py").run()
+    app.run().switch_page("trend/trend.py").run()
     assert not app.exception
     assert any("part answered 38 of 99 questions" in str(one.value) for one in app.warning)
     table = app.dataframe[0].value.set_index("Version")
     assert (table.loc["part", "Answered"], table.loc["full", "Answered"]) == ("38 of 99", "99 of 99")
     app.session_state["runs_tab"] = "Means of challenge"
-    app.switch_page("views/runs.py").run()
+    app.switch_page("runs/runs.py").run()
     assert not app.exception
     runs = next(one.value for one in app.dataframe if "Questions" in one.value.columns).set_index("Run")
     assert (runs.loc["part", "Questions"], runs.loc["full", "Questions"]) == ("38 of 99 answered", "99")

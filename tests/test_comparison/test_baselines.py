@@ -131,7 +131,7 @@ def _opened(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> AppTest:
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(store.workspace.root))
     at = AppTest.from_file(str(APP), default_timeout=60)
     at.run()
-    return at.switch_page("views/runs.py").run()
+    return at.switch_page("runs/runs.py").run()
 
 
 def test_the_runs_page_moves_the_baseline_and_says_who_did(

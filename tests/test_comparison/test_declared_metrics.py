@@ -260,9 +260,9 @@ def test_runs_asks_for_the_direction_and_compare_follows(root: Path, monkeypatch
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(project="p", family="all")
     app.run()
-    app.switch_page("views/compare.py").run()
+    app.switch_page("compare/compare.py").run()
     assert "neither better nor worse: helpfulness, toxicity" in _plain(app.info[0])
-    app.switch_page("views/runs.py").run()
+    app.switch_page("runs/runs.py").run()
     app.session_state["runs_tab"] = "Imported scores"
     app.run()
     assert "For 2 scores of the imported files nobody declared" in _plain(app.info[0])
@@ -278,7 +278,7 @@ def test_runs_asks_for_the_direction_and_compare_follows(root: Path, monkeypatch
     app.session_state["runs_tab"] = "Means of p"
     app.run()
     assert any("helpfulness" in one.value.columns for one in app.dataframe)
-    app.switch_page("views/compare.py").run()
+    app.switch_page("compare/compare.py").run()
     assert "neither better nor worse: toxicity" in _plain(app.info[0])
     table = next(one.value for one in app.dataframe if "Metric" in one.value).set_index("Metric")
     assert "▲" in table.loc["Helpfulness"].iloc[1] or "▼" in table.loc["Helpfulness"].iloc[1]

@@ -8,7 +8,7 @@ import pytest
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from ragtriage.dashboard.sections.compare.ablation import _cost_row
+from ragtriage.dashboard.pages.compare.ablation import _cost_row
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.dashboard.wording.formatting import mean_text
 from ragtriage.data.api import add_run
@@ -106,7 +106,7 @@ def test_an_effect_says_how_many_of_its_pairs_are_offered(
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(project="p", baseline=first, versions=tuple(others))
     app.run()
-    app = app.switch_page("views/compare.py").run()
+    app = app.switch_page("compare/compare.py").run()
     app.session_state["compare_tab"] = "Factors"
     app.run()
     effects = next(one.value for one in app.dataframe if "Pairs of runs" in one.value)

@@ -9,7 +9,7 @@ import pytest
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from ragtriage.dashboard.sections.benchmarks.tables import band_rows, difference_rows, matrix_rows
+from ragtriage.dashboard.pages.benchmarks.tables import band_rows, difference_rows, matrix_rows
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.data.api import add_run, metrics_answer
 from ragtriage.data.comparison.published_results import Published, PublishedRow, read_published
@@ -168,7 +168,7 @@ def test_a_broken_file_and_a_live_date_do_no_harm_on_the_page(
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(project="p", against="own/mine:0")
     app.run()
-    app = app.switch_page("views/benchmarks.py").run()
+    app = app.switch_page("benchmarks/benchmarks.py").run()
     assert not app.exception
     assert ["bands" in str(one.value) for one in app.error] == [True]
     words = "\n".join(str(one.value) for one in [*app.markdown, *app.caption])

@@ -63,7 +63,7 @@ def test_the_handbook_shows_for_whom_the_reranker_helped(
     app.session_state["compare_tab"] = "For whom"
     app.run()
     app.query_params.update({"project": "handbook", "run": runs["V4"].run_id})
-    app.switch_page("views/compare.py").run()
+    app.switch_page("compare/compare.py").run()
     assert not app.exception
     assert "against V1 baseline" in page_text(app)
     assert any(changes[0].value in str(frame.value.to_csv()) for frame in app.dataframe)

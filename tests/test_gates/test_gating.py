@@ -597,7 +597,7 @@ def test_newly_failing_cases_lead_to_the_cases_page(demo: RunStore, monkeypatch:
     assert report.baseline.run is not None
     gone = Selection(project="iris", run=report.run.run_id, cohort="newly_failing:nothing")
     app = _triage(demo.workspace.root, gone, monkeypatch)
-    app.switch_page("views/cases.py").run()
+    app.switch_page("cases/cases.py").run()
     assert "accepted: the id of a run" in _said(app).replace("\\", "")
 
 

@@ -31,12 +31,10 @@ def _page_rooms(paths: list[tuple[str, Path]]) -> list[str]:
     for name, path in paths:
         for module in _imported(path):
             parts = module.split(".")
-            if parts[:3] != ["ragtriage", "dashboard", "sections"] or len(parts) < 4:
+            if parts[:3] != ["ragtriage", "dashboard", "pages"] or len(parts) < 4:
                 continue
             page = parts[3]
-            if not name.startswith(
-                (f"ragtriage.dashboard.sections.{page}.", f"ragtriage.dashboard.views.{page}.")
-            ):
+            if not name.startswith(f"ragtriage.dashboard.pages.{page}."):
                 strays.append(f"{name}py -> {page}")
     return strays
 
@@ -51,23 +49,29 @@ def test_a_page_s_room_is_imported_by_that_page_alone() -> None:
     assert _page_rooms(_product()) == []
 
 
-def test_every_page_s_room_belongs_to_a_page() -> None:
-    rooms = {path.stem for path in (REPOSITORY / "dashboard" / "sections").iterdir()}
-    pages = {path.stem for path in (REPOSITORY / "dashboard" / "views").glob("*.py")}
-    assert rooms - {"__init__", "__pycache__"} <= pages
+def test_every_page_s_room_has_its_script() -> None:
+    rooms = REPOSITORY / "dashboard" / "pages"
+    assert [
+        room.parent.name
+        for room in rooms.glob("*/__init__.py")
+        if not (room.parent / f"{room.parent.name}.py").is_file()
+    ] == []
 
 
 @pytest.mark.parametrize(
     ("importer", "statement"),
     [
         (
-            "ragtriage.dashboard.views.trend.",
-            "from ragtriage.dashboard.sections.triage.gates import gate_section",
+            "ragtriage.dashboard.pages.trend.trend.",
+            "from ragtriage.dashboard.pages.triage.gates import gate_section",
         ),
-        ("ragtriage.dashboard.sections.runs.", "from ragtriage.dashboard.sections.compare import versions"),
-        ("ragtriage.dashboard.sections.runs.", "from ragtriage.dashboard.sections import compare"),
-        ("ragtriage.dashboard.sections.compared.", "import ragtriage.dashboard.sections.compare.versions"),
-        ("ragtriage.dashboard.app.", "def show():\n    from ragtriage.dashboard.sections.runs import loader"),
+        ("ragtriage.dashboard.pages.runs.", "from ragtriage.dashboard.pages.compare import versions"),
+        ("ragtriage.dashboard.pages.runs.", "from ragtriage.dashboard.pages import compare"),
+        ("ragtriage.dashboard.pages.compared.", "import ragtriage.dashboard.pages.compare.versions"),
+        (
+            "ragtriage.dashboard.pages.app.",
+            "def show():\n    from ragtriage.dashboard.pages.runs import loader",
+        ),
     ],
 )
 def test_an_import_from_another_page_is_found(importer: str, statement: str, tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ assert "site-packages" in ragtriage.__file__, ragtriage.__file__
 run = ragtriage.add_run(rows(), name="first")
 assert abs(float(ragtriage.summarize(run).loc["faithfulness", "mean"]) - mean([0.9])) < 1e-9
 assert ragtriage.diagnose(run) and len(ragtriage.samples(run)) == 8 and ragtriage.gate(run)
-page = AppTest.from_file(ragtriage.dashboard.__path__[0] + "/app.py", default_timeout=120).run()
+page = AppTest.from_file(ragtriage.dashboard.__path__[0] + "/pages/app.py", default_timeout=120).run()
 assert not page.exception and page.markdown, page.exception
 pathlib.Path("rows.jsonl").write_text("\\n".join(map(json.dumps, rows())))
 """,

@@ -162,7 +162,7 @@ def test_the_page_asks_which_list_to_read(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(Workspace(tmp_path / "ws").create().root))
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["upload_path"] = str(file)
-    app.run().switch_page("views/runs.py").run()
+    app.run().switch_page("runs/runs.py").run()
     assert "holds several lists of questions" in app.error[0].value
     assert app.button(key="load").disabled
     app.selectbox(key=f"rows_{file}").select_index(1).run()

@@ -257,7 +257,7 @@ def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, tab: str = "", **cho
     if tab:
         app.session_state["alignment_tab"] = tab
     app.run()
-    return app.switch_page("views/alignment.py").run()
+    return app.switch_page("alignment/alignment.py").run()
 
 
 def test_above_the_line_the_page_says_what_to_look_into(

@@ -193,9 +193,7 @@ def test_the_places_of_gold_are_found_once(workspace: RunStore, monkeypatch: pyt
         asked.append(metric)
         return outcome_by_gold_position(scored, found, metric)
 
-    monkeypatch.setattr(
-        "ragtriage.dashboard.sections.alignment.context_use.outcome_by_gold_position", counted
-    )
+    monkeypatch.setattr("ragtriage.dashboard.pages.alignment.context_use.outcome_by_gold_position", counted)
     app = _open(workspace, monkeypatch, PLACES, project="p")
     app.run()
     assert not app.exception
@@ -218,7 +216,7 @@ def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, tab: str = "", **cho
     if tab:
         app.session_state["alignment_tab"] = tab
     app.run()
-    return app.switch_page("views/alignment.py").run()
+    return app.switch_page("alignment/alignment.py").run()
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, user: str = "", **ch
     if user:
         app.session_state["annotator_name"] = user
     app.run()
-    app.switch_page("views/cases.py").run()
+    app.switch_page("cases/cases.py").run()
     assert not app.exception
     return app
 
@@ -132,7 +132,7 @@ def test_the_checks_page_leads_to_what_waits(
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(project="p")
     app.run()
-    app = app.switch_page("views/checks.py").run()
+    app = app.switch_page("checks/checks.py").run()
     assert not app.exception
     text = page_text(app).replace("\\", "")
     assert "Checks decided: 1 by a rule, 1 by a person; 2 wait for a person (page Cases)" in text

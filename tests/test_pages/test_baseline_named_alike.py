@@ -134,7 +134,7 @@ def test_every_row_of_compare_and_of_a_report_says_its_pairs(
     assert {n for series in change.chart.series for n in series.n} == {12}
     chosen = Selection(project="shop", run=run.run_id, baseline=base.run_id, versions=(run.run_id,))
     app = _triage(store.workspace.root, chosen, monkeypatch)
-    app.switch_page("views/compare.py").run()
+    app.switch_page("compare/compare.py").run()
     table = next(one.value for one in app.dataframe if "n, V3" in one.value.columns)
     assert set(table["n, V3"]) == {"12"}
     assert "12 shared questions" in _read(app)
@@ -156,7 +156,7 @@ def test_the_baseline_itself_is_compared_with_nothing(
     assert {row["Compared over"] for row in _metrics(app).values()} == {
         "this run is the baseline of project shop"
     }
-    app.switch_page("views/compare.py").run()
+    app.switch_page("compare/compare.py").run()
     assert not app.exception
     assert app.multiselect[0].value == [store.find("V1").run_id], "the newest of the others"
     assert baseline_of(store, base, "V2").run is None

@@ -23,7 +23,7 @@ from ragtriage.dashboard.charts.benchmarks import (
     progress,
 )
 from ragtriage.dashboard.charts.tokens import DARK, LIGHT
-from ragtriage.dashboard.sections.benchmarks.tables import step_rows
+from ragtriage.dashboard.pages.benchmarks.tables import step_rows
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.data.api import add_run
 from ragtriage.data.comparison.published_results import read_published
@@ -281,7 +281,7 @@ def _open(store: RunStore, page: str, monkeypatch: pytest.MonkeyPatch, **chosen:
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(**chosen)
     app.run()
-    return app if page == "triage" else app.switch_page(f"views/{page}.py").run()
+    return app if page == "triage" else app.switch_page(f"{page}/{page}.py").run()
 
 
 def _tab(app: AppTest, title: str) -> AppTest:

@@ -28,17 +28,20 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.metrics.schema.source import Source
 from ragtriage.metrics.statistics.agreement import Agreement, Confusion
 
-VIEWS = REPOSITORY / "dashboard" / "views"
+CASES = REPOSITORY / "dashboard" / "pages" / "cases"
 SCRIPT = """
 import streamlit as st
-from ragtriage.dashboard.sections.judge.calibration import calibration_section
+from ragtriage.dashboard.pages.judge.calibration import calibration_section
 from ragtriage.dashboard.shell.session import View, current_selection, open_store
 from ragtriage.dashboard.shell.session import restore_selection, save_selection
 
 def judge():
     calibration_section(st.session_state["view"])
 
-pages = [st.Page(judge, title="Judge", url_path="judge", default=True), st.Page("views/cases.py")]
+pages = [
+    st.Page(judge, title="Judge", url_path="judge", default=True),
+    st.Page("cases/cases.py"),
+]
 page = st.navigation(pages)
 restore_selection(page.url_path)
 st.session_state["view"] = View.of(open_store(), current_selection())
@@ -52,7 +55,7 @@ def script(tmp_path: Path) -> Path:
     """An app of two pages: the section alone, and the cases it leads to."""
     folder = tmp_path / "app"
     folder.mkdir()
-    (folder / "views").symlink_to(VIEWS)
+    (folder / "cases").symlink_to(CASES)
     (folder / "main.py").write_text(SCRIPT, encoding="utf-8")
     return folder / "main.py"
 
@@ -223,7 +226,7 @@ def test_the_queue_starts_shows_a_blind_case_and_marks_what_is_labelled(
     script: Path, workspace: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scored = _loaded(workspace, 9)
-    app = _open(script, workspace, monkeypatch).switch_page("views/cases.py").run()
+    app = _open(script, workspace, monkeypatch).switch_page("cases/cases.py").run()
     app.text_input(key="queue_name").set_value("Ann")
     app.button(key="queue_start").click().run()
     assert not app.exception
@@ -264,7 +267,7 @@ def test_a_case_that_was_not_drawn_is_labelled_unmarked(
     last = _case(scored, queue.order(9).tolist()[-1])
     app = _open(script, workspace, monkeypatch, queue=queue.queue_id, case=f"{last[1]}~0")
     app.session_state["annotator_name"] = "Ann"
-    app.switch_page("views/cases.py").run()
+    app.switch_page("cases/cases.py").run()
     assert "was not drawn by the queue" in _words(app)
     app.button(key="label_Pass").click().run()
     (label,) = workspace.ledger.labels(scored.run.run_id)
@@ -278,7 +281,7 @@ def test_a_queue_of_somebody_else_marks_nothing_until_one_goes_on_as_them(
 ) -> None:
     scored = _loaded(workspace, 4)
     queue = start_queue(workspace.ledger, scored.run.run_id, "pass", "Ann")
-    app = _open(script, workspace, monkeypatch, queue=queue.queue_id).switch_page("views/cases.py").run()
+    app = _open(script, workspace, monkeypatch, queue=queue.queue_id).switch_page("cases/cases.py").run()
     assert "another name" in _words(app)
     app.button(key="queue_own").click().run()
     assert headline(app).startswith("Labelling blind: ")
@@ -307,7 +310,7 @@ def test_levels_are_rated_by_buttons(
     queue = start_queue(workspace.ledger, scored.run.run_id, quantity, "Ann")
     app = _open(script, workspace, monkeypatch, queue=queue.queue_id)
     app.session_state["annotator_name"] = "Ann"
-    app.switch_page("views/cases.py").run()
+    app.switch_page("cases/cases.py").run()
     question, mark, meaning = RATING_DIMENSIONS[quantity].question.partition("?")
     shown = _words(app).replace("\\", "")
     assert f"**{question}{mark}**" in shown
@@ -328,7 +331,7 @@ def test_faithfulness_is_counted_and_the_end_of_the_queue_is_said(
     queue = start_queue(workspace.ledger, scored.run.run_id, "faithfulness", "Ann")
     app = _open(script, workspace, monkeypatch, queue=queue.queue_id)
     app.session_state["annotator_name"] = "Ann"
-    app.switch_page("views/cases.py").run()
+    app.switch_page("cases/cases.py").run()
     assert app.button(key="rate_share").disabled
     app.number_input(key="claims_q000~0").set_value(4)
     app.number_input(key="held_q000~0").set_value(3).run()

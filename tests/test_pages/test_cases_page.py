@@ -15,8 +15,8 @@ from streamlit.testing.v1 import AppTest
 from ragtriage.dashboard.case_html.case import context_cards_html, highlights_of
 from ragtriage.dashboard.charts.tokens import LIGHT
 from ragtriage.dashboard.page_html.cases import ScoreBar, score_bars
-from ragtriage.dashboard.sections.cases.case_list import mixed
-from ragtriage.dashboard.sections.cases.filters import fix_first_order
+from ragtriage.dashboard.pages.cases.case_list import mixed
+from ragtriage.dashboard.pages.cases.filters import fix_first_order
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.data.api import add_run
 from ragtriage.data.cases.cases import read_case
@@ -63,7 +63,7 @@ def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, user: str = "", **ch
     if user:
         app.session_state["annotator_name"] = user
     app.run()
-    app.switch_page("views/cases.py").run()
+    app.switch_page("cases/cases.py").run()
     assert not app.exception
     return app
 

@@ -40,7 +40,7 @@ def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, **chosen: Any) -> Ap
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(project="p", **chosen)
     app.run()
-    return app.switch_page("views/checks.py").run()
+    return app.switch_page("checks/checks.py").run()
 
 
 def test_the_headline_states_the_worst_suite(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:

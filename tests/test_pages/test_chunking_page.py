@@ -54,7 +54,7 @@ def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, **chosen: Any) -> Ap
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(project="towns", **chosen)
     app.run()
-    return app.switch_page("views/chunking.py").run()
+    return app.switch_page("chunking/chunking.py").run()
 
 
 def _words(app: AppTest) -> str:
@@ -89,7 +89,7 @@ def test_without_a_grid_the_page_says_how_to_get_one(demo: RunStore, monkeypatch
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(project="clapnq")
     app.run()
-    app.switch_page("views/chunking.py").run()
+    app.switch_page("chunking/chunking.py").run()
     assert not app.exception
     assert headline(app) == "Run a grid of sizes and overlaps"
     assert app.button(key="example_state_of_the_union")

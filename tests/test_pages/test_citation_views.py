@@ -114,7 +114,7 @@ def test_the_alignment_page_opens_the_cases_that_fall_short(
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(cited.workspace.root))
     page = AppTest.from_file(str(APP), default_timeout=60)
     page.session_state["alignment_tab"] = "Citations"
-    page.switch_page("views/alignment.py").run()
+    page.switch_page("alignment/alignment.py").run()
     assert not page.exception
     assert "4 of 6 citations support their sentence" in page_text(page)
     page.button(key="citations_cited").click().run()

@@ -19,7 +19,7 @@ from ragtriage.dashboard.case_html.compared_case import ComparedSide, compared_c
 from ragtriage.dashboard.case_html.word_diff import diff_html, shared_words
 from ragtriage.dashboard.charts.comparison import QuestionCounts, cell_colours, forest, question_bars
 from ragtriage.dashboard.charts.tokens import DARK, LIGHT, Tokens, contrast
-from ragtriage.dashboard.sections.compare.numbers import metric_rows
+from ragtriage.dashboard.pages.compare.numbers import metric_rows
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.data.api import add_run
 from ragtriage.data.comparison.compare import MetricDifference, compare
@@ -35,7 +35,7 @@ def _open(root: Path, monkeypatch: pytest.MonkeyPatch, **chosen: Any) -> AppTest
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(**chosen)
     app.run()
-    return app.switch_page("views/compare.py").run()
+    return app.switch_page("compare/compare.py").run()
 
 
 def _iris(demo: RunStore, monkeypatch: pytest.MonkeyPatch, name: str, **chosen: Any) -> AppTest:

@@ -20,7 +20,7 @@ def _opened(store: RunStore, monkeypatch: pytest.MonkeyPatch, project: str) -> A
     app.session_state["selection"] = Selection(project=project)
     app.session_state["retrieval_tab"] = "Context"
     app.run()
-    return app.switch_page("views/retrieval.py").run()
+    return app.switch_page("retrieval/retrieval.py").run()
 
 
 def test_the_tab_shows_each_metric_with_n_and_source(demo: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,7 +41,7 @@ def test_a_page_reads_little(
     app.session_state["selection"] = Selection(project="handbook")
     app.run()
     if page != "triage":
-        app.switch_page(f"views/{page}.py").run()
+        app.switch_page(f"{page}/{page}.py").run()
     first: ReadCosts = app.session_state["costs"]
     capfd.readouterr()
     app.run()

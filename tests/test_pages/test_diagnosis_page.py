@@ -43,7 +43,7 @@ def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, tab: str = "", **cho
     if tab:
         app.session_state["diagnosis_tab"] = tab
     app.run()
-    app.switch_page("views/diagnosis.py").run()
+    app.switch_page("diagnosis/diagnosis.py").run()
     assert not app.exception
     return app
 

@@ -12,7 +12,7 @@ from places import APP
 from streamlit.testing.v1 import AppTest
 
 from ragtriage.dashboard.charts.judge import MOST_BARS, label_bars
-from ragtriage.dashboard.sections.judge.evaluators import check_rows, missing_text
+from ragtriage.dashboard.pages.judge.evaluators import check_rows, missing_text
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.dashboard.shell.session import open_store
 from ragtriage.data.api import add_run
@@ -40,7 +40,7 @@ HOSTILE = [
 SCRIPT = """
 import streamlit as st
 
-from ragtriage.dashboard.sections.judge.error_analysis import error_analysis_section
+from ragtriage.dashboard.pages.judge.error_analysis import error_analysis_section
 from ragtriage.dashboard.shell.session import View, current_selection, open_store
 
 
@@ -52,7 +52,7 @@ def cases() -> None:
     st.write("the cases")
 
 
-st.navigation([st.Page(judge, default=True), st.Page("views/cases.py")]).run()
+st.navigation([st.Page(judge, default=True), st.Page("cases/cases.py")]).run()
 """
 
 
@@ -73,8 +73,8 @@ def _open(
     store: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, person: str = "Ann", **chosen: Any
 ) -> AppTest:
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(store.workspace.root))
-    (tmp_path / "views").mkdir(exist_ok=True)
-    (tmp_path / "views" / "cases.py").write_text("import streamlit as st\nst.write('the cases')\n")
+    (tmp_path / "cases").mkdir(exist_ok=True)
+    (tmp_path / "cases" / "cases.py").write_text("import streamlit as st\nst.write('the cases')\n")
     (tmp_path / "page.py").write_text(SCRIPT)
     app = AppTest.from_file(str(tmp_path / "page.py"), default_timeout=60)
     app.session_state["selection"] = Selection(**{"project": "p", **chosen})
@@ -400,7 +400,7 @@ def test_going_on_under_a_name_marks_a_case_as_read(
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(project="p")
     app.run()
-    app.switch_page("views/cases.py").run()
+    app.switch_page("cases/cases.py").run()
     before = open_store().ledger.version()
     app.button(key="step_on").click().run()
     assert reviewed_cases(workspace.ledger, [run.run_id]).by_annotator == {"Ann": 1}  # the label alone

@@ -31,7 +31,7 @@ def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, **chosen: Any) -> Ap
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(**chosen)
     app.run()
-    return app.switch_page("views/experiments.py").run()
+    return app.switch_page("experiments/experiments.py").run()
 
 
 def _run(store: RunStore, path: Path, name: str, most: int | None = None) -> Experiment:

@@ -27,7 +27,7 @@ def test_every_gate_of_triage_opens_its_cases(demo: RunStore, monkeypatch: pytes
         assert chosen["run"] == [run.run_id]
         opened = AppTest.from_file(str(APP), default_timeout=120).run()
         opened.query_params.update({key: values[0] for key, values in chosen.items()})
-        opened.switch_page("views/cases.py").run()
+        opened.switch_page("cases/cases.py").run()
         assert not opened.exception, name
     sorted_by = [parse_qs(urlsplit(unescape(href)).query).get("sort", [""])[0] for href, _ in rows]
     assert "over_refusal" in " ".join(sorted_by) or "correctness" in sorted_by

@@ -73,7 +73,7 @@ def test_the_recorded_replies_are_held_against_three_annotators(
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(demo.workspace.root))
     app = AppTest.from_file(str(APP), default_timeout=120).run()
     app.query_params.update({"project": "mtrag, judged", "run": run.run_id, "part": "people"})
-    app.switch_page("views/judge.py").run()
+    app.switch_page("judge/judge.py").run()
     assert not app.exception
     assert "faithfulness" in headline(app)
     assert "answerability" not in headline(app), "which questions can be answered is no human rating"
@@ -87,5 +87,5 @@ def test_nothing_of_the_handbook_is_called_human(demo: RunStore, monkeypatch: py
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(demo.workspace.root))
     app = AppTest.from_file(str(APP), default_timeout=120).run()
     app.query_params.update({"project": "handbook", "run": run.run_id})
-    app.switch_page("views/judge.py").run()
+    app.switch_page("judge/judge.py").run()
     assert headline(app) == "Label 50 answers to check the judge"

@@ -13,8 +13,8 @@ from places import APP
 from streamlit.testing.v1 import AppTest
 
 from ragtriage.dashboard.headlines.runs import runs_headline
-from ragtriage.dashboard.sections.runs import run_list
-from ragtriage.dashboard.sections.runs.run_list import _table_key
+from ragtriage.dashboard.pages.runs import run_list
+from ragtriage.dashboard.pages.runs.run_list import _table_key
 from ragtriage.dashboard.wording.diagnosis import fix_first_sentence
 from ragtriage.data.api import add_run
 from ragtriage.data.declarations import use_declarations
@@ -92,7 +92,7 @@ def test_a_digest_is_stored_and_holds_until_a_label_changes(workspace: RunStore)
 def _open(root: Path, monkeypatch: pytest.MonkeyPatch) -> AppTest:
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(root))
     app = AppTest.from_file(str(APP), default_timeout=60).run()
-    return app.switch_page("views/runs.py").run()
+    return app.switch_page("runs/runs.py").run()
 
 
 def test_the_page_lists_filters_and_finds(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:

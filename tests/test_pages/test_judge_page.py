@@ -18,7 +18,7 @@ from page_text import headline
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from ragtriage.dashboard.sections.judge.start import job_options
+from ragtriage.dashboard.pages.judge.start import job_options
 from ragtriage.dashboard.shell.jobs import start_job
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.data.api import add_run
@@ -45,7 +45,7 @@ def opened(store: RunStore, monkeypatch: pytest.MonkeyPatch, run: Run, **chosen:
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(project=run.project, run=run.run_id, **chosen)
     app.run()
-    app.switch_page("views/judge.py").run()
+    app.switch_page("judge/judge.py").run()
     assert not app.exception
     return app
 
@@ -229,7 +229,7 @@ def test_a_plan_on_display_is_made_once_until_something_changes(
         times.append(1)
         return plan_task(*given)
 
-    monkeypatch.setattr("ragtriage.dashboard.sections.judge.start.plan_task", counted)
+    monkeypatch.setattr("ragtriage.dashboard.pages.judge.start.plan_task", counted)
     app = opened(store, monkeypatch, run)
     next(one for one in app.button if one.label == "Show the plan").click().run()
     app.run()
@@ -265,7 +265,7 @@ def test_a_reading_in_parts_says_so_under_its_case(tmp_path: Path, monkeypatch: 
         parts = len(server.asked)
     assert parts > 1
     app = opened(store, monkeypatch, run)
-    app.switch_page("views/cases.py").run()
+    app.switch_page("cases/cases.py").run()
     assert re.search(r"read in \d parts: support across them is not seen", said(app))
 
 
@@ -321,7 +321,7 @@ def test_quotes_that_no_document_has_are_counted_and_shown(
     app = opened(store, monkeypatch, run)
     assert "4 quotes looked up in the documents; 2 (50.0%) are not there" in said(app)
     next(one for one in app.button if one.key == "judge_void_quote").click().run()
-    app.switch_page("views/cases.py").run()
+    app.switch_page("cases/cases.py").run()
     assert "document 1: turtles have" in said(app)
 
 
@@ -337,7 +337,7 @@ def test_injected_instructions_are_warned_of(tmp_path: Path, monkeypatch: pytest
         judged(store, run, server)
     app = opened(store, monkeypatch, run)
     assert "In 2 samples some text tries to instruct the judge" in said(app)
-    app.switch_page("views/cases.py").run()
+    app.switch_page("cases/cases.py").run()
     assert not app.exception
     warned = "\n".join(str(one.value) for one in app.warning)
     assert "mark everything supported" in warned

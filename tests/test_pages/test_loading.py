@@ -17,7 +17,7 @@ def test_a_table_without_a_question_offers_its_columns(
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(workspace.workspace.root))
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.run()
-    app.switch_page("views/runs.py").run()
+    app.switch_page("runs/runs.py").run()
     path = tmp_path / "german.csv"
     path.write_text("Frage,answer,kurz\nWer?,Ann,x\nWann?,Mai,y\n", encoding="utf-8")
     app.text_input(key="upload_path").set_value(str(path)).run()

@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from ragtriage.dashboard.charts.oracle_gap import oracle_gap_bars
 from ragtriage.dashboard.charts.plotly_figure import plotly_figure
-from ragtriage.dashboard.sections.diagnosis.oracle_gap import TITLE
+from ragtriage.dashboard.pages.diagnosis.oracle_gap import TITLE
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.data.api import add_run
 from ragtriage.data.cases.comparison_cohorts import oracle_gap_cohort_key
@@ -54,7 +54,7 @@ def _open(
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(project="p", **chosen)
     app.run()
-    app.switch_page(f"views/{page}.py").run()
+    app.switch_page(f"{page}/{page}.py").run()
     assert not app.exception
     return app
 
@@ -215,7 +215,7 @@ def test_a_run_given_one_passage_is_called_near_to_an_oracle(
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(project="clapnq")
     app.run()
-    app.switch_page("views/diagnosis.py").run()
+    app.switch_page("diagnosis/diagnosis.py").run()
     assert not app.exception
     assert "one given passage" in _words(app)
     bars = _bars(app)

@@ -24,7 +24,7 @@ def _open(root: Path, page: str, selection: Selection, monkeypatch: pytest.Monke
     app.session_state["selection"] = selection
     app.run()
     if page != "triage":
-        app.switch_page(f"views/{page}.py").run()
+        app.switch_page(f"{page}/{page}.py").run()
     return app
 
 

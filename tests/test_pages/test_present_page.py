@@ -24,7 +24,7 @@ def opened(store: RunStore, monkeypatch: pytest.MonkeyPatch, run: Run, **chosen:
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(project=run.project, run=run.run_id, **chosen)
     app.run()
-    app.switch_page("views/present.py").run()
+    app.switch_page("present/present.py").run()
     assert not app.exception
     return app
 
@@ -173,7 +173,7 @@ def test_no_other_page_is_presented(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     app = opened(store, monkeypatch, run)
     press(app, "story_present")
     assert not header_of(app)
-    app.switch_page(f"views/{page}.py").run()
+    app.switch_page(f"{page}/{page}.py").run()
     assert header_of(app) == ["Run"]
     assert "slide" not in app.query_params
 
@@ -203,8 +203,8 @@ def test_a_slide_that_fails_keeps_the_navigation(tmp_path: Path, monkeypatch: py
     def fails(*_: object) -> None:
         raise DataError("no slide of this")
 
-    monkeypatch.setattr("ragtriage.dashboard.sections.present.presentation", fails)
-    monkeypatch.setattr("ragtriage.dashboard.sections.present.thumbnails", fails)
+    monkeypatch.setattr("ragtriage.dashboard.pages.present.presentation.presentation", fails)
+    monkeypatch.setattr("ragtriage.dashboard.pages.present.presentation.thumbnails", fails)
     press(app, "story_present")
     assert header_of(app) == ["Run"]
     assert "no slide of this" in app.error[0].value

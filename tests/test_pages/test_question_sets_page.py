@@ -24,7 +24,7 @@ def _open(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> AppTest:
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(workspace.workspace.root))
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.run()
-    return app.switch_page("views/runs.py").run()
+    return app.switch_page("runs/runs.py").run()
 
 
 def _file(path: Path, records: list[dict[str, Any]]) -> Path:

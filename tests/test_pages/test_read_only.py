@@ -37,7 +37,7 @@ from ragtriage.data.store.stories import add_story
 from ragtriage.data.store.versions import baseline_history, clear_baseline, mark_release, unmark_release
 from ragtriage.data.store.workspace import Workspace
 
-PAGES = sorted(path.name for path in (APP.parent / "views").glob("[!_]*.py"))
+PAGES = sorted(path.parent.name for path in APP.parent.glob("*/*.py") if path.stem == path.parent.name)
 CASE = ("run", "q1", 0)
 WRITING = (
     *(
@@ -117,7 +117,7 @@ def reading(filled: RunStore, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunSt
 def _open(store: RunStore, page: str, **params: str) -> AppTest:
     at = AppTest.from_file(str(APP), default_timeout=120)
     at.session_state["annotator_name"] = "Eve"  # a name alone opens no door
-    at.switch_page(f"views/{page}")
+    at.switch_page(f"{page}/{page}.py")
     target = store.ledger.baselines()["iris"]
     at.query_params.update({"project": "iris", "run": target, **params})
     at.run()
@@ -127,10 +127,10 @@ def _open(store: RunStore, page: str, **params: str) -> AppTest:
 
 VIEWS = [
     *((page, {}) for page in PAGES),
-    ("judge.py", {"part": "people"}),
-    ("judge.py", {"part": "errors"}),
-    ("cases.py", {"queue": "1"}),
-    ("chunking.py", {"project": "state_of_the_union", "run": ""}),
+    ("judge", {"part": "people"}),
+    ("judge", {"part": "errors"}),
+    ("cases", {"queue": "1"}),
+    ("chunking", {"project": "state_of_the_union", "run": ""}),
 ]
 
 

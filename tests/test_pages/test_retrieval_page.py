@@ -258,7 +258,7 @@ def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, tab: str = "", **cho
     if tab:
         app.session_state["retrieval_tab"] = tab
     app.run()
-    return app.switch_page("views/retrieval.py").run()
+    return app.switch_page("retrieval/retrieval.py").run()
 
 
 def test_a_run_without_gold_says_what_to_record(demo: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:

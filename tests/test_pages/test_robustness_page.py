@@ -34,7 +34,7 @@ def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> AppTest:
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(project="p")
     app.run()
-    return app.switch_page("views/experiments.py").run()
+    return app.switch_page("experiments/experiments.py").run()
 
 
 def _ask(store: RunStore, kind: str, system: System, path: Path, **parameters: Any) -> None:

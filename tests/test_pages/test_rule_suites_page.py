@@ -48,7 +48,7 @@ def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, suite: str) -> AppTe
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(project="p", suite=suite)
     app.run()
-    return app.switch_page("views/checks.py").run()
+    return app.switch_page("checks/checks.py").run()
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def test_the_page_says_what_succeeded_and_what_was_not_measured(
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(project="p")
     app.run()
-    app = app.switch_page("views/checks.py").run()
+    app = app.switch_page("checks/checks.py").run()
     assert not app.exception
     assert headline(app) == "bot: 2 of 25 cases fail a safety check"
     text = page_text(app).replace("\\", "")  # Markdown escapes

@@ -44,7 +44,7 @@ def _open(root: Path, page: str, monkeypatch: pytest.MonkeyPatch, **state: Any) 
     for key, value in state.items():
         app.session_state[key] = value
     app.run()
-    return app.switch_page(f"views/{page}.py").run()
+    return app.switch_page(f"{page}/{page}.py").run()
 
 
 def test_the_url_names_the_run_and_the_baseline_that_are_shown(

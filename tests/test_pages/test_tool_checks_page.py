@@ -19,7 +19,7 @@ def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, page: str, chosen: S
     app = AppTest.from_file(str(APP), default_timeout=90)
     app.session_state["selection"] = chosen
     app.run()
-    return app.switch_page(f"views/{page}.py").run()
+    return app.switch_page(f"{page}/{page}.py").run()
 
 
 def test_the_bundled_run_of_taubench_shows_what_is_wrong_with_its_calls(

@@ -17,7 +17,7 @@ from streamlit.testing.v1 import AppTest
 
 from ragtriage.dashboard.charts.tokens import DARK, LIGHT
 from ragtriage.dashboard.charts.trend import NOT_COMPARABLE, TrendMark, small_trend, trend_lines
-from ragtriage.dashboard.sections.trend.versions import comparability_warnings, tally
+from ragtriage.dashboard.pages.trend.versions import comparability_warnings, tally
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.data.comparison.trend import (
     MOST_RUNS,
@@ -214,7 +214,7 @@ def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, **params: str) -> Ap
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(store.workspace.root))
     at = AppTest.from_file(str(APP), default_timeout=60)
     at.run()
-    at.switch_page("views/trend.py")
+    at.switch_page("trend/trend.py")
     at.query_params.clear()  # as the browser does on the way to another page
     at.query_params.update(params)
     at.run()

@@ -152,7 +152,7 @@ def test_the_page_of_a_long_case_sends_its_beginning(
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(project="p", case="q0~0")
     app.run()
-    app.switch_page("views/cases.py").run()
+    app.switch_page("cases/cases.py").run()
     assert not app.exception
     assert len(html_text(app).encode()) < 300_000
     told = [caption.value for caption in app.caption]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ragtriage.dashboard.sections.retrieval.question_types import _notes, _type_row
+from ragtriage.dashboard.pages.retrieval.question_types import _notes, _type_row
 from ragtriage.data.analysis.question_types import TypeCurve, type_curves, types_named
 from ragtriage.data.api import add_run
 from ragtriage.data.scoring.ranked_lists import ranked_lists

@@ -339,7 +339,7 @@ def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, **chosen: Any) -> Ap
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(**chosen)
     app.run()
-    return app.switch_page("views/retrieval.py").run()
+    return app.switch_page("retrieval/retrieval.py").run()
 
 
 def test_lists_that_are_all_empty_are_zero_and_say_so(

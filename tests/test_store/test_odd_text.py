@@ -77,7 +77,7 @@ def test_pages_show_odd_text(
     app = AppTest.from_file(str(APP), default_timeout=120)
     app.query_params.update({"project": f"p{RLO}", "run": odd, "case": f"0{RLO}~{NINES}", "k": "²"})
     app.query_params["mapping"] = BRACKETS
-    app.switch_page(f"views/{page}.py").run()
+    app.switch_page(f"{page}/{page}.py").run()
     assert not app.exception
     shown = [element.value for element in (*app.markdown, *app.caption, *app.title, *app.subheader)]
     assert shown

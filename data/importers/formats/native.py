@@ -99,7 +99,7 @@ def _with_facts(
         elif key not in FACTS:
             errors.add(line, f"{field}.{key}", "is not a property of a run", FACTS_ACCEPTED)
         elif value is not None and not isinstance(value, FACTS[key]):
-            accepted = {dict: "an object", list: TOOLS_ACCEPTED}.get(FACTS[key], "text")
+            accepted = "an object" if FACTS[key] is dict else TOOLS_ACCEPTED if FACTS[key] is list else "text"
             errors.add(line, f"{field}.{key}", f"found {type_name(value)}", accepted)
         elif value is not None:
             values[key] = value

@@ -1,0 +1,124 @@
+"""The entry point of the dashboard: navigation, header, and the one place that catches errors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+from streamlit.navigation.page import StreamlitPage
+
+from ragtriage.dashboard.headlines.headline import Headline
+from ragtriage.dashboard.shell.blocks import current_theme, draw_style_sheet, open_page
+from ragtriage.dashboard.shell.components import begin_page
+from ragtriage.dashboard.shell.costs import costs_told
+from ragtriage.dashboard.shell.header import draw_header
+from ragtriage.dashboard.shell.session import (
+    View,
+    current_selection,
+    end_presentation,
+    keep,
+    open_store,
+    pin_run,
+    restore_selection,
+    save_selection,
+)
+from ragtriage.dashboard.shell.stale_links import tell_missing, tell_unreadable
+from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.data.errors import DataError
+from ragtriage.metrics.schema.scores import MetricsError
+
+TYPED = "triage"  # an address that people type; the page that opens first has none of its own
+
+
+def _page(name: str, icon: str, *, opens_first: bool = False) -> StreamlitPage:
+    return st.Page(f"{name}/{name}.py", title=name.title(), icon=f":material/{icon}:", default=opens_first)
+
+
+PAGES = {
+    "Decide": [
+        _page("triage", "health_metrics", opens_first=True),
+        _page("compare", "compare_arrows"),
+        _page("trend", "timeline"),
+    ],
+    "Find the cause": [
+        _page("cases", "list_alt"),
+        _page("diagnosis", "account_tree"),
+        _page("checks", "checklist"),
+    ],
+    "Look at one stage": [
+        _page("retrieval", "search"),
+        _page("chunking", "grid_on"),
+        _page("alignment", "align_horizontal_left"),
+        _page("experiments", "science"),
+    ],
+    "Trust": [_page("judge", "gavel"), _page("benchmarks", "leaderboard")],
+    "Hand over": [_page("present", "slideshow"), _page("runs", "database")],
+    "": [st.Page("triage/triage.py", title="Triage", url_path=TYPED, visibility="hidden")],
+}
+SHOW_REPORTED_MEANS = ("benchmarks", "trend", "runs")  # pages that show runs without samples
+SIDEBAR_WIDTH = 208
+STATIC = Path(__file__).parent.parent / "static"
+
+
+st.set_page_config(
+    page_title="ragtriage",
+    page_icon=str(STATIC / "mark.svg"),
+    layout="wide",
+    initial_sidebar_state=SIDEBAR_WIDTH,
+)
+draw_style_sheet()
+presenting = bool(current_selection().slide)
+page = st.navigation(PAGES, position="hidden" if presenting else "sidebar", expanded=True)
+if page.url_path == TYPED:
+    st.switch_page(PAGES["Decide"][0], query_params=st.query_params.to_dict())
+st.set_page_config(page_title=f"{page.title} · ragtriage")
+if not presenting:
+    st.logo(str(STATIC / f"logo-{current_theme()}.svg"), size="large", icon_image=str(STATIC / "mark.svg"))
+restore_selection(page.url_path)
+begin_page()
+if current_selection().slide and page.url_path != "present":
+    keep(slide=0)
+if presenting != bool(current_selection().slide):
+    st.rerun()
+try:
+    with costs_told(page.url_path or "triage"):
+        store = open_store()
+        if tell_missing(store, reading=page.url_path == "cases"):
+            save_selection()
+            st.stop()
+        view = View.of(store, current_selection())
+        if presenting and (view is None or view.run.means):
+            end_presentation()
+        if view is None and page.url_path != "runs" and store.unreadable():
+            open_page(Headline("bad", "No run can be read", "What is wrong with each stands below."))
+            tell_unreadable(store)
+        elif view is None and page.url_path != "runs":
+            open_page(
+                Headline(
+                    "empty",
+                    "Load a first run",
+                    "Load evaluation results on the Runs page, or see the bundled samples with "
+                    "`ragtriage demo`.",
+                )
+            )
+            st.page_link("runs/runs.py", label="Load a run", icon=":material/upload:")
+        else:
+            if view is not None:
+                pin_run(view.run)
+                st.set_page_config(page_title=f"{page.title} · {view.labels[view.run.run_id]} · ragtriage")
+                st.session_state["view"] = view
+                if not presenting:
+                    draw_header(view, page.url_path)
+            else:
+                st.session_state["view"] = None
+            save_selection(view)
+            if view is not None and view.run.means and page.url_path not in SHOW_REPORTED_MEANS:
+                from ragtriage.dashboard.shell.reported_means import reported_means_page
+
+                reported_means_page(view)
+            else:
+                page.run()
+except (DataError, MetricsError) as error:
+    if presenting:
+        end_presentation()
+    st.error(markdown_text(str(error)), title="This cannot be shown")

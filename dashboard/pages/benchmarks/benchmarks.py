@@ -1,0 +1,71 @@
+"""Benchmarks: how does this run compare with published results and targets?"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from ragtriage.dashboard.headlines.benchmarks import benchmark_headline
+from ragtriage.dashboard.pages.benchmarks.tables import (
+    against_section,
+    band_section,
+    finding_section,
+    progress_section,
+    published_in,
+    sources_section,
+    table_picker,
+)
+from ragtriage.dashboard.pages.benchmarks.targets import (
+    claims_section,
+    errors_of,
+    missing_section,
+    standings_on,
+    tracks_section,
+)
+from ragtriage.dashboard.shell.blocks import open_page, run_facts
+from ragtriage.dashboard.shell.session import current_view
+from ragtriage.dashboard.shell.widgets import choose, chosen_of, page_tabs
+from ragtriage.data.comparison.published_results import SCALE_TITLES, band_scale
+
+TABS = {
+    "rows": "Published rows",
+    "bands": "Target bands",
+    "progress": "Progress",
+    "findings": "Figures that do not add up",
+    "sources": "Sources",
+}
+
+view = current_view()
+scale = band_scale(view.store.workspace, chosen_of("bands", list(SCALE_TITLES)))
+standings, errors = standings_on(view, scale), errors_of(view)
+open_page(
+    benchmark_headline(view.labels[view.run.run_id], standings, [finding.clause for finding in errors]),
+    run_facts(view) if view.run.n else ["means without samples", f"{view.run.created_at:%Y-%m-%d}"],
+)
+published = published_in(view)
+with st.container(horizontal=True, vertical_alignment="bottom"):
+    table, against = table_picker(published.tables)
+    choose("Target bands", "bands", list(SCALE_TITLES), SCALE_TITLES, width=260)
+if standings:
+    left, right = st.columns([5, 3], gap="medium")
+    with left:
+        tracks_section(view, standings, published.tables, against)
+    with right:
+        claims_section(view)
+        missing_section(standings, errors)
+
+rows, bands, progress, findings, sources = page_tabs(TABS, "benchmark_tabs")
+if rows.open:
+    with rows:
+        against_section(view, table, against)
+if bands.open:
+    with bands:
+        band_section(view, scale, against)
+if progress.open:
+    with progress:
+        progress_section(view, published)
+if findings.open:
+    with findings:
+        finding_section(view, published.tables)
+if sources.open:
+    with sources:
+        sources_section(published)

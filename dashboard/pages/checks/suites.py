@@ -1,0 +1,164 @@
+"""The suites of a run: a tile for each, the picker, and the section of the one on display."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from ragtriage.dashboard.headlines.checks import ENOUGH, suite_state
+from ragtriage.dashboard.headlines.headline import State
+from ragtriage.dashboard.page_html.blocks import Strip, Tile
+from ragtriage.dashboard.pages.checks.registry import SECTIONS
+from ragtriage.dashboard.shell.blocks import draw_tiles
+from ragtriage.dashboard.shell.components import export_menu, facts
+from ragtriage.dashboard.shell.kept_results import kept
+from ragtriage.dashboard.shell.session import View, open_cases
+from ragtriage.dashboard.shell.widgets import choose
+from ragtriage.dashboard.wording.escaping import markdown_text, shorten
+from ragtriage.dashboard.wording.formatting import METHODS, NOT_MEASURED, count, percent, signed, span
+from ragtriage.dashboard.wording.suites import counts_text, name_rows, reason_rows, source_of, table_rows
+from ragtriage.data.cases.suite_cohorts import check_cohort
+from ragtriage.data.checks.check import DIFFERS
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.suites.detail import SuiteDetail, SuiteTable
+from ragtriage.data.suites.registry import suite_detail
+from ragtriage.data.suites.summary import SuiteSummary, suite_summaries
+from ragtriage.metrics.diagnosis.check_kinds import CRITICAL_SUITES
+
+MOST_TILES = 8
+WORDS: Mapping[State, str] = {
+    "good": "enough",
+    "bad": f"below {percent(ENOUGH)}",
+    "cannot tell": "cannot tell",
+    "not measured": "not measured",
+}
+
+
+@kept
+def suites_in(scored: ScoredRun) -> list[SuiteSummary]:
+    """Return the suites of a run, the worst first."""
+    return suite_summaries(scored)
+
+
+@kept
+def _detail(scored: ScoredRun, suite: str) -> SuiteDetail | None:
+    return suite_detail(scored, suite)
+
+
+def tile_section(view: View, summaries: Sequence[SuiteSummary]) -> None:
+    """Draw a tile for each of the worst suites, beside its rate in the baseline where that has it."""
+    before: dict[str, SuiteSummary] = {}
+    if view.baseline is not None and view.baseline != view.run:
+        before = {summary.key: summary for summary in suites_in(view.scored(view.baseline))}
+    shown = list(summaries[:MOST_TILES])
+    draw_tiles([_tile(view, summary, before.get(summary.key)) for summary in shown])
+    if len(summaries) > MOST_TILES:
+        st.caption(f"The {MOST_TILES} worst of {count(len(summaries), 'suite')}; the box below has all.")
+
+
+def _tile(view: View, summary: SuiteSummary, before: SuiteSummary | None) -> Tile:
+    rate, state = summary.rate, suite_state(summary)
+    base = before.rate.mean if before is not None and before.n_decided else None
+    failed = bool(summary.key in CRITICAL_SUITES and summary.n_failed)
+    change = ""
+    if base is not None and summary.n_decided and view.baseline is not None:
+        other = shorten(view.labels[view.baseline.run_id], 14)
+        change = f"{signed(100 * (rate.mean - base), 0)} points vs {other}"
+    measured = bool(summary.n_decided)
+    return Tile(
+        shorten(summary.title, 28),
+        percent(rate.mean) if measured else NOT_MEASURED,
+        state,
+        f"{summary.n_failed:,} failed" if failed else WORDS[state],
+        change,
+        f"{span(rate)} · {summary.n_passed:,} of {summary.n_decided:,}"
+        if measured
+        else f"{count(summary.n_checks, 'check')} without a verdict",
+        Strip(
+            rate.mean if measured else None,
+            rate.low if measured else None,
+            rate.high if measured else None,
+            1.0 if summary.key in CRITICAL_SUITES else ENOUGH,
+            base,
+            state,
+            f"{summary.title}: {percent(rate.mean)} of the checks pass",
+            higher_is_better=True,
+        ),
+        f"Share of checks passed, mean over questions; {METHODS.get(rate.method, rate.method)}",
+    )
+
+
+def suite_picker(summaries: Sequence[SuiteSummary]) -> SuiteSummary:
+    """Draw the box that chooses the suite on display; without a choice it is the worst."""
+    by_key = {summary.key: summary for summary in summaries}
+    key = choose(
+        "Suite",
+        "suite",
+        list(by_key),
+        lambda key: shorten(by_key[key].title, 60),  # options are plain text
+        {"check": "", "reason": "", "check_page": 1},
+        width=320,
+    )
+    return by_key[key]
+
+
+def suite_section(view: View, summary: SuiteSummary) -> None:
+    """Draw the suite on display: what it tells of itself, then its checks by name and by reason."""
+    scored = view.scored(view.run)
+    st.markdown(f"### {markdown_text(shorten(summary.title, 60))}")
+    facts([counts_text(summary), *source_of(summary)])
+    detail = _detail(scored, summary.key)
+    if detail is not None and detail.statement:
+        st.markdown(markdown_text(detail.statement))
+    if detail is not None and summary.key in SECTIONS:
+        SECTIONS[summary.key](view, detail)
+    for at, table in enumerate(() if detail is None else detail.tables):
+        _table(table, f"{summary.key}_{at}")
+    _common_tables(summary)
+
+
+def _table(table: SuiteTable, key: str) -> None:
+    rows = table_rows(table)
+    if not rows:
+        return
+    st.markdown(f"#### {markdown_text(table.title)}")
+    _linked_rows(rows, table.title, key, table.cohorts)
+    facts([markdown_text(table.note), "click a row for its cases" if any(table.cohorts) else ""])
+
+
+def _common_tables(summary: SuiteSummary) -> None:
+    """Draw what every suite has: its checks by name, and the commonest reasons."""
+    names, reasons = name_rows(summary.names), reason_rows(summary)
+    if len(names) > 1:
+        st.markdown("#### By check")
+        cohorts = [check_cohort(summary.key, name.name) for name in summary.names]
+        _linked_rows(names, f"{summary.title} by check", f"{summary.key}_names", cohorts)
+        facts(["failing cases: click a row"])
+    if [row for row in reasons if row["Reason"] != DIFFERS]:
+        st.markdown("#### Why")
+        cohorts = [check_cohort(summary.key, "", reason) for reason, _ in summary.reasons]
+        cohorts += [""] * len(summary.not_measured)
+        _linked_rows(reasons, f"{summary.title}: reasons", f"{summary.key}_reasons", cohorts)
+        facts(["the commonest reasons; a check that is not measured is neither passed nor failed"])
+
+
+def _linked_rows(rows: Sequence[Mapping[str, str | int]], alt: str, key: str, cohorts: Sequence[str]) -> None:
+    """Draw a table whose rows open their cases where they name a cohort."""
+    linked = any(cohorts)
+    event: Any = st.dataframe(
+        pd.DataFrame([dict(row) for row in rows]),
+        hide_index=True,
+        key=f"suite_{key}",
+        height="content",
+        alt=alt,
+        placeholder=NOT_MEASURED,
+        on_select="rerun" if linked else "ignore",
+        selection_mode="single-row",
+    )
+    export_menu(rows, alt)
+    chosen = event["selection"]["rows"] if linked else []
+    if chosen and chosen[0] < len(cohorts) and cohorts[chosen[0]]:
+        open_cases(cohort=cohorts[chosen[0]])

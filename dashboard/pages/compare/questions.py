@@ -1,0 +1,180 @@
+"""Every question in every version as a matrix of cells, and one question in two runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from ragtriage.dashboard.case_html.compared_case import ComparedSide, compared_cases_html
+from ragtriage.dashboard.charts.comparison import cell_colours
+from ragtriage.dashboard.charts.tokens import THEMES
+from ragtriage.dashboard.pages.compare.choices import Compared, direction, metric_switch
+from ragtriage.dashboard.shell.blocks import current_theme
+from ragtriage.dashboard.shell.components import export_menu, facts, metric_title
+from ragtriage.dashboard.shell.kept_results import kept
+from ragtriage.dashboard.shell.session import current_selection, keep
+from ragtriage.dashboard.wording.directions import is_flipped, on_share_scale
+from ragtriage.dashboard.wording.escaping import markdown_text, shorten
+from ragtriage.dashboard.wording.formatting import count, number
+from ragtriage.data.cases.cases import page_of, read_case
+from ragtriage.data.comparison.question_changes import ORDERS, Order, QuestionMatrix, question_matrix
+from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.data.text.shown_case import cuts_told, shown_case
+from ragtriage.metrics.schema.scores import FloatArray, IntArray
+
+PAGE, ROW = 12, 32
+HEIGHT = ROW * (PAGE + 1) + 2  # pixels of the matrix, and of the answers beside it
+QUESTION = 90  # characters
+MATRIX, LEAST_QUESTION, CELL = 530, 140, 58  # pixels
+NARROWEST = 440  # pixels of matrix and answers; a narrower page puts them below each other
+
+
+@kept
+def _matrix(base: Diagnosis, others: list[Diagnosis], metric: str) -> QuestionMatrix:
+    return question_matrix(base, others, metric)
+
+
+def draw_questions(compared: Compared) -> None:
+    """Draw the matrix of questions and versions beside the answers of the open question."""
+    st.subheader("Every question in every version", anchor=False)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        metric = metric_switch(compared)
+        order: Order = st.selectbox(
+            "Order of the questions",
+            list(ORDERS),
+            format_func=ORDERS.__getitem__,
+            key="compare_order",
+            label_visibility="collapsed",
+            width=240,
+        )
+    view = compared.view
+    others = [view.diagnosis(run) for run in compared.versions.values()]
+    matrix = _matrix(view.diagnosis(compared.base), others, metric)
+    if not len(matrix.question_ids):
+        st.info("The baseline has no question.")
+        return
+    column = 1 + list(compared.versions).index(compared.other)
+    ordered = matrix.ordered(order, column, direction(metric))
+    # the place of the open question in the order; 0 where none is open
+    case = current_selection().case
+    position = matrix.find(case)
+    if position is None:
+        position = matrix.find(case.rpartition("~")[0])  # opened on Cases, which adds the repeat
+    at = 0 if position is None else int(np.flatnonzero(ordered == position)[0])
+    grid = st.grid(2, min_column_width=NARROWEST, gap="medium")
+    with grid.container():
+        _page(compared, matrix, ordered, at // PAGE, metric, order)
+    with grid.container(), st.container(height=HEIGHT, border=False, key="compared_case"):
+        _pair(compared, matrix, int(ordered[at]), column)
+
+
+def _page(
+    compared: Compared, matrix: QuestionMatrix, ordered: IntArray, page: int, metric: str, order: Order
+) -> None:
+    shown = ordered[page * PAGE : (page + 1) * PAGE]
+    texts = page_of(compared.view.scored(compared.base), matrix.rows[shown, 0], 1, PAGE).cases
+    runs = [compared.base.run_id, *compared.versions]
+    columns = [compared.names[run_id] for run_id in runs]
+    frame = pd.DataFrame(matrix.values[shown], columns=columns)
+    frame.insert(0, "Question", [shorten(text["question"], QUESTION) for text in texts])
+    ids = [str(matrix.question_ids[position]) for position in shown]
+    key = f"matrix_{metric}_{order}_{page}"
+    st.dataframe(
+        frame.style.apply(_painted, axis=None, metric=metric, matrix=matrix),
+        hide_index=True,
+        key=key,
+        on_select=lambda: _open_cell(key, ids, dict(zip(columns, runs, strict=True))),
+        selection_mode="single-cell",
+        height=ROW * (len(frame) + 1) + 2,
+        row_height=ROW,
+        column_config={
+            "Question": st.column_config.TextColumn(
+                width=max(LEAST_QUESTION, MATRIX - CELL * len(runs)),
+                pinned=LEAST_QUESTION + CELL * len(runs) > MATRIX,
+            ),
+            **{
+                name: st.column_config.NumberColumn(format="%.2f", width=CELL, help=markdown_text(name))
+                for name in columns
+            },
+        },
+        placeholder="",
+        alt=f"{metric_title(metric)} of every question in every version; a cell opens both answers",
+    )
+    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+        pages = -(-len(ordered) // PAGE)
+        if pages > 1:
+            pager = f"pager_{key}"
+            st.pagination(
+                pages,
+                default=page + 1,
+                key=pager,
+                on_change=lambda: keep(
+                    case=str(matrix.question_ids[ordered[(st.session_state[pager] - 1) * PAGE]])
+                ),
+            )
+        export_menu(_records(frame), f"Questions by version, page {page + 1}")
+    colours = "orange = high, green = low" if is_flipped(metric) else "orange = low, green = high"
+    facts(
+        [
+            count(len(ordered), "question"),
+            "click a cell to read both answers, a header to sort the page",
+            f"{'by size' if direction(metric) is None else colours}, blank = not measured",
+        ]
+    )
+
+
+def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{str(name): value for name, value in record.items()} for record in frame.to_dict("records")]
+
+
+def _painted(frame: pd.DataFrame, metric: str, matrix: QuestionMatrix) -> pd.DataFrame:
+    """Return the style of each cell: its colour by the value, its text by what reads on the colour."""
+    tokens, values = THEMES[current_theme()], frame.iloc[:, 1:].to_numpy(dtype=np.float64)
+    higher = direction(metric)
+    scale = tokens.sequential if higher is None else tokens.diverging
+    low, high = (0.0, 1.0) if on_share_scale(metric) else _ends(matrix.values)
+    styles = pd.DataFrame("", index=frame.index, columns=frame.columns)
+    for row, line in enumerate(values):
+        for column, value in enumerate(line, 1):
+            if np.isfinite(value):
+                share = min(1.0, max(0.0, (value - low) / (high - low)))
+                colour, text = cell_colours(1 - share if higher is False else share, scale, tokens)
+                styles.iat[row, column] = f"background-color: {colour}; color: {text}"
+    return styles
+
+
+def _ends(values: FloatArray) -> tuple[float, float]:
+    known = values[np.isfinite(values)]
+    if not len(known) or known.min() == known.max():
+        return 0.0, 1.0
+    return float(known.min()), float(known.max())
+
+
+def _open_cell(key: str, ids: Sequence[str], runs: dict[str, str]) -> None:
+    """Open the question of a clicked cell, in the version of its column."""
+    event: Any = st.session_state[key]
+    for row, column in event["selection"]["cells"]:
+        if row < len(ids):
+            other = runs.get(column, "")
+            keep(case=ids[row], **({"other": other} if other and column != next(iter(runs)) else {}))
+
+
+def _pair(compared: Compared, matrix: QuestionMatrix, position: int, column: int) -> None:
+    """Show one question in the baseline and in the version in detail."""
+    runs = (compared.base, compared.versions[compared.other])
+    samples: list[dict[str, Any] | None] = []
+    for run, at in zip(runs, (0, column), strict=True):
+        row = int(matrix.rows[position, at])
+        samples.append(shown_case(read_case(compared.view.scored(run), row)) if row >= 0 else None)
+    sides = [
+        ComparedSide(compared.names[run.run_id], number(float(matrix.values[position, at])), sample)
+        for run, at, sample in zip(runs, (0, column), samples, strict=True)
+    ]
+    question = next((sample["question"] for sample in samples if sample is not None), "")
+    st.html(compared_cases_html(question, *sides))
+    for cuts in filter(None, [cuts_told(sample) for sample in samples if sample is not None]):
+        facts([cuts])

@@ -1,0 +1,71 @@
+"""Diagnosis: what the pattern of metrics says of the cases, and at which stage the bad ones fail."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from ragtriage.dashboard.headlines.diagnosis import diagnosis_headline
+from ragtriage.dashboard.page_html.diagnosis import diagnosis_style
+from ragtriage.dashboard.pages.diagnosis.case_map import map_section, threshold_controls
+from ragtriage.dashboard.pages.diagnosis.failures import (
+    pattern_table,
+    refusal_table,
+    source_facts,
+    stage_order,
+    stage_table,
+    symptom_edges,
+    symptom_list,
+)
+from ragtriage.dashboard.pages.diagnosis.oracle_gap import oracle_gap_section
+from ragtriage.dashboard.shell.blocks import current_theme, open_page, run_facts
+from ragtriage.dashboard.shell.components import facts
+from ragtriage.dashboard.shell.session import current_view
+from ragtriage.dashboard.shell.widgets import page_tabs
+
+view = current_view()
+findings = view.findings(view.run)
+diagnosis = view.diagnosis(view.run)
+open_page(
+    diagnosis_headline(view.store.names()[view.run.run_id], diagnosis, findings, "answer" in view.run.fields),
+    meta=run_facts(view),
+)
+st.html(diagnosis_style(current_theme()))
+
+table, chart = st.columns([1.9, 1.1], gap="medium")
+with table:
+    st.markdown("### What the metrics of each case look like")
+    pattern_table(diagnosis, findings)
+with chart:
+    st.markdown("### Where the cases lie")
+    map_section(diagnosis)
+    threshold_controls(view, diagnosis)
+
+st.markdown("### At which stage the bad cases fail")
+st.caption(
+    "Each case has one pattern above; each bad case also has one stage, the first whose rule it meets. The "
+    "colours of a pattern's bar are the stages of its bad cases, grey are cases that are not bad."
+)
+stage_table(diagnosis, findings)
+facts(source_facts(diagnosis))
+
+TABS = {
+    "oracle": "Retrieval or generation",
+    "refusals": "Refusals",
+    "symptoms": "Symptoms",
+    "order": "Order of the stages",
+}
+gap, refusals, symptoms, order = page_tabs(TABS, "diagnosis_tab")
+if gap.open:
+    with gap:
+        oracle_gap_section(view)
+if refusals.open:
+    with refusals:
+        refusal_table(diagnosis)
+if symptoms.open:
+    with symptoms:
+        symptom_list(diagnosis)
+        with st.expander("Edges of the symptoms"):
+            symptom_edges()
+if order.open:
+    with order:
+        stage_order(view.selection.order)

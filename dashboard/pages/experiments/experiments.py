@@ -1,0 +1,55 @@
+"""Experiments: what does one change of the context or of a setting do to the answers?"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from ragtriage.dashboard.headlines.experiments import experiment_headline, no_experiment
+from ragtriage.dashboard.pages.experiments.arms_table import arm_table
+from ragtriage.dashboard.pages.experiments.choice import (
+    chosen_experiment,
+    elsewhere,
+    experiment_picker,
+    project_experiments,
+    summary_of,
+)
+from ragtriage.dashboard.pages.experiments.registry import kind_section
+from ragtriage.dashboard.shell.blocks import bundled_example, open_page
+from ragtriage.dashboard.shell.session import current_view
+from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.dashboard.wording.formatting import count
+from ragtriage.data.experiments.registry import kind_of
+
+view = current_view()
+listed = project_experiments(view)
+if not listed:
+    open_page(no_experiment())
+    st.markdown(
+        "```\nragtriage experiment position --system 'python my_rag.py' --questions questions.jsonl\n"
+        "ragtriage experiment noise --system http://localhost:8000/ask --questions questions.jsonl\n"
+        "ragtriage experiment arms --system builtin --corpus docs/ --questions questions.jsonl "
+        "--factor top_k=3,5,10\n```"
+    )
+    if not elsewhere(view):
+        bundled_example("experiments", "", "puts the gold document at different places")
+    st.stop()
+
+experiment = chosen_experiment(view, listed)
+summary = summary_of(view, experiment)
+arms_done = f"{len(experiment.run_ids)} of {count(len(experiment.arms), 'arm')}"
+open_page(
+    experiment_headline(summary),
+    [
+        f"{count(experiment.n_questions, 'question')} of {experiment.questions}",
+        f"{arms_done} · {experiment.created_at:%Y-%m-%d}",
+    ],
+)
+experiment_picker(listed, experiment)
+st.caption(
+    f"Changed: {kind_of(experiment.kind).changes}. System: {markdown_text(experiment.system)}. "
+    "Every arm asks the same questions."
+)
+kind_section(view, summary)
+arm_table(view, summary)
+for note in experiment.notes:
+    st.caption(f"Note: {markdown_text(note)}.")

@@ -1,0 +1,210 @@
+"""The judge's results on a run: who judged, the status of each sample, the metrics, the judge's variance."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow.compute as pc
+import streamlit as st
+
+from ragtriage.dashboard.charts.judge import status_chart
+from ragtriage.dashboard.pages.judge.bias import bias_section
+from ragtriage.dashboard.shell.components import draw, facts, show_table
+from ragtriage.dashboard.shell.kept_results import kept
+from ragtriage.dashboard.shell.session import View, open_cases
+from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number
+from ragtriage.data.cases.judge_cohorts import STATUS_TITLES
+from ragtriage.data.judge.bias import Variance, judge_variance
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.scoring.summaries import MetricSummary, summarise
+from ragtriage.data.store.judge_replies import EVALUATION
+from ragtriage.data.store.judge_results import JudgeResult, judge_results_of
+from ragtriage.metrics.metric_registry import title_of
+from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.statistics.intervals import FEW_CLUSTERS
+
+FIRST = (
+    "faithfulness",
+    "answer_relevancy",
+    "correctness",
+    "completeness",
+    "context_relevance",
+    "context_precision",
+    "context_recall",
+    "hallucination",
+    "refused",
+    "ignored_top_ranked",
+    "self_contradiction",
+)
+
+
+def current_result(view: View) -> JudgeResult | None:
+    """Return the current evaluation of the run on display."""
+    listed = judge_results_of(view.store.ledger, view.run.run_id)
+    digest = view.scored(view.run).judge_results.get(EVALUATION)
+    return next((result for result in listed if result.kind == EVALUATION and result.digest == digest), None)
+
+
+def verdict_section(view: View, judge_result: JudgeResult) -> None:
+    """Show the judge's results."""
+    scored = view.scored(view.run)
+    st.subheader("The judge's results")
+    client = "recorded replies" if judge_result.origin else judge_result.sdk
+    facts(
+        [
+            ", ".join(map(markdown_text, (judge_result.model, f"prompt {judge_result.prompt}", client))),
+            f"{markdown_text(judge_result.at)} UTC",
+            f"{judge_result.scored:,} of {count(scored.n, 'sample')} have a verdict",
+        ]
+    )
+    if judge_result.origin:
+        st.info(f"These replies are a recorded set: {markdown_text(judge_result.origin)}")
+    _statuses(scored)
+    _metrics(scored)
+    _injections(scored)
+    _quotes(scored)
+    path = scored.judge_result_path(EVALUATION)
+    variances = _variance(path) if path else []
+    if variances:
+        _variance_table(variances)
+    bias_section(view)
+
+
+def _statuses(scored: ScoredRun) -> None:
+    judged = scored.auxiliary_table("judged")
+    if judged is None:
+        return
+    words, counts = np.unique(np.array(judged["status"].to_pylist(), dtype=object), return_counts=True)
+    by_status = {str(word): int(n) for word, n in zip(words, counts, strict=True)}
+    shown = {word: by_status[word] for word in STATUS_TITLES if word in by_status}
+    if set(shown) == {"scored"}:
+        return
+    st.markdown("**Status of each sample**")
+    draw(status_chart(shown), "judge_statuses", f"Samples by status: {shown}")
+    with st.container(horizontal=True):
+        for word, count in shown.items():
+            if word != "scored" and st.button(
+                f"{STATUS_TITLES[word].capitalize()} ({count:,})", key=f"judged_{word}"
+            ):
+                open_cases(cohort=f"judging:{word}")
+    reasons = [
+        str(reason) for reason in judged["reason"].to_pylist() if reason and str(reason).startswith("judge: ")
+    ]
+    texts, frequency = np.unique(reasons, return_counts=True)
+    order = np.argsort(-frequency)[:8]
+    if len(order):
+        rows = [
+            {"Reason": str(texts[at]).removeprefix("judge: "), "Samples": int(frequency[at])} for at in order
+        ]
+        show_table(rows, "Reasons of the samples without a verdict")
+
+
+@kept
+def _judged_summary(scored: ScoredRun) -> dict[str, MetricSummary]:
+    names = [
+        name
+        for name, sources in scored.sources.items()
+        if Source.JUDGED in sources and ("@" not in name or name.endswith("@5"))
+    ]
+    return summarise(scored, names, source=Source.JUDGED)
+
+
+def _metrics(scored: ScoredRun) -> None:
+    summaries = _judged_summary(scored)
+    if not summaries:
+        st.info("No sample has a verdict yet.")
+        return
+    rows = [_row(name, summaries[name]) for name in FIRST if name in summaries]
+    show_table(rows, "Metrics by the judge's labels")
+    facts(
+        [
+            "computed from the judge's labels, judged; repeated evaluations of a sample averaged",
+            "95 % interval over questions",
+            "bounds: if all failed samples had the worst, or the best, possible value",
+            f"with caution: fewer than {FEW_CLUSTERS} questions, or values that do not vary",
+        ]
+    )
+    others = sorted(name for name in summaries if name not in FIRST)
+    if others and st.toggle(f"Show the {len(others)} other metrics of this evaluation", key="judge_others"):
+        show_table([_row(name, summaries[name]) for name in others], "Further metrics by the judge's labels")
+
+
+def _row(name: str, summary: MetricSummary) -> dict[str, str]:
+    bounds = NOT_MEASURED if summary.worst is None else f"{number(summary.worst)} to {number(summary.best)}"
+    return {
+        "Metric": title_of(name),
+        "Mean": number(summary.mean),
+        "95 % interval": interval_text(summary.low, summary.high),
+        "Questions": f"{summary.n_scored:,} of {summary.n_applicable:,}",
+        "Failed": f"{summary.n_failed:,}",
+        "Bounds": bounds,
+        "": "with caution" if summary.too_few else "",
+    }
+
+
+def _injections(scored: ScoredRun) -> None:
+    judged = scored.auxiliary_table("judged")
+    samples = 0 if judged is None else int((judged["injections"].to_numpy() > 0).sum())
+    if not samples:
+        return
+    st.warning(
+        f"In {count(samples, 'sample')} some text tries to instruct the judge. The judge is told to "
+        "report such text and not to follow it; read these cases before trusting their verdicts."
+    )
+    if st.button(f"Open the {count(samples, 'case')}", key="judge_injections"):
+        open_cases(cohort="injection")
+
+
+def _quotes(scored: ScoredRun) -> None:
+    """Show how many of the judge's quotes stand in the documents they name, and claims supported in part."""
+    judged = scored.auxiliary_table("judged")
+    if judged is None or "quotes" not in judged.column_names or not pc.sum(judged["quotes"]).as_py():
+        return
+    quotes, void = (int(pc.sum(judged[name]).as_py()) for name in ("quotes", "void_quotes"))
+    partly = int(pc.sum(judged["partly_supported"]).as_py())
+    st.markdown("**The judge's evidence**")
+    facts(
+        [
+            f"{quotes:,} quotes looked up in the documents; {void:,} ({void / quotes:.1%}) are not there, "
+            "and the support that rests on them is void",
+            f"{count(partly, 'claim')} supported only in part, which counts as not supported",
+        ]
+    )
+    with st.container(horizontal=True):
+        for cohort, title, n in (
+            ("void_quote", "with a quote that is not there", void),
+            ("partly_supported", "with a claim supported in part", partly),
+        ):
+            if n and st.button(f"Open the cases {title}", key=f"judge_{cohort}"):
+                open_cases(cohort=cohort)
+
+
+@kept
+def _variance(path: Path) -> list[Variance]:
+    return judge_variance(path)
+
+
+def _variance_table(variances: list[Variance]) -> None:
+    st.markdown("**The judge's agreement with itself**")
+    rows = [
+        {
+            "Metric": title_of(variance.metric),
+            "Samples evaluated several times": variance.samples,
+            "Evaluations each": f"{variance.evaluations:.1f}",
+            "Standard deviation within a sample": number(variance.deviation, 3),
+            "Share of samples with the same value every time": number(variance.same_share),
+            "Noise of a difference of means": f"± {number(variance.noise, 3)}",
+            "n": f"{variance.n:,}",
+        }
+        for variance in variances
+    ]
+    show_table(rows, "How far repeated evaluations of the same sample differ")
+    facts(
+        [
+            "repeated evaluations of the same sample, judged",
+            "noise: what the judge's variation alone explains (95 %) of a difference of the means of two "
+            "versions, each over n samples judged as often; differences between questions come on top",
+        ]
+    )

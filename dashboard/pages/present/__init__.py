@@ -1,0 +1,1 @@
+"""The Present page: slides and documents of a run, shown and handed over."""

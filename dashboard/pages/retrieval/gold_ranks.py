@@ -1,0 +1,298 @@
+"""Where the gold stands and what each step could win: the hero of the Retrieval page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import streamlit as st
+
+from ragtriage.dashboard.charts.stages.gold_ranks import GoldRow, gold_figure
+from ragtriage.dashboard.charts.tokens import THEMES
+from ragtriage.dashboard.headlines.headline import State
+from ragtriage.dashboard.headlines.retrieval import ENOUGH, TopGold, needed_text
+from ragtriage.dashboard.page_html.bars import bar_image
+from ragtriage.dashboard.page_html.blocks import Strip, Tile
+from ragtriage.dashboard.pages.retrieval.curves import (
+    baseline_curves,
+    case_buttons,
+    list_facts,
+    run_curves,
+)
+from ragtriage.dashboard.shell.blocks import current_theme, draw_tiles
+from ragtriage.dashboard.shell.components import CHART, facts
+from ragtriage.dashboard.shell.kept_results import kept
+from ragtriage.dashboard.shell.session import View, open_cases
+from ragtriage.dashboard.wording.escaping import capital, markdown_text, shorten
+from ragtriage.dashboard.wording.formatting import METHODS, count, number, percent
+from ragtriage.data.analysis.gold_reach import GoldReach, Step, gold_reach, hop_ranks, reach_curve
+from ragtriage.data.analysis.multi_hop import hop_curves
+from ragtriage.data.analysis.reranking import misranked, nowhere
+from ragtriage.data.analysis.retrieval_curves import HOPS, Curve, first_ranks
+from ragtriage.data.scoring.ranked_lists import RankedLists, ranked_lists
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.metric_registry import title_of
+from ragtriage.metrics.statistics.intervals import Interval
+
+DEEPEST = 10  # ranks that have a bar of their own
+MOST_HOPS = 3  # rows of hops
+STEP_WIDTH = 210  # pixels of a full bar
+TILED = ("recall", "ndcg", "mrr")
+TILED_SPANS = ("span_recall", "span_precision", "span_mrr")
+
+
+@kept
+def _reach(scored: ScoredRun) -> GoldReach | None:
+    lists = ranked_lists(scored)
+    return None if lists is None else gold_reach(lists)
+
+
+@kept
+def _top_gold(scored: ScoredRun, k: int) -> TopGold | None:
+    lists, reach = ranked_lists(scored), _reach(scored)
+    if lists is None or reach is None:
+        return None
+    hops = [
+        (hop, int((rank <= k).sum()), int((~np.isnan(rank)).sum()))
+        for hop, (rank, _) in hop_ranks(lists).items()
+    ]
+    return TopGold(
+        k,
+        reach.need,
+        reach.hops,
+        reach.share(scored, k),
+        reach.longest,
+        int(np.isfinite(reach.rank).sum()),
+        int(reach.asked.sum()),
+        tuple(hops[:MOST_HOPS]),
+        reach.has_candidates,
+        int((reach.asked & reach.reachable).sum()),
+    )
+
+
+def top_gold(view: View, k: int) -> TopGold:
+    """Return what the top k of a run with gold hold."""
+    top = _top_gold(view.scored(view.run), k)
+    assert top is not None  # noqa: S101 -- the page has stopped where the run names no gold
+    return top
+
+
+@kept
+def _shares(scored: ScoredRun, k: int) -> list[tuple[str, Curve]]:
+    """Return the titled curves of the hero; the share of questions with all that is needed comes last."""
+    lists, reach = ranked_lists(scored), _reach(scored)
+    if lists is None or reach is None:
+        return []
+    shown = [
+        (curve.metric, curve) for curve in hop_curves(scored, lists, k)[:MOST_HOPS] if curve.metric != HOPS
+    ]
+    if not shown:
+        shown = [
+            (_title(curve.metric), curve)
+            for curve in run_curves(scored, k)
+            if curve.metric in ("recall", "ndcg", "span_recall")
+        ]
+    return [*shown, (needed_text(reach.need, reach.hops), reach_curve(scored, reach, k))]
+
+
+def _title(metric: str) -> str:
+    return "MRR" if metric == "mrr" else title_of(f"{metric}@5").removesuffix("@5")
+
+
+@kept
+def _rows(scored: ScoredRun) -> list[GoldRow]:
+    lists, reach = ranked_lists(scored), _reach(scored)
+    if lists is None or reach is None:
+        return []
+    depth = max(1, min(DEEPEST, reach.longest))
+    hops = list(hop_ranks(lists).items())[:MOST_HOPS]
+    if not hops:
+        return [_first_gold_row(lists, reach, depth)]
+    rows = []
+    for hop, (rank, found) in hops:
+        lacking = np.isinf(rank)
+        keys = [
+            *range(1, depth + 1),
+            f"below-{depth}",
+            "candidates",
+            "nowhere",
+        ]
+        rows.append(
+            GoldRow(
+                f"hop {hop}, by its rank",
+                tuple(int((rank == at).sum()) for at in range(1, depth + 1)),
+                int((np.isfinite(rank) & (rank > depth)).sum()),
+                int((lacking & found).sum()) if reach.has_candidates else None,
+                int((lacking & ~found).sum()),
+                tuple(f"hop_at:{hop}:{place}" for place in keys),
+            )
+        )
+    return rows
+
+
+def _first_gold_row(lists: RankedLists, reach: GoldReach, depth: int) -> GoldRow:
+    ranks = first_ranks(lists)
+    unit = "relevant document" if lists.documents is not None else "chunk with gold text"
+    missed = "nowhere" if reach.has_candidates else "gold_missed"
+    return GoldRow(
+        f"first {unit}, by its rank",
+        tuple(int((ranks == at).sum()) for at in range(1, depth + 1)),
+        int((np.isfinite(ranks) & (ranks > depth)).sum()),
+        int(misranked(lists).sum()) if reach.has_candidates else None,
+        int(nowhere(lists).sum()) if reach.has_candidates else int(np.isinf(ranks).sum()),
+        (*(f"gold_at:{at}" for at in range(1, depth + 1)), f"gold_below:{depth}", "misranked", missed),
+    )
+
+
+def tile_section(view: View, k: int) -> None:
+    """Draw four tiles: the share of questions with all they need, then recall, nDCG and MRR at k."""
+    top = top_gold(view, k)
+    base_share = None
+    if view.baseline is not None and _reach(view.scored(view.baseline)) is not None:
+        base_share = _shares(view.scored(view.baseline), k)[-1][1].at(k).mean
+    state: State = "cannot tell"
+    if top.need == "hops" and k < top.hops:
+        state = "not measured"
+    elif top.share.low >= ENOUGH or top.share.high < ENOUGH:
+        state = "good" if top.share.low >= ENOUGH else "bad"
+    word = {"good": "enough", "bad": f"below {percent(ENOUGH)}", "not measured": f"needs top {top.hops}"}
+    title = f"{capital(needed_text(top.need, top.hops))} in the top {max(1, min(k, top.longest))}"
+    tiles = [_tile(title, top.share, base_share, view, state, word.get(state, "cannot tell"), ENOUGH)]
+    ours, (base, _) = run_curves(view.scored(view.run), k), baseline_curves(view, k)
+    at_base: Mapping[str, float] = {curve.metric: curve.at(k).mean for curve in base}
+    named = {curve.metric: curve for curve in ours}
+    shown = [name for name in (*TILED, *TILED_SPANS) if name in named][:3]
+    for name in shown:
+        curve_title = title_of(f"{name}@{k}")
+        tiles.append(_tile(capital(curve_title), named[name].at(k), at_base.get(name), view, "not measured"))
+    draw_tiles(tiles)
+
+
+def _tile(
+    title: str,
+    value: Interval,
+    base: float | None,
+    view: View,
+    state: State,
+    word: str = "",
+    gate: float | None = None,
+) -> Tile:
+    base_name = "" if view.baseline is None else shorten(view.store.names()[view.baseline.run_id], 14)
+    form = percent if gate is not None else number
+    interval = f"95 % CI {form(value.low)} to {form(value.high)}"
+    return Tile(
+        title,
+        form(value.mean),
+        state,
+        word,
+        "" if base is None else f"{base_name} {form(base)}",
+        f"{interval}, n = {value.n_scored:,}",
+        Strip(
+            value.mean if np.isfinite(value.mean) else None,
+            value.low,
+            value.high,
+            gate,
+            base,
+            state,
+            f"{title} {form(value.mean)}, {interval}",
+            higher_is_better=None if gate is None else True,
+        ),
+        f"Computed from gold; {METHODS.get(value.method, value.method)}",
+    )
+
+
+def gold_section(view: View, lists: RankedLists, k: int) -> None:
+    """Draw shares over k above the gold by its rank; a bar opens its cases."""
+    scored, rows = view.scored(view.run), _rows(view.scored(view.run))
+    base = None
+    if view.baseline is not None and _reach(view.scored(view.baseline)) is not None:
+        base = _shares(view.scored(view.baseline), k)[-1][1]
+    figure = gold_figure(_shares(scored, k), base, rows, k, THEMES[current_theme()])
+    event = st.plotly_chart(
+        figure,
+        key="gold_ranks",
+        theme=None,
+        config=CHART,
+        alt="Share of questions that have their gold in the top k, and cases by the rank of their gold",
+        on_select="rerun",
+        selection_mode="points",
+    )
+    asked = int((~np.isnan(first_ranks(lists))).sum())
+    dotted = f"dotted: {markdown_text(view.labels[view.baseline.run_id])}" if base and view.baseline else ""
+    facts(
+        [
+            f"green: the top {k}",
+            dotted,
+            f"n = {count(asked, 'case')} with gold",
+            "computed",
+            *list_facts(lists, k),
+            "click a bar for its cases",
+        ]
+    )
+    entries = []
+    for row in rows:
+        depth = len(row.counts)
+        names = [*(f"rank {at}" for at in range(1, depth + 1)), f"below rank {depth}"]
+        names += ["candidates only", "in no list"]
+        counts = [*row.counts, row.deeper, row.candidates or 0, row.nowhere]
+        lead = row.title.partition(",")[0]
+        entries += [(f"{lead}: {name}", key, n) for name, key, n in zip(names, row.keys, counts, strict=True)]
+    case_buttons("gold_ranks", entries)
+    for point in event["selection"]["points"]:
+        if point.get("customdata"):
+            open_cases(cohort=str(point["customdata"][0]))
+
+
+def _no_candidates(scored: ScoredRun) -> str:
+    """Return why the candidates are not counted here."""
+    if (scored.stage_features["has_candidates"] == 1).any():
+        return "the gold is text, and candidates are ranked here by document; Triage counts them by text"
+    return "the run records no candidates"
+
+
+def step_section(run: Run, view: View, k: int) -> None:
+    """Draw what each step could win: now, the whole list, the candidates, another search.
+
+    Args:
+        run: the run on display.
+        view: of the page.
+        k: the rank in use.
+    """
+    reach = _reach(view.scored(run))
+    if reach is None:
+        return
+    steps = {step: int(cases.sum()) for step, cases in reach.step(k).items()}
+    asked, tokens = int(reach.asked.sum()), THEMES[current_theme()]
+    colours: dict[Step, str] = {
+        "top": tokens.good_mark,
+        "list": tokens.alive,
+        "candidates": tokens.stages["reranking"],
+        "nowhere": tokens.stages["retrieval"],
+    }
+    titles: dict[Step, str] = {
+        "top": f"Now, top {k}",
+        "list": f"Read all {reach.longest}",
+        "candidates": "Rerank the candidates",
+        "nowhere": "Search again",
+    }
+    st.markdown(f"### {capital(needed_text(reach.need, reach.hops))}: what each step could win")
+    parts: list[tuple[int, str]] = []
+    held = 0
+    for step, n in steps.items():
+        if step == "list" and reach.longest <= k:
+            continue
+        if step == "candidates" and not reach.has_candidates:
+            st.markdown(f"**{titles[step]}**  \n:gray[– {_no_candidates(view.scored(run))}]")
+            continue
+        parts.append((n, colours[step]))
+        held += n
+        at_most = "" if step in ("top", "list") else "at most "
+        more = "" if step == "top" else f", {n:,} more"
+        image = bar_image([part for part in parts if part[0]], asked, current_theme(), STEP_WIDTH)
+        with st.container(gap=None):
+            st.markdown(f"**{titles[step]}** · {at_most}{held:,} of {count(asked, 'case')}{more}")
+            label = f"![{n:,} cases]({image}) {percent(held / asked)}"
+            if st.button(label, key=f"step_{step}", type="tertiary", disabled=n == 0):
+                open_cases(cohort=f"reach:{step}:{k}")
+    st.caption("“At most” is a ceiling, no forecast. A bar opens the cases that its step adds.")

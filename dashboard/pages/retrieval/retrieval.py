@@ -1,0 +1,71 @@
+"""Retrieval: does it find what the answers need, and how many documents does it take?"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from ragtriage.dashboard.headlines.retrieval import no_gold_headline, retrieval_headline
+from ragtriage.dashboard.pages.retrieval.context_quality import context_section, has_context_quality
+from ragtriage.dashboard.pages.retrieval.curves import curve_section, lists_of
+from ragtriage.dashboard.pages.retrieval.gold_ranks import (
+    gold_section,
+    step_section,
+    tile_section,
+    top_gold,
+)
+from ragtriage.dashboard.pages.retrieval.question_types import type_section
+from ragtriage.dashboard.pages.retrieval.reranking import hop_section, rerank_section
+from ragtriage.dashboard.shell.blocks import bundled_example, open_page, run_facts
+from ragtriage.dashboard.shell.session import current_view
+from ragtriage.dashboard.shell.widgets import k_picker, page_tabs
+from ragtriage.data.analysis.retrieval_curves import list_lengths
+
+view = current_view()
+name = view.store.names()[view.run.run_id]
+findings = view.findings(view.run)
+lists = lists_of(view, view.run)
+if lists is None or not len(list_lengths(lists)):
+    asks_gold = lists is not None
+    open_page(no_gold_headline(name, findings, asks_gold), meta=run_facts(view))
+    if has_context_quality(view):
+        st.markdown("### The context beyond relevance")
+        context_section(view)
+    bundled_example("musique", "", "scores retrieval against gold paragraphs")
+    st.stop()
+
+band = st.container()
+k = k_picker(view.run)
+with band:
+    open_page(retrieval_headline(name, top_gold(view, k), findings), meta=run_facts(view))
+tile_section(view, k)
+
+hero, steps = st.columns([2.3, 1], gap="medium")
+with hero:
+    st.markdown("### Where the gold stands")
+    gold_section(view, lists, k)
+with steps:
+    step_section(view.run, view, k)
+
+TABS = {
+    "types": "By question type",
+    "reranking": "Reranking",
+    "hops": "Hops",
+    "context": "Context",
+    "metrics": "All metrics",
+}
+types, reranking, hops, context, metrics = page_tabs(TABS, "retrieval_tab")
+if types.open:
+    with types:
+        type_section(view, lists, k)
+if reranking.open:
+    with reranking:
+        rerank_section(view, lists, k)
+if hops.open:
+    with hops:
+        hop_section(view, lists, k)
+if context.open:
+    with context:
+        context_section(view)
+if metrics.open:
+    with metrics:
+        curve_section(view, lists, k)

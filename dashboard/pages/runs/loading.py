@@ -1,0 +1,240 @@
+"""Loading runs from files: upload, a preview of how they are read, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from ragtriage.dashboard.pages.runs.question_sets import chosen_question_set
+from ragtriage.dashboard.shell.components import facts, show_table
+from ragtriage.dashboard.shell.session import keep
+from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.dashboard.wording.formatting import count
+from ragtriage.dashboard.wording.imports import formats, import_lines, note_on_page
+from ragtriage.dashboard.wording.question_sets import kept_text
+from ragtriage.data.diagnosis.run_digest import digest_new_runs
+from ragtriage.data.errors import DataError, InputError
+from ragtriage.data.importers.inputs import Input, inputs_of, joined
+from ragtriage.data.importers.load import Step, load_source
+from ragtriage.data.importers.measurable import computable
+from ragtriage.data.importers.parsing.field_names import NoQuestionError
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.json_rows import SeveralListsError
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.preview import Preview, preview
+from ragtriage.data.importers.registry import importers
+from ragtriage.data.scoring.run_store import RunStore
+
+_LOADED = "load_results"
+
+
+def loader(store: RunStore, project: str) -> None:
+    """Draw the upload of files or a path, a preview of how they are read, and the button to load them."""
+    uploads = st.file_uploader("Files", accept_multiple_files=True, key="uploads")
+    path = st.text_input("or a path on this machine", key="upload_path", placeholder="/data/results.jsonl")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        target = st.text_input("Project", value=project, key="upload_project", width=200)
+        name = st.text_input("Name of the run", key="upload_name", placeholder="from the file", width=220)
+        form = st.selectbox("Format", ["auto", *importers()], key="upload_format", width=200)
+    options = replace(_auxiliary_files(), name=name.strip() or None, format=form)
+    try:
+        options = replace(options, questions=chosen_question_set(store.workspace))
+    except DataError as error:
+        _show_errors(error)
+        return
+    if not uploads and not path.strip():
+        _formats()
+        return
+    try:
+        inputs: list[Input] = [(_uploaded(upload), options) for upload in uploads]
+        if path.strip():
+            inputs += inputs_of(str(Path(path.strip()).expanduser()), options)
+        inputs = joined(inputs)
+    except DataError as error:
+        _show_errors(error)
+        return
+    previews = [_previewed(file, file_options) for file, file_options in inputs]
+    ready = [file_and_options for file_and_options in previews if file_and_options is not None]
+    if st.button(f"Load {count(len(ready), 'file')}", key="load", disabled=not ready):
+        _load(store, ready, target.strip() or "default")
+
+
+def _formats() -> None:
+    """List the formats that are read, folded: there are many."""
+    with st.expander(f"{len(importers())} formats are read, told apart by their content; gzip is unpacked"):
+        rows = [
+            {"Format": row["title"], "What the file holds": row["file"], "How to write it": row["example"]}
+            for row in formats(importers().values())
+        ]
+        show_table(rows, "Formats that are read")
+
+
+def _auxiliary_files() -> Options:
+    """Draw the uploads of relevance labels, questions and documents, and return them as options."""
+    with st.expander("Separate files of relevance labels, questions and documents: TREC, BEIR"):
+        titles = {
+            "qrels": "Relevance labels (qrels)",
+            "queries": "Questions (queries.jsonl, or id and text)",
+            "corpus": "Documents (corpus.jsonl)",
+        }
+        uploads = {name: st.file_uploader(title, key=f"upload_{name}") for name, title in titles.items()}
+        all_topics = st.checkbox(
+            "Count judged questions without results as empty lists",
+            key="upload_all_topics",
+            help="As trec_eval -c does. Otherwise they are left out of the means.",
+        )
+    files = {name: None if upload is None else _uploaded(upload) for name, upload in uploads.items()}
+    return Options(
+        qrels=files["qrels"], queries=files["queries"], corpus=files["corpus"], all_topics=all_topics
+    )
+
+
+def _uploaded(upload: Any) -> InputFile:
+    return InputFile.from_bytes(upload.name, upload.getvalue())
+
+
+def _previewed(file: InputFile, options: Options) -> tuple[InputFile, Options] | None:
+    """Show how a file would be read; return it with its options, or None where it cannot be read."""
+    st.markdown(f"**{markdown_text(file.name)}**")
+    try:
+        file_preview, options = _first_preview(file, options)
+        options = replace(options, mapping={**options.mapping, **_mapping(file, file_preview)})
+        if options.mapping:
+            file_preview = preview(file, options)
+    except DataError as error:
+        _show_errors(error)
+        return None
+    _show_preview(file_preview)
+    return None if file_preview.total_errors else (file, options)
+
+
+def _first_preview(file: InputFile, options: Options) -> tuple[Preview, Options]:
+    """Return how a file is read; ask which list of rows is meant, or which column holds the question."""
+    try:
+        return preview(file, options), options
+    except SeveralListsError as several:
+        lists = several.lists
+        chosen = st.selectbox(
+            "List of rows to read",
+            list(lists),
+            index=None,
+            format_func=lambda name: f"{name} ({count(lists[name], 'row')})",
+            key=f"rows_{file.name}",
+        )
+        if chosen is None or options.rows:
+            raise
+        options = replace(options, rows=chosen)
+    except NoQuestionError as error:
+        if options.mapping or not error.columns:
+            raise
+        chosen = st.selectbox(
+            "Column with the question", error.columns, index=None, key=f"question_{file.name}"
+        )
+        if chosen is None:
+            raise
+        options = replace(options, mapping={chosen: "question"})
+    return _first_preview(file, options)
+
+
+def _mapping(file: InputFile, file_preview: Preview) -> dict[str, str]:
+    """Draw an editable table of how columns are read; return only what was changed."""
+    if not file_preview.mapping:
+        return {}
+    rows = [
+        {"Column": mapped.column, "Read as": mapped.field, "Example": mapped.example}
+        for mapped in file_preview.mapping
+    ]
+    st.caption("How the columns are read; change “Read as” to correct it. Empty keeps a column as extra.")
+    edited = st.data_editor(
+        rows, hide_index=True, disabled=["Column", "Example"], key=f"mapping_{file.name}", height="content"
+    )
+    return {
+        row["Column"]: (row["Read as"] or "").strip()
+        for row, mapped in zip(edited, file_preview.mapping, strict=True)
+        if (row["Read as"] or "").strip() != mapped.field
+    }
+
+
+def _show_preview(file_preview: Preview) -> None:
+    more = "" if file_preview.complete else " (only the first records were read)"
+    runs = ", ".join(f"{markdown_text(run.name)} ({run.count:,})" for run in file_preview.runs[:12])
+    facts(
+        [
+            f"format {importers()[file_preview.format].title}",
+            f"{_noun(file_preview)}: {runs}{more}",
+        ]
+    )
+    for note in dict.fromkeys(note for run in file_preview.runs for note in run.notes):
+        st.caption(f"· {markdown_text(note_on_page(note))}")
+    if file_preview.total_errors:
+        st.error(
+            "\n".join(f"- {markdown_text(str(error))}" for error in file_preview.errors),
+            title=f"{count(file_preview.total_errors, 'problem')}; nothing in this file can be loaded",
+        )
+        return
+    if all(run.questions for run in file_preview.runs):
+        st.markdown("Questions with references or gold and no answers: kept as a question set, not as a run.")
+        return
+    names, missing = computable(file_preview.records)
+    metrics = sorted({name.partition("@")[0] for name in names})
+    st.markdown(f"**Will be measured:** {markdown_text(', '.join(metrics)) or 'nothing'}")
+    with st.expander(f"Cannot be computed ({len(missing)}), and why"):
+        show_table(
+            [{"Metric": metric, "Why": reason} for metric, reason in missing.items()],
+            "Metrics that cannot be computed",
+        )
+
+
+def _noun(file_preview: Preview) -> str:
+    """Return what a file holds: a question set, or so many runs."""
+    questions = bool(file_preview.runs) and all(run.questions for run in file_preview.runs)
+    return "question set" if questions else count(len(file_preview.runs), "run")
+
+
+def _show_errors(error: DataError) -> None:
+    lines = [str(line) for line in error.errors] if isinstance(error, InputError) else [str(error)]
+    total = error.total if isinstance(error, InputError) else 1
+    st.error(
+        "\n".join(f"- {markdown_text(line)}" for line in lines),
+        title=f"Cannot be read ({count(total, 'problem')})",
+    )
+
+
+def _load(store: RunStore, ready: Sequence[tuple[InputFile, Options]], project: str) -> None:
+    bar = st.progress(0.0, "Reading …")
+
+    def watch(step: Step) -> None:
+        share = step.done / step.total if step.total else 0.0
+        bar.progress(min(share, 1.0), f"{step.doing} {markdown_text(step.run)}: {step.done:,}")
+
+    results: list[DataError | str] = []
+    for file, options in ready:
+        try:
+            loaded = load_source(store, file, options, project, watch)
+        except DataError as error:
+            results.append(error)
+            continue
+        results += [f"{file.name}: {kept_text(kept.facts, kept.is_new)}" for kept in loaded.question_sets]
+        if not loaded.runs:
+            continue
+        closing = dict.fromkeys(note for entry in loaded.runs for note in entry.closing)
+        digest_new_runs(store, [entry.run for entry in loaded.runs])
+        results.append("\n\n".join([*import_lines(loaded.runs, store.names()), *closing]))
+        last = loaded.runs[-1].run
+        keep(project=last.project, run=last.run_id, baseline="", case="")
+    bar.empty()
+    st.session_state[_LOADED] = results
+    st.rerun()  # the list below was drawn before these runs were there
+
+
+def load_results() -> None:
+    """Show what came of the last load, once: a message for each file, and the errors of those that failed."""
+    for result in st.session_state.pop(_LOADED, []):
+        if isinstance(result, str):
+            st.success(markdown_text(result))
+        else:
+            _show_errors(result)

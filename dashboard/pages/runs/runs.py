@@ -1,0 +1,113 @@
+"""Runs: what is loaded, what of it can be read as it is, and how to load more."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from ragtriage.dashboard.headlines.runs import runs_headline
+from ragtriage.dashboard.pages.runs.chosen_run import run_card, run_detail
+from ragtriage.dashboard.pages.runs.declarations import declaration_section
+from ragtriage.dashboard.pages.runs.loading import load_results, loader
+from ragtriage.dashboard.pages.runs.means import run_table
+from ragtriage.dashboard.pages.runs.plan import plan_section
+from ragtriage.dashboard.pages.runs.question_sets import question_set_list
+from ragtriage.dashboard.pages.runs.run_list import (
+    LIST_HEIGHT,
+    all_digests,
+    matching_runs,
+    read_on,
+    run_filters,
+    run_list,
+    strip_chart,
+    strip_legend,
+)
+from ragtriage.dashboard.shell.blocks import open_page
+from ragtriage.dashboard.shell.session import View, current_selection, open_store
+from ragtriage.dashboard.shell.stale_links import tell_unreadable
+from ragtriage.dashboard.shell.user import may_write, only_reads
+from ragtriage.dashboard.shell.widgets import page_tabs
+from ragtriage.dashboard.wording.formatting import count
+
+store = open_store()
+view = View.of(store, current_selection())
+runs = tuple(store.runs())
+
+
+@st.dialog("Load runs", width="large")
+def load_dialog() -> None:
+    """Ask for files, show how they are read, and load them."""
+    loader(store, view.project if view is not None else "default")
+
+
+def load_button() -> None:
+    """Draw the button that opens the dialog, or say that nothing can be loaded."""
+    if may_write():
+        if st.button("Load runs", icon=":material/upload_file:", key="open_loader"):
+            load_dialog()
+    else:
+        only_reads("Uploads")
+
+
+if view is None:
+    open_page(runs_headline((), {}, {}, len(store.unreadable())))
+    load_results()
+    tell_unreadable(store)
+    if may_write():
+        loader(store, "default")
+        question_set_list(store.workspace)
+    else:
+        only_reads("Uploads")
+        if not store.unreadable():
+            st.caption("Runs appear here when somebody loads them.")
+    st.stop()
+
+digests = all_digests(store, runs)
+baselines = set(store.ledger.baselines().values())
+projects = count(len({run.project for run in runs}), "project")
+open_page(
+    runs_headline(runs, digests, store.names(), len(store.unreadable())),
+    [
+        f"{projects}, {count(len(runs), 'run')}",
+        f"from {runs[0].created_at:%Y-%m-%d}",
+        f"to {runs[-1].created_at:%Y-%m-%d}",
+    ],
+)
+strip_chart(view, runs, digests)
+strip_legend()
+read_on(store, runs, digests)
+load_results()
+tell_unreadable(store)
+with st.container(horizontal=True, vertical_alignment="center"):
+    run_filters(runs, digests, baselines)
+    st.space("stretch")
+    load_button()
+left, right = st.columns([0.66, 0.34], gap="medium")
+with left:
+    run_list(view, matching_runs(view, runs, digests, baselines), digests)
+with right, st.container(border=True, height=LIST_HEIGHT + 60):
+    run_card(view, digests.get(view.run.run_id))
+tabs = page_tabs(
+    {
+        "run": "This run",
+        "means": f"Means of {view.project}",
+        "imported": "Imported scores",
+        "questions": "Question sets",
+        "plan": "What to measure next",
+    },
+    "runs_tab",
+)
+if tabs[0].open:
+    with tabs[0]:
+        run_detail(view)
+if tabs[1].open:
+    with tabs[1]:
+        run_table(view)
+if tabs[2].open:
+    with tabs[2]:
+        declaration_section(view)
+if tabs[3].open:
+    with tabs[3]:
+        question_set_list(store.workspace)
+if tabs[4].open:
+    with tabs[4]:
+        plan_section(view)

@@ -1,0 +1,118 @@
+"""What the Trend page concludes from its headline metrics, and these metrics over versions, small."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import streamlit as st
+
+from ragtriage.dashboard.charts.tokens import THEMES
+from ragtriage.dashboard.charts.trend import small_trend
+from ragtriage.dashboard.headlines.trend import TrendFacts
+from ragtriage.dashboard.pages.trend.versions import Trend, levels_of
+from ragtriage.dashboard.shell.blocks import current_theme
+from ragtriage.dashboard.shell.components import CHART, metric_title
+from ragtriage.dashboard.shell.kept_results import kept
+from ragtriage.dashboard.shell.session import View, keep
+from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.data.comparison.compare import Comparison
+from ragtriage.data.comparison.compared_metrics import shared_metrics
+from ragtriage.data.comparison.trend import Versions, later_than
+from ragtriage.data.store.workspace import Run
+
+MOST_SMALL = 6
+STATES: Mapping[str, str] = {"better": "good", "worse": "bad"}
+
+
+def newest_comparison(view: View, trend: Trend) -> tuple[Run, Comparison] | None:
+    """Compare the newest version that has the metric with the baseline; None where there is none.
+
+    The family is that of the headline metrics: each further metric makes the correction stricter.
+    """
+    base = trend.baseline
+    if base is None:
+        return None
+    later = [run for run in later_than(trend.versions.runs, base) if run.run_id in trend.changes]
+    if not later:
+        return None
+    family = shared_metrics([view.scored(base), view.scored(later[-1])], family="headline")
+    return later[-1], view.comparison(base, later[-1], family)
+
+
+def trend_facts(
+    view: View, trend: Trend, compared: tuple[Run, Comparison] | None, drawn: Sequence[str]
+) -> TrendFacts:
+    """Return what the headline of the page rests on."""
+    base = trend.baseline
+    run, comparison = (None, None) if compared is None else compared
+    warnings = () if run is None else trend.changes[run.run_id].pair.warnings
+    others = [
+        change.verdict for run_id, change in trend.changes.items() if run is None or run_id != run.run_id
+    ]
+    return TrendFacts(
+        len(trend.versions.runs),
+        trend.measured,
+        trend.metric,
+        "" if run is None else view.labels[run.run_id],
+        "" if base is None else view.labels[base.run_id],
+        comparison,
+        frozenset(drawn),
+        tuple(warning.rstrip(".") for warning in warnings),
+        any(verdict in ("better", "worse", "regression") for verdict in others),
+    )
+
+
+def small_metrics(metrics: Sequence[str], chosen: str, compared: tuple[Run, Comparison] | None) -> list[str]:
+    """Return the metrics that are drawn small: those that changed first, without the one drawn large."""
+    moved = (
+        [] if compared is None else [row.metric for row in compared[1].differences if row.verdict in STATES]
+    )
+    others = [name for name in metrics if name != chosen]
+    return [*(name for name in others if name in moved), *(name for name in others if name not in moved)][
+        :MOST_SMALL
+    ]
+
+
+def show_small_charts(
+    view: View, versions: Versions, metrics: Sequence[str], compared: tuple[Run, Comparison] | None
+) -> None:
+    """Draw metrics over the versions, small; a click on one draws it large."""
+    verdicts = {} if compared is None else {row.metric: row.verdict for row in compared[1].differences}
+    labels = [view.labels[run.run_id] for run in versions.runs]
+    grid = st.grid(2, min_column_width=150)
+    for metric in metrics:
+        title = metric_title(metric) or "(unnamed)"
+        levels = levels_of(view, versions, metric)
+        state = STATES.get(verdicts.get(metric, ""), "muted")
+        figure = _small_figure(
+            [levels[run.run_id] for run in versions.runs], labels, metric, state, THEMES[current_theme()]
+        )
+        with grid.container(gap=None):
+            mark = {"good": "▲ ", "bad": "▼ "}.get(state, "")
+            st.button(
+                f"{mark}{markdown_text(title)}",
+                key=f"small_{metric}",
+                type="tertiary",
+                help="Draw it large",
+                on_click=keep,
+                kwargs={"metric": metric},
+            )
+            st.plotly_chart(
+                figure,
+                key=f"small_chart_{metric}",
+                config={**CHART, "displayModeBar": False},
+                theme=None,
+                alt=f"{title} over the versions; draw it large for its numbers",
+                on_select=_take_metric,
+                selection_mode="points",
+            )
+
+
+_small_figure = kept(small_trend)
+
+
+def _take_metric() -> None:
+    """Draw the metric large whose small chart was clicked."""
+    for key, state in st.session_state.items():
+        if str(key).startswith("small_chart_") and state["selection"]["points"]:
+            keep(metric=str(state["selection"]["points"][0]["customdata"][0]))

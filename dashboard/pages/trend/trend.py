@@ -1,0 +1,119 @@
+"""Trend: did it get better or worse over time?"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from ragtriage.dashboard.headlines.trend import TrendFacts, trend_headline
+from ragtriage.dashboard.pages.trend.headline_metrics import (
+    newest_comparison,
+    show_small_charts,
+    small_metrics,
+    trend_facts,
+)
+from ragtriage.dashboard.pages.trend.versions import (
+    comparability_warnings,
+    methods_of,
+    metrics_of,
+    show_chart,
+    show_numbers,
+    show_releases,
+    tally,
+    trend_of,
+    unanswered_text,
+    versions_shown,
+)
+from ragtriage.dashboard.shell.blocks import bundled_example, open_page
+from ragtriage.dashboard.shell.components import facts, metric_title
+from ragtriage.dashboard.shell.session import current_view
+from ragtriage.dashboard.shell.widgets import choose, chosen_of, page_tabs, pick
+from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.dashboard.wording.formatting import count
+from ragtriage.data.comparison.trend import most_drop
+from ragtriage.data.declarations import HOW_TO_DECLARE
+from ragtriage.data.store.versions import releases_of
+from ragtriage.metrics.gates.wording import GOOD_SHARE
+from ragtriage.metrics.metric_registry import declared
+
+AXES = {"": "Equal steps", "time": "By time"}
+MOST_WARNINGS = 6
+
+view = current_view()
+versions = versions_shown(view)
+metrics = metrics_of(view, versions)
+if not metrics:
+    open_page(trend_headline(TrendFacts(len(versions.runs), 0, "")))
+    bundled_example("iris", "", "shows a trend")
+    st.stop()
+trend = trend_of(view, versions, chosen_of("metric", metrics))
+base, versions, metric = trend.baseline, trend.versions, trend.metric
+compared = newest_comparison(view, trend)
+small = small_metrics(metrics, metric, compared)
+family = f"{count(compared[1].n_family + 1, 'headline metric')} tested" if compared else ""
+open_page(
+    trend_headline(trend_facts(view, trend, compared, [metric, *small])),
+    [count(len(versions.runs), "version"), family],
+)
+with st.container(horizontal=True, vertical_alignment="bottom"):
+    choose("Metric", "metric", metrics, metric_title, {}, width=280)
+    pick("axis", AXES)
+
+left, right = st.columns([1, 1] if small else [1, 0.001], gap="medium")
+with left:
+    if base is not None:
+        reason = "" if trend.chosen else ", the oldest version with this metric; another can be set on Runs"
+        st.caption(f"Baseline: {markdown_text(view.labels[base.run_id])}{reason}")
+    show_chart(view, trend, metric_title(metric))
+with right:
+    if small:
+        st.caption("What moved with it: ▲ better, ▼ worse than the baseline; hollow: cannot tell")
+        show_small_charts(view, versions, small, compared)
+
+st.markdown(tally(trend.changes, most_drop(metric), versions.older))
+if metric != GOOD_SHARE and declared(metric) is None:
+    st.info(f"{markdown_text(metric_title(metric))} has no direction: {markdown_text(HOW_TO_DECLARE)}.")
+missing = len(versions.runs) - trend.measured
+reported = sum(level.reported for level in trend.levels.values())
+timestamps = len({run.created_at for run in versions.runs})
+facts(
+    [
+        "oldest left",
+        methods_of(trend),
+        f"{count(missing, 'version')} without this metric: not drawn" if missing else "",
+        f"{count(reported, 'version')} with only a reported mean: hollow, no interval" if reported else "",
+        f"{count(versions.older, 'older version')} left out: neither drawn nor compared"
+        if versions.older
+        else "",
+        f"{count(versions.derived, 'run')} generated from another one left out" if versions.derived else "",
+        f"{count(versions.trials, 'trial')} of a grid search left out" if versions.trials else "",
+        f"{len(versions.runs):,} versions share {count(timestamps, 'timestamp')}: equal steps separate them"
+        if view.selection.axis == "time" and timestamps < len(versions.runs)
+        else "",
+        "a difference is over shared questions, so it need not be that of two points",
+    ]
+)
+unanswered = unanswered_text(trend, view.labels)
+if unanswered:
+    st.warning(
+        f"{markdown_text(unanswered)}. Their means leave the other questions out, so a place beside complete "
+        "versions says little; the differences are over shared questions.",
+        title="Not every version answered every question",
+    )
+warnings = [markdown_text(line) for line in comparability_warnings(trend.changes, view.labels)]
+if warnings:
+    shown = warnings[:MOST_WARNINGS]
+    if len(warnings) > len(shown):
+        shown.append(f"and {len(warnings) - len(shown)} more, in the table")
+    st.warning(
+        "\n".join(f"- {line}" for line in shown),
+        title="Not fully comparable with the baseline (squares in the chart)",
+    )
+
+n_releases = len(releases_of(view.store.ledger, view.project))
+numbers, releases = page_tabs({"numbers": "Numbers", "releases": f"Releases ({n_releases})"}, "trend_tabs")
+if numbers.open:
+    with numbers:
+        show_numbers(view, trend)
+if releases.open:
+    with releases:
+        show_releases(view, trend)

@@ -1,0 +1,294 @@
+"""The three lists of the Triage page: what to fix first, the worst gates, what changed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from math import isfinite
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from ragtriage.dashboard.charts.tokens import THEMES
+from ragtriage.dashboard.headlines.headline import State
+from ragtriage.dashboard.page_html.blocks import Strip
+from ragtriage.dashboard.page_html.triage import (
+    ChangeRow,
+    FixRow,
+    GateRow,
+    change_rows,
+    fix_row,
+    gate_rows,
+    section_title,
+)
+from ragtriage.dashboard.pages.triage.tiles import NEAREST, STATES, gate_need
+from ragtriage.dashboard.shell.blocks import current_theme
+from ragtriage.dashboard.shell.components import metric_title
+from ragtriage.dashboard.shell.session import View, go_to_page, open_cases
+from ragtriage.dashboard.wording.comparisons import correction_text, not_compared_text
+from ragtriage.dashboard.wording.diagnosis import inference_caveat, no_bad_case, stage_advice
+from ragtriage.dashboard.wording.escaping import capital, shorten
+from ragtriage.dashboard.wording.formatting import MINUS, count, interval_text, number, percent, signed
+from ragtriage.data.cases.comparison_cohorts import newly_failing_cohort_key
+from ragtriage.data.comparison.compare import Comparison, MetricDifference
+from ragtriage.data.comparison.compared_metrics import in_family
+from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.data.diagnosis.doubts import stage_doubt
+from ragtriage.data.gates.report import GateReport
+from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED, FixFirst
+from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
+from ragtriage.metrics.gates.gates import GateResult
+from ragtriage.metrics.gates.wording import GOOD_SHARE, subject_of
+from ragtriage.metrics.metric_registry import bounds_of, declared
+from ragtriage.metrics.sanity.documents import read_first
+from ragtriage.metrics.sanity.rule import Finding
+
+MOST_GATES, MOST_CHANGES, MOST_STAGES = 7, 6, 3
+LARGEST_WRITTEN = 100_000  # values from there on are written as 1e5
+LEAST_SCALE = 0.2  # of the strips of changes, to both sides
+LONGEST_NAME, LONGEST_WARNING = 24, 100
+FIRST = {"ids": "First: match the ids", "same_list": "First: check the retriever"}
+
+
+def fix_list(view: View, diagnosis: Diagnosis) -> None:
+    """List the failure stages with the most bad cases, doubt first; each opens its cases."""
+    findings, entries = view.findings(view.run), diagnosis.fix_first
+    notice, advice = _first_of_all(diagnosis, findings)
+    st.html(section_title("Fix first", notice=notice, advice=advice))
+    if not entries:
+        st.caption(no_bad_case(diagnosis))
+    for at, entry in enumerate(entries[: MOST_STAGES - bool(notice)]):
+        with st.container(horizontal=True, wrap=False, vertical_alignment="center", gap="small"):
+            st.html(fix_row(_fix_row(diagnosis, entry, findings)))
+            key = "open_stage" if at == 0 else f"open_stage_{at}"
+            if st.button(
+                "Open", icon=":material/arrow_forward:", icon_position="right", type="tertiary", key=key
+            ):
+                open_cases(stage=entry.key)
+
+
+def _first_of_all(diagnosis: Diagnosis, findings: Sequence[Finding]) -> tuple[str, str]:
+    """Return what to settle before any stage, and why; two times "" where nothing is doubted."""
+    for finding in read_first(findings):
+        return FIRST.get(finding.rule, FIRST["same_list"]), f"{finding.clause}; the stages below rest on it"
+    if not diagnosis.fix_first:
+        return "", ""
+    doubt = stage_doubt(diagnosis, findings, diagnosis.fix_first[0].key)
+    if doubt is None:
+        return "", ""
+    of = "" if doubt.whole else f" ({doubt.n:,} of its {doubt.n_cases:,} cases)"
+    return "First: settle the scores", f"{doubt.because[0]}; the stage with most cases rests on it{of}"
+
+
+def _fix_row(diagnosis: Diagnosis, entry: FixFirst, findings: Sequence[Finding]) -> FixRow:
+    stage, unexplained = STAGES[stage_code(entry.key)], entry.key == UNEXPLAINED
+    bound = f"{entry.bound} {percent(entry.pass_rate_if_perfect)} pass"
+    explained = (
+        f"If this stage were perfect, {entry.bound} {percent(entry.pass_rate_if_perfect)} would pass (now "
+        f"{percent(entry.pass_rate_now)}): an upper bound, since a repaired case may fail at a later stage."
+    )
+    caveat = inference_caveat(diagnosis, entry)
+    return FixRow(
+        stage.count(entry.n_bad),
+        "" if unexplained else bound,
+        entry.pass_rate_now,
+        entry.pass_rate_if_perfect - entry.pass_rate_now,
+        THEMES[current_theme()].stages[entry.owner],
+        stage.advice,
+        bool(entry.n_inferred),
+        " ".join(
+            filter(None, [stage.title + ".", explained, caveat, stage_advice(diagnosis, entry.key, findings)])
+        ),
+    )
+
+
+def gate_list(view: View, report: GateReport | None, base_name: str) -> None:
+    """List the worst gates, each with its place on a strip and a link to its cases, the worst first."""
+    if report is None:
+        st.html(gate_rows("Gates", [], "The gates cannot be read; see All gates below."))
+        return
+    shown = sorted(report.results, key=_badness)[:MOST_GATES]
+    shown = [result for result in shown if result.verdict != "UNMEASURED"] or shown
+    held = sum(result.verdict == "PASS" for result in report.results)
+    unmeasured = sum(result.verdict == "UNMEASURED" for result in report.results)
+    scale = _scale(shown)
+    foot = f"{held:,} hold · {unmeasured:,} not measured · all {len(report.results):,} below"
+    rows = [replace(_gate_row(result, base_name, scale), href=gate_link(view, result)) for result in shown]
+    st.html(gate_rows(f"Gates: {gate_counts(report)}", rows, foot))
+
+
+def gate_link(view: View, result: GateResult) -> str:
+    """Return the address of the cases that a gate counts: bad or newly failing ones, or all, worst first."""
+    gate, selection = (
+        result.gate,
+        view.selection.unfiltered().with_(project=view.project, run=view.run.run_id),
+    )
+    if gate.kind == "critical" and view.found.run is not None:
+        selection = selection.with_(cohort=newly_failing_cohort_key(view.found.run.run_id))
+    elif gate.kind in ("mean", "percentile", "regression") and gate.metric != GOOD_SHARE:
+        metric = declared(gate.metric)
+        lower_is_better = gate.at_most or (metric is not None and metric.higher_is_better is False)
+        selection = selection.with_(sort=gate.metric, descending=lower_is_better)
+    else:
+        selection = selection.with_(bad="yes")
+    if gate.slice:
+        selection = selection.with_(slices=dict([gate.slice]))
+    return f"cases?{urlencode(selection.to_params())}"
+
+
+def gate_counts(report: GateReport) -> str:
+    """Return how many gates fail and cannot be told; where none does, how many hold."""
+    verdicts = Counter((result.verdict, result.blocks) for result in report.results)
+    failing, warned = verdicts["FAIL", True], verdicts["FAIL", False]
+    undecided = verdicts["INCONCLUSIVE", True] + verdicts["INCONCLUSIVE", False]
+    held = verdicts["PASS", True] + verdicts["PASS", False]
+    told = [
+        f"{failing:,} {'fails' if failing == 1 else 'fail'}" if failing else "",
+        f"{warned:,} {'fails' if warned == 1 else 'fail'} (warning only)" if warned else "",
+        f"{undecided:,} cannot tell" if undecided else "",
+    ]
+    holding = f"{held:,} {'holds' if held == 1 else 'hold'}" if held else "none measured"
+    return ", ".join(filter(None, told)) or holding
+
+
+def _badness(result: GateResult) -> tuple[int, bool, float]:
+    return (
+        NEAREST.index(result.verdict),
+        not result.blocks,
+        result.margin if result.margin is not None else 0.0,
+    )
+
+
+def _scale(results: Sequence[GateResult]) -> float:
+    """Return how far the strips of changes reach to both sides, the same for all."""
+    changes = [result for result in results if result.gate.kind == "regression"]
+    ends = [
+        abs(end) for result in changes for end in (result.mean, result.low, result.high) if end is not None
+    ]
+    return max([LEAST_SCALE, *ends])
+
+
+def _gate_row(result: GateResult, base_name: str, scale: float) -> GateRow:
+    gate, state = result.gate, STATES[result.verdict]
+    base = f"vs {shorten(base_name, LONGEST_NAME) or 'the baseline'}"
+    need = {
+        "mean": gate_need(result),
+        "percentile": gate_need(result),
+        "regression": base,
+        "checks": "every one passes" if gate.every else f"≥ {percent(gate.threshold)} pass",
+        "critical": "none newly fails",
+    }[gate.kind]
+    where = f"{gate.slice[0]} {gate.slice[1]}" if gate.slice else ""
+    notes = " · ".join(filter(None, [where, "" if gate.severity == "block" else "warns"]))
+    change = gate.kind == "regression"
+    higher = None if gate.metric == GOOD_SHARE else getattr(declared(gate.metric), "higher_is_better", None)
+    higher = True if higher is None else higher
+    start, end = (-scale, scale) if change else _ends(gate.metric)
+    threshold = (-gate.threshold if higher else gate.threshold) if change else gate.threshold
+    return GateRow(
+        state,
+        subject_of(gate),
+        f"{need}{f' · {notes}' if notes else ''}",
+        gate_value(result),
+        Strip(
+            result.mean,
+            result.low,
+            result.high,
+            gate=threshold if gate.kind != "critical" else None,
+            state=state,
+            label=result.sentence,
+            start=start,
+            end=end,
+            higher_is_better=higher if change else not gate.at_most,
+        ),
+        result.sentence,
+        bool(result.doubt),
+    )
+
+
+def gate_value(result: GateResult) -> str:
+    """Return the mean or change of a gate, short enough for its column: 12,346 or 1e308."""
+    value = result.mean
+    if value is not None and isfinite(value) and abs(value) >= LARGEST_WRITTEN:
+        return f"{value:.0e}".replace("e+", "e").replace("-", MINUS)
+    return signed(value) if result.gate.kind == "regression" else number(value)
+
+
+def _ends(metric: str) -> tuple[float, float]:
+    low, high = bounds_of(metric)
+    return (low, high) if high - low < 1000 else (0.0, 1.0)
+
+
+def change_list(view: View, comparison: Comparison | None, report: GateReport | None, base_name: str) -> None:
+    """List the metrics that moved beyond chance, then the pass rate and headline metrics that did not."""
+    if comparison is None:
+        itself = "This run is the baseline and compared with nothing; Compare shows the others beside it."
+        none = "There is no other run in this project to compare with."
+        st.html(change_rows("Changed", [], itself if view.found.itself else none))
+        return
+    since = "the run before, " if view.found.run is None and view.previous else ""
+    title = f"Changed since {since}{shorten(base_name, LONGEST_NAME)}"
+    nothing = not_compared_text(comparison)
+    rows = [] if nothing else [_change_row(comparison, change) for change in _worth_showing(comparison)]
+    foot = f"{capital(nothing)}." if nothing else _change_foot(comparison, report)
+    st.html(change_rows(title, rows, foot, _unequal(comparison)))
+    with st.container(horizontal=True, gap="small"):
+        if report is not None and report.baseline.run is not None and report.newly_failing:
+            told = count(len(report.newly_failing), "question")
+            broke = f"{told} newly {'fails' if len(report.newly_failing) == 1 else 'fail'}"
+            if st.button(broke, icon=":material/trending_down:", key="open_broken", type="tertiary"):
+                open_cases(cohort=newly_failing_cohort_key(report.baseline.run.run_id))
+        if st.button("Compare in full", icon=":material/compare_arrows:", key="to_compare", type="tertiary"):
+            go_to_page("compare")
+
+
+def _worth_showing(comparison: Comparison) -> list[MetricDifference]:
+    """Return what moved, then what did not; the pass rate and headline metrics before the others."""
+
+    def rank(change: MetricDifference) -> tuple[bool, bool, bool]:
+        headline = change.metric == GOOD_SHARE or in_family(change.metric, "headline")
+        return change.verdict == "cannot tell", not headline, change.verdict == "better"
+
+    shown = ("better", "worse", "cannot tell")
+    compared = [row for row in comparison.differences if row.difference.n_pairs and row.verdict in shown]
+    return sorted(compared, key=rank)[:MOST_CHANGES]
+
+
+def _change_row(comparison: Comparison, change: MetricDifference) -> ChangeRow:
+    marks: dict[str, tuple[State, str]] = {"better": ("good", "▲"), "worse": ("bad", "▼")}
+    state, mark = marks.get(change.verdict, ("cannot tell", "?"))
+    difference = change.difference
+    written = percent if change.metric == GOOD_SHARE else number
+    return ChangeRow(
+        state,
+        mark,
+        change.verdict,
+        metric_title(change.metric),
+        written(change.base),
+        written(change.other),
+        f"{signed(difference.difference)}, {interval_text(change.low, change.high)}, "
+        f"{correction_text(comparison, change)}, n = {count(difference.n_pairs, 'pair')}",
+    )
+
+
+def _change_foot(comparison: Comparison, report: GateReport | None) -> str:
+    """Return how many metrics did not move beyond chance, and how many questions pass again."""
+    compared = [change for change in comparison.differences if change.difference.n_pairs]
+    unclear = sum(change.verdict == "cannot tell" for change in compared)
+    n = {change.difference.n_pairs for change in compared}
+    told = [f"{unclear:,} of {count(len(compared), 'metric')}: cannot tell from chance (corrected)"]
+    told += [f"n = {count(next(iter(n)), 'question')}"] if len(n) == 1 else []
+    if report is not None and report.baseline.run is not None:
+        told.append(f"{report.n_repaired:,} repaired")
+    return " · ".join(told)
+
+
+def _unequal(comparison: Comparison) -> str:
+    """Return what makes the runs unequal, or where it stands if that is long; "" where nothing does."""
+    if not comparison.warnings:
+        return ""
+    first, n = comparison.warnings[0].split(". ")[0], len(comparison.warnings)
+    if len(first) > LONGEST_WARNING:
+        return f"! {count(n, 'note')} on this comparison: see All metrics"
+    return f"! {first}{f' (+{n - 1} more)' if n > 1 else ''}"

@@ -1,0 +1,76 @@
+"""Triage: may this version ship, where are its cases lost, and what has changed?"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from ragtriage.dashboard.headlines.triage import gates_unreadable, report_headline
+from ragtriage.dashboard.page_html.triage import triage_style
+from ragtriage.dashboard.pages.triage.f1 import f1_section
+from ragtriage.dashboard.pages.triage.gates import gate_report, gate_section
+from ragtriage.dashboard.pages.triage.lists import change_list, fix_list, gate_list
+from ragtriage.dashboard.pages.triage.overview import (
+    compared_with_baseline,
+    metric_table,
+    slice_section,
+    trend_section,
+)
+from ragtriage.dashboard.pages.triage.pipeline import pipeline_section
+from ragtriage.dashboard.pages.triage.tiles import triage_tiles
+from ragtriage.dashboard.shell.blocks import draw_tiles, open_page, run_facts
+from ragtriage.dashboard.shell.components import finding_list
+from ragtriage.dashboard.shell.session import current_view
+from ragtriage.dashboard.shell.widgets import page_tabs
+from ragtriage.data.errors import DataError
+
+view = current_view()
+diagnosis = view.diagnosis(view.run)
+summaries = view.summary(view.run)
+findings = view.findings(view.run)
+found = gate_report(view)
+report = None if isinstance(found, DataError) else found
+headline = report_headline(report) if report else gates_unreadable(view.run.name, str(found))
+open_page(headline, meta=run_facts(view))
+st.html(triage_style())
+
+comparison = compared_with_baseline(view)
+base = view.baseline
+base_name = "" if base is None else base.name if base.name != view.run.name else view.labels[base.run_id]
+draw_tiles(triage_tiles(diagnosis, summaries, findings, report, comparison, base_name))
+pipeline_section(view, diagnosis, base_name)
+
+lists = st.grid(3, min_column_width=310, gap="medium")
+with lists.container(gap=None):
+    fix_list(view, diagnosis)
+with lists.container(gap=None):
+    gate_list(view, report, base_name)
+with lists.container(gap="xsmall"):
+    change_list(view, comparison, report, base_name)
+
+TABS = {
+    "gates": "All gates",
+    "metrics": "All metrics",
+    "f1": "Why F1",
+    "slices": "Worst slices",
+    "trend": "Trend",
+    "findings": "Findings",
+}
+gates, metrics, f1, slices, trend, numbers = page_tabs(TABS, "triage_tabs")
+if gates.open:
+    with gates:
+        gate_section(view, found)
+if metrics.open:
+    with metrics:
+        metric_table(view, summaries, comparison)
+if f1.open:
+    with f1:
+        f1_section(view)
+if slices.open:
+    with slices:
+        slice_section(diagnosis)
+if trend.open:
+    with trend:
+        trend_section(view, summaries)
+if numbers.open:
+    with numbers:
+        finding_list(findings)

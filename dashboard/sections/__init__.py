@@ -1,1 +1,0 @@
-"""What the pages draw, a module or package a page. Nothing imports from a page's room but that page."""
