@@ -31,7 +31,14 @@ TYPED = "triage"  # an address that people type; the page that opens first has n
 
 
 def _page(name: str, icon: str, *, opens_first: bool = False) -> StreamlitPage:
-    return st.Page(f"{name}/{name}.py", title=name.title(), icon=f":material/{icon}:", default=opens_first)
+    url_path = "" if opens_first else name  # else the first page reserves the address that TYPED stands for
+    return st.Page(
+        f"{name}/{name}.py",
+        title=name.title(),
+        icon=f":material/{icon}:",
+        url_path=url_path,
+        default=opens_first,
+    )
 
 
 PAGES = {
