@@ -93,6 +93,7 @@ FIGURES: tuple[Figure, ...] = (
     Figure("retrieval", "ranx", "the same: ranx's time", "x", None, "145 x", True),
     Figure("retrieval", "memory", "the same: memory of ragtriage", "MB", 1000, "334 to 1,500 MB"),
     Figure("start", "help", "`ragtriage --help`", "s", 0.3, "0.2 s"),
+    Figure("start", "call", "a call from Python, libraries loaded", "s", 0.2, "0.2 s"),
     Figure("start", "heading", "cold start to the first heading", "s", 2.0, "2.5 s"),
     Figure("report", "pdf", "PDF of 27 points and 30 cases", "s", 3.0, "9.5 to 10.6 s"),
     Figure("report", "large size", "HTML report, 100 cases with answers of 1 MB: size", "MB", 10.0),

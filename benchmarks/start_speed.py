@@ -1,4 +1,4 @@
-"""How long until something is there? `ragtriage --help`, and the first heading of a cold dashboard.
+"""How long until something is there? `ragtriage --help`, a call from Python, the first heading of a page.
 
 python benchmarks/start_speed.py [--rounds 5]
 """
@@ -18,29 +18,43 @@ from dashboard_speed import open_pages
 from make_runs import make_runs
 from page_speed import make_workspace
 
+import ragtriage
+
 HELP = (
     "import sys; sys.argv[1:] = ['--help']; from ragtriage.dashboard.cli.main import main; sys.exit(main())"
 )
 
 
-def help_seconds(rounds: int) -> float:
-    """Return the median seconds of a process that prints the help of `ragtriage`."""
+def seconds(rounds: int, code: str, *words: str) -> float:
+    """Return the median seconds of a fresh Python that runs some code."""
     times = []
     for _ in range(rounds):
         start = time.perf_counter()
-        subprocess.run([sys.executable, "-c", HELP], stdout=subprocess.DEVNULL, check=True)
+        subprocess.run([sys.executable, "-c", code, *words], stdout=subprocess.DEVNULL, check=True)
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def call_seconds(root: Path, rounds: int) -> float:
+    """Return the median seconds of listing the runs from Python, once the libraries are loaded."""
+    ragtriage.runs(workspace=root)
+    times = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        ragtriage.runs(workspace=root)
         times.append(time.perf_counter() - start)
     return statistics.median(times)
 
 
 def measure(folder: Path, rounds: int = 5) -> dict[str, float]:
-    """Return the seconds of the help, to the first heading, and to the finished page (medians)."""
+    """Return the median seconds of the help, of a call, to the first heading, and to the finished page."""
     root = folder / "workspace"
     if not root.exists():
         make_workspace(root, make_runs(folder / "files", 60, 5))
     opened = [open_pages(root, ()) for _ in range(rounds)]
     return {
-        "help": help_seconds(rounds),
+        "help": seconds(rounds, HELP),
+        "call": call_seconds(root, rounds),
         "heading": statistics.median(each.cold for each in opened),
         "finished": statistics.median(each.whole for each in opened),
     }
@@ -55,6 +69,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="ragtriage-bench-") as folder:
         found = measure(Path(folder), given.rounds)
     print(f"{'ragtriage --help':44}{found['help']:12.2f} s")
+    print(f"{'a call from Python':44}{found['call']:12.2f} s")
     print(f"{'cold start to the first heading':44}{found['heading']:12.2f} s")
     print(f"{'cold start to a finished page':44}{found['finished']:12.2f} s")
 

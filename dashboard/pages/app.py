@@ -8,6 +8,7 @@ import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
 from ragtriage.dashboard.headlines.headline import Headline
+from ragtriage.dashboard.pages.registry import FIRST, PAGES
 from ragtriage.dashboard.shell.blocks import current_theme, draw_style_sheet, open_page
 from ragtriage.dashboard.shell.components import begin_page
 from ragtriage.dashboard.shell.costs import costs_told
@@ -27,44 +28,20 @@ from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.data.errors import DataError
 from ragtriage.metrics.schema.scores import MetricsError
 
-TYPED = "triage"  # an address that people type; the page that opens first has none of its own
+SHOW_REPORTED_MEANS = ("benchmarks", "trend", "runs")  # pages that show runs without samples
+SIDEBAR_WIDTH = 208
+STATIC = Path(__file__).parent.parent / "static"
 
 
-def _page(name: str, icon: str, *, opens_first: bool = False) -> StreamlitPage:
-    url_path = "" if opens_first else name  # else the first page reserves the address that TYPED stands for
+def _page(name: str, icon: str) -> StreamlitPage:
+    opens_first = name == FIRST
     return st.Page(
         f"{name}/{name}.py",
         title=name.title(),
         icon=f":material/{icon}:",
-        url_path=url_path,
+        url_path="" if opens_first else name,
         default=opens_first,
     )
-
-
-PAGES = {
-    "Decide": [
-        _page("triage", "health_metrics", opens_first=True),
-        _page("compare", "compare_arrows"),
-        _page("trend", "timeline"),
-    ],
-    "Find the cause": [
-        _page("cases", "list_alt"),
-        _page("diagnosis", "account_tree"),
-        _page("checks", "checklist"),
-    ],
-    "Look at one stage": [
-        _page("retrieval", "search"),
-        _page("chunking", "grid_on"),
-        _page("alignment", "align_horizontal_left"),
-        _page("experiments", "science"),
-    ],
-    "Trust": [_page("judge", "gavel"), _page("benchmarks", "leaderboard")],
-    "Hand over": [_page("present", "slideshow"), _page("runs", "database")],
-    "": [st.Page("triage/triage.py", title="Triage", url_path=TYPED, visibility="hidden")],
-}
-SHOW_REPORTED_MEANS = ("benchmarks", "trend", "runs")  # pages that show runs without samples
-SIDEBAR_WIDTH = 208
-STATIC = Path(__file__).parent.parent / "static"
 
 
 st.set_page_config(
@@ -75,9 +52,13 @@ st.set_page_config(
 )
 draw_style_sheet()
 presenting = bool(current_selection().slide)
-page = st.navigation(PAGES, position="hidden" if presenting else "sidebar", expanded=True)
-if page.url_path == TYPED:
-    st.switch_page(PAGES["Decide"][0], query_params=st.query_params.to_dict())
+pages = {heading: [_page(name, icon) for name, icon in rows] for heading, rows in PAGES.items()}
+first = next(iter(pages.values()))[0]
+# people type /triage as well, though the page that opens first has no address of its own
+typed = st.Page(f"{FIRST}/{FIRST}.py", title=first.title, url_path=FIRST, visibility="hidden")
+page = st.navigation({**pages, "": [typed]}, position="hidden" if presenting else "sidebar", expanded=True)
+if page.url_path == FIRST:
+    st.switch_page(first, query_params=st.query_params.to_dict())
 st.set_page_config(page_title=f"{page.title} · ragtriage")
 if not presenting:
     st.logo(str(STATIC / f"logo-{current_theme()}.svg"), size="large", icon_image=str(STATIC / "mark.svg"))

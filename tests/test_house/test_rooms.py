@@ -31,7 +31,7 @@ def _page_rooms(paths: list[tuple[str, Path]]) -> list[str]:
     for name, path in paths:
         for module in _imported(path):
             parts = module.split(".")
-            if parts[:3] != ["ragtriage", "dashboard", "pages"] or len(parts) < 4:
+            if parts[:3] != ["ragtriage", "dashboard", "pages"] or len(parts) < 4 or parts[3] == "registry":
                 continue
             page = parts[3]
             if not name.startswith(f"ragtriage.dashboard.pages.{page}."):
