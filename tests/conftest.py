@@ -43,7 +43,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if {"chromium", "server"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.browser)
-            item.add_marker(pytest.mark.flaky(reruns=2))
+            item.add_marker(pytest.mark.flaky(reruns=int(os.environ.get("RERUNS", "2"))))
         if item.path.parent.name == "test_docs":
             item.add_marker(pytest.mark.docs)
         if item.path.stem in STARTING_PROCESSES or hasattr(getattr(item, "module", None), "subprocess"):

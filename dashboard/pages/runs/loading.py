@@ -11,7 +11,8 @@ import streamlit as st
 
 from ragtriage.dashboard.pages.runs.question_sets import chosen_question_set
 from ragtriage.dashboard.shell.components import facts, show_table
-from ragtriage.dashboard.shell.session import keep
+from ragtriage.dashboard.shell.session import View, keep
+from ragtriage.dashboard.shell.user import may_write, only_reads
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.dashboard.wording.formatting import count
 from ragtriage.dashboard.wording.imports import formats, import_lines, note_on_page
@@ -30,6 +31,22 @@ from ragtriage.data.importers.registry import importers
 from ragtriage.data.scoring.run_store import RunStore
 
 _LOADED = "load_results"
+_OPEN = "loader_is_open"
+
+
+def load_button(view: View) -> None:
+    """Draw the button that opens the loader in a dialog, or say that nothing can be loaded."""
+    if not may_write():
+        only_reads("Uploads")
+        return
+    if st.button("Load runs", icon=":material/upload_file:", key="open_loader"):
+        st.session_state[_OPEN] = True
+    if st.session_state.get(_OPEN):  # the page may be drawn anew while somebody fills the form in
+        st.dialog("Load runs", width="large", on_dismiss=_close)(loader)(view.store, view.project)
+
+
+def _close() -> None:
+    st.session_state[_OPEN] = False
 
 
 def loader(store: RunStore, project: str) -> None:
@@ -228,6 +245,7 @@ def _load(store: RunStore, ready: Sequence[tuple[InputFile, Options]], project: 
         keep(project=last.project, run=last.run_id, baseline="", case="")
     bar.empty()
     st.session_state[_LOADED] = results
+    _close()
     st.rerun()  # the list below was drawn before these runs were there
 
 

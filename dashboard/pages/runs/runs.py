@@ -7,7 +7,7 @@ import streamlit as st
 from ragtriage.dashboard.headlines.runs import runs_headline
 from ragtriage.dashboard.pages.runs.chosen_run import run_card, run_detail
 from ragtriage.dashboard.pages.runs.declarations import declaration_section
-from ragtriage.dashboard.pages.runs.loading import load_results, loader
+from ragtriage.dashboard.pages.runs.loading import load_button, load_results, loader
 from ragtriage.dashboard.pages.runs.means import run_table
 from ragtriage.dashboard.pages.runs.plan import plan_section
 from ragtriage.dashboard.pages.runs.question_sets import question_set_list
@@ -31,21 +31,6 @@ from ragtriage.dashboard.wording.formatting import count
 store = open_store()
 view = View.of(store, current_selection())
 runs = tuple(store.runs())
-
-
-@st.dialog("Load runs", width="large")
-def load_dialog() -> None:
-    """Ask for files, show how they are read, and load them."""
-    loader(store, view.project if view is not None else "default")
-
-
-def load_button() -> None:
-    """Draw the button that opens the dialog, or say that nothing can be loaded."""
-    if may_write():
-        if st.button("Load runs", icon=":material/upload_file:", key="open_loader"):
-            load_dialog()
-    else:
-        only_reads("Uploads")
 
 
 if view is None:
@@ -80,7 +65,7 @@ tell_unreadable(store)
 with st.container(horizontal=True, vertical_alignment="center"):
     run_filters(runs, digests, baselines)
     st.space("stretch")
-    load_button()
+    load_button(view)
 left, right = st.columns([0.66, 0.34], gap="medium")
 with left:
     run_list(view, matching_runs(view, runs, digests, baselines), digests)
