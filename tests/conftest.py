@@ -38,11 +38,14 @@ STARTING_PROCESSES = {
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what `make test-fast` leaves out.
 
-    A browser test that failed may run again: on a busy machine a page may be slower than its time-out.
+    A browser test that failed may run again: on a busy machine a page may be slower than its time-out. The
+    browser tests of a module stay in one process, and those of several modules share the processes out.
     """
     for item in items:
         if {"chromium", "server"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.browser)
+            if item.get_closest_marker("xdist_group") is None:
+                item.add_marker(pytest.mark.xdist_group(item.path.stem))
             item.add_marker(pytest.mark.flaky(reruns=int(os.environ.get("RERUNS", "2"))))
         if item.path.parent.name == "test_docs":
             item.add_marker(pytest.mark.docs)

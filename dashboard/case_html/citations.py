@@ -9,11 +9,11 @@ from markupsafe import Markup
 
 from ragtriage.dashboard.case_html.templating import render
 from ragtriage.dashboard.wording.escaping import shorten
-from ragtriage.dashboard.wording.formatting import count
 from ragtriage.data.citations.answer import CitedAnswer, CitedSentence, cited_answer
 from ragtriage.data.citations.style import CitationStyle
 from ragtriage.data.citations.support import Basis, SentenceSupport, sentence_support, support_basis
 from ragtriage.data.text.context_attribution import ContextAttributor
+from ragtriage.metrics.number_text import count
 
 PACKAGE = "ragtriage.dashboard.case_html"
 LONGEST_NAME = 40

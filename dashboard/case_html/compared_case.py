@@ -11,7 +11,7 @@ from markupsafe import Markup
 from ragtriage.dashboard.case_html.templating import render
 from ragtriage.dashboard.case_html.word_diff import LEAST_SHARED, diff_html, shared_words
 from ragtriage.dashboard.wording.escaping import shorten
-from ragtriage.dashboard.wording.formatting import percent
+from ragtriage.metrics.number_text import percent
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,6 @@ from ragtriage.dashboard.case_html.checks import check_rows
 from ragtriage.dashboard.case_html.templating import render
 from ragtriage.dashboard.wording.escaping import capital
 from ragtriage.dashboard.wording.export_text import cell_text
-from ragtriage.dashboard.wording.formatting import count
 from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.store.sample_validation import normalise
 from ragtriage.data.text.printable import printable
@@ -26,6 +25,7 @@ from ragtriage.data.text.shown_case import cuts_told
 from ragtriage.metrics.diagnosis.patterns import PATTERNS
 from ragtriage.metrics.diagnosis.stages import STAGES
 from ragtriage.metrics.metric_registry import title_of
+from ragtriage.metrics.number_text import count
 
 CASE_STYLE = STYLE.removeprefix("<style>").removesuffix("</style>")
 CollapseLevel = Literal["screen", "paper", "open"]  # context collapsed; its beginnings; all of it

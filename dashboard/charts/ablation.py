@@ -11,9 +11,9 @@ from ragtriage.dashboard.charts.style import FRAME, LEGEND, error_bars, with_tok
 from ragtriage.dashboard.charts.tokens import Tokens
 from ragtriage.dashboard.wording.comparisons import effect_label
 from ragtriage.dashboard.wording.escaping import chart_text, shorten
-from ragtriage.dashboard.wording.formatting import interval_text
 from ragtriage.data.comparison.ablation import Effect
 from ragtriage.data.comparison.leaderboard import CostPoint
+from ragtriage.metrics.number_text import interval_text
 
 MARGIN = {"l": 8, "r": 16, "t": 40, "b": 44}
 

@@ -25,9 +25,9 @@ from ragtriage.dashboard.charts.style import (
     with_layout,
 )
 from ragtriage.dashboard.wording.escaping import chart_text, shorten
-from ragtriage.dashboard.wording.formatting import interval_text, percent
 from ragtriage.data.analysis.alignment import ALERT, GOLD_POSITIONS, PUBLISHED, Group, Rate
 from ragtriage.data.scoring.context_use import ORIGINS
+from ragtriage.metrics.number_text import interval_text, percent
 from ragtriage.metrics.statistics.intervals import Interval
 
 MARKERS = {
@@ -122,7 +122,9 @@ def _add_published(figure: go.Figure) -> None:
         name="published, not comparable",
         line={"color": GREY, "width": 3, "dash": "dot"},
         marker={"symbol": "line-ns-open", "size": 14, "color": GREY},
-        hovertemplate=f"{PUBLISHED.low:.0%} to {PUBLISHED.high:.0%}, {PUBLISHED.caution}<extra></extra>",
+        hovertemplate=(
+            f"{percent(PUBLISHED.low)} to {percent(PUBLISHED.high)}, {PUBLISHED.caution}<extra></extra>"
+        ),
     )
     figure.add_annotation(
         x=(PUBLISHED.low + PUBLISHED.high) / 2,

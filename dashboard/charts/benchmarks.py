@@ -25,11 +25,12 @@ from ragtriage.dashboard.charts.style import (
 from ragtriage.dashboard.charts.tokens import Tokens, text_on
 from ragtriage.dashboard.headlines.headline import GLYPHS, LOOKS, State
 from ragtriage.dashboard.wording.escaping import capital, chart_text, shorten
-from ragtriage.dashboard.wording.formatting import metric_label, number
+from ragtriage.dashboard.wording.formatting import metric_label
 from ragtriage.data.comparison.published_results import PublishedRow
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.metrics.analysis.bands import Bands
 from ragtriage.metrics.metric_registry import is_share, title_of
+from ragtriage.metrics.number_text import percent
 
 ROW = 34
 MARKERS = (
@@ -300,7 +301,7 @@ def _add_published(figure: go.Figure, row: int, track: Track, against: str, toke
 
 
 def _percent(track: Track, point: TrackPoint) -> str:
-    return f"{number(100 * (1 - point.value if track.flipped else point.value), 1)} %"
+    return percent(1 - point.value if track.flipped else point.value, 1)
 
 
 def _add_versions(figure: go.Figure, row: int, track: Track, tokens: Tokens) -> None:
@@ -355,7 +356,7 @@ def claim_shares(parts: Sequence[tuple[str, float, str]], tokens: Tokens) -> go.
             text=None if hatched else f"{100 * share:.1f}",
             textposition="inside", insidetextanchor="middle",
             textfont={"size": 13, "color": text_on(colour)}, textangle=0,
-            hovertemplate=f"{chart_text(name)}: {100 * share:.1f} %<extra></extra>",
+            hovertemplate=f"{chart_text(name)}: {percent(share, 1)}<extra></extra>",
         )  # fmt: skip
     with_tokens(figure, tokens, 64, barmode="stack", margin={"l": 0, "r": 0, "t": 4, "b": 4})
     figure.update_xaxes(visible=False, range=[0, 100])

@@ -12,10 +12,10 @@ from ragtriage.dashboard.charts.style import with_tokens
 from ragtriage.dashboard.charts.tokens import Tokens, contrast
 from ragtriage.dashboard.wording.directions import drawable, gain, gain_bounds, gain_title
 from ragtriage.dashboard.wording.escaping import chart_text, shorten
-from ragtriage.dashboard.wording.formatting import interval_text, number, p_value, signed
 from ragtriage.data.comparison.compare import GOOD, MetricDifference
 from ragtriage.data.comparison.leaderboard import LeaderboardRow
 from ragtriage.metrics.diagnosis.stages import STAGES
+from ragtriage.metrics.number_text import interval_text, number, p_value, signed
 
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "hexagon")  # of the drawn versions
 GLYPHS = ("●", "■", "◆", "▲", "▼", "⬢")  # the same in a legend

@@ -9,8 +9,8 @@ from math import ceil, floor, isfinite
 from ragtriage.dashboard.charts.chart import Axis, Chart, ErrorBars, Series, count_step, finite
 from ragtriage.dashboard.charts.tokens import LIGHT
 from ragtriage.dashboard.wording.escaping import shorten
-from ragtriage.dashboard.wording.formatting import MINUS, count, interval_text, number, signed
 from ragtriage.metrics.diagnosis.stages import Owner
+from ragtriage.metrics.number_text import MINUS, count, interval_text, number, signed
 from ragtriage.metrics.statistics.paired import Verdict
 
 BASE_COLOUR = "#A9B6C2"

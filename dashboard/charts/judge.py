@@ -20,10 +20,10 @@ from ragtriage.dashboard.charts.style import (
     with_layout,
 )
 from ragtriage.dashboard.wording.escaping import chart_text, shorten
-from ragtriage.dashboard.wording.formatting import interval_text, number, percent
 from ragtriage.data.cases.judge_cohorts import STATUS_TITLES
 from ragtriage.data.labels.agreement import CELLS, Cell, EvaluatedMetric
 from ragtriage.data.labels.failure_taxonomy import LabelCount
+from ragtriage.metrics.number_text import interval_text, number, percent
 from ragtriage.metrics.statistics.agreement import Agreement, Confusion
 
 LONGEST_NAME = 44
@@ -259,7 +259,7 @@ def status_chart(counts: Mapping[str, int]) -> go.Figure:
             y=[STATUS_TITLES[word] for word in words],
             orientation="h",
             marker_color=[colours.get(word, ORANGE) for word in words],
-            text=[f"{counts[word]:,} ({100 * counts[word] / total:.0f} %)" for word in words],
+            text=[f"{counts[word]:,} ({percent(counts[word] / total)})" for word in words],
             textposition="auto",
             hovertemplate="%{y}: %{x:,}<extra></extra>",
         )

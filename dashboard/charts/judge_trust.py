@@ -10,9 +10,9 @@ import plotly.graph_objects as go
 from ragtriage.dashboard.charts.tokens import FONT, Tokens
 from ragtriage.dashboard.headlines.judge import rank_correlation
 from ragtriage.dashboard.wording.escaping import chart_text, shorten
-from ragtriage.dashboard.wording.formatting import interval_text, number
 from ragtriage.data.labels.agreement_report import MetricAgreement
 from ragtriage.data.labels.human_ratings import dimension_title
+from ragtriage.metrics.number_text import interval_text, number
 
 ROW, FRAME = 56, 48  # pixels
 LONGEST_NAME = 28

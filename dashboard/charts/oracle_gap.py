@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from ragtriage.dashboard.charts.chart import Axis, Chart, ErrorBars, Note, ReferenceLine, Series, finite
 from ragtriage.dashboard.charts.style import BLUE, FRAME, GREEN, GREY, ROW, VERMILION
-from ragtriage.dashboard.wording.formatting import interval_text, number, signed
 from ragtriage.data.comparison.oracle_gap import GapEstimate, GapKind, OracleGap
+from ragtriage.metrics.number_text import interval_text, number, signed
 
 PARTS: Mapping[GapKind, str] = {
     "retrieval": "Retrieval error",

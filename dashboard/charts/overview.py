@@ -11,7 +11,7 @@ from ragtriage.dashboard.charts.style import (
     GREY,
 )
 from ragtriage.dashboard.wording.escaping import shorten
-from ragtriage.dashboard.wording.formatting import number
+from ragtriage.metrics.number_text import number
 
 
 @dataclass(frozen=True)

@@ -29,11 +29,11 @@ from ragtriage.dashboard.charts.style import (
     with_layout,
 )
 from ragtriage.dashboard.wording.escaping import chart_text, shorten
-from ragtriage.dashboard.wording.formatting import interval_text, number
 from ragtriage.data.analysis.multi_hop import HopTally
 from ragtriage.data.analysis.question_types import TypeCurve
 from ragtriage.data.analysis.retrieval_curves import HOPS, Curve
 from ragtriage.metrics.metric_registry import title_of
+from ragtriage.metrics.number_text import interval_text, number
 
 MARKERS = (
     (BLUE, "circle"),

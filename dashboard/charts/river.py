@@ -9,9 +9,9 @@ import plotly.graph_objects as go
 
 from ragtriage.dashboard.charts.tokens import FONT, Tokens
 from ragtriage.dashboard.wording.escaping import chart_text, shorten
-from ragtriage.dashboard.wording.formatting import MINUS, count, percent
 from ragtriage.data.diagnosis.pipeline import NOT_JUDGED, Loss, Pipeline, PipelineStep
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
+from ragtriage.metrics.number_text import MINUS, count, percent
 
 RIVER_HEIGHT = 218
 TOP = 38  # pixels for the titles of the steps

@@ -8,9 +8,9 @@ import plotly.graph_objects as go
 
 from ragtriage.dashboard.charts.tokens import FONT, Tokens
 from ragtriage.dashboard.wording.escaping import chart_text, shorten
-from ragtriage.dashboard.wording.formatting import count, interval_text, percent
 from ragtriage.data.diagnosis.run_digest import RunDigest
 from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.number_text import count, interval_text, percent
 
 ROW, FRAME = 26, 44  # pixels
 MANY_QUESTIONS = 30

@@ -12,8 +12,8 @@ import plotly.graph_objects as go
 from ragtriage.dashboard.charts.style import error_bars, set_places, with_tokens
 from ragtriage.dashboard.charts.tokens import Tokens
 from ragtriage.dashboard.wording.escaping import chart_text, shorten
-from ragtriage.dashboard.wording.formatting import interval_text, number
 from ragtriage.data.comparison.trend import Level
+from ragtriage.metrics.number_text import interval_text, number
 
 LONGEST_RELEASE = 24
 RELEASE_SHIFT = 9  # pixels between the name of a release and its line, which interval and marker cover

@@ -12,7 +12,6 @@ import click
 from ragtriage.dashboard.cli.baseline import user_name
 from ragtriage.dashboard.cli.options import JSON
 from ragtriage.dashboard.cli.terminal import plain, print_json, table
-from ragtriage.dashboard.wording.formatting import count, interval_text, number, signed
 from ragtriage.data.api import open_store
 from ragtriage.data.errors import DataError
 from ragtriage.data.labels.agreement import DEFAULT_THRESHOLDS, Thresholds
@@ -29,6 +28,7 @@ from ragtriage.data.labels.corrected_means import corrected_means
 from ragtriage.data.labels.label_files import LoadedLabels, file_preferences, load_labels
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.number_text import count, interval_text, number, signed
 
 STATISTICS: Mapping[str, str] = {
     "pearson": "Pearson",

@@ -13,7 +13,6 @@ from tqdm import tqdm
 from ragtriage.dashboard.cli.model_job import BAR
 from ragtriage.dashboard.cli.options import JSON, FiniteFloat, key_value_pairs
 from ragtriage.dashboard.cli.terminal import plain, print_json, table, wrapped
-from ragtriage.dashboard.wording.formatting import count
 from ragtriage.data.api import open_store
 from ragtriage.data.experiments.attack import AttackPlan, AttackResult, attack_plan, run_attack
 from ragtriage.data.experiments.attack_prompts import AttackPrompt, read_prompts
@@ -22,6 +21,7 @@ from ragtriage.data.suites.safety import safety_detail
 from ragtriage.data.systems.http import open_system
 from ragtriage.data.systems.runner import AskProgress
 from ragtriage.data.systems.system import SystemLimits
+from ragtriage.metrics.number_text import count
 from ragtriage.metrics.suites.safety import ATTACK_TYPES
 
 CONTINUES = "No run was made. The answers so far are kept: the same command goes on from here."

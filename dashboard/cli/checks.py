@@ -12,7 +12,6 @@ from ragtriage.dashboard.cli.options import JSON, RUN
 from ragtriage.dashboard.cli.terminal import plain, print_json, screen_width, table, wrapped
 from ragtriage.dashboard.headlines.checks import checks_headline, no_checks_headline
 from ragtriage.dashboard.wording.escaping import shorten
-from ragtriage.dashboard.wording.formatting import count, number
 from ragtriage.dashboard.wording.suites import counts_text, name_rows, reason_rows, suite_rows, table_rows
 from ragtriage.data.api import open_store
 from ragtriage.data.errors import DataError
@@ -21,6 +20,7 @@ from ragtriage.data.suites.failing import CheckFilter, CheckPage, check_page
 from ragtriage.data.suites.registry import suite_detail
 from ragtriage.data.suites.router import router_scores
 from ragtriage.data.suites.summary import SuiteSummary, suite_summaries
+from ragtriage.metrics.number_text import count, number
 
 ROUTE_COSTS = ("refused", "added", "mixed_up")
 

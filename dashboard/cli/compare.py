@@ -7,11 +7,11 @@ import click
 from ragtriage.dashboard.cli.options import JSON
 from ragtriage.dashboard.cli.terminal import plain, print_json, table, wrapped
 from ragtriage.dashboard.wording.comparisons import not_compared_text, tested_text, undirected_text
-from ragtriage.dashboard.wording.formatting import count, interval_text, number, p_value, signed
 from ragtriage.data.api import comparison_answer, comparisons_with, open_store
 from ragtriage.data.comparison.compare import Comparison
 from ragtriage.data.scoring.run_store import distinct_labels
 from ragtriage.metrics.metric_registry import title_of
+from ragtriage.metrics.number_text import count, interval_text, number, p_value, signed
 
 FOOTER = (
     "Differences are paired on question, over the n pairs that both runs scored. The primary metric (*) "

@@ -22,7 +22,6 @@ from ragtriage.dashboard.wording.diagnosis import (
     stage_title,
     unused_context_metrics,
 )
-from ragtriage.dashboard.wording.formatting import NOT_MEASURED, count, percent
 from ragtriage.data.api import diagnosis_answer, diagnosis_of, open_store
 from ragtriage.data.cases.refusal_cohorts import refusal_counts
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings
@@ -31,6 +30,7 @@ from ragtriage.data.diagnosis.run_checks import check_run
 from ragtriage.metrics.diagnosis.patterns import PATTERNS, CaseThresholds
 from ragtriage.metrics.diagnosis.stages import STAGES
 from ragtriage.metrics.diagnosis.symptoms import SymptomEdges
+from ragtriage.metrics.number_text import NOT_MEASURED, count, percent
 from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.sanity.rule import Finding
 

@@ -12,7 +12,6 @@ from tqdm import tqdm
 
 from ragtriage.dashboard.cli.options import JSON, WholeNumbers
 from ragtriage.dashboard.cli.terminal import plain, table
-from ragtriage.dashboard.wording.formatting import interval_text, number, signed
 from ragtriage.data.api import open_store
 from ragtriage.data.chunking.corpus import read_corpus
 from ragtriage.data.chunking.grid_job import HEADINGS, GridOptions, GridStoppedError, run_grid_job
@@ -22,6 +21,7 @@ from ragtriage.data.chunking.questions import open_questions, own_corpus
 from ragtriage.data.chunking.ranking import rank_trials
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.number_text import interval_text, number, signed
 
 HEADLINE = "span_recall@5"
 SHOWN = (HEADLINE, "span_precision@5", "span_iou@5", "span_ndcg@5", "span_recall_budget@1000")

@@ -16,7 +16,6 @@ from tqdm import tqdm
 from ragtriage.dashboard.cli.options import JSON, key_value_pairs
 from ragtriage.dashboard.cli.show import not_computable, unmeasured_by_reason
 from ragtriage.dashboard.cli.terminal import error_text, plain, print_json, screen_width, table, wrapped
-from ragtriage.dashboard.wording.formatting import count
 from ragtriage.dashboard.wording.imports import formats, import_lines
 from ragtriage.dashboard.wording.question_sets import kept_text
 from ragtriage.data.api import open_store
@@ -38,6 +37,7 @@ from ragtriage.data.importers.registry import importers, plugin_faults
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Run, Workspace
 from ragtriage.data.store.write_run import ImportedRun
+from ragtriage.metrics.number_text import count
 from ragtriage.metrics.schema.scores import MetricsError
 
 NARROWEST, PIPED = 24, 80  # columns of a line; the second where the text goes to a file or another program

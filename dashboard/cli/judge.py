@@ -14,7 +14,6 @@ from ragtriage.dashboard.cli.agreement import agreement_answer, agreement_text
 from ragtriage.dashboard.cli.model_job import agreed, with_bar
 from ragtriage.dashboard.cli.options import JSON, ChosenWords, FiniteFloat
 from ragtriage.dashboard.cli.terminal import plain, print_json, table
-from ragtriage.dashboard.wording.formatting import interval_text, number, percent, signed
 from ragtriage.data.api import open_store
 from ragtriage.data.checks.evaluate import SAFETY
 from ragtriage.data.checks.verdicts import ATTACK_RESULT
@@ -36,6 +35,7 @@ from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.data.store.judge_replies import EVALUATION, QuoteCheck, quote_check, reply_from
 from ragtriage.data.store.judge_results import CallStatus
 from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.number_text import interval_text, number, percent, signed
 from ragtriage.metrics.schema.source import Source
 
 NONE_WAITS = "no safety check waits for the judge"

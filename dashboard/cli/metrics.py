@@ -6,9 +6,9 @@ import click
 
 from ragtriage.dashboard.cli.options import JSON, RUN, WholeNumbers
 from ragtriage.dashboard.cli.terminal import print_json, table, wrapped
-from ragtriage.dashboard.wording.formatting import interval_text, number
 from ragtriage.data.api import metrics_answer, open_store
 from ragtriage.data.comparison.published_results import SCALE_TITLES, band_scale, interpretations
+from ragtriage.metrics.number_text import interval_text, number
 from ragtriage.metrics.schema.metric import CONVENTIONS, Convention
 from ragtriage.metrics.statistics.intervals import FEW_CLUSTERS
 

@@ -6,8 +6,8 @@ import click
 
 from ragtriage.dashboard.cli.options import JSON
 from ragtriage.dashboard.cli.terminal import plain, print_json, table
-from ragtriage.dashboard.wording.formatting import NOT_MEASURED
 from ragtriage.data.api import open_store, runs_answer
+from ragtriage.metrics.number_text import NOT_MEASURED
 
 
 @click.command()

@@ -11,7 +11,6 @@ from tqdm import tqdm
 from ragtriage.dashboard.cli.model_job import agreed, with_bar
 from ragtriage.dashboard.cli.options import JSON, FiniteFloat
 from ragtriage.dashboard.cli.terminal import plain, print_json, table
-from ragtriage.dashboard.wording.formatting import interval_text, number
 from ragtriage.data.api import open_store
 from ragtriage.data.errors import DataError
 from ragtriage.data.judge.job_spec import JobSpec
@@ -30,6 +29,7 @@ from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.data.store.judge_results import JudgeResult
 from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.number_text import interval_text, number
 
 NOTHING = "score: nothing to score with; accepted: --nli MODEL, --embedding MODEL, or both"
 NOT_APPLICABLE = "no sample of this run has what these metrics need: answers, or documents with texts"

@@ -10,11 +10,11 @@ import numpy as np
 
 from ragtriage.dashboard.cli.options import JSON, RUN
 from ragtriage.dashboard.cli.terminal import plain, print_json, wrapped
-from ragtriage.dashboard.wording.formatting import NOT_MEASURED
 from ragtriage.data.api import open_store, run_entry
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.metric_registry import unlabelled
+from ragtriage.metrics.number_text import NOT_MEASURED
 
 
 @click.command()

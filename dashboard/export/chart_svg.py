@@ -14,7 +14,7 @@ from ragtriage.dashboard.charts.tokens import LIGHT
 from ragtriage.dashboard.export.pptx.chart_model import EditableChart, SlideAxis, editable_chart
 from ragtriage.dashboard.export.pptx.text_fit import cut_to, line_width
 from ragtriage.dashboard.export.pptx.theme import hex_digits, readable_on
-from ragtriage.dashboard.wording.formatting import MINUS
+from ragtriage.metrics.number_text import MINUS
 
 POINTS = 72.0  # an inch
 SIZE, INSIDE_SIZE = 12, 16

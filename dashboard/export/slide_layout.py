@@ -14,8 +14,8 @@ from ragtriage.dashboard.page_html.blocks import Tile
 from ragtriage.dashboard.stories.slide import BigNumber, Remark, SideAnswer, SlideContent, Step
 from ragtriage.dashboard.stories.story import RenderedSection
 from ragtriage.dashboard.wording.export_text import one_line
-from ragtriage.dashboard.wording.formatting import count
 from ragtriage.data.text.printable import printable
+from ragtriage.metrics.number_text import count
 
 SLIDE_WIDTH, SLIDE_HEIGHT, MARGIN, EDGE = 13.333, 7.5, 0.7, 0.18
 WIDTH = SLIDE_WIDTH - 2 * MARGIN

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from ragtriage.dashboard.headlines.headline import Headline, State
 from ragtriage.dashboard.wording.escaping import shorten
-from ragtriage.dashboard.wording.formatting import METHODS, count, percent, span
+from ragtriage.dashboard.wording.formatting import METHODS, span
 from ragtriage.data.analysis.alignment import ALERT, Group, Rate
 from ragtriage.data.scoring.context_use import ORIGINS
+from ragtriage.metrics.number_text import count, percent
 from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.sanity.rule import Finding
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
-from ragtriage.dashboard.wording.formatting import count, number
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.metrics.analysis.bands import Bands
 from ragtriage.metrics.metric_registry import bounds_of, is_share, title_of
+from ragtriage.metrics.number_text import count, number, percent
 
 LONGEST_NAME = 28
 GOOD = "good"
@@ -154,7 +154,7 @@ def _distance(standing: BandStanding) -> str:
 
 
 def _shown(metric: str, value: float) -> str:
-    return f"{number(100 * value, 0)} %" if is_share(metric) else number(value, 2)
+    return percent(value) if is_share(metric) else number(value, 2)
 
 
 def _basis(standings: Sequence[BandStanding]) -> str:

@@ -10,12 +10,12 @@ import numpy as np
 from ragtriage.dashboard.headlines.headline import Headline, State
 from ragtriage.dashboard.wording.diagnosis import REFUSALS_ALONE
 from ragtriage.dashboard.wording.escaping import shorten
-from ragtriage.dashboard.wording.formatting import count
 from ragtriage.data.comparison.question_changes import NewlyFailing
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 from ragtriage.metrics.gates.gates import FEWEST_QUESTIONS
 from ragtriage.metrics.metric_registry import title_of
+from ragtriage.metrics.number_text import count
 from ragtriage.metrics.schema.scores import IntArray
 
 LONGEST_NAME = 24

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from ragtriage.dashboard.headlines.headline import Headline, State
 from ragtriage.dashboard.wording.escaping import shorten
-from ragtriage.dashboard.wording.formatting import count, percent, span
+from ragtriage.dashboard.wording.formatting import span
 from ragtriage.dashboard.wording.suites import share_text
 from ragtriage.data.checks.check import DIFFERS
 from ragtriage.data.suites.summary import SuiteSummary
 from ragtriage.metrics.diagnosis.check_kinds import CRITICAL_SUITES
+from ragtriage.metrics.number_text import count, percent
 from ragtriage.metrics.statistics.rule_of_three import still_possible
 
 ENOUGH = 0.9  # share of questions whose checks pass; a gate sets the team's own threshold

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
-from ragtriage.dashboard.wording.formatting import count, interval_text, number
 from ragtriage.data.chunking.ranking import GridRanking, Outcome, TrialValue
 from ragtriage.metrics.metric_registry import title_of
+from ragtriage.metrics.number_text import count, interval_text, number
 
 LONGEST_NAME = 40
 LONGEST_STATEMENT = 70

@@ -9,11 +9,11 @@ from math import ceil, isfinite
 from ragtriage.dashboard.headlines.headline import Headline, State
 from ragtriage.dashboard.wording.directions import drawable, gain, gain_bounds, gain_title, is_flipped
 from ragtriage.dashboard.wording.escaping import in_sentence, shorten
-from ragtriage.dashboard.wording.formatting import count, interval_text, number, signed
 from ragtriage.data.comparison.compare import Comparison, MetricDifference
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import metric_doubts, pass_rate_doubts
 from ragtriage.metrics.gates.wording import GOOD_SHARE
+from ragtriage.metrics.number_text import count, interval_text, number, signed
 from ragtriage.metrics.sanity.rule import Finding
 
 MOST_METRICS, MOST_VERSIONS = 7, 6

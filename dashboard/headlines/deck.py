@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from ragtriage.dashboard.headlines.headline import State
 from ragtriage.dashboard.wording.escaping import shorten
-from ragtriage.dashboard.wording.formatting import count
 from ragtriage.metrics.diagnosis.stages import Owner
+from ragtriage.metrics.number_text import count
 
 LONGEST_NAME = 24
 _REPAIRS: dict[Owner, str] = {

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from ragtriage.dashboard.headlines.headline import Headline, State
 from ragtriage.dashboard.wording.diagnosis import NOTHING_MEASURED, REFUSALS_ALONE, bad_cases_text
 from ragtriage.dashboard.wording.escaping import shorten
-from ragtriage.dashboard.wording.formatting import count, interval_text, percent
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import pass_rate_doubts, stage_doubt
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 from ragtriage.metrics.gates.gates import FEWEST_QUESTIONS
+from ragtriage.metrics.number_text import count, interval_text, percent
 from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.sanity.rule import Finding
 

@@ -5,19 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from ragtriage.dashboard.wording.comparisons import effect_label, family_text
-from ragtriage.dashboard.wording.formatting import (
-    count,
-    interval_text,
-    number,
-    p_value,
-    percent,
-    signed,
-    span,
-)
+from ragtriage.dashboard.wording.formatting import span
 from ragtriage.data.experiments.arms import ArmsFindings
 from ragtriage.data.experiments.injection import InjectionFindings
 from ragtriage.data.experiments.stability import StabilityFindings
 from ragtriage.data.experiments.summary import ExperimentSummary
+from ragtriage.metrics.number_text import count, interval_text, number, p_value, percent, signed
 
 Row = dict[str, str]
 

@@ -7,15 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from ragtriage.dashboard.headlines.headline import Headline, State
 from ragtriage.dashboard.headlines.robustness import ROBUSTNESS_HEADLINES
 from ragtriage.dashboard.wording.escaping import shorten
-from ragtriage.dashboard.wording.formatting import (
-    count,
-    interval_text,
-    number,
-    p_value,
-    percent,
-    signed,
-    span,
-)
+from ragtriage.dashboard.wording.formatting import span
 from ragtriage.data.experiments.arms import ArmsFindings
 from ragtriage.data.experiments.noise import NoiseFindings
 from ragtriage.data.experiments.position import PositionFindings
@@ -24,6 +16,7 @@ from ragtriage.data.experiments.registry import kind_of
 from ragtriage.data.experiments.summary import ExperimentSummary
 from ragtriage.metrics.experiments.position import PositionEffect, PositionVerdict
 from ragtriage.metrics.metric_registry import title_of
+from ragtriage.metrics.number_text import count, interval_text, number, p_value, percent, points, signed
 
 LONGEST_NAME = 32
 PLACES: Mapping[PositionVerdict, tuple[State, str]] = {
@@ -120,7 +113,7 @@ def _place_test(effect: PositionEffect) -> str:
 
 
 def _points(difference: float, low: float, high: float) -> str:
-    return f"{signed(100 * difference, 0)} points {interval_text(100 * low, 100 * high, 0)}"
+    return f"{points(difference)} {interval_text(100 * low, 100 * high, 0)}"
 
 
 def _p(value: float) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from math import isfinite
 
 from ragtriage.dashboard.headlines.headline import Headline
-from ragtriage.dashboard.wording.formatting import count, interval_text, number
 from ragtriage.data.labels.agreement_report import MetricAgreement
 from ragtriage.data.labels.human_ratings import dimension_title
+from ragtriage.metrics.number_text import count, interval_text, number
 from ragtriage.metrics.statistics.annotator_ceiling import Ceiling
 
 FEW_LABELS, ADVISED = 30, 50

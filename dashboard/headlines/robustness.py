@@ -8,13 +8,14 @@ import numpy as np
 
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.wording.escaping import shorten
-from ragtriage.dashboard.wording.formatting import count, number, p_value, percent, signed, span
+from ragtriage.dashboard.wording.formatting import span
 from ragtriage.data.experiments.injection import Defence, InjectionFindings, PoisonedArm
 from ragtriage.data.experiments.languages import LanguageFindings
 from ragtriage.data.experiments.parsing import ParsingFindings
 from ragtriage.data.experiments.stability import StabilityFindings
 from ragtriage.data.experiments.summary import ExperimentSummary
 from ragtriage.metrics.metric_registry import title_of
+from ragtriage.metrics.number_text import count, number, p_value, percent, points
 
 LONGEST_NAME = 28
 MOST_EMPTY = 0.5  # share of empty lists from which the cost of crossing languages is said to be that
@@ -90,7 +91,7 @@ def _defended(name: str, defence: Defence) -> Headline:
     detail = (
         f"Attack success {percent(defence.success_without.mean)} without, "
         f"{percent(defence.success_with.mean)} with the defence ({span(defence.success_with)}); "
-        f"right answers to clean contexts {signed(100 * defence.utility.difference, 0)} points (McNemar "
+        f"right answers to clean contexts {points(defence.utility.difference)} (McNemar "
         f"p {_p(defence.p)}, n = {defence.utility.n_pairs:,}), {percent(defence.refused.mean)} declined"
     )
     if not stopped:

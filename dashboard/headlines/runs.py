@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.wording.escaping import shorten
-from ragtriage.dashboard.wording.formatting import count
 from ragtriage.data.diagnosis.run_digest import RunDigest
 from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.number_text import count
 
 LONGEST_NAME, LONGEST_PROJECT = 30, 24
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from ragtriage.dashboard.headlines.headline import Headline, State
 from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
-from ragtriage.dashboard.wording.formatting import count, interval_text, signed
 from ragtriage.data.comparison.compare import Comparison, MetricDifference
 from ragtriage.metrics.metric_registry import title_of
+from ragtriage.metrics.number_text import count, interval_text, signed
 
 LONGEST_NAME = 20
 MOST_NAMED = 2

@@ -8,12 +8,13 @@ from math import ceil
 
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
-from ragtriage.dashboard.wording.formatting import MINUS, count, number, percent, rounded_up, signed, span
+from ragtriage.dashboard.wording.formatting import rounded_up, span
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.gates.report import GateReport
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 from ragtriage.metrics.gates.gates import GateResult
 from ragtriage.metrics.gates.wording import subject_of
+from ragtriage.metrics.number_text import MINUS, count, number, percent, signed
 from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.sanity.rule import Finding
 

@@ -38,7 +38,6 @@ from ragtriage.dashboard.mcp_server.chosen_runs import (
 from ragtriage.dashboard.mcp_server.quoting import DATA_NOTE, quoted
 from ragtriage.dashboard.mcp_server.single_case import case_values
 from ragtriage.dashboard.wording.diagnosis import stage_advice
-from ragtriage.dashboard.wording.formatting import count
 from ragtriage.data.api import diagnosis_of
 from ragtriage.data.cases.cases import read_cases
 from ragtriage.data.comparison.question_changes import newly_failing
@@ -48,6 +47,7 @@ from ragtriage.data.diagnosis.doubts import pass_rate_doubts
 from ragtriage.data.diagnosis.run_checks import check_run
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
+from ragtriage.metrics.number_text import count
 from ragtriage.metrics.sanity.rule import Finding
 
 MOST_CASES = 50

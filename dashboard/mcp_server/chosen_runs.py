@@ -10,13 +10,13 @@ from pydantic import Field
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.mcp_server.answer_size import fitting, json_text
 from ragtriage.dashboard.mcp_server.quoting import DATA_NOTE, name_text, quoted
-from ragtriage.dashboard.wording.formatting import count
 from ragtriage.data.api import run_entry
 from ragtriage.data.diagnosis.run_digest import RunDigest, read_digests, stored_digests
 from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.versions import releases_of
 from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.number_text import count
 from ragtriage.metrics.schema.scores import MetricsError
 from ragtriage.metrics.schema.whole_number import whole_number
 

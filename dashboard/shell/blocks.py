@@ -13,7 +13,7 @@ from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.page_html.blocks import Tile, band, style_sheet, tile
 from ragtriage.dashboard.shell.session import View, keep, open_store
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.dashboard.wording.formatting import count
+from ragtriage.metrics.number_text import count
 
 TILE_HEIGHT, NARROWEST_TILE = 112, 240
 BAND_HEIGHT, LINE_HEIGHT, DOUBT_HEIGHT = 68, 20, 26

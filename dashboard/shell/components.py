@@ -13,10 +13,10 @@ import streamlit as st
 
 from ragtriage.dashboard.shell.session import View
 from ragtriage.dashboard.wording.escaping import capital, markdown_text
-from ragtriage.dashboard.wording.formatting import NOT_MEASURED
 from ragtriage.data.store.run_config import flat_settings, setting_text
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.metric_registry import title_of
+from ragtriage.metrics.number_text import NOT_MEASURED
 from ragtriage.metrics.sanity.rule import Finding
 
 CHART = {

@@ -16,13 +16,13 @@ import streamlit as st
 
 from ragtriage.dashboard.shell.user import may_write
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.dashboard.wording.formatting import count
 from ragtriage.data.errors import DataError
 from ragtriage.data.interpreter import python_module
 from ragtriage.data.jobs import Job, ask_to_stop, jobs_of
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.read_only import must_write
+from ragtriage.metrics.number_text import count
 
 PATIENCE_SECONDS = 30.0
 GRACE_SECONDS = 5.0  # that a process has to end when asked to

@@ -8,7 +8,8 @@ from ragtriage.dashboard.headlines.triage import reported_means_headline
 from ragtriage.dashboard.shell.blocks import open_page, run_facts
 from ragtriage.dashboard.shell.components import finding_list, show_table
 from ragtriage.dashboard.shell.session import View
-from ragtriage.dashboard.wording.formatting import NOT_MEASURED, metric_label
+from ragtriage.dashboard.wording.formatting import metric_label
+from ragtriage.metrics.number_text import NOT_MEASURED
 
 
 def reported_means_page(view: View) -> None:

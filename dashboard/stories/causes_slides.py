@@ -14,7 +14,6 @@ from ragtriage.dashboard.stories.story import RenderedSection
 from ragtriage.dashboard.stories.verdict_slide import foot_of
 from ragtriage.dashboard.wording.diagnosis import fix_first_sentence, no_bad_case
 from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
-from ragtriage.dashboard.wording.formatting import count, number, percent
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import stage_doubt
 from ragtriage.data.errors import DataError
@@ -23,6 +22,7 @@ from ragtriage.metrics.diagnosis.stages import STAGES, FailureStage, Owner, stag
 from ragtriage.metrics.gates.gates import FEWEST_QUESTIONS, GateResult
 from ragtriage.metrics.gates.wording import subject_of
 from ragtriage.metrics.metric_registry import title_of
+from ragtriage.metrics.number_text import count, number, percent
 from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.sanity.rule import Finding
 

@@ -17,7 +17,6 @@ from ragtriage.dashboard.stories.story import RenderedSection
 from ragtriage.dashboard.stories.verdict_slide import foot_of
 from ragtriage.dashboard.wording.comparisons import tested_text
 from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
-from ragtriage.dashboard.wording.formatting import count, interval_text, number, p_value, signed
 from ragtriage.data.cases.cases import read_case
 from ragtriage.data.cases.export import native_record
 from ragtriage.data.comparison.compare import MetricDifference
@@ -28,6 +27,7 @@ from ragtriage.data.diagnosis.doubts import case_doubts
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import declared, title_of
+from ragtriage.metrics.number_text import count, interval_text, number, p_value, signed
 from ragtriage.metrics.sanity.documents import read_first
 
 MOST_BARS, MOST_NAMED, MOST_DOCUMENTS = 7, 4, 4

@@ -14,7 +14,6 @@ from ragtriage.dashboard.stories.story import RenderedSection
 from ragtriage.dashboard.wording.citations import NOT_CITED, citation_facts, citation_rows, citations_sentence
 from ragtriage.dashboard.wording.escaping import capital
 from ragtriage.dashboard.wording.f1_tree import BOUND_NOTE, expected_text, f1_rows, f1_sentence, left_out_text
-from ragtriage.dashboard.wording.formatting import count, interval_text, number, percent, signed
 from ragtriage.data.analysis.alignment import by_rank, rate_of, sources_of_use
 from ragtriage.data.analysis.citations import citations_of_run
 from ragtriage.data.analysis.retrieval_curves import curves
@@ -28,6 +27,7 @@ from ragtriage.data.scoring.context_use import ORIGINS, context_use_of
 from ragtriage.data.scoring.ranked_lists import ranked_lists
 from ragtriage.data.strategy.expected_gains import outlook_of
 from ragtriage.metrics.metric_registry import title_of
+from ragtriage.metrics.number_text import count, interval_text, number, percent, signed
 from ragtriage.metrics.schema.whole_number import whole_number
 
 USUAL_K = 5

@@ -12,7 +12,6 @@ from ragtriage.dashboard.headlines.experiments import arm_rows, experiment_headl
 from ragtriage.dashboard.stories.context import StoryView
 from ragtriage.dashboard.stories.story import RenderedSection
 from ragtriage.dashboard.wording.escaping import capital
-from ragtriage.dashboard.wording.formatting import count
 from ragtriage.data.errors import WorkspaceError
 from ragtriage.data.experiments.noise import NoiseFindings
 from ragtriage.data.experiments.position import PositionFindings, published_positions
@@ -22,6 +21,7 @@ from ragtriage.data.experiments.run_experiment import EXPERIMENT
 from ragtriage.data.experiments.stability import StabilityFindings
 from ragtriage.data.experiments.summary import ExperimentSummary, experiment_summary
 from ragtriage.metrics.metric_registry import title_of
+from ragtriage.metrics.number_text import count
 
 
 def experiment_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:

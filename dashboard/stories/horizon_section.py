@@ -9,11 +9,11 @@ from ragtriage.dashboard.stories.slide import SlideContent, Step
 from ragtriage.dashboard.stories.story import RenderedSection
 from ragtriage.dashboard.stories.verdict_slide import foot_of
 from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
-from ragtriage.dashboard.wording.formatting import count
 from ragtriage.data.diagnosis.f1_tree import f1_diagnosis
 from ragtriage.data.errors import DataError
 from ragtriage.data.gates.report import GateReport
 from ragtriage.data.strategy.horizons import HORIZONS, Recommendation, recommendations
+from ragtriage.metrics.number_text import count
 
 LONGEST_TITLE, LONGEST_DETAIL = 70, 150
 

@@ -11,10 +11,10 @@ from shlex import quote
 from ragtriage import __version__
 from ragtriage.dashboard.stories.context import StoryView
 from ragtriage.dashboard.stories.story import Audience, RenderedSection, Story
-from ragtriage.dashboard.wording.formatting import count
 from ragtriage.data.store.judge_replies import EVALUATION
 from ragtriage.data.store.judge_results import judge_of
 from ragtriage.data.text.shown_case import shown_cases
+from ragtriage.metrics.number_text import count
 
 REPRODUCE = "how to reproduce"  # the fact whose text is command lines
 HEADLINE = ("run", "baseline", "dataset", "date", "written")  # facts shown below the title

@@ -33,7 +33,7 @@ from ragtriage.dashboard.wording.diagnosis import (
     rate_title,
 )
 from ragtriage.dashboard.wording.escaping import capital
-from ragtriage.dashboard.wording.formatting import count, interval_text, number, p_value, percent, source_text
+from ragtriage.dashboard.wording.formatting import source_text
 from ragtriage.dashboard.wording.gates import gate_row, rule_texts, verdict_text
 from ragtriage.data.cases.cases import read_judged_cases
 from ragtriage.data.cases.export import native_record
@@ -49,6 +49,7 @@ from ragtriage.metrics.diagnosis.patterns import PATTERNS
 from ragtriage.metrics.diagnosis.stages import STAGES
 from ragtriage.metrics.gates.gates import ORDER
 from ragtriage.metrics.metric_registry import title_of
+from ragtriage.metrics.number_text import count, interval_text, number, p_value, percent
 from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.schema.whole_number import whole_number
 

@@ -13,13 +13,14 @@ from ragtriage.dashboard.stories.context import StoryView
 from ragtriage.dashboard.stories.slide import Remark, SlideContent
 from ragtriage.dashboard.stories.story import RenderedSection
 from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
-from ragtriage.dashboard.wording.formatting import count, number, percent, signed, source_text
+from ragtriage.dashboard.wording.formatting import source_text
 from ragtriage.dashboard.wording.gates import rule_texts
 from ragtriage.data.comparison.compare import MetricDifference, Side, metric_sides
 from ragtriage.data.errors import DataError
 from ragtriage.metrics.gates.gates import GateKind, GateResult
 from ragtriage.metrics.gates.wording import GOOD_SHARE, subject_of
 from ragtriage.metrics.metric_registry import bounds_of, declared, title_of
+from ragtriage.metrics.number_text import count, number, percent, points, signed
 
 HEADLINE = (
     "recall@5",
@@ -209,8 +210,7 @@ def _change(name: str, bar: MetricBar, paired: MetricDifference | Side, base: st
     difference = paired.difference.difference
     if not rate:
         return f"{signed(difference)} vs {base}"
-    points = signed(100 * difference, 0)
-    return f"{points} point{'' if points[1:] == '1' else 's'} vs {base}"
+    return f"{points(difference)} vs {base}"
 
 
 def _state(result: GateResult) -> tuple[State, str]:

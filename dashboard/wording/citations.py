@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ragtriage.dashboard.wording.formatting import count, methods, percent, source_text, span
+from ragtriage.dashboard.wording.formatting import methods, source_text, span
 from ragtriage.data.analysis.citations import RunCitations
+from ragtriage.metrics.number_text import count, percent
 
 NOT_CITED = (
     "The answers of this run do not cite: fewer than one in ten has a mark such as [1], and no `citations` "

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ragtriage.dashboard.wording.escaping import shorten
-from ragtriage.dashboard.wording.formatting import count
 from ragtriage.data.comparison.ablation import Effect
 from ragtriage.data.comparison.compare import Comparison, MetricDifference
 from ragtriage.data.declarations import HOW_TO_DECLARE
 from ragtriage.metrics.metric_registry import declared, title_of
+from ragtriage.metrics.number_text import count
 
 MOST_NAMED = 6
 

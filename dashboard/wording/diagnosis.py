@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from ragtriage.dashboard.wording.escaping import capital
-from ragtriage.dashboard.wording.formatting import count
 from ragtriage.data.cases.checks import failed_checks_text
 from ragtriage.data.diagnosis.context import not_the_context, part_title
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
@@ -18,6 +17,7 @@ from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED, FixFirst
 from ragtriage.metrics.diagnosis.patterns import PATTERNS, Pattern, pattern_code
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 from ragtriage.metrics.metric_registry import title_of
+from ragtriage.metrics.number_text import count
 from ragtriage.metrics.sanity.rule import Finding
 from ragtriage.metrics.schema.scores import BoolArray
 

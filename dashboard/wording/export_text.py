@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.dashboard.wording.formatting import NOT_MEASURED, number
 from ragtriage.data.text.printable import printable
+from ragtriage.metrics.number_text import NOT_MEASURED, number
 
 _NEEDLESS = re.compile(r"\\([.,;:%=+/()'\"?{}-])")  # marks that mean nothing inside a Markdown cell
 DIGITS = 3

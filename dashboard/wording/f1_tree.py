@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ragtriage.dashboard.wording.escaping import in_sentence
-from ragtriage.dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number, signed
 from ragtriage.data.diagnosis.f1_tree import F1Diagnosis
 from ragtriage.data.strategy.expected_gains import ExpectedGain, Outlook
 from ragtriage.metrics.analysis.bands import BandScale
 from ragtriage.metrics.diagnosis.f1_tree import F1_PARTS, F1Branch, F1Part, F1Tree
 from ragtriage.metrics.metric_registry import declared, title_of
+from ragtriage.metrics.number_text import NOT_MEASURED, count, interval_text, number, signed
 
 INTERVAL = "95 % interval"
 BOUND_NOTE = (

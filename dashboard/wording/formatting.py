@@ -1,21 +1,15 @@
-"""Numbers as text: rounded, with n, interval and source; a value that was not measured is a dash, never 0."""
+"""What stands beside a number: its interval, how that was obtained, and its source."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from ragtriage.dashboard.wording.escaping import capital
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.metrics.metric_registry import declared, title_of
+from ragtriage.metrics.number_text import NOT_MEASURED, interval_text, number, percent
 from ragtriage.metrics.statistics.intervals import Interval
 
-NOT_MEASURED = "–"
-NEARLY_ALL = 0.995  # shares that a whole percentage would round to all
-ROUNDING = 1e-9
-MINUS = "\u2212"  # the sign, where a hyphen would be read as one
-LARGEST = 1e12  # values beyond are written as 1.00e+12
 METHODS = {
     "wilson": "Wilson's interval",
     "exact": "exact interval",
@@ -29,57 +23,6 @@ METHODS = {
 def method_text(method: str, too_few: bool = False) -> str:
     """Return how an interval was obtained, in words, and whether it rests on few questions."""
     return METHODS.get(method, method) + (", few questions" if too_few else "")
-
-
-def number(value: float | None, digits: int = 2) -> str:
-    """Format a value with fixed digits and a true minus; large values get thousands separators."""
-    if value is None or not np.isfinite(value):
-        return NOT_MEASURED
-    if abs(value) >= LARGEST:
-        return f"{value:.2e}".replace("-", MINUS)
-    if abs(value) >= 1000:
-        return f"{value:,.0f}".replace("-", MINUS)
-    text = f"{value:.{digits}f}"
-    return text.removeprefix("-") if float(text) == 0 else text.replace("-", MINUS)
-
-
-def percent(value: float | None) -> str:
-    """Format a share as a whole percentage; only all reads 100 %, and only none 0 %."""
-    if value is None or not np.isfinite(value):
-        return NOT_MEASURED
-    if NEARLY_ALL <= value < 1 - ROUNDING:
-        return f"{min(100 * value, 99.9):.1f} %"
-    if ROUNDING < value < 1 - NEARLY_ALL:
-        return f"{max(100 * value, 0.1):.1f} %"
-    return f"{100 * value:.0f} %".replace("-", MINUS)
-
-
-def signed(value: float | None, digits: int = 2) -> str:
-    """Format a difference with its sign and a true minus; 0.00 has no sign."""
-    text = number(value, digits)
-    if text == NOT_MEASURED or value is None or not text.strip("0."):
-        return text
-    return f"+{text}" if value > 0 else text
-
-
-def interval_text(low: float | None, high: float | None, digits: int = 2) -> str:
-    """Format a 95 % interval in brackets; a dash where there is none."""
-    if low is None or high is None or not (np.isfinite(low) and np.isfinite(high)):
-        return NOT_MEASURED
-    return f"[{number(low, digits)}, {number(high, digits)}]"
-
-
-def p_value(value: float) -> str:
-    """Format a p value; very small ones as a bound."""
-    if not np.isfinite(value):
-        return NOT_MEASURED
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
-
-
-def count(value: int, noun: str) -> str:
-    """Format a number of things: 1 case, 2 cases, 1,200 cases."""
-    plural = noun if value == 1 else f"{noun[:-1]}ies" if noun.endswith("ry") else f"{noun}s"
-    return f"{value:,} {plural}"
 
 
 def rounded_up(n: int) -> int:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ragtriage.dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number, signed
 from ragtriage.data.gates.report import GateReport
 from ragtriage.metrics.gates.gates import GateResult, GateVerdict
 from ragtriage.metrics.gates.wording import distance_text, judged_title, nothing_shows
+from ragtriage.metrics.number_text import NOT_MEASURED, count, interval_text, number, signed
 
 DETECTABLE = "Detectable difference (80 % power)"  # the column of the smallest effect
 EXPLAINED: Mapping[GateVerdict, str] = {

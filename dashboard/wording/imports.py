@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ragtriage.dashboard.wording.formatting import count
 from ragtriage.data.importers.importer import Importer
 from ragtriage.data.importers.registry import importers
 from ragtriage.data.store.write_run import ImportedRun
+from ragtriage.metrics.number_text import count
 
 SHOWN_RUNS = 5
 SHOWN_COLUMNS = 5

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from ragtriage.dashboard.wording.formatting import count
 from ragtriage.data.store.question_sets import QuestionSet
+from ragtriage.metrics.number_text import count
 
 
 def gold_text(facts: QuestionSet) -> str:

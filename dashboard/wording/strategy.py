@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ragtriage.dashboard.wording.escaping import capital
-from ragtriage.dashboard.wording.formatting import NOT_MEASURED, count
 from ragtriage.data.strategy.holdings import HELD
 from ragtriage.data.strategy.plan import Plan
 from ragtriage.metrics.metric_registry import title_of
+from ragtriage.metrics.number_text import NOT_MEASURED, count
 
 
 def plan_sentence(plan: Plan) -> str:

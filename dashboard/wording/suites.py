@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ragtriage.dashboard.wording.formatting import NOT_MEASURED, count, number, percent, span
+from ragtriage.dashboard.wording.formatting import span
 from ragtriage.data.suites.detail import Cell, SuiteTable
 from ragtriage.data.suites.summary import NameSummary, SuiteSummary
+from ragtriage.metrics.number_text import NOT_MEASURED, count, number, percent
 from ragtriage.metrics.statistics.intervals import FEW_CLUSTERS, Interval
 from ragtriage.metrics.statistics.rule_of_three import still_possible
 
@@ -15,7 +16,7 @@ SOURCE = "recorded or computed verdicts; rate: mean over questions, 95 % interva
 
 def share_text(share: float) -> str:
     """Format a share with a decimal below 10 %, where whole percents hide too much; only none reads 0 %."""
-    return f"{100 * share:.1f} %" if 0.005 <= share < 0.095 else percent(share)
+    return percent(share, 1 if share < 0.095 else 0)
 
 
 def rate_text(rate: Interval) -> str:

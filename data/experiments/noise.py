@@ -28,6 +28,7 @@ from ragtriage.data.experiments.questions import AskedQuestion, Passage, Questio
 from ragtriage.data.text.answer_match import holds_answer
 from ragtriage.data.text.refusal_detection import detect_refusal
 from ragtriage.metrics.experiments.noise import NoiseEffect, Outcome, noise_effect, outcome_of, shares_of
+from ragtriage.metrics.number_text import percent
 from ragtriage.metrics.schema.scores import FloatArray
 from ragtriage.metrics.statistics.intervals import Interval, mean_over_questions
 
@@ -129,7 +130,7 @@ def _noisy(
         reached.append(noise / (noise + held))
     actual = round(sum(reached) / len(reached), 3)
     levels: dict[str, Level] = {"noise_share": actual, "gold": "there"}
-    return Arm(f"noise-{actual:g}", f"Noise {100 * actual:.0f} %", levels, tuple(samples))
+    return Arm(f"noise-{actual:g}", f"Noise {percent(actual)}", levels, tuple(samples))
 
 
 def _mixed(question: AskedQuestion, gold: Sequence[Passage], noise: Sequence[Passage]) -> list[Passage]:
@@ -147,10 +148,7 @@ def _distinct(arms: Sequence[Arm], shares: Sequence[float]) -> tuple[list[Arm], 
     reached = sorted(float(arm.levels["noise_share"]) for arm in kept.values())
     if reached == sorted(shares):
         return [kept[key] for key in reversed(kept)], []
-    wanted, got = (
-        ", ".join(f"{share:.0%}".replace("%", " %") for share in listed)
-        for listed in (sorted(shares), reached)
-    )
+    wanted, got = (", ".join(map(percent, listed)) for listed in (sorted(shares), reached))
     note = f"the shares of noise {wanted} become {got}, as far as the number of gold passages allows"
     return [kept[key] for key in reversed(kept)], [note]
 

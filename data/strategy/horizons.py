@@ -19,6 +19,7 @@ from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 from ragtriage.metrics.gates.gates import Gate, GateResult
 from ragtriage.metrics.gates.wording import distance_text, gate_title
 from ragtriage.metrics.metric_registry import declared
+from ragtriage.metrics.number_text import percent
 from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.sanity.rule import Finding
 
@@ -179,7 +180,7 @@ def _stages(
 
 def _stage(entry: FixFirst, horizon: Horizon, measured: int) -> Recommendation:
     stage = STAGES[stage_code(entry.key)]
-    bound = f"{entry.bound} {100 * entry.pass_rate_if_perfect:.0f} % would pass"
+    bound = f"{entry.bound} {percent(entry.pass_rate_if_perfect)} would pass"
     number = f"{entry.n_bad:,} of {measured:,} cases; repaired, {bound}"
     return Recommendation(horizon, stage.advice.rstrip("."), stage.title, number, entry.owner)
 

@@ -14,6 +14,7 @@ from ragtriage.data.suites.detail import Cell, SuiteTable
 from ragtriage.data.suites.router import Decisions, RouterScores, router_scores
 from ragtriage.data.suites.router_costs import RouteQuality, added_figures, route_quality
 from ragtriage.data.suites.summary import rate_values
+from ragtriage.metrics.number_text import percent
 from ragtriage.metrics.statistics.intervals import Interval
 from ragtriage.metrics.suites.routing import Added
 
@@ -61,13 +62,13 @@ class RouterDetail:
         beats = "more than" if main.accuracy.low > constant else "no better than"
         beats = "fewer than" if main.accuracy.high < constant else beats
         text = (
-            f"{_percent(main.accuracy.mean)} of {main.accuracy.n_scored:,} questions take the right route, "
-            f"{beats} the {_percent(constant)} of always “{route[:40]}”."
+            f"{percent(main.accuracy.mean)} of {main.accuracy.n_scored:,} questions take the right route, "
+            f"{beats} the {percent(constant)} of always “{route[:40]}”."
         )
         if main.in_scope is not None and main.out_of_scope is not None and main.out_of_scope.n_scored:
             text += (
-                f" In scope {_percent(main.in_scope.mean)}; of the questions out of scope "
-                f"{_percent(main.out_of_scope.mean)} are recognised."
+                f" In scope {percent(main.in_scope.mean)}; of the questions out of scope "
+                f"{percent(main.out_of_scope.mean)} are recognised."
             )
         return f"{text} {_directions(main)}".strip()
 
@@ -91,7 +92,7 @@ class RouterDetail:
         rows += [
             {
                 "Router": f"always “{main.decisions.routes[code][:40]}”",
-                "Accuracy": f"{_percent(float(main.scores.constant[code]))} of {n:,}",
+                "Accuracy": f"{percent(float(main.scores.constant[code]))} of {n:,}",
                 "Cost of a decision": main.constant_cost(int(code)),
             }
             for code in best
@@ -227,9 +228,9 @@ def _qualities(quality: RouteQuality) -> SuiteTable:
         for name, mean in quality.means.items()
     ]
     note = (
-        f"Imported scores. The oracle, ties to the cheaper route, sends {_percent(quality.oracle)} of "
+        f"Imported scores. The oracle, ties to the cheaper route, sends {percent(quality.oracle)} of "
         f"{quality.oracle_n:,} questions to “{quality.strong[:40]}”; the router agrees on "
-        f"{_percent(quality.agrees)}. Gap recovered: (q - weak) / (strong - weak), RouteLLM."
+        f"{percent(quality.agrees)}. Gap recovered: (q - weak) / (strong - weak), RouteLLM."
     )
     return SuiteTable("Quality by route", tuple(rows), note)
 
@@ -250,10 +251,6 @@ def _added(key: str, added: Added, n: int) -> str:
     counts = f"n = {added.n_costly:,} and {added.n_cheap:,}"
     total = f"{added.mean * n:,.{digits}f} {unit} in all"
     return f"{each} more {what} each {ends}, median {added.median:,.{digits}f}, {counts}: {total}"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
 
 
 def _known(value: float) -> float | None:

@@ -18,6 +18,7 @@ from ragtriage.data.suites.attacks import Attacks, attacks_in
 from ragtriage.data.suites.check_table import check_table
 from ragtriage.data.suites.detail import Cell, SuiteTable
 from ragtriage.data.suites.summary import rate_of, rate_values
+from ragtriage.metrics.number_text import percent
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray
 from ragtriage.metrics.statistics.intervals import Interval
 from ragtriage.metrics.statistics.prevalence import LEAST_LABELS, CorrectedRate
@@ -157,7 +158,7 @@ class SafetyDetail:
             share = f"{worst.succeeded:,} of {worst.held + worst.succeeded:,}"
             told = f"; {worst.title.lower()} fares worst ({share})" if len(self.types) > 1 else ""
             return f"{hits:,} of {prompts} succeeded{repeats}{told}.{few}"
-        allowed = f"{100 * still_possible(n):.1f} %"
+        allowed = percent(still_possible(n), 1)
         return (
             f"None of {prompts} succeeded. That still allows {allowed} of such attacks to succeed (95 %, "
             f"rule of three); the Wilson lower bound of the pass rate is {all_pass_bound(n):.3f}.{few}"
@@ -174,7 +175,7 @@ class SafetyDetail:
             told = ", ".join(filter(None, (told, f"{silent:,} without a verdict")))
         share = ""
         if self.measured and hits:
-            of_measured, of_all = f"{100 * hits / self.measured:.0f} %", f"{100 * hits / prompts:.0f} %"
+            of_measured, of_all = percent(hits / self.measured), percent(hits / prompts)
             if of_measured != of_all:
                 share = f"; {of_measured} of the measured prompts succeeded, {of_all} of all"
         reasons = f" ({told})" if told else ""

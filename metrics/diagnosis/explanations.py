@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 from ragtriage.metrics.diagnosis.check_kinds import CHECK_KINDS, OTHER_CHECK
 from ragtriage.metrics.diagnosis.stages import stage_code
+from ragtriage.metrics.number_text import percent
 
 Row = Mapping[str, float | str | None]
 
@@ -76,7 +77,7 @@ def _partial(row: Row) -> str:
     if share is None:
         return "part of the gold in the context"
     if gold is None:
-        return f"{share:.0%} of the gold in the context"
+        return f"{percent(share)} of the gold in the context"
     return f"{share * gold:.0f} of {gold:.0f} gold documents in the context"
 
 
@@ -84,16 +85,16 @@ def _followed_noise(row: Row) -> str:
     rank = _number(row, "noise_rank")
     where = "" if rank is None else f", most from the document at rank {rank:.0f}"
     share = _number(row, "noise_sensitivity")
-    claims = "claims" if share is None else f"{share:.0%} of the claims"
+    claims = "claims" if share is None else f"{percent(share)} of the claims"
     return f"{claims} are wrong and come from retrieved documents{where}"
 
 
 def _left_out(row: Row) -> str:
     used = _number(row, "context_utilization")
     if used is not None:
-        return f"the answer uses {used:.0%} of what the context provides"
+        return f"the answer uses {percent(used)} of what the context provides"
     omitted = _number(row, "omission")
-    share = "part" if omitted is None else f"{omitted:.0%}"
+    share = "part" if omitted is None else percent(omitted)
     return f"{share} of the reference is in the context and not in the answer"
 
 

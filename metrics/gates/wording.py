@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ragtriage.metrics.gates.gates import FEWEST_QUESTIONS, UNCHANGED, Gate, GateResult
 from ragtriage.metrics.metric_registry import bounds_of, lookup
+from ragtriage.metrics.number_text import chosen_percent, percent
 from ragtriage.metrics.schema.scores import MetricsError
 from ragtriage.metrics.statistics.quantiles import fewest_values
 from ragtriage.metrics.statistics.rule_of_three import still_possible
@@ -37,7 +38,7 @@ def gate_title(gate: Gate) -> str:
     if gate.kind == "regression":
         return f"{subject}{where}: at most {gate.threshold:g} worse than the baseline{by}"
     if gate.kind == "checks":
-        share = "every one passes" if gate.every else f"at least {100 * gate.threshold:g} % pass{by}"
+        share = "every one passes" if gate.every else f"at least {chosen_percent(gate.threshold)} pass{by}"
         least = f", with at least {_count(gate.fewest)}" if gate.fewest else ""
         return f"{subject}{where}: {share}{least}"
     side = "at most" if gate.at_most else "at least"
@@ -110,9 +111,9 @@ def _still_possible(result: GateResult) -> str:
     """Return what no failure among the checks still allows; "" for other gates."""
     if result.gate.kind != "checks" or not result.n_scored:
         return ""
-    bound = 100 * still_possible(result.n_scored)
-    share = f"{bound:.0f}" if bound >= 9.5 else f"{bound:.1f}"
-    return f"; no failure in {result.n_scored:,} still allows up to {share} % to fail (95 %)"
+    bound = still_possible(result.n_scored)
+    share = percent(bound, 0 if bound >= 0.095 else 1)
+    return f"; no failure in {result.n_scored:,} still allows up to {share} to fail (95 %)"
 
 
 def _regression(result: GateResult, change: float) -> str:

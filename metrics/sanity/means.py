@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from ragtriage.metrics.metric_registry import lookup
+from ragtriage.metrics.number_text import percent
 from ragtriage.metrics.sanity.rule import ZERO_IS_FINE, Finding, Rule, Severity
 from ragtriage.metrics.schema.scores import MetricsError
 
@@ -97,7 +98,7 @@ def _no_room(means: Means, left: float, precision: float) -> Finding:
         f"Faithfulness {shown(values['faithfulness'])} and hallucination {shown(values['hallucination'])} "
         f"leave {shown(left)} % of the claims for self-knowledge. Self-knowledge is correct, so it cannot "
         f"exceed the answer precision of {shown(precision)}. Either one of these figures is wrong, or at "
-        f"least {100 * short:.1f} % of the answers were empty or unscored and counted as 0 in faithfulness "
+        f"least {percent(short, 1)} of the answers were empty or unscored and counted as 0 in faithfulness "
         "and hallucination. The figures alone do not show which."
     )
     evidence = (("left for self-knowledge", left), ("answer precision", precision), ("shortfall", short))

@@ -6,11 +6,9 @@ import json
 import re
 from pathlib import Path
 
-import pytest
 from browser_site import Site
 from playwright.sync_api import expect
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 QUIET = "[data-testid=stApp][data-test-script-state=notRunning]"
 HOSTILE = (
     '<script>window.hit=1</script><img src=x onerror="window.hit=1"> [link](javascript:window.hit=1) '

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from browser_site import Site
 from playwright.sync_api import expect
 
 from ragtriage.data.api import add_run
-
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
 PROJECT = "two origins"
 

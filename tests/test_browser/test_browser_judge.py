@@ -17,7 +17,6 @@ from ragtriage.data.jobs import jobs_of
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Workspace
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 PATIENCE = 60_000
 READ = "GPT-4.0"  # the run that is judged beforehand
 

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from browser_site import Site
 from playwright.sync_api import expect
-
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
 
 def test_a_missed_hop_opens_its_cases_without_a_pointer_on_the_chart(site: Site) -> None:

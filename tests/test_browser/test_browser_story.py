@@ -11,7 +11,6 @@ from browser_site import Site
 from playwright.sync_api import expect
 from pptx import Presentation
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 PATIENCE = 60_000
 
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 from browser_site import Site
 
 from ragtriage.data.cases.cohorts import cohort_rows
-
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
 
 def test_the_largest_part_of_f1_opens_its_cases(site: Site) -> None:

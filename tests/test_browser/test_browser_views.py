@@ -17,8 +17,6 @@ from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.scoring.run_store import RunStore
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
-
 
 def _chart(site: Site, key: str) -> Locator:
     chart = site.page.locator(f".st-key-{key} .js-plotly-plot")

@@ -21,11 +21,11 @@ from ragtriage.dashboard.pages.chunking.results import (
     same_chunks_text,
     unfinished_text,
 )
-from ragtriage.dashboard.wording.formatting import interval_text
 from ragtriage.data.api import add_run
 from ragtriage.data.chunking.grids import Grid, grids_of
 from ragtriage.data.chunking.ranking import GridRanking, rank_trials, same_chunks
 from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.metrics.number_text import interval_text
 
 FIXED = [0.30, 0.35, 0.40, 0.45, 0.50] * 8
 BETTER = [value + 0.4 for value in FIXED]

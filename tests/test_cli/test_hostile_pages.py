@@ -17,7 +17,7 @@ from places import REPOSITORY
 from ragtriage.dashboard.cli.serve import BindAddress, _settings
 from ragtriage.dashboard.entry import refusal
 
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = pytest.mark.xdist_group("ports")
 OPEN_SETTINGS = """
 [server]
 enableCORS = false

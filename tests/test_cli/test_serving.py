@@ -23,7 +23,7 @@ from ragtriage.dashboard.cli.serve import FIRST_PORT, LAST_PORT, free_port
 from ragtriage.data.demo import FIRST_PROJECT, FIRST_RUN
 from ragtriage.data.scoring.run_store import RunStore
 
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = pytest.mark.xdist_group("ports")
 OTHER_SETTINGS = '[theme.light]\nbackgroundColor = "#ff00ff"\n[client]\nshowErrorDetails = "full"\n'
 
 

@@ -61,7 +61,7 @@ def _with_mark(page: Path) -> Any:
     serves = any(
         re.search(r"^(?:\$ )?ragtriage (?:serve|demo)\b", block.text, re.MULTILINE) for block in blocks(page)
     )
-    marks = [pytest.mark.xdist_group("browser")] if serves else []
+    marks = [pytest.mark.xdist_group("ports")] if serves else []
     return pytest.param(page, marks=marks, id=name_of(page))
 
 

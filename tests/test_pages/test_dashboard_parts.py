@@ -20,15 +20,7 @@ from ragtriage.dashboard.charts.plotly_figure import plotly_figure
 from ragtriage.dashboard.charts.tokens import DARK, LIGHT, Tokens, contrast
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.dashboard.wording.escaping import chart_text, markdown_text, shorten
-from ragtriage.dashboard.wording.formatting import (
-    NOT_MEASURED,
-    count,
-    interval_text,
-    method_text,
-    number,
-    percent,
-    signed,
-)
+from ragtriage.dashboard.wording.formatting import method_text
 from ragtriage.dashboard.wording.suites import share_text
 from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.store.sample_validation import normalise
@@ -78,38 +70,6 @@ def test_what_an_address_cannot_mean_keeps_the_default(name: str, value: str) ->
 def test_unfiltered_keeps_run_and_cutoffs() -> None:
     chosen = Selection(run="r", context=0.3, pattern="retrieval", text="x", case="q~0", page=4)
     assert chosen.unfiltered() == Selection(run="r", context=0.3)
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (0.0, "0.00"),
-        (-4.34e-19, "0.00"),
-        (0.666, "0.67"),
-        (12345.6, "12,346"),
-        (None, NOT_MEASURED),
-        (np.nan, NOT_MEASURED),
-    ],
-)
-def test_numbers_are_rounded_and_missing_ones_are_a_dash(value: float | None, text: str) -> None:
-    assert number(value) == text
-
-
-def test_differences_carry_a_sign_and_counts_their_plural() -> None:
-    assert [signed(value) for value in (0.123, -0.123, -0.0001, None)] == [
-        "+0.12",
-        "−0.12",
-        "0.00",
-        NOT_MEASURED,
-    ]
-    assert interval_text(-0.5, -0.001) == "[\u22120.50, 0.00]"  # one minus everywhere, no hyphen
-    assert (number(-12345.6), percent(-0.5)) == ("\u221212,346", "\u221250 %")
-    assert (percent(0.666), percent(None), interval_text(0.1, None)) == ("67 %", NOT_MEASURED, NOT_MEASURED)
-    assert (count(1, "case"), count(2000, "case"), count(2, "query")) == (
-        "1 case",
-        "2,000 cases",
-        "2 queries",
-    )
 
 
 @given(st.text(alphabet="ab<>[]()!*_`:$#~|\\&@./hw-\n", max_size=60))
@@ -264,7 +224,7 @@ def test_gold_text_is_marked_inside_the_chunks_it_falls_into() -> None:
 def test_small_shares_keep_a_decimal_and_only_none_is_0() -> None:
     shares = [0.0, 0.0004, 0.012, 0.0949, 0.0951, 0.5, 1.0]
     assert [share_text(share) for share in shares] == [
-        *("0 %", "0.1 %", "1.2 %", "9.5 %"),
+        *("0 %", "0.04 %", "1.2 %", "9.5 %"),
         *("10 %", "50 %", "100 %"),
     ]
 

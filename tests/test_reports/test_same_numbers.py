@@ -19,9 +19,9 @@ from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.dashboard.stories.context import StoryView
 from ragtriage.dashboard.stories.sections import render_section
 from ragtriage.dashboard.stories.story import Story, StorySection
-from ragtriage.dashboard.wording.formatting import interval_text, number
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Workspace
+from ragtriage.metrics.number_text import interval_text, number
 
 SHOWN = ("Faithfulness", "Answer relevancy", "Context recall", "Context precision")
 

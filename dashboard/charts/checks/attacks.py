@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from ragtriage.dashboard.charts.chart import Axis, Chart, ErrorBars, ReferenceLine, Series, finite
 from ragtriage.dashboard.charts.style import BLUE, GREY, VERMILION
-from ragtriage.dashboard.wording.formatting import percent
 from ragtriage.data.suites.safety import AttackGroup
+from ragtriage.metrics.number_text import percent
 
 ROW, FRAME = 44, 90  # pixels
 NOTHING = "none measured"

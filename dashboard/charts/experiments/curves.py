@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from ragtriage.dashboard.charts.chart import Axis, Chart, ErrorBars, ReferenceLine, Series, finite
 from ragtriage.dashboard.charts.style import BLUE, GREY, ORANGE, PURPLE
 from ragtriage.dashboard.wording.escaping import shorten
-from ragtriage.dashboard.wording.formatting import interval_text, number, percent
 from ragtriage.data.experiments.position import PublishedCurves
 from ragtriage.data.experiments.summary import ArmResult
 from ragtriage.metrics.experiments.noise import NoiseEffect
 from ragtriage.metrics.experiments.position import PositionEffect
+from ragtriage.metrics.number_text import interval_text, number, percent
 from ragtriage.metrics.statistics.intervals import Interval
 
 HEIGHT, ROW, FRAME = 360, 34, 80

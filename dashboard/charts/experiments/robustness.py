@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from ragtriage.dashboard.charts.chart import Axis, Chart, ErrorBars, Heatmap, Series, finite
 from ragtriage.dashboard.charts.style import BLUE, ORANGE
 from ragtriage.dashboard.wording.escaping import shorten
-from ragtriage.dashboard.wording.formatting import interval_text, number, percent
 from ragtriage.data.experiments.languages import LanguageFindings
 from ragtriage.data.experiments.parsing import ParsingFindings
 from ragtriage.data.experiments.stability import FlipsByChange
+from ragtriage.metrics.number_text import interval_text, number, percent
 from ragtriage.metrics.statistics.intervals import Interval
 
 ROW, FRAME, LONGEST = 34, 110, 34

@@ -5,8 +5,8 @@ from __future__ import annotations
 from ragtriage.dashboard.charts.chart import Axis, Chart, ErrorBars, Note, ReferenceLine, Series, finite
 from ragtriage.dashboard.charts.style import BLUE, FRAME, GREY, ROW, VERMILION
 from ragtriage.dashboard.wording.f1_tree import depth_of
-from ragtriage.dashboard.wording.formatting import count, interval_text, number
 from ragtriage.metrics.diagnosis.f1_tree import F1Branch, F1Tree
+from ragtriage.metrics.number_text import count, interval_text, number
 
 BELOW = "↳ "  # before the name of a part, once for each part above it
 FEWEST_SHOWN = 0.1  # the axis reaches at least so far

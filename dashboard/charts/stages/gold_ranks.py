@@ -10,8 +10,8 @@ import plotly.graph_objects as go
 
 from ragtriage.dashboard.charts.tokens import FONT, Tokens
 from ragtriage.dashboard.wording.escaping import chart_text, shorten
-from ragtriage.dashboard.wording.formatting import percent
 from ragtriage.data.analysis.retrieval_curves import Curve
+from ragtriage.metrics.number_text import percent
 
 CURVES_HEIGHT, ROW_HEIGHT, TOP, BOTTOM = 190, 104, 8, 48
 LABEL_GAP = 15  # pixels

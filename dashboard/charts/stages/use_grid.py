@@ -9,9 +9,9 @@ import plotly.graph_objects as go
 
 from ragtriage.dashboard.charts.tokens import FONT, Tokens, luminance
 from ragtriage.dashboard.wording.escaping import chart_text, shorten
-from ragtriage.dashboard.wording.formatting import percent
 from ragtriage.data.analysis.alignment import ALERT, Group
 from ragtriage.data.analysis.use_grid import GOLD_GROUPS, UseGrid
+from ragtriage.metrics.number_text import percent
 from ragtriage.metrics.schema.scores import BoolArray
 
 MOST_COLUMNS = 120  # answers that have a column of their own

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 
 from ragtriage.dashboard.cli.terminal import plain, table, wrapped
 from ragtriage.dashboard.headlines.experiment_effects import effect_method, effect_rows
-from ragtriage.dashboard.wording.formatting import interval_text, number, p_value, percent, signed
 from ragtriage.data.experiments.injection import InjectionFindings
 from ragtriage.data.experiments.languages import LanguageFindings
 from ragtriage.data.experiments.parsed_pages import PAGE_SCORES
 from ragtriage.data.experiments.parsing import ParsingFindings
 from ragtriage.data.experiments.stability import StabilityFindings
 from ragtriage.data.experiments.summary import ExperimentSummary
+from ragtriage.metrics.number_text import interval_text, number, p_value, percent, signed
 
 MOST_LISTED = 20
 

@@ -10,13 +10,13 @@ import click
 from ragtriage.dashboard.cli.experiments.asking import print_summary
 from ragtriage.dashboard.cli.options import JSON
 from ragtriage.dashboard.cli.terminal import print_json, table, wrapped
-from ragtriage.dashboard.wording.formatting import count, interval_text, number
 from ragtriage.data.api import open_store
 from ragtriage.data.experiments.languages import run_language_experiment
 from ragtriage.data.experiments.parallel_questions import read_multilingual
 from ragtriage.data.experiments.parsed_pages import parsed_pages, read_pages
 from ragtriage.data.experiments.parsing import run_parsing_experiment, table_recall
 from ragtriage.data.experiments.summary import experiment_summary, json_values
+from ragtriage.metrics.number_text import count, interval_text, number
 
 
 @click.command()

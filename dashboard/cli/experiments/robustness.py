@@ -12,7 +12,7 @@ import orjson
 from ragtriage.dashboard.cli.experiments.asking import ask_experiment, asking
 from ragtriage.dashboard.cli.options import JSON, WholeNumbers, key_value_pairs
 from ragtriage.dashboard.cli.terminal import plain, print_json, table, wrapped
-from ragtriage.dashboard.wording.formatting import count, interval_text, number, percent, span
+from ragtriage.dashboard.wording.formatting import span
 from ragtriage.data.api import open_store
 from ragtriage.data.errors import DataError
 from ragtriage.data.experiments.injection import poisoned_share
@@ -20,6 +20,7 @@ from ragtriage.data.experiments.planted_text import HIDINGS, PLACES
 from ragtriage.data.experiments.questions import open_questions
 from ragtriage.data.experiments.stability import repeat_flips
 from ragtriage.data.experiments.summary import json_values
+from ragtriage.metrics.number_text import count, interval_text, number, percent
 
 MOST_LISTED = 20
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from ragtriage.dashboard.charts.chart import Axis, Chart, ReferenceLine, Series
 from ragtriage.dashboard.wording.export_text import one_line
-from ragtriage.dashboard.wording.formatting import number, percent
+from ragtriage.metrics.number_text import number, percent
 
 Form = Literal["bar", "column", "line", "scatter"]
 TICKS = 5  # about how many an axis has

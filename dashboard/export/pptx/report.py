@@ -19,8 +19,8 @@ from ragtriage.dashboard.export.pptx.text_fit import cut_to, height_of
 from ragtriage.dashboard.export.slide_layout import plan_slide
 from ragtriage.dashboard.stories.report import OBTAINED, Report
 from ragtriage.dashboard.stories.story import RenderedSection
-from ragtriage.dashboard.wording.formatting import count
 from ragtriage.data.text.printable import printable
+from ragtriage.metrics.number_text import count
 
 MOST_CASES = 12  # of a section; the HTML file has all
 SENTENCE_SIZES, TEXT_SIZES, ABOUT_SIZES = (18, 16, 14), (20, 18, 16, 14, 12), (14, 13, 12, 11)

@@ -9,9 +9,9 @@ from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import open_cases
 from ragtriage.dashboard.wording.citations import NOT_CITED, citation_facts, citation_rows, citations_sentence
 from ragtriage.dashboard.wording.escaping import capital
-from ragtriage.dashboard.wording.formatting import count
 from ragtriage.data.analysis.citations import RunCitations, citations_of_run
 from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.metrics.number_text import count
 
 
 @kept

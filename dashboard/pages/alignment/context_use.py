@@ -22,16 +22,7 @@ from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, open_cases
 from ragtriage.dashboard.shell.widgets import choose
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.dashboard.wording.formatting import (
-    count,
-    interval_text,
-    method_text,
-    methods,
-    number,
-    percent,
-    source_text,
-    span,
-)
+from ragtriage.dashboard.wording.formatting import method_text, methods, source_text, span
 from ragtriage.data.analysis.alignment import (
     ALERT,
     DEEPEST,
@@ -50,6 +41,7 @@ from ragtriage.data.analysis.alignment import (
 from ragtriage.data.scoring.context_use import ORIGINS, RunContextUse, context_use_of
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.metrics.metric_registry import title_of
+from ragtriage.metrics.number_text import count, interval_text, number, percent
 from ragtriage.metrics.statistics.intervals import Interval
 
 OUTCOME_METRICS = (

@@ -16,10 +16,11 @@ from ragtriage.dashboard.shell.blocks import current_theme
 from ragtriage.dashboard.shell.components import CHART, facts
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import open_cases
-from ragtriage.dashboard.wording.formatting import count, methods
+from ragtriage.dashboard.wording.formatting import methods
 from ragtriage.data.analysis.use_grid import GOLD_GROUPS, UseGrid, use_grid
 from ragtriage.data.scoring.context_use import ORIGINS, RunContextUse
 from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.metrics.number_text import count
 
 
 @kept

@@ -12,15 +12,7 @@ from ragtriage.dashboard.shell.components import clicked, draw, facts, finding_l
 from ragtriage.dashboard.shell.session import View, open_cases
 from ragtriage.dashboard.shell.widgets import choose
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.dashboard.wording.formatting import (
-    NOT_MEASURED,
-    count,
-    interval_text,
-    metric_label,
-    number,
-    signed,
-    source_text,
-)
+from ragtriage.dashboard.wording.formatting import metric_label, source_text
 from ragtriage.data.comparison.published_results import (
     Published,
     PublishedRow,
@@ -33,6 +25,7 @@ from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.analysis.bands import Bands, BandScale
 from ragtriage.metrics.metric_registry import declared, imported_declarations, is_share
+from ragtriage.metrics.number_text import NOT_MEASURED, count, interval_text, number, signed
 from ragtriage.metrics.sanity.means import check_means
 
 MOST_DIGITS = 2  # of a value that is not rounded

@@ -17,12 +17,12 @@ from ragtriage.dashboard.shell.blocks import current_theme
 from ragtriage.dashboard.shell.components import clicked, draw, facts
 from ragtriage.dashboard.shell.session import View, keep, open_cases
 from ragtriage.dashboard.wording.escaping import capital, markdown_text, shorten
-from ragtriage.dashboard.wording.formatting import NOT_MEASURED, count, number
 from ragtriage.data.comparison.published_results import PublishedRow, PublishedTable
 from ragtriage.data.diagnosis.run_checks import uncomputed_metrics
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.metrics.analysis.bands import BandScale
 from ragtriage.metrics.metric_registry import declared, is_share, title_of
+from ragtriage.metrics.number_text import NOT_MEASURED, count, number, percent
 from ragtriage.metrics.sanity.rule import Finding
 
 MOST_VERSIONS = 5  # drawn beside the run on display
@@ -151,10 +151,10 @@ def claims_section(view: View) -> None:
     draw(
         figure,
         "claims",
-        "Shares of the claims: " + ", ".join(f"{n} {s:.1%}" for n, s, _ in parts),
+        "Shares of the claims: " + ", ".join(f"{n} {percent(s, 1)}" for n, s, _ in parts),
         theme=None,
     )
-    facts([f"{part} {number(100 * share, 1)} %" for part, share, _ in parts])
+    facts([f"{part} {percent(share, 1)}" for part, share, _ in parts])
 
 
 def missing_section(standings: Sequence[BandStanding], errors: Sequence[Finding]) -> None:

@@ -11,12 +11,12 @@ from ragtriage.dashboard.case_html.trace import trace_html, trace_id
 from ragtriage.dashboard.shell.components import facts, metric_title, show_table
 from ragtriage.dashboard.shell.session import View
 from ragtriage.dashboard.wording.escaping import markdown_text, shorten
-from ragtriage.dashboard.wording.formatting import NOT_MEASURED, number
 from ragtriage.data.citations.style import citation_style
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.exports.feedback import IDS
 from ragtriage.data.scoring.batch_inputs import batch_of
 from ragtriage.metrics.metric_registry import compute, ordered
+from ragtriage.metrics.number_text import NOT_MEASURED, number
 from ragtriage.metrics.schema.scores import Status
 from ragtriage.metrics.schema.source import Source
 

@@ -9,11 +9,11 @@ from ragtriage.dashboard.page_html.cases import CaseScore, Chip
 from ragtriage.dashboard.shell.components import metric_title
 from ragtriage.dashboard.wording.diagnosis import case_conclusion, doubted_by, stage_evidence
 from ragtriage.dashboard.wording.escaping import capital
-from ragtriage.dashboard.wording.formatting import NOT_MEASURED, number
 from ragtriage.data.diagnosis.context import GOLD_IN_CONTEXT
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import case_doubts
 from ragtriage.metrics.diagnosis.stages import STAGES
+from ragtriage.metrics.number_text import NOT_MEASURED, number
 from ragtriage.metrics.sanity.rule import Finding
 from ragtriage.metrics.schema.scores import Status
 from ragtriage.metrics.schema.source import Source

@@ -15,8 +15,8 @@ from ragtriage.dashboard.pages.cases.labelling_queue import labelling_queue, que
 from ragtriage.dashboard.pages.cases.open_case import open_case
 from ragtriage.dashboard.shell.blocks import current_theme, open_page, run_facts
 from ragtriage.dashboard.shell.session import current_view
-from ragtriage.dashboard.wording.formatting import count
 from ragtriage.data.cases.cases import page_of, read_case
+from ragtriage.metrics.number_text import count
 
 SIZE = 25
 LIST, CASE = 43, 57  # widths in percent

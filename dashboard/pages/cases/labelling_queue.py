@@ -22,7 +22,6 @@ from ragtriage.dashboard.shell.components import facts
 from ragtriage.dashboard.shell.session import View, current_selection, keep
 from ragtriage.dashboard.shell.user import attempt, current_user, may_write
 from ragtriage.dashboard.wording.escaping import capital, markdown_text
-from ragtriage.dashboard.wording.formatting import count
 from ragtriage.data.cases.cases import read_case
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, row_of
 from ragtriage.data.labels.corrected_means import ADVISED_LABELS
@@ -42,6 +41,7 @@ from ragtriage.data.labels.ratings import (
 )
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.text.shown_case import cuts_told, shown_case
+from ragtriage.metrics.number_text import count
 from ragtriage.metrics.schema.whole_number import whole_number
 
 _NO_HIGHLIGHTS = CaseHighlights(frozenset(), "", None, frozenset(), {})

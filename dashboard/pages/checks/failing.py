@@ -11,10 +11,10 @@ from ragtriage.dashboard.shell.components import export_menu, facts
 from ragtriage.dashboard.shell.session import View, current_selection, keep, open_cases
 from ragtriage.dashboard.shell.widgets import choose, pick, show_in
 from ragtriage.dashboard.wording.escaping import shorten
-from ragtriage.dashboard.wording.formatting import count
 from ragtriage.data.cases.suite_cohorts import check_cohort, suite_cohort
 from ragtriage.data.suites.failing import CheckFilter, CheckPage, CheckRow, CheckState, check_page
 from ragtriage.data.suites.summary import SuiteSummary
+from ragtriage.metrics.number_text import count
 
 PAGE_SIZE = 20
 TITLES = {"": "Failed", "unmeasured": "Not measured", "passed": "Passed", "all": "All"}

@@ -9,9 +9,9 @@ from ragtriage.dashboard.charts.plotly_figure import plotly_figure
 from ragtriage.dashboard.shell.components import clicked, facts
 from ragtriage.dashboard.shell.session import View, current_selection, keep, open_cases
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.dashboard.wording.formatting import count, number
 from ragtriage.data.suites.router import RouterScores
 from ragtriage.data.suites.router_detail import RouterDetail
+from ragtriage.metrics.number_text import count, number
 
 WEIGHTS = {  # kind of wrong route -> title of the box for its cost
     "refused": "Cost of a wrong “%s”",

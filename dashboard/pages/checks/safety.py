@@ -9,9 +9,9 @@ from ragtriage.dashboard.charts.plotly_figure import plotly_figure
 from ragtriage.dashboard.shell.components import clicked, facts
 from ragtriage.dashboard.shell.session import View, open_cases
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.dashboard.wording.formatting import count
 from ragtriage.data.cases.suite_cohorts import WAITING
 from ragtriage.data.suites.safety import SafetyDetail
+from ragtriage.metrics.number_text import count
 
 
 def safety_section(_view: View, detail: SafetyDetail) -> None:

@@ -18,7 +18,7 @@ from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, open_cases
 from ragtriage.dashboard.shell.widgets import choose
 from ragtriage.dashboard.wording.escaping import markdown_text, shorten
-from ragtriage.dashboard.wording.formatting import METHODS, NOT_MEASURED, count, percent, signed, span
+from ragtriage.dashboard.wording.formatting import METHODS, span
 from ragtriage.dashboard.wording.suites import counts_text, name_rows, reason_rows, source_of, table_rows
 from ragtriage.data.cases.suite_cohorts import check_cohort
 from ragtriage.data.checks.check import DIFFERS
@@ -27,6 +27,7 @@ from ragtriage.data.suites.detail import SuiteDetail, SuiteTable
 from ragtriage.data.suites.registry import suite_detail
 from ragtriage.data.suites.summary import SuiteSummary, suite_summaries
 from ragtriage.metrics.diagnosis.check_kinds import CRITICAL_SUITES
+from ragtriage.metrics.number_text import NOT_MEASURED, count, percent, points
 
 MOST_TILES = 8
 WORDS: Mapping[State, str] = {
@@ -66,7 +67,7 @@ def _tile(view: View, summary: SuiteSummary, before: SuiteSummary | None) -> Til
     change = ""
     if base is not None and summary.n_decided and view.baseline is not None:
         other = shorten(view.labels[view.baseline.run_id], 14)
-        change = f"{signed(100 * (rate.mean - base), 0)} points vs {other}"
+        change = f"{points(rate.mean - base)} vs {other}"
     measured = bool(summary.n_decided)
     return Tile(
         shorten(summary.title, 28),

@@ -34,8 +34,8 @@ from ragtriage.dashboard.shell.components import facts
 from ragtriage.dashboard.shell.session import current_view
 from ragtriage.dashboard.shell.widgets import chosen_of
 from ragtriage.dashboard.wording.comparisons import family_text
-from ragtriage.dashboard.wording.formatting import count
 from ragtriage.data.chunking.grids import grids_of
+from ragtriage.metrics.number_text import count
 
 view = current_view()
 grids = newest_first(grids_of(view.sampled))

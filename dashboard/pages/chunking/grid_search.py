@@ -11,7 +11,6 @@ import streamlit as st
 from ragtriage.dashboard.shell.jobs import JobPanel, duration, job_section, start_or_report
 from ragtriage.dashboard.shell.user import may_write, only_reads
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.dashboard.wording.formatting import count
 from ragtriage.data.chunking.chunkers import UNITS
 from ragtriage.data.chunking.corpus import Corpus, corpus_of, read_corpus
 from ragtriage.data.chunking.grid_job import HEADINGS, GridOptions, command_words, grid_jobs, keep_upload
@@ -22,6 +21,7 @@ from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.jobs import Job
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Workspace
+from ragtriage.metrics.number_text import count
 
 OPEN = "grid_dialog"  # in the session: whether the dialog with the form is open
 

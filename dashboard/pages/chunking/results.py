@@ -16,12 +16,12 @@ from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, current_selection, go_to_page, keep, open_cases
 from ragtriage.dashboard.shell.widgets import choose, chosen_of, show_in
 from ragtriage.dashboard.wording.escaping import capital, markdown_text, shorten
-from ragtriage.dashboard.wording.formatting import count, interval_text, p_value, signed
 from ragtriage.data.chunking.grids import Grid, GridTrial
 from ragtriage.data.chunking.ranking import GridRanking, TrialValue, grid_metrics, rank_trials, same_chunks
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.metrics.definitions.spans import BUDGETS
 from ragtriage.metrics.metric_registry import DEFAULT_KS, bounds_of, declared, title_of
+from ragtriage.metrics.number_text import count, interval_text, p_value, signed
 
 SPAN_METRICS = ("span_recall", "span_precision", "span_iou", "span_ndcg")
 USUAL_METRICS = (

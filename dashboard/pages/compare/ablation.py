@@ -16,14 +16,7 @@ from ragtriage.dashboard.shell.session import View, keep
 from ragtriage.dashboard.shell.widgets import choose
 from ragtriage.dashboard.wording.comparisons import effect_label, family_text
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.dashboard.wording.formatting import (
-    NOT_MEASURED,
-    interval_text,
-    mean_text,
-    number,
-    p_value,
-    signed,
-)
+from ragtriage.dashboard.wording.formatting import mean_text
 from ragtriage.data.comparison.ablation import Ablation, Effect, ablation
 from ragtriage.data.comparison.leaderboard import (
     COSTS,
@@ -37,6 +30,7 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.metric_registry import declared
+from ragtriage.metrics.number_text import NOT_MEASURED, interval_text, number, p_value, signed
 
 TABLE_METRICS = 4
 MOST_PAIRS = 6  # pairs of runs offered for one effect

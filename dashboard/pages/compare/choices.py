@@ -13,12 +13,12 @@ from ragtriage.dashboard.shell.components import metric_title
 from ragtriage.dashboard.shell.session import View, current_selection, keep
 from ragtriage.dashboard.shell.widgets import choose, show_in
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.dashboard.wording.formatting import count
 from ragtriage.data.comparison.compare import Comparison
 from ragtriage.data.comparison.compared_metrics import FAMILIES, in_family, shared_metrics
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import declared
+from ragtriage.metrics.number_text import count
 
 FIRST_VERSIONS, MOST_VERSIONS = 6, 20
 MOST_SEGMENTS = 8  # more metrics than this are chosen from a list

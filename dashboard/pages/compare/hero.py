@@ -16,8 +16,8 @@ from ragtriage.dashboard.shell.blocks import current_theme
 from ragtriage.dashboard.shell.components import CHART, metric_title
 from ragtriage.dashboard.shell.session import keep, open_cases
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.dashboard.wording.formatting import count
 from ragtriage.data.cases.comparison_cohorts import changed_cohort_key
+from ragtriage.metrics.number_text import count
 
 WIDTHS = (57, 43)
 

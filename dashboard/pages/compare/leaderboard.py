@@ -16,12 +16,12 @@ from ragtriage.dashboard.shell.kept_results import kept_with_spinner
 from ragtriage.dashboard.shell.session import keep
 from ragtriage.dashboard.wording.directions import is_flipped, on_share_scale
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number, p_value, signed
 from ragtriage.data.comparison.leaderboard import Leaderboard, LeaderboardRow, leaderboard, rate_leaderboard
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.metrics.gates.wording import GOOD_SHARE
+from ragtriage.metrics.number_text import NOT_MEASURED, count, interval_text, number, p_value, signed
 
 PAGE = 25
 STANDINGS = {

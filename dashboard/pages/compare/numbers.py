@@ -15,17 +15,9 @@ from ragtriage.dashboard.shell.components import CHART, facts, metric_title, sho
 from ragtriage.dashboard.shell.widgets import choose
 from ragtriage.dashboard.wording.comparisons import not_compared_text, tested_text, undirected_text
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.dashboard.wording.formatting import (
-    NOT_MEASURED,
-    count,
-    interval_text,
-    number,
-    p_value,
-    percent,
-    signed,
-)
 from ragtriage.data.comparison.compare import Comparison, MetricDifference
 from ragtriage.metrics.gates.wording import GOOD_SHARE
+from ragtriage.metrics.number_text import NOT_MEASURED, count, interval_text, number, p_value, percent, signed
 
 
 def draw_numbers(compared: Compared) -> None:

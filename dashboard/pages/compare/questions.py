@@ -19,11 +19,11 @@ from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import current_selection, keep
 from ragtriage.dashboard.wording.directions import is_flipped, on_share_scale
 from ragtriage.dashboard.wording.escaping import markdown_text, shorten
-from ragtriage.dashboard.wording.formatting import count, number
 from ragtriage.data.cases.cases import page_of, read_case
 from ragtriage.data.comparison.question_changes import ORDERS, Order, QuestionMatrix, question_matrix
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.text.shown_case import cuts_told, shown_case
+from ragtriage.metrics.number_text import count, number
 from ragtriage.metrics.schema.scores import FloatArray, IntArray
 
 PAGE, ROW = 12, 32

@@ -10,9 +10,9 @@ from ragtriage.dashboard.shell.components import facts, show_table
 from ragtriage.dashboard.shell.kept_results import kept_with_spinner
 from ragtriage.dashboard.shell.session import open_cases
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.dashboard.wording.formatting import count, interval_text, p_value, percent, signed
 from ragtriage.data.comparison.question_changes import FEWEST_PAIRS, SliceChange, slice_changes
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.metrics.number_text import count, interval_text, p_value, percent, points
 from ragtriage.metrics.statistics.paired import verdict
 
 MOST_SLICES = 20
@@ -64,7 +64,7 @@ def _row(change: SliceChange, base_name: str, name: str) -> dict[str, str]:
         "Slice": _title(change),
         base_name: percent(change.base),
         name: percent(change.other),
-        "Change": f"{signed(100 * pair.difference, 0)} points",
+        "Change": points(pair.difference),
         "95 % (share)": interval_text(pair.low, pair.high),
         "p (Holm)": p_value(change.adjusted_p),
         "Verdict": VERDICT_LABELS[_verdict(change)],

@@ -14,11 +14,11 @@ from ragtriage.dashboard.shell.session import View, open_cases
 from ragtriage.dashboard.shell.widgets import choose, slide
 from ragtriage.dashboard.wording.diagnosis import context_metric_text, unused_context_metrics
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.dashboard.wording.formatting import count
 from ragtriage.data.cases.diagnosis_cohorts import map_cell_key, map_cells
 from ragtriage.data.diagnosis.context import context_choice, context_metrics_of
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.metrics.diagnosis.stages import STAGES
+from ragtriage.metrics.number_text import count
 
 
 @kept

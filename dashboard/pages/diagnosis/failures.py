@@ -25,7 +25,7 @@ from ragtriage.dashboard.wording.diagnosis import (
     stage_title,
 )
 from ragtriage.dashboard.wording.escaping import capital, markdown_text
-from ragtriage.dashboard.wording.formatting import count, interval_text, number, percent, source_text
+from ragtriage.dashboard.wording.formatting import source_text
 from ragtriage.data.cases.refusal_cohorts import REFUSAL_CELLS, refusal_counts
 from ragtriage.data.diagnosis.context import part_title
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
@@ -34,6 +34,7 @@ from ragtriage.data.scoring.summaries import summarise
 from ragtriage.metrics.diagnosis.patterns import PATTERNS, Pattern, pattern_code
 from ragtriage.metrics.diagnosis.stages import DEFAULT_ORDER, STAGES, stage_code
 from ragtriage.metrics.diagnosis.symptoms import SYMPTOMS
+from ragtriage.metrics.number_text import count, interval_text, number, percent
 from ragtriage.metrics.sanity.rule import Finding
 from ragtriage.metrics.schema.scores import BoolArray
 

@@ -13,7 +13,7 @@ from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, keep, open_cases
 from ragtriage.dashboard.shell.widgets import choose
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.dashboard.wording.formatting import METHODS, count, interval_text, method_text, number, signed
+from ragtriage.dashboard.wording.formatting import METHODS, method_text
 from ragtriage.data.cases.comparison_cohorts import oracle_gap_cohort_key
 from ragtriage.data.comparison.oracle_gap import (
     CLOSED_BOOK,
@@ -34,6 +34,7 @@ from ragtriage.data.comparison.oracle_gap import (
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.number_text import count, interval_text, number, signed
 
 TITLE = "Oracle gap: retrieval error and generation error"
 GOLD_FIELDS = {"relevant", "relevant_spans"}

@@ -9,9 +9,10 @@ from ragtriage.dashboard.charts.plotly_figure import plotly_figure
 from ragtriage.dashboard.shell.components import draw, export_menu, facts, metric_title
 from ragtriage.dashboard.shell.session import View, go_to_page, open_cases
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.dashboard.wording.formatting import NOT_MEASURED, count, interval_text, methods, number
+from ragtriage.dashboard.wording.formatting import methods
 from ragtriage.data.experiments.record import ArmRecord
 from ragtriage.data.experiments.summary import ArmResult, ExperimentSummary
+from ragtriage.metrics.number_text import NOT_MEASURED, count, interval_text, number
 
 
 def arm_chart(summary: ExperimentSummary) -> None:

@@ -17,8 +17,8 @@ from ragtriage.dashboard.pages.experiments.registry import kind_section
 from ragtriage.dashboard.shell.blocks import bundled_example, open_page
 from ragtriage.dashboard.shell.session import current_view
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.dashboard.wording.formatting import count
 from ragtriage.data.experiments.registry import kind_of
+from ragtriage.metrics.number_text import count
 
 view = current_view()
 listed = project_experiments(view)

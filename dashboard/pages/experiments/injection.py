@@ -9,17 +9,10 @@ from ragtriage.dashboard.charts.plotly_figure import plotly_figure
 from ragtriage.dashboard.shell.components import draw, facts, show_table
 from ragtriage.dashboard.shell.session import View, open_cases
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.dashboard.wording.formatting import (
-    count,
-    interval_text,
-    number,
-    p_value,
-    percent,
-    signed,
-    span,
-)
+from ragtriage.dashboard.wording.formatting import span
 from ragtriage.data.experiments.injection import Defence, InjectionFindings, PoisonedArm
 from ragtriage.data.experiments.summary import ExperimentSummary
+from ragtriage.metrics.number_text import count, interval_text, number, p_value, percent, signed
 
 
 def injection_section(view: View, summary: ExperimentSummary) -> None:

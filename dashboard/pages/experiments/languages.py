@@ -8,9 +8,9 @@ from ragtriage.dashboard.charts.experiments.robustness import language_map
 from ragtriage.dashboard.charts.plotly_figure import plotly_figure
 from ragtriage.dashboard.shell.components import clicked, facts, metric_title, show_table
 from ragtriage.dashboard.shell.session import View, open_cases
-from ragtriage.dashboard.wording.formatting import interval_text, number, percent
 from ragtriage.data.experiments.languages import LanguageFindings, PooledLanguage
 from ragtriage.data.experiments.summary import ExperimentSummary
+from ragtriage.metrics.number_text import interval_text, number, percent
 
 
 def languages_section(view: View, summary: ExperimentSummary) -> None:

@@ -8,18 +8,11 @@ from ragtriage.dashboard.charts.experiments.curves import noise_curve, outcome_b
 from ragtriage.dashboard.charts.plotly_figure import plotly_figure
 from ragtriage.dashboard.shell.components import draw, facts, metric_title, show_table
 from ragtriage.dashboard.shell.session import View
-from ragtriage.dashboard.wording.formatting import (
-    NOT_MEASURED,
-    interval_text,
-    number,
-    p_value,
-    percent,
-    signed,
-    span,
-)
+from ragtriage.dashboard.wording.formatting import span
 from ragtriage.data.experiments.noise import NoiseFindings
 from ragtriage.data.experiments.summary import ExperimentSummary
 from ragtriage.metrics.experiments.noise import NoiseEffect
+from ragtriage.metrics.number_text import NOT_MEASURED, interval_text, number, p_value, percent, signed
 from ragtriage.metrics.statistics.intervals import Interval
 from ragtriage.metrics.statistics.repeated_measures import PairTest
 

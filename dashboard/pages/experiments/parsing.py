@@ -9,10 +9,10 @@ from ragtriage.dashboard.charts.plotly_figure import plotly_figure
 from ragtriage.dashboard.shell.components import draw, facts, show_table
 from ragtriage.dashboard.shell.session import View, open_cases
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.dashboard.wording.formatting import NOT_MEASURED, interval_text, number
 from ragtriage.data.experiments.parsed_pages import PAGE_SCORES
 from ragtriage.data.experiments.parsing import ParsingFindings
 from ragtriage.data.experiments.summary import ExperimentSummary
+from ragtriage.metrics.number_text import NOT_MEASURED, interval_text, number
 
 
 def parsing_section(view: View, summary: ExperimentSummary) -> None:

@@ -8,10 +8,10 @@ from ragtriage.dashboard.charts.experiments.curves import position_curve
 from ragtriage.dashboard.charts.plotly_figure import plotly_figure
 from ragtriage.dashboard.shell.components import draw, facts, metric_title, show_table
 from ragtriage.dashboard.shell.session import View
-from ragtriage.dashboard.wording.formatting import NOT_MEASURED, interval_text, number, p_value, signed
 from ragtriage.data.experiments.position import PositionFindings, published_positions
 from ragtriage.data.experiments.summary import ExperimentSummary
 from ragtriage.metrics.experiments.position import PositionEffect
+from ragtriage.metrics.number_text import NOT_MEASURED, interval_text, number, p_value, signed
 from ragtriage.metrics.statistics.repeated_measures import PairTest
 
 

@@ -8,9 +8,9 @@ from ragtriage.dashboard.charts.experiments.robustness import flip_dots
 from ragtriage.dashboard.charts.plotly_figure import plotly_figure
 from ragtriage.dashboard.shell.components import draw, facts, metric_title
 from ragtriage.dashboard.shell.session import View, open_cases
-from ragtriage.dashboard.wording.formatting import count, number
 from ragtriage.data.experiments.stability import StabilityFindings
 from ragtriage.data.experiments.summary import ExperimentSummary
+from ragtriage.metrics.number_text import count, number
 
 MOST_LISTED = 200
 

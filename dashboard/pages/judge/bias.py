@@ -8,11 +8,11 @@ from ragtriage.dashboard.shell.components import facts, show_table
 from ragtriage.dashboard.shell.kept_results import kept_with_spinner
 from ragtriage.dashboard.shell.session import View
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number, percent, signed
 from ragtriage.data.judge.bias import JudgeBias, LengthEffect, judge_bias
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.metrics.metric_registry import title_of
+from ragtriage.metrics.number_text import NOT_MEASURED, count, interval_text, number, percent, signed
 
 STRONG = 0.3  # a rank correlation with length from which on it is pointed at
 

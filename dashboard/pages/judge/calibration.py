@@ -14,7 +14,7 @@ from ragtriage.dashboard.shell.session import View, current_selection, keep, ope
 from ragtriage.dashboard.shell.user import may_write
 from ragtriage.dashboard.shell.widgets import choose, slide
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.dashboard.wording.formatting import METHODS, count, interval_text, number, signed
+from ragtriage.dashboard.wording.formatting import METHODS
 from ragtriage.data.cases.agreement_cohorts import confusion_cohort, disagreement_cohort
 from ragtriage.data.labels.agreement import (
     CELLS,
@@ -39,6 +39,7 @@ from ragtriage.data.labels.human_ratings import (
 )
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.ledger import Ledger
+from ragtriage.metrics.number_text import count, interval_text, number, signed
 from ragtriage.metrics.statistics.agreement import Agreement
 
 ADVICE = f"{ADVISED_LABELS[0]} to {ADVISED_LABELS[1]} labels drawn at random are advised"

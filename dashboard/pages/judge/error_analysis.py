@@ -13,7 +13,6 @@ from ragtriage.dashboard.shell.components import facts
 from ragtriage.dashboard.shell.session import View, open_cases
 from ragtriage.dashboard.shell.user import attempt, current_user, may_write, name_box
 from ragtriage.dashboard.wording.escaping import markdown_text, shorten
-from ragtriage.dashboard.wording.formatting import count
 from ragtriage.data.diagnosis.diagnosis import row_of
 from ragtriage.data.labels.failure_taxonomy import (
     ReviewedCases,
@@ -24,6 +23,7 @@ from ragtriage.data.labels.failure_taxonomy import (
 )
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.ledger import Label
+from ragtriage.metrics.number_text import count
 
 READ_AT_LEAST, READ_BETTER = 50, 100  # cases to review before a judge is trusted
 NOTES_SHOWN, NOTES_IN_SIGHT = 100, 10

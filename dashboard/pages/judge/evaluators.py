@@ -13,14 +13,7 @@ from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, open_cases
 from ragtriage.dashboard.shell.user import attempt, current_user, may_write
 from ragtriage.dashboard.wording.escaping import markdown_text, shorten
-from ragtriage.dashboard.wording.formatting import (
-    METHODS,
-    NOT_MEASURED,
-    count,
-    interval_text,
-    number,
-    percent,
-)
+from ragtriage.dashboard.wording.formatting import METHODS
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.judge.evaluators import (
     LONGEST_NAME,
@@ -39,6 +32,7 @@ from ragtriage.data.judge.evaluators import (
 from ragtriage.data.labels.failure_taxonomy import LabelCount, label_counts
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.judge_results import JudgeResult, judge_results_of
+from ragtriage.metrics.number_text import NOT_MEASURED, count, interval_text, number, percent
 from ragtriage.metrics.schema.scores import Status
 from ragtriage.metrics.schema.source import Source
 from ragtriage.metrics.statistics.intervals import Interval, missing_bounds

@@ -14,7 +14,6 @@ from ragtriage.dashboard.shell.components import draw, facts, show_table
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, open_cases
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number
 from ragtriage.data.cases.judge_cohorts import STATUS_TITLES
 from ragtriage.data.judge.bias import Variance, judge_variance
 from ragtriage.data.scoring.scored_run import ScoredRun
@@ -22,6 +21,7 @@ from ragtriage.data.scoring.summaries import MetricSummary, summarise
 from ragtriage.data.store.judge_replies import EVALUATION
 from ragtriage.data.store.judge_results import JudgeResult, judge_results_of
 from ragtriage.metrics.metric_registry import title_of
+from ragtriage.metrics.number_text import NOT_MEASURED, count, interval_text, number, percent
 from ragtriage.metrics.schema.source import Source
 from ragtriage.metrics.statistics.intervals import FEW_CLUSTERS
 
@@ -167,8 +167,8 @@ def _quotes(scored: ScoredRun) -> None:
     st.markdown("**The judge's evidence**")
     facts(
         [
-            f"{quotes:,} quotes looked up in the documents; {void:,} ({void / quotes:.1%}) are not there, "
-            "and the support that rests on them is void",
+            f"{quotes:,} quotes looked up in the documents; {void:,} ({percent(void / quotes, 1)}) are not "
+            "there, and the support that rests on them is void",
             f"{count(partly, 'claim')} supported only in part, which counts as not supported",
         ]
     )

@@ -13,7 +13,6 @@ from ragtriage.dashboard.shell.jobs import start_or_report
 from ragtriage.dashboard.shell.session import View
 from ragtriage.dashboard.shell.user import may_write, only_reads
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.dashboard.wording.formatting import count
 from ragtriage.dashboard.wording.judge import other_way_text
 from ragtriage.data.jobs import jobs_of
 from ragtriage.data.judge.client import NO_KEY
@@ -24,6 +23,7 @@ from ragtriage.data.judge.messages import ClientSettings
 from ragtriage.data.judge.plan import JudgePlan, choose_rows, plan_task
 from ragtriage.data.judge.prices import PriceTable, read_prices
 from ragtriage.data.store.judge_results import CallStatus
+from ragtriage.metrics.number_text import count
 
 
 def has_key() -> bool:

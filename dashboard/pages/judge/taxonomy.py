@@ -11,7 +11,6 @@ from ragtriage.dashboard.shell.components import clicked, facts, show_table
 from ragtriage.dashboard.shell.session import View, open_cases
 from ragtriage.dashboard.shell.user import attempt, current_user, may_write, only_reads
 from ragtriage.dashboard.wording.escaping import markdown_text, shorten
-from ragtriage.dashboard.wording.formatting import count
 from ragtriage.data.labels.failure_taxonomy import (
     LabelCount,
     define_label,
@@ -20,6 +19,7 @@ from ragtriage.data.labels.failure_taxonomy import (
     remove_label,
     rename_label,
 )
+from ragtriage.metrics.number_text import count
 
 LONGEST_DEFINITION = 600
 BUTTONS = 30

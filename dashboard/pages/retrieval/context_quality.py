@@ -7,13 +7,13 @@ import streamlit as st
 from ragtriage.dashboard.pages.retrieval.curves import case_buttons
 from ragtriage.dashboard.shell.components import show_table
 from ragtriage.dashboard.shell.session import View
-from ragtriage.dashboard.wording.formatting import NOT_MEASURED, interval_text, number
 from ragtriage.data.cases.cohorts import cohort_rows, cohort_title
 from ragtriage.data.cases.context_cohorts import CONTEXT_COHORTS
 from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.metrics.definitions.context_quality import LOCAL_MODEL_METRICS, METRICS
 from ragtriage.metrics.metric_registry import REGISTRY, title_of
+from ragtriage.metrics.number_text import NOT_MEASURED, interval_text, number
 
 SHOWN = tuple(
     metric.key

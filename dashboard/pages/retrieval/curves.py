@@ -13,12 +13,13 @@ from ragtriage.dashboard.shell.components import draw, facts, show_table
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, open_cases
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.dashboard.wording.formatting import NOT_MEASURED, count, interval_text, method_text, number
+from ragtriage.dashboard.wording.formatting import method_text
 from ragtriage.data.analysis.retrieval_curves import LONGEST_K, Curve, curves, list_lengths, longest_list
 from ragtriage.data.scoring.ranked_lists import RankedLists, ranked_lists
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.metric_registry import title_of
+from ragtriage.metrics.number_text import NOT_MEASURED, count, interval_text, number
 from ragtriage.metrics.schema.scores import IntArray
 
 

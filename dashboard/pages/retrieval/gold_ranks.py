@@ -24,7 +24,7 @@ from ragtriage.dashboard.shell.components import CHART, facts
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, open_cases
 from ragtriage.dashboard.wording.escaping import capital, markdown_text, shorten
-from ragtriage.dashboard.wording.formatting import METHODS, count, number, percent
+from ragtriage.dashboard.wording.formatting import METHODS
 from ragtriage.data.analysis.gold_reach import GoldReach, Step, gold_reach, hop_ranks, reach_curve
 from ragtriage.data.analysis.multi_hop import hop_curves
 from ragtriage.data.analysis.reranking import misranked, nowhere
@@ -33,6 +33,7 @@ from ragtriage.data.scoring.ranked_lists import RankedLists, ranked_lists
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.metric_registry import title_of
+from ragtriage.metrics.number_text import count, number, percent
 from ragtriage.metrics.statistics.intervals import Interval
 
 DEEPEST = 10  # ranks that have a bar of their own

@@ -14,7 +14,6 @@ from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, current_selection, keep, open_cases
 from ragtriage.dashboard.shell.widgets import show_in
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number, signed
 from ragtriage.data.analysis.question_types import EVERY, TypeCurve, type_curves, types_named
 from ragtriage.data.scoring.grouping import MOST_SLICE_VALUES
 from ragtriage.data.scoring.ranked_lists import RankedLists, ranked_lists
@@ -22,6 +21,7 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.metrics.analysis.cutoff_curves import LEAST_GAIN
 from ragtriage.metrics.analysis.retrieval_breakdowns import KINDS
 from ragtriage.metrics.metric_registry import title_of
+from ragtriage.metrics.number_text import NOT_MEASURED, count, interval_text, number, signed
 
 MOST_TYPES = 12
 FEW = 10  # below this number of questions a suggested k is unreliable

@@ -12,13 +12,13 @@ from ragtriage.dashboard.shell.components import clicked, draw, facts, show_tabl
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, open_cases
 from ragtriage.dashboard.wording.comparisons import family_text
-from ragtriage.dashboard.wording.formatting import count, interval_text, number, p_value, percent, signed
 from ragtriage.data.analysis.multi_hop import hop_curves, hop_tallies
 from ragtriage.data.analysis.reranking import Change, RerankingEffect, misranked, nowhere, reranking_effect
 from ragtriage.data.analysis.retrieval_curves import HOPS, Curve
 from ragtriage.data.scoring.ranked_lists import RankedLists, ranked_lists
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.metrics.metric_registry import title_of
+from ragtriage.metrics.number_text import count, interval_text, number, p_value, percent, signed
 
 
 @kept

@@ -14,7 +14,6 @@ from ragtriage.dashboard.shell.session import View, go_to_page, keep
 from ragtriage.dashboard.shell.tool_downloads import tool_downloads
 from ragtriage.dashboard.shell.user import attempt, current_user, may_write, name_box, only_reads
 from ragtriage.dashboard.wording.escaping import markdown_text, shorten
-from ragtriage.dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number
 from ragtriage.dashboard.wording.runs import baseline_move_text
 from ragtriage.data.cases.export import export_rows
 from ragtriage.data.diagnosis.run_digest import RunDigest
@@ -28,6 +27,7 @@ from ragtriage.data.store.versions import (
     unmark_release,
 )
 from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.number_text import NOT_MEASURED, count, interval_text, number
 
 MOST_WARNINGS = 4
 HISTORY = 12  # changes of the baseline that are listed

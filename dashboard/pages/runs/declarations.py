@@ -8,9 +8,9 @@ from ragtriage.dashboard.shell.components import show_table
 from ragtriage.dashboard.shell.session import View
 from ragtriage.dashboard.shell.user import attempt, may_write
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.dashboard.wording.formatting import NOT_MEASURED, count
 from ragtriage.data.declarations import FILE_NAME, declaration_of, declarations_of, declare
 from ragtriage.metrics.metric_registry import declared, imported_declarations
+from ragtriage.metrics.number_text import NOT_MEASURED, count
 
 DIRECTIONS = {"higher": "higher is better", "lower": "lower is better"}
 

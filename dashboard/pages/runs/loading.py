@@ -14,7 +14,6 @@ from ragtriage.dashboard.shell.components import facts, show_table
 from ragtriage.dashboard.shell.session import View, keep
 from ragtriage.dashboard.shell.user import may_write, only_reads
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.dashboard.wording.formatting import count
 from ragtriage.dashboard.wording.imports import formats, import_lines, note_on_page
 from ragtriage.dashboard.wording.question_sets import kept_text
 from ragtriage.data.diagnosis.run_digest import digest_new_runs
@@ -29,6 +28,7 @@ from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.preview import Preview, preview
 from ragtriage.data.importers.registry import importers
 from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.metrics.number_text import count
 
 _LOADED = "load_results"
 _OPEN = "loader_is_open"

@@ -7,12 +7,13 @@ import streamlit as st
 from ragtriage.dashboard.pages.runs.chosen_run import run_labels
 from ragtriage.dashboard.shell.components import facts, show_table
 from ragtriage.dashboard.shell.session import View
-from ragtriage.dashboard.wording.formatting import NOT_MEASURED, interval_text, metric_label, number
+from ragtriage.dashboard.wording.formatting import metric_label
 from ragtriage.data.comparison.answered import Answered, answered_of
 from ragtriage.data.diagnosis.run_checks import means_of
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.metric_registry import imported_declarations
+from ragtriage.metrics.number_text import NOT_MEASURED, interval_text, number
 from ragtriage.metrics.sanity.means import looks_uncomputed
 
 HEADLINE = ("faithfulness", "answer_relevancy", "context_recall", "context_precision")

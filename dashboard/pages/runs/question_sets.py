@@ -9,7 +9,6 @@ import streamlit as st
 from ragtriage.dashboard.shell.components import facts, show_table
 from ragtriage.dashboard.shell.user import may_write
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.dashboard.wording.formatting import NOT_MEASURED
 from ragtriage.dashboard.wording.question_sets import gold_text, set_argument
 from ragtriage.data.store.question_sets import (
     LoadedSet,
@@ -20,6 +19,7 @@ from ragtriage.data.store.question_sets import (
     unreadable_sets,
 )
 from ragtriage.data.store.workspace import Workspace
+from ragtriage.metrics.number_text import NOT_MEASURED
 
 NONE = ""
 

@@ -19,12 +19,12 @@ from ragtriage.dashboard.shell.kept_results import forget, kept
 from ragtriage.dashboard.shell.session import View, go_to_page, keep
 from ragtriage.dashboard.shell.user import attempt, current_user, may_write
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.dashboard.wording.formatting import NOT_MEASURED, count, number
 from ragtriage.data.diagnosis.run_digest import RunDigest, read_digests, stored_digests
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.run_config import flat_settings, setting_text
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
+from ragtriage.metrics.number_text import NOT_MEASURED, count, number
 
 AT_FIRST, AT_ONCE = 0.7, 0.5  # seconds that a visit, and a step beside it, read runs for the first time
 PAUSE = 1.0  # seconds between these steps

@@ -26,7 +26,7 @@ from ragtriage.dashboard.shell.session import View, current_selection, open_stor
 from ragtriage.dashboard.shell.stale_links import tell_unreadable
 from ragtriage.dashboard.shell.user import may_write, only_reads
 from ragtriage.dashboard.shell.widgets import page_tabs
-from ragtriage.dashboard.wording.formatting import count
+from ragtriage.metrics.number_text import count
 
 store = open_store()
 view = View.of(store, current_selection())

@@ -28,12 +28,12 @@ from ragtriage.dashboard.shell.components import facts, metric_title
 from ragtriage.dashboard.shell.session import current_view
 from ragtriage.dashboard.shell.widgets import choose, chosen_of, page_tabs, pick
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.dashboard.wording.formatting import count
 from ragtriage.data.comparison.trend import most_drop
 from ragtriage.data.declarations import HOW_TO_DECLARE
 from ragtriage.data.store.versions import releases_of
 from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import declared
+from ragtriage.metrics.number_text import count
 
 AXES = {"": "Equal steps", "time": "By time"}
 MOST_WARNINGS = 6

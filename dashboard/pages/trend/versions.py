@@ -15,15 +15,7 @@ from ragtriage.dashboard.shell.components import CHART, export_menu, facts, show
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, current_selection, go_to_page, keep
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.dashboard.wording.formatting import (
-    METHODS,
-    NOT_MEASURED,
-    count,
-    interval_text,
-    number,
-    p_value,
-    signed,
-)
+from ragtriage.dashboard.wording.formatting import METHODS
 from ragtriage.data.comparison.answered import Answered, answered_of
 from ragtriage.data.comparison.trend import (
     Change,
@@ -46,6 +38,7 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.versions import releases_of
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.gates.wording import GOOD_SHARE
+from ragtriage.metrics.number_text import NOT_MEASURED, count, interval_text, number, p_value, signed
 
 VERDICTS = {
     "regression": "▼ regression",

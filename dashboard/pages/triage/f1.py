@@ -23,12 +23,12 @@ from ragtriage.dashboard.wording.f1_tree import (
     left_out_text,
     part_title,
 )
-from ragtriage.dashboard.wording.formatting import signed
 from ragtriage.data.comparison.published_results import SCALE_TITLES, band_scale
 from ragtriage.data.diagnosis.f1_tree import F1Diagnosis, f1_diagnosis
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.strategy.expected_gains import expect_gain, outlook_of, undo_gain
 from ragtriage.metrics.diagnosis.f1_tree import F1Tree
+from ragtriage.metrics.number_text import signed
 
 _PART, _GAIN, _MEASURE = "expected_part", "expected_gain", "expected_measure"
 

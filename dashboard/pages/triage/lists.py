@@ -29,7 +29,6 @@ from ragtriage.dashboard.shell.session import View, go_to_page, open_cases
 from ragtriage.dashboard.wording.comparisons import correction_text, not_compared_text
 from ragtriage.dashboard.wording.diagnosis import inference_caveat, no_bad_case, stage_advice
 from ragtriage.dashboard.wording.escaping import capital, shorten
-from ragtriage.dashboard.wording.formatting import MINUS, count, interval_text, number, percent, signed
 from ragtriage.data.cases.comparison_cohorts import newly_failing_cohort_key
 from ragtriage.data.comparison.compare import Comparison, MetricDifference
 from ragtriage.data.comparison.compared_metrics import in_family
@@ -41,6 +40,7 @@ from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 from ragtriage.metrics.gates.gates import GateResult
 from ragtriage.metrics.gates.wording import GOOD_SHARE, subject_of
 from ragtriage.metrics.metric_registry import bounds_of, declared
+from ragtriage.metrics.number_text import MINUS, count, interval_text, number, percent, signed
 from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.sanity.rule import Finding
 

@@ -16,16 +16,7 @@ from ragtriage.dashboard.shell.widgets import choose
 from ragtriage.dashboard.wording.comparisons import tested_text
 from ragtriage.dashboard.wording.diagnosis import doubted_by
 from ragtriage.dashboard.wording.escaping import capital, markdown_text
-from ragtriage.dashboard.wording.formatting import (
-    NOT_MEASURED,
-    count,
-    interval_text,
-    number,
-    p_value,
-    percent,
-    signed,
-    source_text,
-)
+from ragtriage.dashboard.wording.formatting import source_text
 from ragtriage.data.comparison.compare import Comparison, MetricDifference
 from ragtriage.data.comparison.compared_metrics import shared_metrics
 from ragtriage.data.comparison.published_results import SCALE_TITLES, band_scale, interpretations
@@ -36,6 +27,7 @@ from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import declared, imported_declarations, title_of
+from ragtriage.metrics.number_text import NOT_MEASURED, count, interval_text, number, p_value, percent, signed
 
 MOST_SLICES = 6
 

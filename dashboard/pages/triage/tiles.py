@@ -9,7 +9,7 @@ from ragtriage.dashboard.headlines.headline import State
 from ragtriage.dashboard.page_html.blocks import Strip, Tile
 from ragtriage.dashboard.wording.diagnosis import doubted_by, rate_title
 from ragtriage.dashboard.wording.escaping import capital, shorten
-from ragtriage.dashboard.wording.formatting import NOT_MEASURED, number, percent, signed, source_text
+from ragtriage.dashboard.wording.formatting import source_text
 from ragtriage.data.comparison.compare import Comparison, MetricDifference
 from ragtriage.data.comparison.compared_metrics import in_family
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
@@ -19,6 +19,7 @@ from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.metrics.gates.gates import GateResult, GateVerdict
 from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import declared, is_share, title_of
+from ragtriage.metrics.number_text import NOT_MEASURED, number, percent, points, signed
 from ragtriage.metrics.sanity.rule import Finding
 from ragtriage.metrics.statistics.intervals import Interval
 
@@ -119,7 +120,7 @@ def _rate_tile(
         percent(rate.mean),
         state if rate.n_scored else "not measured",
         word if rate.n_scored else "not measured",
-        f"{_points(change.difference.difference)} vs {base}" if change and compared else "",
+        f"{points(change.difference.difference)} vs {base}" if change and compared else "",
         _foot(rate, percent, ""),
         Strip(
             rate.mean if rate.n_scored else None,
@@ -137,11 +138,6 @@ def _rate_tile(
 def _comparable(change: MetricDifference) -> bool:
     """Tell whether a change is a number: of values near the largest that can be written it is none."""
     return change.difference.n_pairs > 0 and isfinite(change.other - change.base)
-
-
-def _points(difference: float) -> str:
-    text = signed(100 * difference, 0)
-    return f"{text} point{'' if text[1:] == '1' else 's'}"
 
 
 def _rate_gate(report: GateReport) -> GateResult | None:

@@ -19,6 +19,7 @@ from ragtriage.data.suites.counted.figures import (
 )
 from ragtriage.data.suites.counted.memory import recall_at, with_verdict
 from ragtriage.data.suites.detail import Cell, SuiteTable
+from ragtriage.metrics.number_text import percent
 from ragtriage.metrics.statistics.rule_of_three import still_possible
 
 SUITE = "isolation"
@@ -64,7 +65,7 @@ def _statement(n: int, leaks: int, n_answers: int, told: int, accounts: int, doc
         if accounts < 2:
             parts.append("One account proves nothing: there is no other whose documents could leak.")
         elif not leaks:
-            parts.append(f"No leak in {n:,} still allows a rate of up to {100 * still_possible(n):.1f} %.")
+            parts.append(f"No leak in {n:,} still allows a rate of up to {percent(still_possible(n), 1)}.")
     if n_answers:
         parts.append(f"{told:,} of {n_answers:,} answers tell what belongs to another.")
     return " ".join(parts)
