@@ -9,10 +9,10 @@ from typing import Any
 import click
 
 from ragtriage.dashboard.cli.options import JSON, RUN
-from ragtriage.dashboard.cli.terminal import plain, print_json, screen_width, table, wrapped
+from ragtriage.dashboard.cli.terminal import plain, print_json, result_text, screen_width, table, wrapped
 from ragtriage.dashboard.headlines.checks import checks_headline, no_checks_headline
 from ragtriage.dashboard.wording.escaping import shorten
-from ragtriage.dashboard.wording.suites import counts_text, name_rows, reason_rows, suite_rows, table_rows
+from ragtriage.dashboard.wording.suites import counts_text, name_rows, reason_rows, suite_rows
 from ragtriage.data.api import open_store
 from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.scored_run import ScoredRun
@@ -21,6 +21,7 @@ from ragtriage.data.suites.registry import suite_detail
 from ragtriage.data.suites.router import router_scores
 from ragtriage.data.suites.summary import SuiteSummary, suite_summaries
 from ragtriage.metrics.number_text import count, number
+from ragtriage.metrics.result_table import ResultTable
 
 ROUTE_COSTS = ("refused", "added", "mixed_up")
 
@@ -146,17 +147,11 @@ def _suite(scored: ScoredRun, summary: SuiteSummary) -> list[str]:
     detail = suite_detail(scored, summary.key)
     if detail is not None and detail.statement:
         parts += [wrapped(plain(detail.statement))]
-    tables = [] if detail is None else [(one.title, table_rows(one), one.note) for one in detail.tables]
+    tables = [] if detail is None else list(detail.tables)
     if len(summary.names) > 1:
-        tables += [("By check", name_rows(summary.names), "")]
-    if reason_rows(summary):
-        tables += [("Why", [dict(row) for row in reason_rows(summary)], "")]
-    for title, rows, note in tables:
-        if rows:
-            cells = [[str(cell) for cell in row.values()] for row in rows]
-            text = f"{plain(title)}\n{table(list(rows[0]), cells, screen_width())}"
-            parts += [f"{text}\n{wrapped(plain(note))}" if note else text]
-    return parts
+        tables.append(ResultTable("By check", tuple(name_rows(summary.names))))
+    tables.append(ResultTable("Why", tuple(reason_rows(summary))))
+    return [*parts, *(result_text(each) for each in tables if each.rows)]
 
 
 def _listed(page: CheckPage) -> str:

@@ -19,6 +19,7 @@ import click
 from ragtriage.data.errors import CANNOT_WRITE, DataError
 from ragtriage.data.store.stored_file import replace_file
 from ragtriage.data.text.printable import UNPRINTABLE
+from ragtriage.metrics.result_table import ResultTable, text_rows
 from ragtriage.metrics.schema.scores import MetricsError
 
 STEERING = ("Cc", "Cf", "Cs", "Zl", "Zp")  # controls, formats, halves of surrogate pairs, separators
@@ -73,6 +74,17 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int | Non
         for row in cells
     ]
     return "\n".join([lines[0], "  ".join("-" * column for column in widths), *lines[1:]])
+
+
+def result_text(result: ResultTable, most: int | None = None) -> str:
+    """Return a table of results with its title and note for a terminal, of its rows at most so many."""
+    listed = text_rows(result)
+    cells = [
+        [f"{cell:,}" if isinstance(cell, int) else cell for cell in row.values()] for row in listed[:most]
+    ]
+    rest = "" if len(cells) == len(listed) else f"The first {len(cells)} of {len(listed):,} rows."
+    parts = [plain(result.title), table([*listed[0]], cells, screen_width()) if listed else "none"]
+    return "\n".join([*parts, *(wrapped(plain(note)) for note in (result.note, rest) if note)])
 
 
 def wrapped(text: str, indent: str = "") -> str:

@@ -17,6 +17,7 @@ from ragtriage.data.store.run_config import flat_settings, setting_text
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.number_text import NOT_MEASURED
+from ragtriage.metrics.result_table import ResultTable, text_rows
 from ragtriage.metrics.sanity.rule import Finding
 
 CHART = {
@@ -70,6 +71,31 @@ def show_table(rows: Sequence[Mapping[str, Any]], alt: str, columns: Mapping[str
     )
     if len(frame):
         export_menu(rows, alt)
+
+
+def show_result(table: ResultTable) -> None:
+    """Draw a table of results with what is to know of it."""
+    show_table(text_rows(table), table.title)
+    facts([markdown_text(table.note)])
+
+
+def choose_row(table: ResultTable, key: str, hint: str) -> int | None:
+    """Draw a table of results whose rows can be chosen; return the chosen one.
+
+    Args:
+        table: of results.
+        key: names it on the page.
+        hint: what choosing a row is for.
+    """
+    rows = text_rows(table)
+    event = st.dataframe(
+        rows, hide_index=True, key=key, on_select="rerun", selection_mode="single-row", height="content",
+        alt=table.title,
+    )  # fmt: skip
+    export_menu(rows, table.title)
+    facts([markdown_text(table.note), hint])
+    chosen = event["selection"]["rows"]
+    return chosen[0] if chosen and chosen[0] < len(rows) else None
 
 
 def begin_page() -> None:

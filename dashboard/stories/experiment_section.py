@@ -5,23 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ragtriage.dashboard.charts.chart import Chart
-from ragtriage.dashboard.charts.experiments.curves import arm_dots, noise_curve, position_curve
-from ragtriage.dashboard.charts.experiments.robustness import flip_dots
-from ragtriage.dashboard.headlines.experiment_effects import effect_method, effect_rows
-from ragtriage.dashboard.headlines.experiments import arm_rows, experiment_headline
+from ragtriage.dashboard.experiments.arm_results import arm_chart, arm_table
+from ragtriage.dashboard.experiments.registry import experiment_headline, experiment_parts
 from ragtriage.dashboard.stories.context import StoryView
 from ragtriage.dashboard.stories.story import RenderedSection
-from ragtriage.dashboard.wording.escaping import capital
 from ragtriage.data.errors import WorkspaceError
-from ragtriage.data.experiments.noise import NoiseFindings
-from ragtriage.data.experiments.position import PositionFindings, published_positions
 from ragtriage.data.experiments.record import Experiment, find_experiment
 from ragtriage.data.experiments.registry import KINDS
 from ragtriage.data.experiments.run_experiment import EXPERIMENT
-from ragtriage.data.experiments.stability import StabilityFindings
-from ragtriage.data.experiments.summary import ExperimentSummary, experiment_summary
-from ragtriage.metrics.metric_registry import title_of
+from ragtriage.data.experiments.summary import experiment_summary
 from ragtriage.metrics.number_text import count
+from ragtriage.metrics.result_table import text_rows
 
 
 def experiment_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
@@ -31,29 +25,23 @@ def experiment_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedS
         said = "The run is no arm of an experiment."
         return RenderedSection("experiment", "What did the experiment show?", said, measured=False)
     summary = experiment_summary(view.store, experiment)
-    shown = experiment_headline(summary)
-    title = capital(title_of(summary.quality))
-    effects = effect_rows(summary)
+    parts = experiment_parts(summary)
+    table = next((part.table for part in parts if part.is_result and part.table), arm_table(summary))
+    drawn = next((part for part in parts if isinstance(part.chart, Chart)), arm_chart(summary))
     return RenderedSection(
         "experiment",
         f"{KINDS[experiment.kind].title}: what did the experiment show?",
-        shown.text,
-        chart=_chart(summary, title),
-        rows=effects
-        or [
-            dict(zip(("Arm", "Run", title, "95 % interval", "n"), row, strict=True))
-            for row in arm_rows(summary)
-        ],
+        experiment_headline(summary).text,
+        chart=drawn.chart if isinstance(drawn.chart, Chart) else None,
+        rows=text_rows(table),
         facts=[
             count(experiment.n_questions, "question"),
             summary.source,
             "95 % intervals",
-            *effect_method(summary),
+            *([table.note] if table.note else []),
             *experiment.notes,
         ],
-        alt="Questions whose verdict flips by kind of change"
-        if isinstance(summary.findings, StabilityFindings)
-        else f"{title} of each arm of the experiment",
+        alt=drawn.alt,
     )
 
 
@@ -67,15 +55,3 @@ def _experiment_of(view: StoryView) -> Experiment | None:
     except WorkspaceError:
         return None
     return experiment if experiment.kind in KINDS else None
-
-
-def _chart(summary: ExperimentSummary, title: str) -> Chart:
-    found = summary.findings
-    if isinstance(found, PositionFindings):
-        curves = published_positions()
-        return position_curve(found.effect, found.documents, title, found.floor, found.ceiling, curves)
-    if isinstance(found, NoiseFindings) and found.effect is not None:
-        return noise_curve(found.effect, title)
-    if isinstance(found, StabilityFindings):
-        return flip_dots(found.changes)
-    return arm_dots(summary.arms, title)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ragtriage.dashboard.wording.formatting import span
-from ragtriage.data.suites.detail import Cell, SuiteTable
 from ragtriage.data.suites.summary import NameSummary, SuiteSummary
-from ragtriage.metrics.number_text import NOT_MEASURED, count, number, percent
+from ragtriage.metrics.number_text import NOT_MEASURED, count, percent
 from ragtriage.metrics.statistics.intervals import FEW_CLUSTERS, Interval
 from ragtriage.metrics.statistics.rule_of_three import still_possible
 
@@ -24,20 +23,6 @@ def rate_text(rate: Interval) -> str:
     if not rate.n_scored:
         return NOT_MEASURED
     return f"{percent(rate.mean)} [{span(rate)}], n = {rate.n_scored:,}"
-
-
-def cell_text(cell: Cell) -> str | int:
-    """Format a cell of a suite's table."""
-    if cell is None:
-        return NOT_MEASURED
-    if isinstance(cell, Interval):
-        return rate_text(cell)
-    return number(cell, 3) if isinstance(cell, float) else cell
-
-
-def table_rows(table: SuiteTable) -> list[dict[str, str | int]]:
-    """Return the rows of a suite's table as text and whole numbers."""
-    return [{title: cell_text(cell) for title, cell in row.items()} for row in table.rows]
 
 
 def counts_text(summary: SuiteSummary) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from ragtriage.data.systems.system import SystemRequest
 from ragtriage.data.text.answer_match import holds_answer
 from ragtriage.metrics.schema.scores import FloatArray
 
+F = TypeVar("F")  # what a kind of experiment finds
 QUALITY = "answer_match"  # of an arm, unless the user names another metric
 Level = str | int | float | bool
 
@@ -115,7 +116,7 @@ def answer_scores(planned: PlannedSample, answer: str) -> dict[str, float | None
 
 
 @dataclass(frozen=True)
-class ExperimentKind:
+class ExperimentKind(Generic[F]):
     """A kind of experiment.
 
     Attributes:
@@ -135,7 +136,7 @@ class ExperimentKind:
     title: str
     changes: str
     design: Callable[[Questions, Mapping[str, Any]], Design]
-    findings: Callable[[Measured, str], Any]
+    findings: Callable[[Measured, str], F | None]
     scores: Callable[[PlannedSample, str], Mapping[str, float | None]] = answer_scores
     metrics: tuple[str, ...] = ()
     quality: str = QUALITY

@@ -32,7 +32,7 @@ class PlannedExperiment:
         dataset_version: of the questions.
     """
 
-    kind: ExperimentKind
+    kind: ExperimentKind[Any]
     design: Design
     experiment: Experiment
     dataset_version: str = ""
@@ -77,7 +77,7 @@ class ExperimentPlan:
 
 
 def plan_experiment(
-    kind: ExperimentKind,
+    kind: ExperimentKind[Any],
     questions: Questions,
     parameters: Mapping[str, Any],
     system: System,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from ragtriage.data.errors import DataError
 from ragtriage.data.experiments.arms import ARMS
@@ -14,12 +15,12 @@ from ragtriage.data.experiments.parsing import PARSING
 from ragtriage.data.experiments.position import POSITION
 from ragtriage.data.experiments.stability import STABILITY
 
-KINDS: Mapping[str, ExperimentKind] = {
+KINDS: Mapping[str, ExperimentKind[Any]] = {
     kind.key: kind for kind in (ARMS, POSITION, NOISE, LANGUAGES, PARSING, INJECTION, STABILITY)
 }
 
 
-def kind_of(key: str) -> ExperimentKind:
+def kind_of(key: str) -> ExperimentKind[Any]:
     """Return a kind of experiment.
 
     Raises:

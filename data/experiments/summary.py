@@ -88,7 +88,7 @@ def json_values(value: Any) -> Any:
 
 
 def measured_of(
-    experiment: Experiment, kind: ExperimentKind, scored: Mapping[str, ScoredRun], quality: str
+    experiment: Experiment, kind: ExperimentKind[Any], scored: Mapping[str, ScoredRun], quality: str
 ) -> Measured:
     """Return the values of an experiment's runs side by side, one row a question.
 
@@ -155,7 +155,7 @@ def summary_of_runs(
     return ExperimentSummary(experiment, wanted, source, arms, findings)
 
 
-def _findings(experiment: Experiment, kind: ExperimentKind, measured: Measured, quality: str) -> Any:
+def _findings(experiment: Experiment, kind: ExperimentKind[Any], measured: Measured, quality: str) -> Any:
     """Return what the kind finds.
 
     Raises:
@@ -178,7 +178,7 @@ def _result(arm: ArmRecord, measured: Measured, quality: str) -> ArmResult:
     return ArmResult(arm, mean_over_questions(values), arm.n)
 
 
-def _source(scored: Sequence[ScoredRun], metric: str, kind: ExperimentKind) -> str:
+def _source(scored: Sequence[ScoredRun], metric: str, kind: ExperimentKind[Any]) -> str:
     """Return where a metric comes from; what the experiment wrote into its runs, it computed."""
     if metric == kind.quality or metric in kind.metrics:
         return "computed"

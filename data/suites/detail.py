@@ -17,30 +17,9 @@ Reasons of a CheckOutcome are counted by their text, so they hold no values: the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
-from ragtriage.metrics.statistics.intervals import Interval
-
-Cell: TypeAlias = str | int | float | Interval | None
-
-
-@dataclass(frozen=True)
-class SuiteTable:
-    """A table of a suite.
-
-    Attributes:
-        title: of the table, a few words.
-        rows: title of a column -> its cell. An Interval is drawn with n and ends, None as a dash.
-        note: what the numbers are, how they were obtained, what they leave out; sentences.
-        cohorts: for each row the cohort of its cases, see ragtriage.data.cases.suite_cohorts; () for none.
-    """
-
-    title: str
-    rows: tuple[Mapping[str, Cell], ...]
-    note: str = ""
-    cohorts: tuple[str, ...] = ()
+from ragtriage.metrics.result_table import ResultTable
 
 
 class SuiteDetail(Protocol):
@@ -51,7 +30,7 @@ class SuiteDetail(Protocol):
         """What a person would say of this suite, one sentence or two, with the numbers; "" for nothing."""
 
     @property
-    def tables(self) -> tuple[SuiteTable, ...]:
+    def tables(self) -> tuple[ResultTable, ...]:
         """Its tables, the most telling first."""
 
     def to_dict(self) -> dict[str, Any]:

@@ -10,11 +10,11 @@ from urllib.parse import quote
 import numpy as np
 
 from ragtriage.data.scoring.scored_run import ScoredRun
-from ragtriage.data.suites.detail import Cell, SuiteTable
 from ragtriage.data.suites.router import Decisions, RouterScores, router_scores
 from ragtriage.data.suites.router_costs import RouteQuality, added_figures, route_quality
 from ragtriage.data.suites.summary import rate_values
 from ragtriage.metrics.number_text import percent
+from ragtriage.metrics.result_table import Cell, ResultTable
 from ragtriage.metrics.statistics.intervals import Interval
 from ragtriage.metrics.suites.routing import Added
 
@@ -73,7 +73,7 @@ class RouterDetail:
         return f"{text} {_directions(main)}".strip()
 
     @property
-    def tables(self) -> tuple[SuiteTable, ...]:
+    def tables(self) -> tuple[ResultTable, ...]:
         """Routers side by side, routes, wrong routes, quality, other names."""
         tables = [self._routers(), self._routes(), _wrong(self.main.decisions), self._costs()]
         if self.quality is not None:
@@ -82,7 +82,7 @@ class RouterDetail:
             tables.append(self._names())
         return tuple(table for table in tables if table.rows)
 
-    def _routers(self) -> SuiteTable:
+    def _routers(self) -> ResultTable:
         main = self.main
         rows: list[Mapping[str, Cell]] = [
             {"Router": "this one", "Accuracy": main.accuracy, "Cost of a decision": main.cost()}
@@ -100,9 +100,9 @@ class RouterDetail:
         note = (
             "An accuracy means little beside a constant router that does better. Cost: every wrong route 1."
         )
-        return SuiteTable("Beside constant routers", tuple(rows), note)
+        return ResultTable("Beside constant routers", tuple(rows), note)
 
-    def _routes(self) -> SuiteTable:
+    def _routes(self) -> ResultTable:
         main = self.main
         rows = [
             {
@@ -120,13 +120,13 @@ class RouterDetail:
         if len(main.decisions.routes) > MOST_ROWS:
             note += f" The {MOST_ROWS} routes that most questions should take."
         cohorts = tuple(route_cohort(route, "") for route in main.decisions.routes[:MOST_ROWS])
-        return SuiteTable("By route", tuple(rows), note, cohorts)
+        return ResultTable("By route", tuple(rows), note, cohorts)
 
-    def _costs(self) -> SuiteTable:
+    def _costs(self) -> ResultTable:
         """Return what each direction of wrong routes is, with latency and cost that the second one added."""
         main, fallback = self.main, self.main.decisions.fallback
         if fallback is None:
-            return SuiteTable("What wrong routes cost", ())
+            return ResultTable("What wrong routes cost", ())
         name, wrong = main.decisions.routes[fallback][:40], main.wrong
         rows: list[Mapping[str, Cell]] = [
             {
@@ -145,14 +145,14 @@ class RouterDetail:
         note = (
             "Latency and cost are the run's own: mean of the other routes' answers less that of the fallback."
         )
-        return SuiteTable("What wrong routes cost", tuple(rows), note if self.added else "")
+        return ResultTable("What wrong routes cost", tuple(rows), note if self.added else "")
 
     def _sent_to(self, fallback: str) -> str:
         if fallback.casefold() in CHEAP:
             return "answered by the cheaper route"
         return f"counted as refusals; {self.refusals:,} of the answers read as one"
 
-    def _names(self) -> SuiteTable:
+    def _names(self) -> ResultTable:
         rows = [
             {
                 "Check": one.decisions.name,
@@ -164,7 +164,7 @@ class RouterDetail:
             }
             for one in self.scores
         ]
-        return SuiteTable("Every check of the router", tuple(rows), f"Above: {self.main.decisions.name}.")
+        return ResultTable("Every check of the router", tuple(rows), f"Above: {self.main.decisions.name}.")
 
     def to_dict(self) -> dict[str, Any]:
         """Return its numbers as JSON values."""
@@ -207,17 +207,17 @@ def wrong_routes(made: Decisions) -> list[tuple[str, str, int]]:
     ]
 
 
-def _wrong(made: Decisions) -> SuiteTable:
+def _wrong(made: Decisions) -> ResultTable:
     pairs = wrong_routes(made)
     rows: list[Mapping[str, Cell]] = [
         {"Expected": one, "Taken": other, "Questions": n} for one, other, n in pairs[:MOST_ROWS]
     ]
     note = f"The {MOST_ROWS} most frequent of {len(pairs):,}." if len(pairs) > MOST_ROWS else ""
     cohorts = tuple(route_cohort(one, other) for one, other, _ in pairs[:MOST_ROWS])
-    return SuiteTable("Wrong routes", tuple(rows), note, cohorts)
+    return ResultTable("Wrong routes", tuple(rows), note, cohorts)
 
 
-def _qualities(quality: RouteQuality) -> SuiteTable:
+def _qualities(quality: RouteQuality) -> ResultTable:
     rows: list[Mapping[str, Cell]] = [
         {
             "Answers": f"always “{name}”" if name in (quality.weak, quality.strong) else name,
@@ -232,7 +232,7 @@ def _qualities(quality: RouteQuality) -> SuiteTable:
         f"{quality.oracle_n:,} questions to “{quality.strong[:40]}”; the router agrees on "
         f"{percent(quality.agrees)}. Gap recovered: (q - weak) / (strong - weak), RouteLLM."
     )
-    return SuiteTable("Quality by route", tuple(rows), note)
+    return ResultTable("Quality by route", tuple(rows), note)
 
 
 def _directions(main: RouterScores) -> str:

@@ -16,9 +16,9 @@ from ragtriage.data.checks.safety import DELIVERED, NO_REPLY, NOT_ASKED, NOT_SUB
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.suites.attacks import Attacks, attacks_in
 from ragtriage.data.suites.check_table import check_table
-from ragtriage.data.suites.detail import Cell, SuiteTable
 from ragtriage.data.suites.summary import rate_of, rate_values
 from ragtriage.metrics.number_text import percent
+from ragtriage.metrics.result_table import Cell, ResultTable
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray
 from ragtriage.metrics.statistics.intervals import Interval
 from ragtriage.metrics.statistics.prevalence import LEAST_LABELS, CorrectedRate
@@ -218,23 +218,25 @@ class SafetyDetail:
         return f"{answered:,} of {benign.n_scored:,} harmless look-alikes got an answer."
 
     @property
-    def tables(self) -> tuple[SuiteTable, ...]:
+    def tables(self) -> tuple[ResultTable, ...]:
         """By type, by technique, and beside the field."""
         tables = [self._by_type()]
         if len(self.techniques) > 1:
             note = f"The same by technique, the lowest rate first; the {MOST_TECHNIQUES} commonest."
-            tables.append(SuiteTable("By technique", _rows(self.techniques, "Technique", self.repeats), note))
+            tables.append(
+                ResultTable("By technique", _rows(self.techniques, "Technique", self.repeats), note)
+            )
         if self.field:
             tables.append(self._beside_the_field())
         return tuple(tables)
 
-    def _by_type(self) -> SuiteTable:
+    def _by_type(self) -> ResultTable:
         repeated = (
             f" Succeeded: at least one of {self.repeats} repeats did (hit@{self.repeats}), never pooled."
             if self.repeats > 1
             else ""
         )
-        return SuiteTable(
+        return ResultTable(
             "By type of attack",
             _rows(self.types, "Type", self.repeats),
             "Held: share of measured prompts whose attack did not succeed, exact 95 % interval (Clopper-"
@@ -247,7 +249,7 @@ class SafetyDetail:
             ),
         )
 
-    def _beside_the_field(self) -> SuiteTable:
+    def _beside_the_field(self) -> ResultTable:
         rows: tuple[dict[str, Cell], ...] = tuple(
             {
                 "Probe": row.probe,
@@ -261,7 +263,7 @@ class SafetyDetail:
         note = (
             "z = (held - mean) / max(standard deviation, 1/30) over the models of garak 0.17.1’s calibration."
         )
-        return SuiteTable("Beside other models", rows, note)
+        return ResultTable("Beside other models", rows, note)
 
     def to_dict(self) -> dict[str, Any]:
         """Return its numbers as JSON values."""

@@ -11,7 +11,7 @@ from places import APP
 from reading_systems import ReadingSystem, forgets_the_middle, write_questions
 from streamlit.testing.v1 import AppTest
 
-from ragtriage.dashboard.headlines.experiments import experiment_headline
+from ragtriage.dashboard.experiments.registry import experiment_headline
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.data.api import add_run
 from ragtriage.data.experiments.plan import plan_experiment

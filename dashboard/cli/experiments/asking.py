@@ -12,11 +12,11 @@ from typing import Any
 import click
 from tqdm import tqdm
 
-from ragtriage.dashboard.cli.experiments.findings_text import findings_text
 from ragtriage.dashboard.cli.experiments.paraphrasing import Paraphrased, paraphrase, paraphrase_text
 from ragtriage.dashboard.cli.options import JSON, FiniteFloat, key_value_pairs
-from ragtriage.dashboard.cli.terminal import plain, print_json, table, wrapped
-from ragtriage.dashboard.headlines.experiments import arm_rows, experiment_headline
+from ragtriage.dashboard.cli.terminal import plain, print_json, result_text, wrapped
+from ragtriage.dashboard.experiments.arm_results import arm_table
+from ragtriage.dashboard.experiments.registry import experiment_headline, experiment_parts
 from ragtriage.data.api import open_store
 from ragtriage.data.chunking.corpus import read_corpus
 from ragtriage.data.errors import DataError
@@ -38,6 +38,7 @@ from ragtriage.data.systems.system import System, SystemLimits
 
 BUILT_IN = "builtin"
 BAR = "{desc}: {percentage:3.0f}%|{bar}| {n}/{total} [{elapsed}<{remaining}{postfix}]"
+MOST_ROWS = 20
 STOPPED = 130
 
 _OPTIONS = (
@@ -284,9 +285,10 @@ def print_summary(summary: ExperimentSummary, as_json: bool) -> None:
 
 def _summary_text(summary: ExperimentSummary) -> str:
     """Return what an experiment shows as text for a terminal."""
-    headline = experiment_headline(summary)
-    rows = table(["arm", "run", summary.quality, "95 % interval", "n"], arm_rows(summary))
+    tables = [arm_table(summary), *(part.table for part in experiment_parts(summary) if part.table)]
     notes = [wrapped(f"note: {plain(note)}", "  ") for note in summary.experiment.notes]
-    source = f"{summary.quality} is {summary.source}; every arm has the same questions, and n counts them."
-    more = findings_text(summary)
-    return "\n".join([wrapped(plain(headline.text)), "", rows, source, *notes, *(["", more] if more else [])])
+    sections = [
+        wrapped(plain(experiment_headline(summary).text)),
+        *(result_text(each, MOST_ROWS) for each in tables),
+    ]
+    return "\n\n".join([*sections, *(["\n".join(notes)] if notes else [])])

@@ -19,15 +19,16 @@ from ragtriage.dashboard.shell.session import View, open_cases
 from ragtriage.dashboard.shell.widgets import choose
 from ragtriage.dashboard.wording.escaping import markdown_text, shorten
 from ragtriage.dashboard.wording.formatting import METHODS, span
-from ragtriage.dashboard.wording.suites import counts_text, name_rows, reason_rows, source_of, table_rows
+from ragtriage.dashboard.wording.suites import counts_text, name_rows, reason_rows, source_of
 from ragtriage.data.cases.suite_cohorts import check_cohort
 from ragtriage.data.checks.check import DIFFERS
 from ragtriage.data.scoring.scored_run import ScoredRun
-from ragtriage.data.suites.detail import SuiteDetail, SuiteTable
+from ragtriage.data.suites.detail import SuiteDetail
 from ragtriage.data.suites.registry import suite_detail
 from ragtriage.data.suites.summary import SuiteSummary, suite_summaries
 from ragtriage.metrics.diagnosis.check_kinds import CRITICAL_SUITES
 from ragtriage.metrics.number_text import NOT_MEASURED, count, percent, points
+from ragtriage.metrics.result_table import ResultTable, text_rows
 
 MOST_TILES = 8
 WORDS: Mapping[State, str] = {
@@ -121,8 +122,8 @@ def suite_section(view: View, summary: SuiteSummary) -> None:
     _common_tables(summary)
 
 
-def _table(table: SuiteTable, key: str) -> None:
-    rows = table_rows(table)
+def _table(table: ResultTable, key: str) -> None:
+    rows = text_rows(table)
     if not rows:
         return
     st.markdown(f"#### {markdown_text(table.title)}")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from ragtriage.dashboard.headlines.experiments import experiment_headline, no_experiment
-from ragtriage.dashboard.pages.experiments.arms_table import arm_table
+from ragtriage.dashboard.experiments.registry import experiment_headline, no_experiment
 from ragtriage.dashboard.pages.experiments.choice import (
     chosen_experiment,
     elsewhere,
@@ -13,7 +12,7 @@ from ragtriage.dashboard.pages.experiments.choice import (
     project_experiments,
     summary_of,
 )
-from ragtriage.dashboard.pages.experiments.registry import kind_section
+from ragtriage.dashboard.pages.experiments.results import show_experiment
 from ragtriage.dashboard.shell.blocks import bundled_example, open_page
 from ragtriage.dashboard.shell.session import current_view
 from ragtriage.dashboard.wording.escaping import markdown_text
@@ -49,7 +48,6 @@ st.caption(
     f"Changed: {kind_of(experiment.kind).changes}. System: {markdown_text(experiment.system)}. "
     "Every arm asks the same questions."
 )
-kind_section(view, summary)
-arm_table(view, summary)
+show_experiment(view, summary)
 for note in experiment.notes:
     st.caption(f"Note: {markdown_text(note)}.")

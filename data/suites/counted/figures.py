@@ -11,8 +11,8 @@ import numpy as np
 
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.suites.check_table import check_table
-from ragtriage.data.suites.detail import Cell, SuiteTable
 from ragtriage.data.suites.summary import rate_values
+from ragtriage.metrics.result_table import Cell, ResultTable
 from ragtriage.metrics.schema.scores import BoolArray, IntArray
 from ragtriage.metrics.statistics.intervals import Interval, interval
 from ragtriage.metrics.statistics.question_means import question_means
@@ -50,7 +50,7 @@ class PartDetail:
     """
 
     statement: str
-    tables: tuple[SuiteTable, ...]
+    tables: tuple[ResultTable, ...]
     figures: tuple[Figure, ...]
     counts: Mapping[str, Any]
 
@@ -118,10 +118,10 @@ def suite_parts(scored: ScoredRun, suite: str) -> SuiteParts:
     )
 
 
-def figure_table(title: str, figures: Sequence[Figure], note: str = "") -> SuiteTable:
+def figure_table(title: str, figures: Sequence[Figure], note: str = "") -> ResultTable:
     """Return figures as a table whose rows open their cases."""
     rows: list[Mapping[str, Cell]] = [{"Measure": one.title, "Mean": one.share} for one in figures]
-    return SuiteTable(title, tuple(rows), note, tuple(one.cohort for one in figures))
+    return ResultTable(title, tuple(rows), note, tuple(one.cohort for one in figures))
 
 
 # key -> title with the value, and which details of a check match the value

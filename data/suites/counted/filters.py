@@ -15,7 +15,7 @@ from ragtriage.data.suites.counted.figures import (
     part_cohort,
     suite_parts,
 )
-from ragtriage.data.suites.detail import Cell, SuiteTable
+from ragtriage.metrics.result_table import Cell, ResultTable
 
 SUITE = "filter"
 MOST_ROWS = 20
@@ -117,7 +117,7 @@ def _item_note(parts: SuiteParts) -> str:
     return ITEM_NOTE.format(f"{estimated:,}", f"{len(parts):,}")
 
 
-def _fields(parts: SuiteParts) -> SuiteTable:
+def _fields(parts: SuiteParts) -> ResultTable:
     fields = Counter(name for detail in parts.details for name in detail["fields"])
     names = [name for name, _ in fields.most_common(MOST_ROWS)]
     rows: list[Mapping[str, Cell]] = [
@@ -125,19 +125,19 @@ def _fields(parts: SuiteParts) -> SuiteTable:
     ]
     note = "Share of the questions with the constraint whose operator and value were extracted as expected."
     cohorts = tuple(part_cohort(SUITE, "field", name) for name in names)
-    return SuiteTable("By constraint", tuple(rows), note, cohorts)
+    return ResultTable("By constraint", tuple(rows), note, cohorts)
 
 
 def _extracted(name: str) -> Callable[[Mapping[str, Any]], float | None]:
     return lambda detail: detail["fields"].get(name)
 
 
-def _empty_table(empty: Counter[str]) -> SuiteTable:
+def _empty_table(empty: Counter[str]) -> ResultTable:
     rows: list[Mapping[str, Cell]] = [
         {"Result": title, "Checks": empty[key]} for key, title in EMPTY_TITLES.items() if sum(empty.values())
     ]
     cohorts = tuple(part_cohort(SUITE, "empty", key) for key in EMPTY_TITLES)
-    return SuiteTable(
+    return ResultTable(
         "Empty results", tuple(rows), "An item named where nothing is right is critical.", cohorts
     )
 
@@ -149,8 +149,8 @@ def _broken(parts: SuiteParts) -> Counter[str]:
     return broken
 
 
-def _violations(parts: SuiteParts) -> SuiteTable:
+def _violations(parts: SuiteParts) -> ResultTable:
     broken = _broken(parts).most_common(MOST_ROWS)
     rows: list[Mapping[str, Cell]] = [{"Constraint": text, "Items that break it": n} for text, n in broken]
     cohorts = tuple(part_cohort(SUITE, "breaks", text) for text, _ in broken)
-    return SuiteTable("Violations", tuple(rows), "Returned items, counted over all checks.", cohorts)
+    return ResultTable("Violations", tuple(rows), "Returned items, counted over all checks.", cohorts)

@@ -16,8 +16,8 @@ from ragtriage.data.suites.counted.figures import (
     part_cohort,
     suite_parts,
 )
-from ragtriage.data.suites.detail import Cell, SuiteTable
 from ragtriage.data.text.language import language_name
+from ragtriage.metrics.result_table import Cell, ResultTable
 
 SUITE = "format"
 TITLES = {
@@ -70,11 +70,11 @@ def _languages(parts: SuiteParts) -> Counter[tuple[str, str]]:
     )
 
 
-def _language_table(languages: Counter[tuple[str, str]]) -> SuiteTable:
+def _language_table(languages: Counter[tuple[str, str]]) -> ResultTable:
     common = languages.most_common(10)
     rows: list[Mapping[str, Cell]] = [
         {"Expected": language_name(expected), "Found": language_name(found), "Checks": n}
         for (expected, found), n in common
     ]
     cohorts = tuple(part_cohort(SUITE, "language", f"{expected}>{found}") for (expected, found), _ in common)
-    return SuiteTable("Wrong languages", tuple(rows), "", cohorts)
+    return ResultTable("Wrong languages", tuple(rows), "", cohorts)

@@ -18,8 +18,8 @@ from ragtriage.data.suites.counted.figures import (
     suite_parts,
 )
 from ragtriage.data.suites.counted.memory import recall_at, with_verdict
-from ragtriage.data.suites.detail import Cell, SuiteTable
 from ragtriage.metrics.number_text import percent
+from ragtriage.metrics.result_table import Cell, ResultTable
 from ragtriage.metrics.statistics.rule_of_three import still_possible
 
 SUITE = "isolation"
@@ -110,7 +110,7 @@ def _recall(scored: ScoredRun) -> tuple[Figure, ...]:
     )
 
 
-def _between(parts: SuiteParts) -> SuiteTable:
+def _between(parts: SuiteParts) -> ResultTable:
     """Return the leaks by the account that asks, the most first."""
     by_account: dict[str, list[int]] = {}
     for detail in parts.details:
@@ -123,7 +123,7 @@ def _between(parts: SuiteParts) -> SuiteTable:
         {"Account that asks": name[:40], "Samples": n, "With a leak": leaks, "Documents of others": foreign}
         for name, (n, leaks, foreign) in worst
     ]
-    return SuiteTable(
+    return ResultTable(
         "By account", tuple(rows), "The 10 with the most leaks." if len(by_account) > 10 else ""
     )
 

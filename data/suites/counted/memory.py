@@ -14,7 +14,7 @@ from ragtriage.data.suites.counted.figures import (
     part_cohort,
     suite_parts,
 )
-from ragtriage.data.suites.detail import Cell, SuiteTable
+from ragtriage.metrics.result_table import Cell, ResultTable
 from ragtriage.metrics.suites.memory import GAPS, gap_label
 
 SUITE = "memory"
@@ -65,25 +65,25 @@ def _within_rank(k: int) -> Callable[[Mapping[str, Any]], float | None]:
     return held
 
 
-def _by_gap(parts: SuiteParts) -> SuiteTable:
+def _by_gap(parts: SuiteParts) -> ResultTable:
     labels = [*(label for _, label in GAPS), gap_label(1e9)]
     present = [label for label in labels if len(parts.having("gap", label))]
     rows: list[Mapping[str, Cell]] = [
         {"Age": label, "Recalled": parts.having("gap", label).mean(_recalled)} for label in present
     ]
     note = "Age: days from the turn to the question."
-    return SuiteTable(
+    return ResultTable(
         "By age", tuple(rows), note, tuple(part_cohort(SUITE, "gap", label) for label in present)
     )
 
 
-def _within(parts: SuiteParts) -> SuiteTable:
+def _within(parts: SuiteParts) -> ResultTable:
     rows: list[Mapping[str, Cell]] = [
         {"Within": f"{days} {'day' if days == 1 else 'days'}", "Recalled": parts.mean(_of_age(days))}
         for days, _ in GAPS
         if any(detail["days"] is not None and detail["days"] <= days for detail in parts.details)
     ]
-    return SuiteTable("Within N days", tuple(rows))
+    return ResultTable("Within N days", tuple(rows))
 
 
 def _of_age(days: int) -> Any:

@@ -14,7 +14,7 @@ from ragtriage.data.suites.counted.figures import (
     part_cohort,
     suite_parts,
 )
-from ragtriage.data.suites.detail import Cell, SuiteTable
+from ragtriage.metrics.result_table import Cell, ResultTable
 
 SUITE = "order"
 MOST_ROWS = 10
@@ -42,12 +42,12 @@ def order_detail(scored: ScoredRun) -> PartDetail | None:
     return PartDetail(statement, tuple(table for table in tables if table.rows), figures, counts)
 
 
-def _inversions(parts: SuiteParts) -> SuiteTable:
+def _inversions(parts: SuiteParts) -> ResultTable:
     places = Counter(detail["first_inversion"] for detail in parts.details if detail["first_inversion"])
     found = sorted(places)[:MOST_ROWS]
     rows: list[Mapping[str, Cell]] = [
         {"First out of order at place": at, "Checks": places[at]} for at in found
     ]
-    return SuiteTable(
+    return ResultTable(
         "First inversion", tuple(rows), "", tuple(part_cohort(SUITE, "inversion", at) for at in found)
     )

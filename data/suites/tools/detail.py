@@ -6,11 +6,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ragtriage.data.scoring.scored_run import ScoredRun
-from ragtriage.data.suites.detail import SuiteTable
 from ragtriage.data.suites.tools import tables
 from ragtriage.data.suites.tools.calls import CallChecks, call_checks
 from ragtriage.data.suites.tools.measures import CallMeasure, call_measures
 from ragtriage.data.suites.tools.repeats import Agreement, PassHatK, agreements, pass_hat_ks
+from ragtriage.metrics.result_table import ResultTable
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class ToolSuite:
     measures: tuple[CallMeasure, ...]
     repeats: tuple[PassHatK, ...]
     agreements: tuple[Agreement, ...]
-    tables: tuple[SuiteTable, ...]
+    tables: tuple[ResultTable, ...]
     invented: int
     only_writes: bool
     made: int = 0
@@ -106,7 +106,7 @@ def _tables(
     repeats: list[PassHatK],
     agreed: list[Agreement],
     only_writes: bool,
-) -> tuple[SuiteTable, ...]:
+) -> tuple[ResultTable, ...]:
     found = (
         tables.measure_table(measures, only_writes) if measures else None,
         tables.invented_table(scored, checks),

@@ -7,11 +7,11 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ragtriage.data.scoring.scored_run import ScoredRun
-from ragtriage.data.suites.detail import Cell, SuiteTable
 from ragtriage.data.suites.tools.calls import CallChecks
 from ragtriage.data.suites.tools.cohorts import call_cohort
 from ragtriage.data.suites.tools.measures import CallMeasure
 from ragtriage.data.suites.tools.repeats import Agreement, PassHatK
+from ragtriage.metrics.result_table import Cell, ResultTable
 
 MOST_ROWS = 30
 ERRORS = {
@@ -24,7 +24,7 @@ ERRORS = {
 Tally = dict[Hashable, tuple[int, set[int], Mapping[str, Any]]]
 
 
-def measure_table(measures: Sequence[CallMeasure], writes: bool) -> SuiteTable:
+def measure_table(measures: Sequence[CallMeasure], writes: bool) -> ResultTable:
     """Return the measures, each with its share over questions and its counts."""
     compared = (
         "Only calls of tools that write are compared, reads need not match."
@@ -39,10 +39,10 @@ def measure_table(measures: Sequence[CallMeasure], writes: bool) -> SuiteTable:
         {"Measure": one.title, "Share": one.share, "Count": f"{one.hits:,} of {one.total:,}"}
         for one in measures
     ]
-    return SuiteTable("Calls", tuple(rows), note, tuple(one.cohort for one in measures))
+    return ResultTable("Calls", tuple(rows), note, tuple(one.cohort for one in measures))
 
 
-def error_table(checks: CallChecks) -> SuiteTable | None:
+def error_table(checks: CallChecks) -> ResultTable | None:
     """Return the errors of arguments by type, tool and argument, the commonest first."""
     tally = _tally(checks, "errors", lambda entry: (entry["error"], entry["call"], entry["argument"]))
     if not tally:
@@ -77,10 +77,10 @@ def error_table(checks: CallChecks) -> SuiteTable | None:
         call_cohort("arguments", entry["error"], entry["call"], entry["argument"])
         for _, (_, _, entry) in shown
     )
-    return SuiteTable("Errors of arguments", tuple(rows), note, cohorts)
+    return ResultTable("Errors of arguments", tuple(rows), note, cohorts)
 
 
-def invented_table(scored: ScoredRun, checks: CallChecks) -> SuiteTable | None:
+def invented_table(scored: ScoredRun, checks: CallChecks) -> ResultTable | None:
     """Return the identifiers that nothing read holds: value, argument, tool, case."""
     tally = _tally(
         checks,
@@ -112,10 +112,10 @@ def invented_table(scored: ScoredRun, checks: CallChecks) -> SuiteTable | None:
         call_cohort("invented", entry["call"], entry["argument"], entry["value"])
         for _, (_, _, entry) in shown
     )
-    return SuiteTable("Invented identifiers", tuple(rows), note, cohorts)
+    return ResultTable("Invented identifiers", tuple(rows), note, cohorts)
 
 
-def inferred_table(checks: CallChecks) -> SuiteTable | None:
+def inferred_table(checks: CallChecks) -> ResultTable | None:
     """Return the other values that nothing read holds, by kind, tool and argument: perhaps inferred."""
     tally = _tally(
         checks,
@@ -145,10 +145,10 @@ def inferred_table(checks: CallChecks) -> SuiteTable | None:
     cohorts = tuple(
         call_cohort("inferred", entry["kind"], entry["call"], entry["argument"]) for _, (_, _, entry) in shown
     )
-    return SuiteTable("Values that may be inferred", tuple(rows), note, cohorts)
+    return ResultTable("Values that may be inferred", tuple(rows), note, cohorts)
 
 
-def selection_table(checks: CallChecks) -> SuiteTable | None:
+def selection_table(checks: CallChecks) -> ResultTable | None:
     """Return the tools that were not called though expected, or called though not."""
     missing, needless, cases = Counter[str](), Counter[str](), defaultdict[str, set[int]](set)
     for sample, detail in zip(checks.sample.tolist(), checks.details, strict=True):
@@ -164,12 +164,12 @@ def selection_table(checks: CallChecks) -> SuiteTable | None:
         for name in tools
     ]
     note = f"{missing.total():,} expected calls were not made, {needless.total():,} calls were not expected."
-    return SuiteTable(
+    return ResultTable(
         "Missing and needless calls", tuple(rows), note, tuple(call_cohort("either", name) for name in tools)
     )
 
 
-def repeat_table(repeats: Sequence[PassHatK]) -> SuiteTable | None:
+def repeat_table(repeats: Sequence[PassHatK]) -> ResultTable | None:
     """Return pass^k by name of check."""
     if not repeats:
         return None
@@ -180,10 +180,10 @@ def repeat_table(repeats: Sequence[PassHatK]) -> SuiteTable | None:
         "pass^k: mean over questions of C(c, k) / C(n, k), c of n repeats passed (tau-bench): that all "
         "k repeats pass; pass@k, that any does, would rise with k."
     )
-    return SuiteTable("Repeats", rows, note)
+    return ResultTable("Repeats", rows, note)
 
 
-def agreement_table(found: Sequence[Agreement]) -> SuiteTable | None:
+def agreement_table(found: Sequence[Agreement]) -> ResultTable | None:
     """Return how right calls and recorded outcomes go together."""
     if not found:
         return None
@@ -202,10 +202,10 @@ def agreement_table(found: Sequence[Agreement]) -> SuiteTable | None:
         "Right calls and the recorded outcome are two things: other calls may lead to the same state, and a "
         "right state may lack an answer."
     )
-    return SuiteTable("Calls and outcome", rows, note)
+    return ResultTable("Calls and outcome", rows, note)
 
 
-def fault_table(checks: CallChecks) -> SuiteTable | None:
+def fault_table(checks: CallChecks) -> ResultTable | None:
     """Return the calls and schemas that cannot be read, a sentence each."""
     faults = [str(detail["fault"]) for detail in checks.details if detail.get("fault")]
     if not faults:
@@ -213,7 +213,7 @@ def fault_table(checks: CallChecks) -> SuiteTable | None:
     rows = tuple({"What is wrong": fault} for fault in faults[:MOST_ROWS])
     cohorts = (call_cohort("unreadable"),) * len(rows)
     note = f"{len(faults):,} checks are compared by their recorded verdict alone, or not at all."
-    return SuiteTable("Not readable", rows, note, cohorts)
+    return ResultTable("Not readable", rows, note, cohorts)
 
 
 def _counted(n: int, noun: str) -> str:

@@ -1,0 +1,53 @@
+"""The views of the kinds of experiment: a new kind is its module and its line here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ragtriage.dashboard.experiments import arms, injection, languages, noise, parsing, position, stability
+from ragtriage.dashboard.experiments.arm_results import arm_chart, name_of
+from ragtriage.dashboard.experiments.view import ExperimentView, Part
+from ragtriage.dashboard.headlines.headline import Headline
+from ragtriage.data.experiments.registry import kind_of
+from ragtriage.data.experiments.summary import ExperimentSummary
+from ragtriage.metrics.number_text import count
+
+VIEWS: Mapping[str, ExperimentView[Any]] = {
+    module.VIEW.kind.key: module.VIEW
+    for module in (arms, injection, languages, noise, parsing, position, stability)
+}
+
+
+def no_experiment() -> Headline:
+    """Return that the project has none yet, and how one is begun."""
+    return Headline(
+        "empty",
+        "No experiment in this project yet",
+        "An experiment asks a system the same questions under changed conditions and tests what the change "
+        "did; a command begins one",
+    )
+
+
+def experiment_headline(summary: ExperimentSummary) -> Headline:
+    """Return what an experiment shows, or why nothing can be said yet."""
+    experiment = summary.experiment
+    if experiment.state != "done":
+        done = len(experiment.run_ids)
+        return Headline(
+            "not measured",
+            f"{kind_of(experiment.kind).title}: {done} of {count(len(experiment.arms), 'arm')} done",
+            "The same command goes on from here; nothing is asked twice",
+        )
+    if summary.findings is None:
+        is_measured = any(arm.quality.n_scored for arm in summary.arms)
+        why = "too few arms to compare" if is_measured else "no answer is measured in any arm"
+        return Headline("not measured", f"{name_of(summary)}: {why}")
+    return VIEWS[experiment.kind].headline(summary, summary.findings)
+
+
+def experiment_parts(summary: ExperimentSummary) -> Sequence[Part]:
+    """Return what stands below the headline, its arms alone while it has no findings."""
+    if summary.findings is None:
+        return [arm_chart(summary)]
+    return VIEWS[summary.experiment.kind].parts(summary, summary.findings)

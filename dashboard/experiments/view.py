@@ -1,0 +1,81 @@
+"""What a kind of experiment shows, top to bottom, for the page, reports and the terminal alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+import plotly.graph_objects as go
+
+from ragtriage.dashboard.charts.chart import Chart, Heatmap
+from ragtriage.dashboard.charts.tokens import Tokens
+from ragtriage.dashboard.headlines.headline import Headline
+from ragtriage.data.experiments.experiment import ExperimentKind
+from ragtriage.data.experiments.summary import ExperimentSummary
+from ragtriage.metrics.result_table import ResultTable
+
+F = TypeVar("F")
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What a button or a row leads to.
+
+    Attributes:
+        label: of the button.
+        selection: fields of the selection on the page that opens.
+        page: its path.
+    """
+
+    label: str
+    selection: Mapping[str, Any]
+    page: str = "cases"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of what an experiment shows, in this order.
+
+    Attributes:
+        heading: "" for none.
+        chart: a chart, or a function that draws one in the colours of a theme; None for none.
+        alt: what the chart shows, for people who cannot see it.
+        key: names the chart on the page.
+        cells: custom data of a clicked point -> what it opens; None for a chart that opens nothing.
+        facts: small print about the chart, as plain text.
+        table: with its note below; the terminal has the tables and their notes alone.
+        folded: title of the box that the table is folded away in on the page; "" for an open table.
+        rows: for each row of the table what it opens; () for none.
+        openings: buttons below.
+        beside: whether the page draws it right of the part before it.
+        is_result: whether a report shows this table in place of the arms.
+    """
+
+    heading: str = ""
+    chart: Chart | Heatmap | Callable[[Tokens], go.Figure] | None = None
+    alt: str = ""
+    key: str = ""
+    cells: Callable[[Sequence[Any]], Opening | None] | None = None
+    facts: Sequence[str] = ()
+    table: ResultTable | None = None
+    folded: str = ""
+    rows: Sequence[Opening] = ()
+    openings: Sequence[Opening] = ()
+    beside: bool = False
+    is_result: bool = False
+
+
+@dataclass(frozen=True)
+class ExperimentView(Generic[F]):
+    """How a kind of experiment is shown.
+
+    Attributes:
+        kind: of experiment, whose findings are of type F.
+        headline: (summary, findings) -> its conclusion.
+        parts: (summary, findings) -> what stands below.
+    """
+
+    kind: ExperimentKind[F]
+    headline: Callable[[ExperimentSummary, F], Headline]
+    parts: Callable[[ExperimentSummary, F], Sequence[Part]] = field(default=lambda _summary, _findings: ())

@@ -1,0 +1,102 @@
+"""What an experiment shows, drawn on the page: its parts, and its arms with where each leads to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import streamlit as st
+
+from ragtriage.dashboard.charts.plotly_figure import plotly_figure
+from ragtriage.dashboard.charts.tokens import THEMES
+from ragtriage.dashboard.experiments.arm_results import arm_table
+from ragtriage.dashboard.experiments.registry import experiment_parts
+from ragtriage.dashboard.experiments.view import Opening, Part
+from ragtriage.dashboard.shell.blocks import current_theme
+from ragtriage.dashboard.shell.components import choose_row, clicked, draw, facts, show_result
+from ragtriage.dashboard.shell.session import View, go_to_page, open_cases
+from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.data.experiments.record import ArmRecord
+from ragtriage.data.experiments.summary import ExperimentSummary
+
+
+def show_experiment(view: View, summary: ExperimentSummary) -> None:
+    """Draw the parts of an experiment, a part beside the one before it where it says so, then its arms."""
+    parts = experiment_parts(summary)
+    for at, part in enumerate(parts):
+        after = parts[at + 1] if at + 1 < len(parts) else None
+        if part.beside and at:
+            continue  # drawn with the part before it
+        if after is not None and after.beside:
+            left, right = st.columns([1.5, 1], gap="medium")
+            with left:
+                _show(view, part)
+            with right:
+                _show(view, after)
+        else:
+            _show(view, part)
+    _show_arms(view, summary)
+
+
+def _show(view: View, part: Part) -> None:
+    if part.heading:
+        st.markdown(f"##### {markdown_text(part.heading)}")
+    if part.chart is not None:
+        _show_chart(view, part)
+    facts([markdown_text(text) for text in part.facts])
+    if part.table is not None and part.folded:
+        with st.expander(part.folded):
+            show_result(part.table)
+    elif part.table is not None and part.rows:
+        chosen = choose_row(part.table, part.key or "rows", "choose a row to open the case as asked")
+        if chosen is not None:
+            _buttons(view, [part.rows[chosen]])
+    elif part.table is not None:
+        show_result(part.table)
+    _buttons(view, part.openings)
+
+
+def _show_chart(view: View, part: Part) -> None:
+    theme: Literal["streamlit"] | None = None
+    if callable(part.chart):
+        figure = part.chart(THEMES[current_theme()])
+    elif part.chart is not None:
+        figure, theme = plotly_figure(part.chart), "streamlit"
+    if part.cells is None:
+        draw(figure, part.key, part.alt, theme=theme)
+        return
+    point = clicked(figure, part.key, part.alt, theme=theme)
+    opening = None if point is None else part.cells(point)
+    if opening is not None:
+        open_cases(project=view.project, **opening.selection)
+
+
+def _buttons(view: View, openings: Sequence[Opening]) -> None:
+    if not openings:
+        return
+    with st.container(horizontal=True):
+        for at, opening in enumerate(openings):
+            if st.button(markdown_text(opening.label), key=f"open_{at}_{opening.label}"):
+                if opening.page == "cases":
+                    open_cases(project=view.project, **opening.selection)
+                else:
+                    go_to_page(opening.page, **opening.selection)
+
+
+def _show_arms(view: View, summary: ExperimentSummary) -> None:
+    """List the arms; a chosen one can be opened, and compared with the first."""
+    st.markdown("##### Arms")
+    chosen = choose_row(arm_table(summary), "arms_table", "choose a row to open its cases or to compare it")
+    if chosen is not None:
+        _arm_buttons(view, summary, summary.arms[chosen].arm)
+
+
+def _arm_buttons(view: View, summary: ExperimentSummary, arm: ArmRecord) -> None:
+    if not arm.run_id:
+        st.caption("This arm has no run yet: the same command goes on from here.")
+        return
+    openings = [Opening(f"Cases of {arm.title}", {"run": arm.run_id})]
+    if others := tuple(run_id for run_id in summary.experiment.run_ids if run_id != arm.run_id):
+        together = {"run": others[0], "baseline": arm.run_id, "versions": others, "other": ""}
+        openings.append(Opening("Compare all arms with this one", together, "compare"))
+    _buttons(view, openings)

@@ -1,0 +1,120 @@
+"""A table of results, made once: typed cells, which pages, reports and terminals each draw their way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from ragtriage.metrics.number_text import NOT_MEASURED, interval_text, number, p_value, percent, signed
+from ragtriage.metrics.statistics.intervals import Interval
+
+
+@dataclass(frozen=True)
+class Number:
+    """A value with its digits."""
+
+    value: float | None
+    digits: int = 3
+
+    def __str__(self) -> str:
+        return number(self.value, self.digits)
+
+
+@dataclass(frozen=True)
+class Share:
+    """A share from 0 to 1, written in percent."""
+
+    value: float | None
+
+    def __str__(self) -> str:
+        return percent(self.value)
+
+
+@dataclass(frozen=True)
+class Change:
+    """A difference, written with its sign."""
+
+    value: float | None
+    digits: int = 3
+
+    def __str__(self) -> str:
+        return signed(self.value, self.digits)
+
+
+@dataclass(frozen=True)
+class PValue:
+    """A p value."""
+
+    value: float
+
+    def __str__(self) -> str:
+        return p_value(self.value)
+
+
+@dataclass(frozen=True)
+class Ends:
+    """The ends of an interval."""
+
+    low: float | None
+    high: float | None
+    digits: int = 3
+
+    def __str__(self) -> str:
+        return interval_text(self.low, self.high, self.digits)
+
+
+@dataclass(frozen=True)
+class Of:
+    """A part of a whole number of things."""
+
+    part: int
+    whole: int
+
+    def __str__(self) -> str:
+        return f"{self.part:,} of {self.whole:,}"
+
+
+Cell: TypeAlias = str | int | float | Interval | Number | Share | Change | PValue | Ends | Of | None
+Row: TypeAlias = Mapping[str, Cell]
+
+
+def ends_of(interval: Interval, digits: int = 3) -> Ends:
+    """Return the ends of an interval as a cell."""
+    return Ends(interval.low, interval.high, digits)
+
+
+@dataclass(frozen=True)
+class ResultTable:
+    """A table of results.
+
+    Attributes:
+        title: a few words.
+        rows: title of a column -> its cell; every row has the same columns. None is a dash: not measured.
+        note: what the numbers are, how they were obtained, what they leave out.
+        cohorts: for each row the cohort of its cases, see ragtriage.data.cases; () for none.
+    """
+
+    title: str
+    rows: tuple[Row, ...]
+    note: str = ""
+    cohorts: tuple[str, ...] = ()
+
+
+def cell_text(cell: Cell) -> str | int:
+    """Return a cell as text; a count stays a number, and an interval has its mean and n."""
+    if cell is None:
+        return NOT_MEASURED
+    if isinstance(cell, Interval):
+        if not cell.n_scored:
+            return NOT_MEASURED
+        ends = f"{percent(cell.low)} to {percent(cell.high)}"
+        return f"{percent(cell.mean)} [{ends}], n = {cell.n_scored:,}"
+    if isinstance(cell, int):
+        return cell
+    return number(cell, 3) if isinstance(cell, float) else str(cell)
+
+
+def text_rows(table: ResultTable) -> list[dict[str, str | int]]:
+    """Return the rows of a table as text and whole numbers."""
+    return [{title: cell_text(cell) for title, cell in row.items()} for row in table.rows]
