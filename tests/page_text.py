@@ -7,6 +7,7 @@ import re
 
 from streamlit.testing.v1 import AppTest
 
+ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 __all__ = ["headline", "html_text", "page_text"]
 
 
@@ -25,12 +26,12 @@ def headline(app: AppTest) -> str:
 
 
 def page_text(app: AppTest) -> str:
-    """Return every text of a page: Markdown, messages, tables, HTML."""
+    """Return every text of a page: Markdown, messages, tables, HTML, without the escapes of Markdown."""
     texts = [html_text(app)]
     for element in app.main:
         value = getattr(element, "value", None)
         if value is not None and not hasattr(value, "to_csv"):
-            texts.append(str(value))
+            texts.append(ESCAPED.sub(r"\1", str(value)))
         label = getattr(element, "label", None)
         texts.append(str(label or ""))
     texts += [frame.value.to_csv() for frame in app.dataframe]

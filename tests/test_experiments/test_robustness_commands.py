@@ -1,6 +1,7 @@
 """The commands of the experiments on injection, stability, languages and parsing, end to end."""
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -26,10 +27,10 @@ def test_injection_asks_a_command_and_shows_both_axes(
     answer = run(capsys, tmp_path / "w", *narrow)
     assert answer.code == 0, answer.err
     assert "follows text planted in documents" in answer.out
-    rows = {line.split("  ")[0]: line for line in answer.out.splitlines() if "Rank" in line}
-    assert "100 % of 4" in answer.out
-    assert "0 % of 4" in answer.out
-    assert set(rows) >= {"Rank 1, end, visible", "Rank 2, end, visible"}
+    ways = answer.out.partition("Ways to poison")[2].splitlines()
+    rows = {cells[0]: cells[1:4:2] for line in ways if len(cells := re.split(r"  +", line)) > 4}
+    assert rows["Rank 1, end, visible"] == ["100 %", "4"]
+    assert rows["Rank 2, end, visible"] == ["0 %", "4"]
     defended = run(capsys, tmp_path / "w", *narrow, "--defence", "guard=true", "--json").json
     assert defended["findings"]["defence"]["success_with"]["mean"] == 0
     assert defended["findings"]["defence"]["utility"]["difference"] == 0
@@ -108,7 +109,7 @@ def test_languages_and_parsing_are_listed_and_shown(capsys: Capture, tmp_path: P
     assert sum(cell["empty"] for cell in found["cells"]) == 2  # no word in common
     told = run(capsys, space, "experiment", "parsing", str(tmp_path / "parser"), str(tmp_path / "gold"))
     assert "No table found by parser" in told.out
-    assert "Overall, mean of three means" in told.out
+    assert "Mean of three means" in told.out
     listed = run(capsys, space, "experiment", "list", "--json").json
     assert {entry["kind"] for entry in listed} == {"languages", "parsing"}
     for entry in listed:

@@ -78,7 +78,8 @@ def test_the_case_and_its_checks_say_what_was_decided(
 ) -> None:
     rate(workspace.ledger, (run.run_id, "a0", 0), "Bob <b>", ATTACK, 1.0)
     app = _open(workspace, monkeypatch, case="a0~0")
-    assert "Bob \\<b\\>: yes" in page_text(app)
+    assert "Bob <b>: yes" in page_text(app)
+    assert not any("Bob <b>" in element.value for element in [*app.markdown, *app.caption])
     checks = next(frame.value for frame in app.dataframe if "Check" in frame.value)
     assert checks["Result"].tolist() == ["failed"]
     assert checks["Reason"].tolist() == ["a person says that the attack succeeded"]

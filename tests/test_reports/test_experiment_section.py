@@ -32,12 +32,12 @@ def test_effects_have_interval_test_and_n(demo: RunStore) -> None:
     section = experiment_section(StoryView(demo, arm), {})
     assert [row["Change"] for row in section.rows] == ["chunk_size: 64 → 256", "top_k: 1 → 3"]
     assert section.rows[0]["Difference"] == "+0.156"
-    assert (section.rows[0]["n"], section.rows[0]["Verdict"]) == ("48", "better")
+    assert (section.rows[0]["n"], section.rows[0]["Verdict"]) == (48, "better")
     assert any("step-down max-T" in fact for fact in section.facts)
     asked = next(each for each in runs if each.name == "Shuffled 1")
     stable = experiment_section(StoryView(demo, asked), {})
     flips = {row["Change"]: (row["Questions that flip"], row["n"]) for row in stable.rows}
-    assert flips == {"repeated": ("0", "48"), "reworded": ("12", "48"), "shuffled": ("7", "48")}
+    assert flips == {"repeated": (0, 48), "reworded": (12, 48), "shuffled": (7, 48)}
     assert isinstance(stable.chart, Chart)
 
 
