@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ragtriage.dashboard.experiments import arms, injection, languages, noise, parsing, position, stability
@@ -13,7 +13,7 @@ from ragtriage.data.experiments.registry import kind_of
 from ragtriage.data.experiments.summary import ExperimentSummary
 from ragtriage.metrics.number_text import count
 
-VIEWS: Mapping[str, ExperimentView[Any]] = {
+VIEWS: dict[str, ExperimentView[Any]] = {
     module.VIEW.kind.key: module.VIEW
     for module in (arms, injection, languages, noise, parsing, position, stability)
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from ragtriage.data.errors import DataError
@@ -15,7 +14,7 @@ from ragtriage.data.experiments.parsing import PARSING
 from ragtriage.data.experiments.position import POSITION
 from ragtriage.data.experiments.stability import STABILITY
 
-KINDS: Mapping[str, ExperimentKind[Any]] = {
+KINDS: dict[str, ExperimentKind[Any]] = {
     kind.key: kind for kind in (ARMS, POSITION, NOISE, LANGUAGES, PARSING, INJECTION, STABILITY)
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.suites.counted.filters import filter_detail
@@ -15,7 +15,7 @@ from ragtriage.data.suites.router_detail import router_detail
 from ragtriage.data.suites.safety import safety_detail
 from ragtriage.data.suites.tools.detail import tool_suite
 
-DETAILS: Mapping[str, Callable[[ScoredRun], SuiteDetail | None]] = {  # by suite, in alphabetical order
+DETAILS: dict[str, Callable[[ScoredRun], SuiteDetail | None]] = {  # by suite, in alphabetical order
     "filter": filter_detail,
     "format": format_detail,
     "isolation": isolation_detail,

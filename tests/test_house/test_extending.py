@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import runpy
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_line import run
 from markdown_pages import blocks
 from page_text import page_text
 from places import APP, REPOSITORY
+from reading_systems import ReadingSystem, even, write_questions
 from streamlit.testing.v1 import AppTest
 
 from ragtriage.dashboard import cli
 from ragtriage.dashboard.cli.main import COMMANDS
+from ragtriage.dashboard.experiments.registry import VIEWS
 from ragtriage.dashboard.pages.registry import PAGES
+from ragtriage.data.api import add_run
+from ragtriage.data.experiments.plan import plan_experiment
+from ragtriage.data.experiments.questions import open_questions
+from ragtriage.data.experiments.registry import KINDS
+from ragtriage.data.experiments.run_experiment import run_experiment
 from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.suites.registry import DETAILS
+from ragtriage.data.systems.system import SystemLimits
 
 
 def _example(name: str) -> str:
@@ -36,6 +47,53 @@ def test_a_new_page_opens(tmp_path: Path, demo: RunStore, monkeypatch: pytest.Mo
     page = AppTest.from_file(str(folder / APP.name), default_timeout=60).switch_page("hello/hello.py").run()
     assert not page.exception
     assert "Hello, " in page_text(page)
+
+
+def _example_names(tmp_path: Path, name: str) -> dict[str, Any]:
+    path = tmp_path / "example.py"
+    path.write_text(_example(name), encoding="utf-8")
+    return runpy.run_path(str(path))
+
+
+def test_a_new_suite_is_shown(
+    tmp_path: Path, workspace: RunStore, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tone = _example_names(tmp_path, "The suite tone")["tone_detail"]
+    monkeypatch.setitem(DETAILS, "tone", tone)
+    samples = [
+        {
+            "question_id": f"q{at}",
+            "question": "?",
+            "checks": [{"name": "t", "kind": "tone", "passed": at > 0}],
+        }
+        for at in range(4)
+    ]
+    add_run(samples, "run", "p", str(workspace.workspace.root))
+    answer = run(capsys, workspace.workspace.root, "checks", "run", "--suite", "tone")
+    assert "3 of 4 answers are polite." in answer.out
+    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(workspace.workspace.root))
+    page = AppTest.from_file(str(APP), default_timeout=60).run().switch_page("checks/checks.py").run()
+    assert "3 of 4 answers are polite." in page_text(page)
+
+
+def test_a_new_experiment_is_run_and_shown(
+    tmp_path: Path, workspace: RunStore, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    example = _example_names(tmp_path, "Capitals")
+    monkeypatch.setitem(KINDS, "capitals", example["CAPITALS"])
+    monkeypatch.setitem(VIEWS, "capitals", example["VIEW"])
+    questions = open_questions(workspace, str(write_questions(tmp_path / "codes.jsonl", 4)))
+    system = ReadingSystem(even)
+    planned = plan_experiment(example["CAPITALS"], questions, {}, system)
+    made = run_experiment(workspace, planned, system, SystemLimits()).experiment
+    shown = run(capsys, workspace.workspace.root, "experiment", "show", made.experiment_id).out
+    assert shown.startswith("Capitals: 0 points.")
+    assert "in capitals" in shown
+    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(workspace.workspace.root))
+    page = (
+        AppTest.from_file(str(APP), default_timeout=60).run().switch_page("experiments/experiments.py").run()
+    )
+    assert "Capitals: 0 points" in page_text(page)
 
 
 def test_a_new_command_answers(
