@@ -11,7 +11,7 @@ does nothing until a test asks for one of its fixtures.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -82,22 +82,18 @@ def ragtriage_run(pytestconfig: pytest.Config, ragtriage_workspace: str | Path |
     try:
         if file:
             entries = isolated(lambda: _added(file, ragtriage_workspace))
-            return _run_of_file(entries, name, file)
+            chosen = [entry for entry in entries if name in ("", entry["name"], entry["run_id"])]
+            if len(chosen) == 1:
+                return run_of_entry(chosen[0])
+            names = ", ".join(repr(entry["name"]) for entry in entries[:MOST_CASES])
+            wanted = f"has no run {name!r}" if name else f"has {len(entries):,} runs"
+            raise RagtriageError(f"{file}: {wanted}; accepted: --ragtriage-run with one of {names}")
         if name:
             return run_of_entry(with_store(ragtriage_workspace, lambda store: _entry(store, name)))
     except RagtriageError as error:
         fault = str(error)
     # Outside of the except, as pytest prints the error that another one was raised from, with our source.
     pytest.fail(f"ragtriage_run: {_plain(fault)}", pytrace=False)
-
-
-def _run_of_file(entries: Sequence[dict[str, Any]], name: str, file: str) -> Run:
-    chosen = [entry for entry in entries if name in ("", entry["name"], entry["run_id"])]
-    if len(chosen) == 1:
-        return run_of_entry(chosen[0])
-    names = ", ".join(repr(entry["name"]) for entry in entries[:MOST_CASES])
-    wanted = f"has no run {name!r}" if name else f"has {len(entries):,} runs"
-    raise RagtriageError(f"{file}: {wanted}; accepted: --ragtriage-run with one of {names}")
 
 
 def _added(file: str, workspace: str | Path | None) -> list[dict[str, Any]]:

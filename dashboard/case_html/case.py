@@ -294,6 +294,9 @@ def _document(rank: int, document: Mapping[str, Any], highlights: CaseHighlights
     ignored = " rt-ignored" if highlights.used_how and not used else ""
     text = document["text"] or ""
     spans = _spans_shown(text, rank, highlights)
+    # how much of a document is shown once it is opened
+    shown = text.removesuffix(CUT)
+    extent = f"{'all' if shown == text else 'first'} {len(shown):,} characters"
     return {
         "rank": rank,
         "name": shorten(document["id"], 60),
@@ -301,16 +304,10 @@ def _document(rank: int, document: Mapping[str, Any], highlights: CaseHighlights
         "tags": tags,
         "look": looks.get((gold, used), "") + ignored,
         "length": len(text),
-        "extent": _extent(text),
+        "extent": extent,
         "teaser": _teaser(text, spans) if len(text) > FOLD else "",
         "segments": _marked_segments(text, spans),
     }
-
-
-def _extent(text: str) -> str:
-    """Return how much of a document is shown once it is opened."""
-    shown = text.removesuffix(CUT)
-    return f"{'all' if shown == text else 'first'} {len(shown):,} characters"
 
 
 def _spans_shown(text: str, rank: int, highlights: CaseHighlights) -> Spans:

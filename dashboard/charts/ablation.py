@@ -109,13 +109,19 @@ def _versions(
     costs = [point.cost for point, _ in mine if point.cost is not None]
     quality = [point.quality for point, _ in mine if point.quality is not None]
     means = [value.mean or 0.0 for value in quality]
+    # put names above and below in turn along the cost axis, so that neighbours do not cover each other
+    x = np.array([cost.mean for cost in costs])
+    turns = ("top right", "bottom right", "top left", "bottom left")
+    places = [""] * len(x)
+    for turn, at in enumerate(np.lexsort((np.array(means), x))):
+        places[at] = turns[turn % len(turns)]
     figure.add_scatter(
         x=[cost.mean for cost in costs],
         y=means,
         mode="markers+text",
         name=title,
         text=[chart_text(shorten(name, 24)) for _, name in mine],
-        textposition=_positions(np.array([cost.mean for cost in costs]), np.array(means)),
+        textposition=places,
         marker={"color": colour, "symbol": symbol, "size": 11, "line": {"width": 2}},
         error_x=error_bars(
             [cost.mean for cost in costs],
@@ -135,15 +141,6 @@ def _versions(
         hovertemplate="%{text}: %{x:,.4g} (n = %{customdata[0]:,}), %{y:.3f} (n = %{customdata[1]:,})"
         "<extra></extra>",
     )
-
-
-def _positions(x: np.ndarray, y: np.ndarray) -> list[str]:
-    """Put names above and below in turn along the cost axis, so that neighbours do not cover each other."""
-    turns = ("top right", "bottom right", "top left", "bottom left")
-    places = [""] * len(x)
-    for turn, at in enumerate(np.lexsort((y, x))):
-        places[at] = turns[turn % len(turns)]
-    return places
 
 
 def _front(figure: go.Figure, points: Sequence[CostPoint], tokens: Tokens) -> None:

@@ -73,7 +73,14 @@ def confusion_matrix(
     figure = go.Figure()
     for cell, count in by_cell.items():
         row = counts.tp + counts.fn if cell.startswith("yes") else counts.fp + counts.tn
-        _add_cell(figure, cell, count / row if row else 0.0)
+        # fill a cell by its share of the human label; agreement blue, disagreement vermilion
+        x, y = _PLACES[cell]
+        colour = BLUE if cell in ("yes-yes", "no-no") else VERMILION
+        figure.add_shape(
+            type="rect", x0=x - 0.47, x1=x + 0.47, y0=y - 0.45, y1=y + 0.45, layer="below",
+            fillcolor=colour, opacity=0.1 + 0.4 * (count / row if row else 0.0),
+            line={"color": colour, "width": 1},
+        )  # fmt: skip
     figure.add_scatter(
         x=[_PLACES[cell][0] for cell in CELLS],
         y=[_PLACES[cell][1] for cell in CELLS],
@@ -96,16 +103,6 @@ def confusion_matrix(
     )  # fmt: skip
     with_layout(figure, 330, clickmode="event+select", showlegend=False)
     return figure.update_layout(margin={"t": 64, "b": 8})
-
-
-def _add_cell(figure: go.Figure, cell: Cell, share: float) -> None:
-    """Fill a cell by its share of the human label; agreement blue, disagreement vermilion."""
-    x, y = _PLACES[cell]
-    colour = BLUE if cell in ("yes-yes", "no-no") else VERMILION
-    figure.add_shape(
-        type="rect", x0=x - 0.47, x1=x + 0.47, y0=y - 0.45, y1=y + 0.45, layer="below",
-        fillcolor=colour, opacity=0.1 + 0.4 * share, line={"color": colour, "width": 1},
-    )  # fmt: skip
 
 
 def _in_cell(cell: Cell, count: int, counts: Confusion) -> str:

@@ -140,21 +140,22 @@ def _plan_text(plan: AttackPlan) -> str:
     )
     rows = [[ATTACK_TYPES.get(kind, LOOK_ALIKE), f"{n:,}"] for kind, n in plan.types.items()]
     repeats = f", {plan.repeats} times each" if plan.repeats > 1 else ""
+    duration = (
+        f"{plan.longest_seconds:,.0f} s"
+        if plan.longest_seconds < 120
+        else f"{plan.longest_seconds / 60:,.0f} min"
+    )
     return "\n".join(
         [
             f"system    {plain(plan.system)}",
             f"prompts   {plan.prompts:,}{repeats}: {count(plan.requests, 'request')}",
             f"limits    {limits.timeout_seconds:g} s a request, {limits.concurrency} at a time, at most "
-            f"{_duration(plan.longest_seconds)}{budget}",
+            f"{duration}{budget}",
             *(f"note      {plain(note)}" for note in plan.notes),
             "",
             table(["Type", "Prompts"], rows),
         ]
     )
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:,.0f} s" if seconds < 120 else f"{seconds / 60:,.0f} min"
 
 
 def _text(store: RunStore, result: AttackResult, budget: float | None) -> str:

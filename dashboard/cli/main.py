@@ -127,13 +127,6 @@ def _with_shared_options(command: click.Command) -> click.Command:
     return command
 
 
-def _no_command(name: str) -> str:
-    """Return that there is no such command, and those that may be meant."""
-    meant = MEANT.get(name.lower()) or get_close_matches(name, COMMANDS)
-    hint = f" Did you mean {' or '.join(meant)}?" if meant else ""
-    return f"No such command: {name}.{hint} `ragtriage --help` lists all."
-
-
 class LazyGroup(click.Group):
     """The group of all commands; a command's module is loaded when that command is called."""
 
@@ -158,7 +151,12 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command that is called; for its help alone, nothing of it is loaded."""
         if args[0] not in COMMANDS and not args[0].startswith("-"):
-            raise click.UsageError(_no_command(args[0]), ctx)
+            # there is no such command, and those that may be meant
+            name = args[0]
+            meant = MEANT.get(name.lower()) or get_close_matches(name, COMMANDS)
+            hint = f" Did you mean {' or '.join(meant)}?" if meant else ""
+            no_command = f"No such command: {name}.{hint} `ragtriage --help` lists all."
+            raise click.UsageError(no_command, ctx)
         command = stored_help(args[0], args[1:], ctx.help_option_names)
         return (args[0], command, args[1:]) if command else super().resolve_command(ctx, args)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 import click
 
@@ -89,14 +88,11 @@ def _show(loaded: LoadedSet, as_json: bool) -> None:
     for note in facts.notes:
         click.echo(wrapped(f"note: {plain(note)}", "  "))
     for question in loaded.questions[:SHOWN]:
-        click.echo(wrapped(plain(_line(question)), "    "))
+        gold = len(question.get("relevant") or question.get("relevant_spans") or ())
+        line = f"{question['question_id']}: {question['question']} ({gold} gold)"
+        click.echo(wrapped(plain(line), "    "))
     if facts.n > SHOWN:
         click.echo(f"... and {facts.n - SHOWN:,} more; --json prints all")
-
-
-def _line(question: dict[str, Any]) -> str:
-    gold = len(question.get("relevant") or question.get("relevant_spans") or ())
-    return f"{question['question_id']}: {question['question']} ({gold} gold)"
 
 
 def _delete(workspace: Workspace, names: tuple[str, ...], yes: bool, as_json: bool) -> None:

@@ -60,7 +60,12 @@ def report(
     store = open_store(workspace)
     views = _views(store, run_names, baseline)
     if story_id is not None:
-        story = _stored_story(store, story_id)
+        stored = story_of(store.ledger, story_id)
+        if stored is None:
+            raise DataError(
+                f"story {story_id}: there is no deck of this number; accepted: a number of the Present page"
+            )
+        story = story_from_json(stored.body)
     else:
         base_id = views[0].baseline.run_id if views[0].baseline else ""
         sections = default_sections(audience, views[0].run)
@@ -87,12 +92,3 @@ def _views(store: RunStore, run_names: Sequence[str], baseline: str | None) -> l
         if run.means:
             raise DataError(f"run {run.run_id}: summary scores only; accepted: runs with samples")
     return [StoryView(store, run, baseline_of(store, run, baseline or "").run) for run in runs]
-
-
-def _stored_story(store: RunStore, story_id: int) -> Story:
-    stored = story_of(store.ledger, story_id)
-    if stored is None:
-        raise DataError(
-            f"story {story_id}: there is no deck of this number; accepted: a number of the Present page"
-        )
-    return story_from_json(stored.body)

@@ -105,7 +105,8 @@ def score(
     results = _scored(store, run, models)
     if not results:
         raise DataError(f"run {run.run_id}: {NOT_APPLICABLE}")
-    summaries = _new_metrics(store, run)
+    names = ("nli_", "embedding_", "reverse_question_")
+    summaries = {name: one for name, one in store.summary(run).items() if name.startswith(names)}
     baseline = off_topic_baseline(store, run, results)
     if as_json:
         print_json(_answer(run, results, summaries, baseline))
@@ -139,11 +140,6 @@ def _scored(store: RunStore, run: Run, models: LocalModels) -> list[JudgeResult]
             bar.refresh()
 
         return score_locally(store, run, models, watch)
-
-
-def _new_metrics(store: RunStore, run: Run) -> dict[str, MetricSummary]:
-    names = ("nli_", "embedding_", "reverse_question_")
-    return {name: one for name, one in store.summary(run).items() if name.startswith(names)}
 
 
 def _answer(

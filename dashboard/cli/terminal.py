@@ -70,7 +70,9 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int | Non
         widths[-1] = max(NARROWEST, width - before)
         cells = [line for row in cells for line in _split_row(row, widths[-1])]
     lines = [
-        "  ".join(_pad(cell, column) for cell, column in zip(row, widths, strict=True)).rstrip()
+        "  ".join(
+            (cell + " " * (column - _width(cell))) for cell, column in zip(row, widths, strict=True)
+        ).rstrip()
         for row in cells
     ]
     return "\n".join([lines[0], "  ".join("-" * column for column in widths), *lines[1:]])
@@ -115,10 +117,6 @@ def plain(text: str) -> str:
 
 def _width(text: str) -> int:
     return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
-
-
-def _pad(text: str, width: int) -> str:
-    return text + " " * (width - _width(text))
 
 
 def error_text(error: Exception) -> str:

@@ -77,6 +77,12 @@ def _page(report: Report, paper: bool) -> str:
     ]
     scripts = [_plotly(), _script()] if charts else []
     style = (FOLDER / "report_page.css").read_text(encoding="utf-8") + CASE_STYLE
+    # the style sheets of the blocks, in the colours of the dark theme where a reader prefers that
+    light, dark = (
+        style_sheet(theme).strip().removeprefix("<style>").removesuffix("</style>") for theme in THEME_NAMES
+    )
+    # Markup: both are our own templates
+    block_styles = Markup(f"{light}\n@media screen and (prefers-color-scheme: dark) {{ {dark} }}")  # noqa: S704
     return render(
         PACKAGE,
         "report.html",
@@ -86,7 +92,7 @@ def _page(report: Report, paper: bool) -> str:
         headings=[(number, _heading(section, number)) for number, section in shown],
         sections=[_section(section, number, collapse, paper) for number, section in shown],
         skipped=[section.heading for section in report.sections if not section.measured],
-        blocks=_block_styles(),
+        blocks=block_styles,
         rules=[fact for _, section in shown if _behind(section) for fact in section.facts],
         opens=any(section.slide is not None for _, section in shown),
         figures=[{"number": number, "json": _figure_json(chart)} for number, chart in charts],
@@ -165,15 +171,6 @@ def _opening(section: RenderedSection) -> Markup:
         answers=[(answer, LOOKS[answer.state], GLYPHS[answer.state]) for answer in content.answers],
         remarks=[(remark, LOOKS[remark.state] if remark.state else "") for remark in content.remarks],
     )
-
-
-def _block_styles() -> Markup:
-    """Return the style sheets of the blocks, in the colours of the dark theme where a reader prefers that."""
-    light, dark = (
-        style_sheet(theme).strip().removeprefix("<style>").removesuffix("</style>") for theme in THEME_NAMES
-    )
-    # Markup: both are our own templates
-    return Markup(f"{light}\n@media screen and (prefers-color-scheme: dark) {{ {dark} }}")  # noqa: S704
 
 
 def _csv(rows: Rows, name: str) -> dict[str, str]:

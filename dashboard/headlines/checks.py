@@ -55,7 +55,8 @@ def failing_text(summary: SuiteSummary) -> str:
     failed, n = summary.n_samples_failed, summary.n_samples_decided
     noun, one, several = _FAILING.get(summary.key, ("case", "", ""))
     if not one or len(summary.names) > 1:
-        check = f"{_article(summary)} {_checks_of(summary)}"
+        article = "an" if _checks_of(summary).lstrip("“")[:1].lower() in set("aeio") else "a"
+        check = f"{article} {_checks_of(summary)}"
         noun, one, several = "case", f"fails {check}", f"fail {check}"
     return f"{failed:,} of {count(n, noun)} {one if failed == 1 else several}"
 
@@ -65,10 +66,6 @@ def _checks_of(summary: SuiteSummary) -> str:
     if summary.key in _FAILING:
         return f"{summary.key.replace(' ', '-')} check"
     return f"“{shorten(summary.title, LONGEST_SUITE)}” check"
-
-
-def _article(summary: SuiteSummary) -> str:
-    return "an" if _checks_of(summary).lstrip("“")[:1].lower() in set("aeio") else "a"
 
 
 def checks_headline(name: str, summaries: Sequence[SuiteSummary]) -> Headline:

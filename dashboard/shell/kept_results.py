@@ -114,7 +114,11 @@ def kept(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]
 
     @wraps(function)
     def looked_up(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
-        key = (name, key_of(args), key_of(kwargs), _declarations())
+        metrics = imported_declarations().items()
+        declarations = tuple(
+            (name, metric.title, metric.higher_is_better, metric.bounds) for name, metric in sorted(metrics)
+        )
+        key = (name, key_of(args), key_of(kwargs), declarations)
         return cast("Result", _RESULTS.get(key, lambda: function(*args, **kwargs)))
 
     return looked_up
@@ -164,13 +168,6 @@ def key_of(value: Any) -> Any:
         return type(value).__name__, *(key_of(getattr(value, each.name)) for each in fields(value))
     hash(value)
     return type(value).__name__, value
-
-
-def _declarations() -> tuple[tuple[object, ...], ...]:
-    metrics = imported_declarations().items()
-    return tuple(
-        (name, metric.title, metric.higher_is_better, metric.bounds) for name, metric in sorted(metrics)
-    )
 
 
 def size_of(result: Any) -> int:

@@ -130,13 +130,15 @@ def next_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection
     steps = _steps(view, first)[:STEPS]
     again = next((at for at, step in enumerate(steps, 1) if step.title.startswith("Run the same")), 0)
     check = "the retriever" if first and first[0].rule != "ids" else "the ids" if first else ""
+    doubt = view.headline.doubt
+    reservation = f"Doubted: {doubt}." if doubt else ""
     content = SlideContent(
         "next",
         None,
         foot_of(view),
         steps=tuple(steps),
         decision=_decision(view, again),
-        reservation=_reservation(view),
+        reservation=reservation,
     )
     return RenderedSection(
         "next",
@@ -201,12 +203,9 @@ def _blocking(view: StoryView) -> list[GateResult]:
 
 def _check(finding: Finding) -> Step:
     what = "Check the ids of the gold" if finding.rule == "ids" else "Check the retriever"
-    return Step(what, f"{finding.title}: {_sentence(finding.message)}", count(finding.n_affected, "case"))
-
-
-def _sentence(text: str) -> str:
-    """Return the part of a message up to its first colon or full stop."""
-    return f"{text.split('. ', maxsplit=1)[0].split(': ', maxsplit=1)[0].rstrip('.')}."
+    # the part of a message up to its first colon or full stop
+    sentence = f"{finding.message.split('. ', maxsplit=1)[0].split(': ', maxsplit=1)[0].rstrip('.')}."
+    return Step(what, f"{finding.title}: {sentence}", count(finding.n_affected, "case"))
 
 
 def _repairs(view: StoryView, first: Sequence[Finding]) -> list[Step]:
@@ -293,8 +292,3 @@ def _decision(view: StoryView, again: int) -> str:
     if state == "not measured":
         return f"{keep}agree on what has to be measured before {name} can be judged."
     return f"{keep}decide on {name} {after}."
-
-
-def _reservation(view: StoryView) -> str:
-    doubt = view.headline.doubt
-    return f"Doubted: {doubt}." if doubt else ""

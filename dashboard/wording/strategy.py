@@ -15,11 +15,9 @@ def plan_sentence(plan: Plan) -> str:
     done = len(plan.steps) - len(todo)
     project = plan.holdings.project
     steps = count(len(plan.steps), "step")
-    return f"{plan.use_case.title}, {project}: {done} of {steps} done. Next: {_lower(todo[0].what)}."
-
-
-def _lower(text: str) -> str:
-    return text[:1].lower() + text[1:]
+    text = todo[0].what
+    lower = text[:1].lower() + text[1:]
+    return f"{plan.use_case.title}, {project}: {done} of {steps} done. Next: {lower}."
 
 
 def size_text(plan: Plan) -> str:

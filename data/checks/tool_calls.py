@@ -105,7 +105,11 @@ def _compared(
     calls = [entry for entry in made if writing is None or entry.call.name in writing]
     chosen = selection([call.name for call in wanted], [entry.call.name for entry in calls])
     pairs = paired_calls(wanted, [entry.call for entry in calls], schemas)
-    compared = [errors for entry, call, errors in pairs if entry.accepted is not None and _given(call)]
+    compared = [
+        errors
+        for entry, call, errors in pairs
+        if entry.accepted is not None and (call.arguments is not None or bool(call.fault))
+    ]
     errors = [error for found in compared for error in found]
     detail |= _selection_detail(chosen, expected.lists_all) | {
         "pairs": len(compared),
@@ -123,10 +127,6 @@ def _compared(
             names[0] != names[1] and sorted(names[0]) == sorted(names[1])
         )
     return CheckOutcome(not reasons, "; ".join(reasons))
-
-
-def _given(call: Any) -> bool:
-    return call.arguments is not None or bool(call.fault)
 
 
 def _selection_detail(chosen: Selection, lists_all: bool) -> Detail:

@@ -88,14 +88,11 @@ def factors_of(runs: Sequence[Run]) -> list[Factor]:
     for key in keys:
         values = [settings.get(key, NOT_SET) for settings in flat.values()]
         if len(set(values)) > 1:
-            groups.setdefault(_partition(values), []).append(key)
+            # number the values by first appearance, so that settings that change together look alike
+            seen: dict[str, int] = {}
+            partition = tuple(seen.setdefault(value, len(seen)) for value in values)
+            groups.setdefault(partition, []).append(key)
     return [_factor(names, flat) for names in groups.values()]
-
-
-def _partition(values: Sequence[str]) -> tuple[int, ...]:
-    """Number the values by first appearance, so that settings that change together look alike."""
-    seen: dict[str, int] = {}
-    return tuple(seen.setdefault(value, len(seen)) for value in values)
 
 
 def _factor(names: Sequence[str], flat: Mapping[str, Mapping[str, str]]) -> Factor:

@@ -155,15 +155,13 @@ def experiments(workspace: Workspace) -> list[Experiment]:
     found = []
     for name in names:
         try:
-            found.append(_with_runs_there(_read(workspace, name), there))
+            experiment = _read(workspace, name)
+            arms = (arm if arm.run_id in there else replace(arm, run_id="") for arm in experiment.arms)
+            with_runs_there = replace(experiment, arms=tuple(arms))
+            found.append(with_runs_there)
         except WorkspaceError:
             continue  # `find_experiment` names it
     return sorted(found, key=lambda entry: (entry.created_at, entry.experiment_id), reverse=True)
-
-
-def _with_runs_there(experiment: Experiment, there: set[str]) -> Experiment:
-    arms = (arm if arm.run_id in there else replace(arm, run_id="") for arm in experiment.arms)
-    return replace(experiment, arms=tuple(arms))
 
 
 def _read(workspace: Workspace, name: str) -> Experiment:

@@ -183,8 +183,11 @@ def _mlflow_line(sample: SampleFeedback, entry: Feedback) -> bytes | None:
     elif isinstance(entry.value, str):
         feedback["value"] = printable(entry.value)
     moment = f"{sample.at.isoformat()}Z"
+    # the id of a trace in MLflow, which puts a prefix before that of OpenTelemetry
+    text = sample.ids["trace_id"]
+    trace_id = f"tr-{text}" if _OPENTELEMETRY.fullmatch(text) else text
     assessment = {
-        "trace_id": _trace_id(sample.ids["trace_id"]),
+        "trace_id": trace_id,
         "assessment_name": printable(entry.name),
         "source": {
             "source_type": MLFLOW_KINDS.get(entry.source, "CODE"),
@@ -197,11 +200,6 @@ def _mlflow_line(sample: SampleFeedback, entry: Feedback) -> bytes | None:
         "metadata": metadata_of(sample, entry),
     }
     return orjson.dumps(assessment) + b"\n"
-
-
-def _trace_id(text: str) -> str:
-    """Return the id of a trace in MLflow, which puts a prefix before that of OpenTelemetry."""
-    return f"tr-{text}" if _OPENTELEMETRY.fullmatch(text) else text
 
 
 MLFLOW = Tool(

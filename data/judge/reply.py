@@ -359,18 +359,15 @@ def is_quoted(quote: str, text: str) -> bool:
         return False
     at = 0
     for stretch in stretches:
-        match = _whole_numbers(stretch).search(words, at)
+        # the pattern of a stretch that does not begin or end within a number
+        before = r"(?<!\d)" if stretch[0].isdecimal() else ""
+        after = r"(?!\d)" if stretch[-1].isdecimal() else ""
+        whole_numbers = re.compile(f"{before}{re.escape(stretch)}{after}")
+        match = whole_numbers.search(words, at)
         if match is None:
             return False
         at = match.end()
     return True
-
-
-def _whole_numbers(stretch: str) -> re.Pattern[str]:
-    """Return the pattern of a stretch that does not begin or end within a number."""
-    before = r"(?<!\d)" if stretch[0].isdecimal() else ""
-    after = r"(?!\d)" if stretch[-1].isdecimal() else ""
-    return re.compile(f"{before}{re.escape(stretch)}{after}")
 
 
 def _words(text: str) -> str:

@@ -61,6 +61,8 @@ def use_table(table: Any, batch: Batch) -> Any:
         return None
     listed = use.used & (np.arange(use.used.shape[1]) < use.documents[:, None])
     gold = _gold_rank(batch)
+    offsets = np.concatenate(([0], np.cumsum(listed.sum(axis=1)))).astype(np.int32)
+    of_ranks = pa.ListArray.from_arrays(pa.array(offsets), pa.array(use.share[listed]))
     return pa.table(
         {
             "status": use.status,
@@ -69,7 +71,7 @@ def use_table(table: Any, batch: Batch) -> Any:
             "documents": use.documents,
             "refused": use.refused,
             "used": _ranks(listed),
-            "share": _of_ranks(use.share, listed),
+            "share": of_ranks,
             "top_relevant": _top_relevant(batch, gold),
             "top_length": pa.array(_top_length(table, batch.n), from_pandas=True),
             "gold_rank": gold,
@@ -92,11 +94,6 @@ def _ranks(used: BoolArray) -> Any:
     """Return the 1-based ranks of the True values of each row, as an Arrow list column."""
     offsets = np.concatenate(([0], np.cumsum(used.sum(axis=1)))).astype(np.int32)
     return pa.ListArray.from_arrays(pa.array(offsets), pa.array((np.nonzero(used)[1] + 1).astype(np.int32)))
-
-
-def _of_ranks(share: FloatArray, used: BoolArray) -> Any:
-    offsets = np.concatenate(([0], np.cumsum(used.sum(axis=1)))).astype(np.int32)
-    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(share[used]))
 
 
 def _gold_rank(batch: Batch) -> FloatArray:

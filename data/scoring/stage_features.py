@@ -44,11 +44,18 @@ def stage_features_of(table: Any, batch: Batch) -> dict[str, FloatArray]:
     answers = batch.answers
     assert answers is not None  # noqa: S101 -- batch_of always makes this block
     candidates = Ragged.of(table["candidates"])
+    # 1 where a reference answer is recorded, 0 where it is empty or itself a refusal; NaN without one
+    references = table["reference_answer"]
+    found = np.full(len(references), np.nan)
+    refused = refused_answers(references)
+    for row, reference in enumerate(references.to_pylist()):
+        if reference is not None:
+            found[row] = bool(reference.strip()) and not refused[row]
     return {
         "refused": _known(answers.refused),
         "refused_source": answers.refused_source.astype(np.float64),
         "answerable": _known(answers.answerable),
-        "has_reference": _has_reference(table["reference_answer"]),
+        "has_reference": found,
         "gold_in_context": _gold_in_context(table, batch),
         "gold_in_candidates": _share(batch.first_pass_spans, batch.first_pass, table["candidates"]),
         "has_candidates": candidates.recorded.astype(np.float64),
@@ -70,16 +77,6 @@ def check_features(checks: Checks | None, n: int) -> dict[str, FloatArray]:
 
 def _known(codes: Any) -> FloatArray:
     return np.where(codes < 0, np.nan, codes.astype(np.float64))
-
-
-def _has_reference(references: Any) -> FloatArray:
-    """1 where a reference answer is recorded, 0 where it is empty or itself a refusal; NaN without one."""
-    found = np.full(len(references), np.nan)
-    refused = refused_answers(references)
-    for row, reference in enumerate(references.to_pylist()):
-        if reference is not None:
-            found[row] = bool(reference.strip()) and not refused[row]
-    return found
 
 
 def _gold_in_context(table: Any, batch: Batch) -> FloatArray:

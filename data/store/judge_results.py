@@ -130,7 +130,10 @@ def publish(
         else read_task_results(judge_result_path(workspace, result.run_id, same_judge.digest))
     )
     table = _table({**earlier, **outcomes})
-    digest = _digest(result.judge, table)
+    content = hashlib.sha256(result.judge.encode())
+    for name in _SCHEMA.names:
+        content.update("\x1e".join(map(str, table[name].to_pylist())).encode("utf-8", "surrogatepass"))
+    digest = content.hexdigest()[:16]
     path = judge_result_path(workspace, result.run_id, digest)
     if not path.exists():
         with workspace.staging(path.parent) as stage:
@@ -167,13 +170,6 @@ def _table(outcomes: Mapping[SampleKey, TaskResult]) -> pa.Table:
         ],
     )
     return pa.table(dict(zip(_SCHEMA.names, columns, strict=True)), schema=_SCHEMA)
-
-
-def _digest(judge: str, table: pa.Table) -> str:
-    content = hashlib.sha256(judge.encode())
-    for name in _SCHEMA.names:
-        content.update("\x1e".join(map(str, table[name].to_pylist())).encode("utf-8", "surrogatepass"))
-    return content.hexdigest()[:16]
 
 
 def judge_of(path: Path) -> str:

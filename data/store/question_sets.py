@@ -139,7 +139,13 @@ def parsed_set(parsed: ParsedRun, errors: ValidationErrors) -> LoadedSet:
         has_own_id = isinstance(record, Mapping) and record.get("question_id") is not None
         if not has_own_id and question["question_id"] in lines:
             errors.remark("a question that is asked again, without an id, is numbered", line)
-            question["question_id"] = _numbered(question["question_id"], lines)
+            # an id for a question that recurs; its text alone gives the one that is taken
+            question_id = question["question_id"]
+            number = 2
+            while f"{question_id}-{number}" in lines:
+                number += 1
+            numbered = f"{question_id}-{number}"
+            question["question_id"] = numbered
         first_line = lines.setdefault(question["question_id"], line)
         if first_line != line:
             what = f"question_id {question['question_id']!r} is already on line {first_line}"
@@ -149,14 +155,6 @@ def parsed_set(parsed: ParsedRun, errors: ValidationErrors) -> LoadedSet:
     if not questions:
         raise InputError([ValidationError(parsed.file, None, "", "holds no question", ACCEPTED)])
     return LoadedSet(_facts(parsed, questions, errors.notes), tuple(questions), tuple(parsed.documents))
-
-
-def _numbered(question_id: str, taken: Mapping[str, int]) -> str:
-    """Return an id for a question that recurs; its text alone gives the one that is taken."""
-    number = 2
-    while f"{question_id}-{number}" in taken:
-        number += 1
-    return f"{question_id}-{number}"
 
 
 def _question(record: object, line: int, errors: ValidationErrors) -> Question | None:

@@ -111,7 +111,13 @@ def store_run(
     Raises:
         InputError: the file is not valid.
     """
-    tally = _Tally(hashlib.sha256(_identity(parsed, project)))
+    # the facts that distinguish runs with the same samples
+    name = parsed.name if parsed.named_by_content else ""
+    parts = [project, name, parsed.config, parsed.dataset, parsed.dataset_version, parsed.corpus_version]
+    if parsed.means:
+        parts.append(parsed.means)
+    identity = orjson.dumps(parts, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS, default=str)
+    tally = _Tally(hashlib.sha256(identity))
     with workspace.staging(workspace.runs_folder) as stage:
         samples = _samples(parsed, tally, errors, progress, problems)
         with _rare_collections(), closing(_written(stage / "samples.parquet", samples, tally)) as written:
@@ -141,15 +147,6 @@ def _rare_collections() -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*_USUAL_THRESHOLDS)
-
-
-def _identity(parsed: ParsedRun, project: str) -> bytes:
-    """Return the facts that distinguish runs with the same samples."""
-    name = parsed.name if parsed.named_by_content else ""
-    parts = [project, name, parsed.config, parsed.dataset, parsed.dataset_version, parsed.corpus_version]
-    if parsed.means:
-        parts.append(parsed.means)
-    return orjson.dumps(parts, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS, default=str)
 
 
 def _samples(
@@ -197,16 +194,12 @@ def _row_groups(samples: Iterator[Sample], tally: _Tally) -> Iterator[list[Sampl
         yield group
 
 
-def _plain_json(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the configuration as run.json stores it: no NaN or infinity, times and the like as text."""
-    options = orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY
-    plain: dict[str, Any] = orjson.loads(orjson.dumps(dict(config), option=options, default=str))
-    return plain
-
-
 def _run_of(parsed: ParsedRun, project: str, tally: _Tally, remarks: tuple[str, ...]) -> Run:
     content_hash = tally.digest.hexdigest()
     now = datetime.now(UTC).replace(tzinfo=None)
+    # the configuration as run.json stores it: no NaN or infinity, times and the like as text
+    options = orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY
+    plain: dict[str, Any] = orjson.loads(orjson.dumps(dict(parsed.config), option=options, default=str))
     return Run(
         run_id=content_hash[:12],
         name=parsed.name,
@@ -216,7 +209,7 @@ def _run_of(parsed: ParsedRun, project: str, tally: _Tally, remarks: tuple[str, 
         created_at=parsed.created_at or now.replace(microsecond=0),
         imported_at=now,  # to the microsecond: runs of one file keep the file's order
         origin={"file": parsed.file, "format": parsed.format},
-        config=_plain_json(parsed.config),
+        config=plain,
         dataset=parsed.dataset,
         dataset_version=parsed.dataset_version,
         corpus_version=parsed.corpus_version,

@@ -102,7 +102,9 @@ def _gates(results: Sequence[GateResult]) -> Iterator[Recommendation]:
     for result in sorted(failing, key=lambda result: (not result.blocks, result.margin or 0.0)):
         what = f"Meet the gate {_quoted(gate_title(result.gate))}"
         horizon: Horizon = "now" if result.blocks else "next"
-        yield Recommendation(horizon, what, _because(result.gate), _measured(result), _owner(result.gate))
+        reason = result.gate.reason or "a threshold of the project"
+        because = f"{reason}; {'it blocks the release' if result.gate.severity == 'block' else 'it warns'}"
+        yield Recommendation(horizon, what, because, _measured(result), _owner(result.gate))
     blocking = [result for result in results if result.blocks]
     when: Horizon = "next" if any(result.verdict == "FAIL" for result in blocking) else "now"
     undecided = [result for result in blocking if result.verdict == "INCONCLUSIVE"]
@@ -136,11 +138,6 @@ def _count(n: int, noun: str) -> str:
 
 def _quoted(title: str) -> str:
     return f"“{title}”"
-
-
-def _because(gate: Gate) -> str:
-    reason = gate.reason or "a threshold of the project"
-    return f"{reason}; {'it blocks the release' if gate.severity == 'block' else 'it warns'}"
 
 
 def _measured(result: GateResult) -> str:

@@ -321,11 +321,13 @@ def safety_detail(scored: ScoredRun) -> SafetyDetail | None:
     ]
     by_judge, by_person = (_by_prompt(attacks, said) for said in (attacks.judge, attacks.human))
     reasons = Counter(attacks.reason[attacks.passed < 0].tolist())
+    # (m,) True for the first check of each sample: a sample with several checks is one repeat
+    first_of_sample = np.concatenate(([True], attacks.sample[1:] != attacks.sample[:-1])).astype(np.bool_)
     return SafetyDetail(
         overall=_group(attacks, every, "all", "All attacks"),
         types=tuple(sorted(types, key=_badness)),
         techniques=tuple(sorted(techniques, key=_badness)),
-        repeats=int(np.bincount(attacks.prompt[_first_of_sample(attacks)]).max()),
+        repeats=int(np.bincount(attacks.prompt[first_of_sample]).max()),
         lacking={reason: reasons[reason] for reason in LACKING if reasons[reason]},
         delivered=int((attacks.reason == DELIVERED).sum()),
         judged=int((attacks.by == "judge").sum()),
@@ -361,11 +363,6 @@ def _group(attacks: Attacks, chosen: BoolArray, key: str, title: str) -> AttackG
 
 def _badness(group: AttackGroup) -> tuple[bool, float, str]:
     return not group.rate.n_scored, group.rate.mean if group.rate.n_scored else 1.0, group.title
-
-
-def _first_of_sample(attacks: Attacks) -> BoolArray:
-    """(m,) True for the first check of each sample: a sample with several checks is one repeat."""
-    return np.concatenate(([True], attacks.sample[1:] != attacks.sample[:-1])).astype(np.bool_)
 
 
 def _by_prompt(attacks: Attacks, said: FloatArray) -> FloatArray:

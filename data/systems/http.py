@@ -76,7 +76,13 @@ class HttpSystem:
         self._header_env = dict(header_env or {})
         self._headers = headers_from_environment(self._header_env)
         in_headers = {variable: self._headers[header] for header, variable in self._header_env.items()}
-        self._secrets = Secrets(_secret_parameters(self._address.query) | in_headers)
+        # the keys in the query of an address, by parameter, unless they are words that any text has
+        secret_parameters = {
+            name: value
+            for name, value in parse_qsl(self._address.query)
+            if _SECRET_PARAMETER.search(name) and len(value) >= SHORTEST
+        }
+        self._secrets = Secrets(secret_parameters | in_headers)
         self._closed = threading.Event()
 
     @property
@@ -194,15 +200,6 @@ class HttpSystem:
             "Connection": "close",
         }
         return own | self._headers
-
-
-def _secret_parameters(query: str) -> dict[str, str]:
-    """Return the keys in the query of an address, by parameter, unless they are words that any text has."""
-    return {
-        name: value
-        for name, value in parse_qsl(query)
-        if _SECRET_PARAMETER.search(name) and len(value) >= SHORTEST
-    }
 
 
 def _split(address: str) -> SplitResult:

@@ -123,7 +123,11 @@ class ContextAttributor:
         lower = lowered(answer)
         clauses = [(span, _clauses(lower, *span)) for span in split_sentences(answer)]
         answer_words = [words for _, parts in clauses for words in parts]
-        weights = _weights(set().union(*answer_words), contexts)
+        # inverse document frequencies over the sample's documents; absent words weigh like rare ones
+        tokens = set().union(*answer_words)
+        frequencies = frequency_weights(len(contexts))
+        bags = [document.tokens for document in contexts]
+        weights = {token: frequencies[sum(token in bag for bag in bags)] for token in tokens}
         total = sum(weights[word] for words in answer_words for word in words)
         held = [defaultdict[int, float](float) for _ in contexts]  # weight of words by how many share them
         sentences = []
@@ -176,13 +180,6 @@ def _clauses(lower: str, start: int, end: int) -> list[set[str]]:
     elif pending:
         clauses.append(pending)
     return clauses
-
-
-def _weights(tokens: set[str], contexts: list[_Document]) -> dict[str, float]:
-    """Return inverse document frequencies over the sample's documents; absent words weigh like rare ones."""
-    frequencies = frequency_weights(len(contexts))
-    bags = [document.tokens for document in contexts]
-    return {token: frequencies[sum(token in bag for bag in bags)] for token in tokens}
 
 
 def _support(

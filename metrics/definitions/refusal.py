@@ -67,12 +67,6 @@ def _held_part(answers: Answers) -> Rule:
     return (answers.context_has_gold == 2, Status.NOT_APPLICABLE, "the context held only part of the gold")
 
 
-def _answerable_only(answers: Answers) -> list[Rule]:
-    other = (answers.answerable != _YES, Status.NOT_APPLICABLE, "the question is not plainly answerable")
-    why = "whether the context held the gold is not known"
-    return [_not_labelled(answers), other, (answers.context_has_gold < 0, Status.NOT_RUN, why)]
-
-
 def over_refusal(answers: Answers) -> Scores:
     """1 where a question was refused although its context held the gold: the generator erred.
 
@@ -92,7 +86,10 @@ def over_refusal(answers: Answers) -> Scores:
 def correct_abstention(answers: Answers) -> Scores:
     """1 where an answerable question was refused whose context lacked the gold: right after a miss."""
     holds = (answers.context_has_gold == 1, Status.NOT_APPLICABLE, "the context held the gold")
-    return _on(answers, [*_answerable_only(answers), holds, _held_part(answers)])
+    other = (answers.answerable != _YES, Status.NOT_APPLICABLE, "the question is not plainly answerable")
+    why = "whether the context held the gold is not known"
+    answerable_only = [_not_labelled(answers), other, (answers.context_has_gold < 0, Status.NOT_RUN, why)]
+    return _on(answers, [*answerable_only, holds, _held_part(answers)])
 
 
 def refusal_accuracy(answers: Answers) -> Scores:

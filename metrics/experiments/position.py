@@ -143,7 +143,12 @@ def _verdict(test: ConditionTest, pairs: Sequence[PairTest], ends: PairTest, las
     if not test.p < SIGNIFICANCE:
         return "cannot tell"
     worse = {
-        end: {pair.second for pair in pairs if pair.first == end and _is_lower(pair)} for end in (0, last)
+        end: {
+            pair.second
+            for pair in pairs
+            if pair.first == end and (pair.adjusted_p < SIGNIFICANCE and pair.difference < 0)
+        }
+        for end in (0, last)
     }
     if worse[0] & worse[last]:
         return "middle"
@@ -153,7 +158,3 @@ def _verdict(test: ConditionTest, pairs: Sequence[PairTest], ends: PairTest, las
     if (worse[last] and not worse[0]) or (differ and ends.difference > 0):
         return "rises"
     return "differs"
-
-
-def _is_lower(pair: PairTest) -> bool:
-    return pair.adjusted_p < SIGNIFICANCE and pair.difference < 0

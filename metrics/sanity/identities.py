@@ -36,12 +36,6 @@ def _empty(run: CheckInput, total: FloatArray) -> BoolArray:
     return zero if run.has_claims is None else zero & ~run.has_claims
 
 
-def _without_shares(run: CheckInput, total: FloatArray) -> BoolArray:
-    """Return the rows whose shares need not add up: zero-filled ones and those without claims."""
-    empty = _empty(run, total)
-    return empty if run.has_claims is None else empty | ~run.has_claims
-
-
 def _claim_shares(run: CheckInput) -> list[Finding]:
     findings = []
     for source, values in columns(run):
@@ -100,7 +94,10 @@ def _precision_parts(run: CheckInput) -> list[Finding]:
         if block is None:
             continue
         total = block.sum(axis=1)
-        short = (total < 1 - TOLERANCE) & ~_without_shares(run, total)
+        # the rows whose shares need not add up: zero-filled ones and those without claims
+        empty = _empty(run, total)
+        without_shares = empty if run.has_claims is None else empty | ~run.has_claims
+        short = (total < 1 - TOLERANCE) & ~without_shares
         over = (total > 1 + TOLERANCE) if run.convention == "ragchecker" else np.zeros(run.n, dtype=bool)
         off = short | over
         if off.any():

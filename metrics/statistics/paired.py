@@ -207,18 +207,15 @@ def _sign_flip(difference: FloatArray, clusters: IntArray, seed: int) -> tuple[f
     sums: FloatArray = np.bincount(codes, weights=difference).astype(np.float64)
     sums = np.sort(sums[np.abs(sums) > _SAME])  # a cluster that did not change counts the same under any sign
     if len(sums) <= EXACT_CLUSTERS:
-        return _exact_flips(sums), "exact sign-flip test"
+        totals = np.zeros(1)
+        for value in sums:
+            totals = np.concatenate((totals + value, totals - value))
+        exact_flips = float((np.abs(totals) >= abs(sums.sum()) - _SAME).mean())
+        return exact_flips, "exact sign-flip test"
     if len(sums) >= MANY_CLUSTERS:
         z = abs(sums.sum()) / float(np.sqrt((sums**2).sum()))
         return 2 * normal_tail(z), "sign-flip test, normal limit"
     return _drawn_flips(sums, seed), f"sign-flip test, {FLIPS:,} draws"
-
-
-def _exact_flips(sums: FloatArray) -> float:
-    totals = np.zeros(1)
-    for value in sums:
-        totals = np.concatenate((totals + value, totals - value))
-    return float((np.abs(totals) >= abs(sums.sum()) - _SAME).mean())
 
 
 def _drawn_flips(sums: FloatArray, seed: int) -> float:

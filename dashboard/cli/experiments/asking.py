@@ -124,7 +124,13 @@ def ask_experiment(
             if paraphrased is None:
                 return
             questions = paraphrased.questions
-        limits = _limits(options, paraphrased)
+        # the limits of the system; what paraphrases cost comes out of the same budget
+        budget = options["budget"]
+        if budget is not None and paraphrased is not None:
+            budget = max(budget - paraphrased.cost_usd, 0.0)
+        limits = SystemLimits(
+            timeout_seconds=options["timeout"], concurrency=options["concurrency"], budget_usd=budget
+        )
         planned = plan_experiment(kind_of(kind), questions, given, system, options["project"])
         plan = estimate(planned, kept_replies(store, planned, system), limits, system)
         if not _agreed(planned, plan, options, paraphrased):
@@ -143,16 +149,6 @@ def _paraphrased(
 ) -> Paraphrased | None:
     with _stop_on_signal() as stop:
         return paraphrase(store, questions, model, options, stop.is_set)
-
-
-def _limits(options: Mapping[str, Any], paraphrased: Paraphrased | None) -> SystemLimits:
-    """Return the limits of the system; what paraphrases cost comes out of the same budget."""
-    budget = options["budget"]
-    if budget is not None and paraphrased is not None:
-        budget = max(budget - paraphrased.cost_usd, 0.0)
-    return SystemLimits(
-        timeout_seconds=options["timeout"], concurrency=options["concurrency"], budget_usd=budget
-    )
 
 
 def _system(store: RunStore, options: Mapping[str, Any]) -> System:

@@ -179,16 +179,6 @@ def _set_plot_area(chart: Chart, room: tuple[float, float], legend: bool) -> Non
     plot.insert(0, parse_xml(f"<c:layout {nsdecls('c')}>{inner}</c:layout>"))
 
 
-def _set_fonts(chart: Chart) -> None:
-    """Set fonts that hold most scripts, with one for East Asian characters."""
-    properties = chart.font._element
-    for tag, name in (("a:latin", LATIN), ("a:ea", EAST_ASIAN)):
-        font = properties.find(qn(tag))
-        if font is None:
-            font = etree.SubElement(properties, qn(tag))
-        font.set("typeface", name)
-
-
 Box = tuple[float, float, float, float]  # left, top, width, height in inches
 INK, FAINT, GRID = RGBColor(0x1B, 0x27, 0x33), RGBColor(0x56, 0x65, 0x6F), RGBColor(0xD7, 0xDE, 0xE6)
 FONT_SIZE = 12
@@ -220,7 +210,13 @@ def add_chart(slide: Slide, model: EditableChart, box: Box, alt: str) -> Chart:
     frame._element.nvGraphicFramePr.cNvPr.set("descr", printable(alt))
     chart: Chart = frame.chart
     chart.font.size, chart.font.color.rgb = Pt(FONT_SIZE), INK
-    _set_fonts(chart)
+    # set fonts that hold most scripts, with one for East Asian characters
+    properties = chart.font._element
+    for tag, name in (("a:latin", LATIN), ("a:ea", EAST_ASIAN)):
+        font = properties.find(qn(tag))
+        if font is None:
+            font = etree.SubElement(properties, qn(tag))
+        font.set("typeface", name)
     chart.has_title = False
     ordered = _ordered(model)
     drawn = [part for plot in chart.plots for part in plot.series]
@@ -330,15 +326,12 @@ def _axes(chart: Chart, model: EditableChart, box: Box) -> None:
             plot.gap_width, plot.overlap = 55, model.overlap
         return
     if model.y.names or model.x.names:
-        _set_plot_area(chart, _room_for_names(model, box), chart.has_legend)
-
-
-def _room_for_names(model: EditableChart, box: Box) -> tuple[float, float]:
-    """Return the shares of width and height that names to the left of and below the plot area need."""
-    names, width = _short_names(model.y), 0.06
-    while width < 0.4 and any(lines_needed(name, FONT_SIZE, width * box[2] - 0.15) > 1 for name in names):
-        width += 0.02
-    return width, 0.12 if model.x.names else 0.06
+        # the shares of width and height that names to the left of and below the plot area need
+        names, width = _short_names(model.y), 0.06
+        while width < 0.4 and any(lines_needed(name, FONT_SIZE, width * box[2] - 0.15) > 1 for name in names):
+            width += 0.02
+        room_for_names = width, 0.12 if model.x.names else 0.06
+        _set_plot_area(chart, room_for_names, chart.has_legend)
 
 
 def _axis(drawn: Any, axis: SlideAxis, scatter: bool) -> None:

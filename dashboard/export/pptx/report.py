@@ -56,7 +56,11 @@ def _add_section(deck: Deck, section: RenderedSection, heading: str, report: Rep
     notes = _notes(section, report.caveats)
     if section.slide is not None:
         plan = plan_slide(replace(section, heading=heading), section.slide)
-        add_planned_slide(deck, plan, heading, [*_whole_texts(section), *notes, *_method(report)])
+        # for the notes where the numbers come from, and how to get them again
+        facts = "\n".join(f"- {name}: {text}" for name, text in report.plain_facts.items())
+        commands = "\n".join(report.commands)
+        method = [f"{OBTAINED}:\n{facts}" if facts else "", commands]
+        add_planned_slide(deck, plan, heading, [*_whole_texts(section), *notes, *method])
         return
     if section.chart is not None:
         _add_chart(deck, section, heading, notes)
@@ -99,13 +103,6 @@ def _whole_texts(section: RenderedSection) -> list[str]:
     if content.question:
         texts.insert(0, f"Question: {content.question}")
     return [*texts, f"Doubted: {content.doubt}" if content.doubt else ""]
-
-
-def _method(report: Report) -> list[str]:
-    """Return for the notes where the numbers come from, and how to get them again."""
-    facts = "\n".join(f"- {name}: {text}" for name, text in report.plain_facts.items())
-    commands = "\n".join(report.commands)
-    return [f"{OBTAINED}:\n{facts}" if facts else "", commands]
 
 
 def _sentence_height(sentence: str) -> float:

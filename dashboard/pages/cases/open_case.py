@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from ragtriage.dashboard.case_html.case import CaseHighlights, answer_html, context_cards_html, highlights_of
+from ragtriage.dashboard.case_html.case import answer_html, context_cards_html, highlights_of
 from ragtriage.dashboard.case_html.checks import check_rows
 from ragtriage.dashboard.case_html.citations import citations_html
 from ragtriage.dashboard.page_html.cases import CaseHead, Chip, case_head, case_reference, case_scores
@@ -35,12 +35,6 @@ MOST_QUOTES = 3
 LONGEST_OPEN_REFERENCE = 320  # characters; a longer one is folded at first, so that the scores stay in view
 
 
-def _least_height(sample: Mapping[str, Any]) -> int:
-    """Return a height in pixels that question and answer fill in a wide window."""
-    answer, question = str(sample.get("answer") or ""), str(sample.get("question") or "")
-    return 90 + 22 * (len(question) // LINE_LENGTH) + 20 * (len(answer) // LINE_LENGTH)
-
-
 def open_case(view: View, diagnosis: Diagnosis, sample: dict[str, Any]) -> None:
     """Draw one case."""
     row, findings = int(sample["row"]), view.findings(view.run)
@@ -48,14 +42,21 @@ def open_case(view: View, diagnosis: Diagnosis, sample: dict[str, Any]) -> None:
     highlights = highlights_of(shown)
     head = head_of(shown, case_chips(diagnosis, findings, row))
     # how the run on display cites; None for not at all
+    # a height in pixels that question and answer fill in a wide window
+    answer, question = str(shown.get("answer") or ""), str(shown.get("question") or "")
+    least_height = 90 + 22 * (len(question) // LINE_LENGTH) + 20 * (len(answer) // LINE_LENGTH)
+    # the reference answer, open where it is short and no claims need the room
+    text = shown["reference_answer"] or ""
+    estimated = not shown["claims"] and highlights.attribution is not None
+    reference = case_reference(text, not shown["claims"] and len(text) <= LONGEST_OPEN_REFERENCE, estimated)
     draw_html(
         case_head(head)
         + answer_html(shown, highlights)
         + citations_html(
             shown, citation_style(view.store.workspace.samples_path(view.run.run_id), view.options.citations)
         )
-        + _reference(shown, highlights),
-        _least_height(shown),
+        + reference,
+        least_height,
     )
     if cuts := cuts_told(shown):
         facts([cuts])
@@ -75,13 +76,6 @@ def head_of(sample: Mapping[str, Any], chips: list[Chip]) -> CaseHead:
     """Return what stands above the answer of a sample."""
     turns = [(turn["role"] or "", turn["text"] or "") for turn in sample["history"] or ()]
     return CaseHead(chips, turns, sample["question"] or "")
-
-
-def _reference(sample: Mapping[str, Any], highlights: CaseHighlights) -> str:
-    """Return the reference answer, open where it is short and no claims need the room."""
-    text = sample["reference_answer"] or ""
-    estimated = not sample["claims"] and highlights.attribution is not None
-    return case_reference(text, not sample["claims"] and len(text) <= LONGEST_OPEN_REFERENCE, estimated)
 
 
 def _judge_labels(diagnosis: Diagnosis, sample: Mapping[str, Any]) -> None:

@@ -125,19 +125,16 @@ def _version_cells(difference: MetricDifference | None, name: str, one_base: boo
     interval, pairs = f"Interval of the verdict, {name}", f"n, {name}"
     if difference is None:
         return {name: NOT_MEASURED, interval: NOT_MEASURED, pairs: "0"}
+    span = interval_text(difference.low, difference.high) if difference.difference.n_pairs else NOT_MEASURED
     return {
         name: _cell(difference, one_base),
-        interval: _span(difference),
+        interval: span,
         pairs: f"{difference.difference.n_pairs:,}",
     }
 
 
 def _level(metric: str, value: float) -> str:
     return percent(value) if metric == GOOD_SHARE else number(value)
-
-
-def _span(metric: MetricDifference) -> str:
-    return interval_text(metric.low, metric.high) if metric.difference.n_pairs else NOT_MEASURED
 
 
 def _cell(metric: MetricDifference, one_base: bool) -> str:

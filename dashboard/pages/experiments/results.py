@@ -35,7 +35,11 @@ def show_experiment(view: View, summary: ExperimentSummary) -> None:
                 _show(view, after)
         else:
             _show(view, part)
-    _show_arms(view, summary)
+    # list the arms; a chosen one can be opened, and compared with the first
+    st.markdown("##### Arms")
+    chosen = choose_row(arm_table(summary), "arms_table", "choose a row to open its cases or to compare it")
+    if chosen is not None:
+        _arm_buttons(view, summary, summary.arms[chosen].arm)
 
 
 def _show(view: View, part: Part) -> None:
@@ -81,14 +85,6 @@ def _buttons(view: View, openings: Sequence[Opening]) -> None:
                     open_cases(project=view.project, **opening.selection)
                 else:
                     go_to_page(opening.page, **opening.selection)
-
-
-def _show_arms(view: View, summary: ExperimentSummary) -> None:
-    """List the arms; a chosen one can be opened, and compared with the first."""
-    st.markdown("##### Arms")
-    chosen = choose_row(arm_table(summary), "arms_table", "choose a row to open its cases or to compare it")
-    if chosen is not None:
-        _arm_buttons(view, summary, summary.arms[chosen].arm)
 
 
 def _arm_buttons(view: View, summary: ExperimentSummary, arm: ArmRecord) -> None:

@@ -115,6 +115,7 @@ def missing_text(check: EvaluatorAccuracy, label: str) -> str:
 def check_rows(check: EvaluatorAccuracy) -> list[dict[str, str]]:
     """Return the rows of the table: the rate, corrected and raw, with its check."""
     corrected, kappa = check.corrected, check.kappa
+    questions = count(check.rate.n_applicable, "question")
     return [
         {
             "": "Rate, corrected",
@@ -125,7 +126,7 @@ def check_rows(check: EvaluatorAccuracy) -> list[dict[str, str]]:
             if np.isfinite(corrected.value)
             else "no better than chance: cannot be corrected",
         },
-        _rate_row("Rate, as judged", check.rate, f"{check.rate.n_scored:,} of {_questions(check)}"),
+        _rate_row("Rate, as judged", check.rate, f"{check.rate.n_scored:,} of {questions}"),
         _rate_row("True positive rate", check.true_positive, f"{check.positives:,} with the failure"),
         _rate_row("True negative rate", check.true_negative, f"{check.negatives:,} without"),
         {
@@ -136,10 +137,6 @@ def check_rows(check: EvaluatorAccuracy) -> list[dict[str, str]]:
             "How": METHODS.get(kappa.method, "no interval"),
         },
     ]
-
-
-def _questions(check: EvaluatorAccuracy) -> str:
-    return count(check.rate.n_applicable, "question")
 
 
 def _rate_row(title: str, rate: Interval, n: str) -> dict[str, str]:
@@ -168,22 +165,19 @@ def _origin(
     if changed:
         st.warning("Its question or prompt has changed since. Judge again:")
         st.code(_command(view, evaluator), language="bash")
+    column = scored.column(evaluator.metric, Source.JUDGED)
+    n = 0 if column is None else int((column.status == Status.NOT_APPLICABLE).sum())
+    left_out = f"{count(n, 'sample')} left out: no answer, or the data cannot tell" if n else ""
     facts(
         [
             "" if judge_result is None else f"judged by {markdown_text(judge_result.model)}, {judged_at} UTC",
             _failures(scored, evaluator) if check.enough else "",
-            _left_out(scored, evaluator),
+            left_out,
             f"{sum(drawn):,} of {count(len(drawn), 'labelled case')} drawn at random; on the others "
             "the judge is taken to err as often as elsewhere",
             "corrected: (rate + TNR − 1) / (TPR + TNR − 1)" if check.enough else "",
         ]
     )
-
-
-def _left_out(scored: ScoredRun, evaluator: Evaluator) -> str:
-    column = scored.column(evaluator.metric, Source.JUDGED)
-    n = 0 if column is None else int((column.status == Status.NOT_APPLICABLE).sum())
-    return f"{count(n, 'sample')} left out: no answer, or the data cannot tell" if n else ""
 
 
 @kept

@@ -64,7 +64,19 @@ def loader(store: RunStore, project: str) -> None:
         _show_errors(error)
         return
     if not uploads and not path.strip():
-        _formats()
+        # list the formats that are read, folded: there are many
+        with st.expander(
+            f"{len(importers())} formats are read, told apart by their content; gzip is unpacked"
+        ):
+            rows = [
+                {
+                    "Format": row["title"],
+                    "What the file holds": row["file"],
+                    "How to write it": row["example"],
+                }
+                for row in formats(importers().values())
+            ]
+            show_table(rows, "Formats that are read")
         return
     try:
         inputs: list[Input] = [(_uploaded(upload), options) for upload in uploads]
@@ -78,16 +90,6 @@ def loader(store: RunStore, project: str) -> None:
     ready = [file_and_options for file_and_options in previews if file_and_options is not None]
     if st.button(f"Load {count(len(ready), 'file')}", key="load", disabled=not ready):
         _load(store, ready, target.strip() or "default")
-
-
-def _formats() -> None:
-    """List the formats that are read, folded: there are many."""
-    with st.expander(f"{len(importers())} formats are read, told apart by their content; gzip is unpacked"):
-        rows = [
-            {"Format": row["title"], "What the file holds": row["file"], "How to write it": row["example"]}
-            for row in formats(importers().values())
-        ]
-        show_table(rows, "Formats that are read")
 
 
 def _auxiliary_files() -> Options:

@@ -351,16 +351,14 @@ def _left_over(fields: Mapping[str, str]) -> list[str]:
         others = [
             column
             for column, target in fields.items()
-            if target != field and not _is_field(target) and plain_name(column) in synonyms()[field]
+            if target != field
+            and not (target in FIELDS or target in PSEUDO_FIELDS)
+            and plain_name(column) in synonyms()[field]
         ]
         if others and field in filled:
             names = ", ".join(repr(column) for column in others)
             notes.append(f"{field} is taken from {filled[field]!r}; {names} could be it too")
     return notes
-
-
-def _is_field(target: str) -> bool:
-    return target in FIELDS or target in PSEUDO_FIELDS
 
 
 def _example(values: tuple[object, ...]) -> str:

@@ -194,7 +194,11 @@ def _parquet_rows(file: pq.ParquetFile, source: InputFile) -> Iterator[Record]:
     number = 0
     try:
         unpacked = 0
-        for batch in file.iter_batches(batch_size=_batch_rows(file)):
+        # how many rows to read at once: few where a single value may be large
+        groups = [file.metadata.row_group(group) for group in range(file.metadata.num_row_groups)]
+        largest = max((group.total_byte_size for group in groups), default=0)
+        batch_rows = max(16, min(256, BATCH_BYTES // max(largest, 1)))
+        for batch in file.iter_batches(batch_size=batch_rows):
             unpacked += batch.nbytes
             if unpacked > source.limits.unpacked_bytes:  # a text that is stored once can stand in every row
                 limit = f"{source.limits.unpacked_bytes:,} bytes"
@@ -205,13 +209,6 @@ def _parquet_rows(file: pq.ParquetFile, source: InputFile) -> Iterator[Record]:
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         what = f"is a Parquet file that cannot be read: {error}"
         raise source.error(what, "a whole Parquet file", number + 1) from error
-
-
-def _batch_rows(file: pq.ParquetFile) -> int:
-    """Return how many rows to read at once: few where a single value may be large."""
-    groups = [file.metadata.row_group(group) for group in range(file.metadata.num_row_groups)]
-    largest = max((group.total_byte_size for group in groups), default=0)
-    return max(16, min(256, BATCH_BYTES // max(largest, 1)))
 
 
 def _delimited(source: InputFile, errors: ValidationErrors) -> tuple[list[str], Iterator[Record]]:

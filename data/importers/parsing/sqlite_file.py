@@ -54,14 +54,9 @@ def open_sqlite(source: InputFile) -> Iterator[sqlite3.Connection]:
             finally:
                 connection.close()
         except (sqlite3.Error, OverflowError, UnicodeDecodeError) as error:
-            raise source.error(
-                f"is an SQLite database that cannot be read: {_said(error)}", ACCEPTED
-            ) from error
-
-
-def _said(error: Exception) -> str:
-    """Return what SQLite says; its words about a damaged schema may be no text."""
-    return "its schema is damaged" if isinstance(error, UnicodeDecodeError) else str(error)
+            # what SQLite says; its words about a damaged schema may be no text
+            said = "its schema is damaged" if isinstance(error, UnicodeDecodeError) else str(error)
+            raise source.error(f"is an SQLite database that cannot be read: {said}", ACCEPTED) from error
 
 
 def _readable(source: InputFile, folder: Path) -> tuple[Path, str]:

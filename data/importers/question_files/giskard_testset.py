@@ -43,7 +43,12 @@ def _records(source: InputFile, options: Options, errors: ValidationErrors) -> I
             "reference_answer": row.get("reference_answer"),
             "relevant": _passages(row.get("reference_context")) or None,
             "query_type": fields.get("question_type"),
-            "tags": {key: str(value) for key, value in labels.items() if _is_label(value)} or None,
+            "tags": {
+                key: str(value)
+                for key, value in labels.items()
+                if (value is not None and len(str(value)) <= MOST_TAG)
+            }
+            or None,
         }
         yield line, {**others(row, known), **record}
 
@@ -56,10 +61,6 @@ def _passages(text: Any) -> list[dict[str, str]]:
     """Split a reference context at its numbered documents; the numbers are no ids outside the toolkit."""
     parts = _DOCUMENT.split(text) if isinstance(text, str) else []
     return [{"text": part.removesuffix("\n\n")} for part in parts if part.strip()]
-
-
-def _is_label(value: Any) -> bool:
-    return value is not None and len(str(value)) <= MOST_TAG
 
 
 IMPORTERS = (

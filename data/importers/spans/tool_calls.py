@@ -89,7 +89,10 @@ def _calls(trace: Trace, spans: Sequence[Span], schemas: Schemas) -> list[dict[s
     for span in spans:
         of_name = by_name[span.tool or span.name]
         in_turn = of_name.pop(0) if of_name else {}
-        calls.append(_of_span(span, known.get(_call_id(span), in_turn), schemas))
+        message = _message(span)
+        stated = message.get("tool_call_id") if isinstance(message, Mapping) else None
+        call_id = span.call_id or (stated if isinstance(stated, str) else "")
+        calls.append(_of_span(span, known.get(call_id, in_turn), schemas))
     return calls
 
 
@@ -145,12 +148,6 @@ def _properties(schema: Mapping[str, Any]) -> Mapping[str, Any]:
         return tool_schema(schema).properties or {}
     except ValueError:
         return {}
-
-
-def _call_id(span: Span) -> str:
-    message = _message(span)
-    stated = message.get("tool_call_id") if isinstance(message, Mapping) else None
-    return span.call_id or (stated if isinstance(stated, str) else "")
 
 
 def _message(span: Span) -> Any:

@@ -128,24 +128,22 @@ def _span(row: Mapping[str, Any]) -> Span:
 def _of_root(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parts of a span that a root alone has: scores, tags, and fields of the sample."""
     metadata = fields_in(row.get("metadata"))
+    # the time of a span; seconds since 1970 are exact to less than a thousandth in a float
+    metrics = fields_in(row.get("metrics"))
+    start, end = number(metrics.get("start")), number(metrics.get("end"))
+    milliseconds = None if start is None or end is None or end < start else round((end - start) * 1000, 3)
     fields = {
         "question_id": question_id_in(metadata, fields_in(row.get("input"))),
         "reference_answer": reference_in(row.get("expected")),
         CONTEXTS: contexts_in(metadata),
         "observation_id": text_in(row.get("id")),
-        "latency_ms": _milliseconds(fields_in(row.get("metrics"))),
+        "latency_ms": milliseconds,
     }
     return {
         "scores": _scores(row, metadata),
         "tags": tags_of(metadata, row.get("tags"), but=NOT_TAGS),
         "fields": without_blanks(fields),
     }
-
-
-def _milliseconds(metrics: Mapping[str, Any]) -> float | None:
-    """Return the time of a span; seconds since 1970 are exact to less than a thousandth in a float."""
-    start, end = number(metrics.get("start")), number(metrics.get("end"))
-    return None if start is None or end is None or end < start else round((end - start) * 1000, 3)
 
 
 def _scores(row: Mapping[str, Any], metadata: Mapping[str, Any]) -> dict[str, Any]:

@@ -90,6 +90,12 @@ def _read_experiment(source: InputFile, options: Options, errors: ValidationErro
     """Read an experiment as a run."""
     facts = fields_in(value_at(source, "experiment"))
     name = text_in(facts.get("name"))
+    metadata = facts.get("metadata")
+    settings = {
+        key: value
+        for key, value in tags_of(metadata).items()
+        if not isinstance(value, int) or abs(value) < 2**63
+    }
     return [
         ParsedRun(
             name or source.stem,
@@ -97,19 +103,11 @@ def _read_experiment(source: InputFile, options: Options, errors: ValidationErro
             source.name,
             "opik_experiment",
             named_by_content=name is not None,
-            config=_settings(facts.get("metadata")),
+            config=settings,
             dataset=text_in(facts.get("dataset_name")) or "",
             created_at=moment(facts.get("created_at")),
         )
     ]
-
-
-def _settings(metadata: object) -> dict[str, Any]:
-    return {
-        key: value
-        for key, value in tags_of(metadata).items()
-        if not isinstance(value, int) or abs(value) < 2**63
-    }
 
 
 def _of_items(items: Iterator[Record], errors: ValidationErrors) -> Iterator[Record]:
@@ -330,22 +328,19 @@ def _spans(document: Mapping[str, Any]) -> Iterator[Span]:
     )
     for span in objects_in(document.get("spans")):
         name = text_in(span.get("name")) or ""
+        # what a span returned; of an object, the list of documents in it
+        output = decoded(span.get("output"))
+        documents = contexts_in(output) if isinstance(output, Mapping) else output
         yield Span(
             trace_id,
             text_in(span.get("id")) or "",
             text_in(span.get("parent_span_id")) or trace_id,
             name,
-            kind_in(kind_of(span.get("type")), name, _documents(span)),
+            kind_in(kind_of(span.get("type")), name, documents),
             model=text_in(span.get("model")),
             documents=None,
             **_recorded(span),
         )
-
-
-def _documents(span: Mapping[str, Any]) -> object:
-    """Return what a span returned; of an object, the list of documents in it."""
-    output = decoded(span.get("output"))
-    return contexts_in(output) if isinstance(output, Mapping) else output
 
 
 def _recorded(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from ragtriage.data.scoring.batches.batch_file import BatchFile
 from ragtriage.data.scoring.batches.wire import PARTS, from_table, score_column
 from ragtriage.data.scoring.scored_run import MetricColumn
 from ragtriage.data.scoring.stage_features import STAGE_FEATURES
-from ragtriage.metrics.schema.scores import FloatArray, Scores, Status
+from ragtriage.metrics.schema.scores import FloatArray, Status
 from ragtriage.metrics.schema.source import Source
 
 WORTH_PACKING = 500  # samples; of fewer, a metric's values take more time to pack than room
@@ -34,10 +34,6 @@ class _Narrow:
     values: FloatArray
     status: NDArray[np.int8]
     reasons: pa.DictionaryArray
-
-
-def _narrow(scores: Scores) -> _Narrow:
-    return _Narrow(scores.values, scores.status, pa.array(scores.reason, pa.string()).dictionary_encode())
 
 
 def _stored(table: Any, key: ScoreKey, row: int) -> list[tuple[int, _Narrow]]:
@@ -101,7 +97,10 @@ class GatheredScores:
 
     def _hold(self, batch: ScoredChunk) -> None:
         for key, scores in batch.blocks.items():
-            self._blocks.setdefault(key, []).append((self.rows, _narrow(scores)))
+            narrow = _Narrow(
+                scores.values, scores.status, pa.array(scores.reason, pa.string()).dictionary_encode()
+            )
+            self._blocks.setdefault(key, []).append((self.rows, narrow))
         for name, values in batch.stage_features.items():
             self._features.setdefault(name, []).append(values)
         for name, table in batch.tables.items():

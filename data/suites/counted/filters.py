@@ -41,12 +41,16 @@ def filter_detail(scored: ScoredRun) -> PartDetail | None:
     constraint_figures = _agreement(extracted, "constraint") if len(extracted) else ()
     item_figures = _items(returned) if len(returned) else ()
     empty = Counter(str(detail["empty"]) for detail in returned.details)
+    broken = _broken(returned).most_common(MOST_ROWS)
+    rows: list[Mapping[str, Cell]] = [{"Constraint": text, "Items that break it": n} for text, n in broken]
+    cohorts = tuple(part_cohort(SUITE, "breaks", text) for text, _ in broken)
+    violations = ResultTable("Violations", tuple(rows), "Returned items, counted over all checks.", cohorts)
     tables = [
         figure_table("Extracted against expected constraints", constraint_figures),
         _fields(extracted),
         figure_table("Returned against satisfying items", item_figures, _item_note(returned)),
         _empty_table(empty),
-        _violations(returned),
+        violations,
     ]
     counts = {
         "n_constraint_checks": len(extracted),
@@ -147,10 +151,3 @@ def _broken(parts: SuiteParts) -> Counter[str]:
     for detail in parts.details:
         broken.update({text: n for text, n in detail["violations"].items() if n})
     return broken
-
-
-def _violations(parts: SuiteParts) -> ResultTable:
-    broken = _broken(parts).most_common(MOST_ROWS)
-    rows: list[Mapping[str, Cell]] = [{"Constraint": text, "Items that break it": n} for text, n in broken]
-    cohorts = tuple(part_cohort(SUITE, "breaks", text) for text, _ in broken)
-    return ResultTable("Violations", tuple(rows), "Returned items, counted over all checks.", cohorts)

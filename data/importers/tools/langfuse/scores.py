@@ -83,7 +83,10 @@ def with_scores(
             continue
         value, word, comment = _value(row), _word(row), text_in(row.get("comment"))
         if value is not None and word is not None:
-            _declare(declared, metric_name(name)[0])
+            metric = metric_name(name)[0]
+            declaration = {"direction": "higher", "range": [0, 1]}
+            if metric not in declared and declaration_fault(metric, declaration) is None:
+                declared[metric] = declaration
         if row.get("source") == "ANNOTATION":
             human.append(_rating(row, name, value, word, comment))
         elif value is not None:
@@ -101,12 +104,6 @@ def with_scores(
         **({"human": [*record.get("human", []), *human]} if human else {}),
         **({"tags": {**record.get("tags", {}), **tags}} if tags else {}),
     }
-
-
-def _declare(declared: dict[str, Any], metric: str) -> None:
-    declaration = {"direction": "higher", "range": [0, 1]}
-    if metric not in declared and declaration_fault(metric, declaration) is None:
-        declared[metric] = declaration
 
 
 def _averaged(values: list[tuple[float, str | None]]) -> dict[str, Any]:

@@ -37,7 +37,9 @@ def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[
         )
     traces = Traces(errors, {"tool": "MLflow"})
     with open_sqlite(source) as connection:
-        names, params = _run_names(connection), _params(connection)
+        rows = map(dict, rows_of(connection, "runs"))
+        run_names = {str(row.get("run_uuid")): str(row.get("name") or row.get("run_uuid")) for row in rows}
+        names, params = run_names, _params(connection)
         count = 0
         for count, trace in enumerate(_traces(connection), start=1):
             if not trace["data"]["spans"]:
@@ -55,11 +57,6 @@ def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[
         replace(run, name=names.get(run.name, run.name), config=dict(params.get(run.name, {})))
         for run in runs
     ]
-
-
-def _run_names(connection: sqlite3.Connection) -> dict[str, str]:
-    rows = map(dict, rows_of(connection, "runs"))
-    return {str(row.get("run_uuid")): str(row.get("name") or row.get("run_uuid")) for row in rows}
 
 
 def _params(connection: sqlite3.Connection) -> dict[str, dict[str, Any]]:

@@ -94,14 +94,11 @@ def _trace_of(row: Row) -> Row:
         info["execution_duration_ms"] = row.get("execution_duration") or row.get("execution_time_ms")
     spans = data.get("spans") or decoded(row.get("spans"))
     if not isinstance(spans, list) or not spans:
-        spans = [{"span_id": "root", "attributes": _ends(row), "start_time": info.get("request_time")}]
+        ends = {"mlflow.spanInputs": row.get("request"), "mlflow.spanOutputs": row.get("response")}
+        spans = [{"span_id": "root", "attributes": ends, "start_time": info.get("request_time")}]
     if not decoded(info.get("assessments")):
         info["assessments"] = list(_assessments(row))
     return {"info": info, "data": {"spans": spans}}
-
-
-def _ends(row: Row) -> Row:
-    return {"mlflow.spanInputs": row.get("request"), "mlflow.spanOutputs": row.get("response")}
 
 
 def _assessments(row: Row) -> Iterator[Row]:

@@ -88,16 +88,17 @@ def labels_of(row: Mapping[str, Any]) -> Labels:
     if score is None and label is None and error is None:
         return Labels()
     if str(row.get("annotator_kind")).upper() == "HUMAN":
-        return _human(row, name, score, label, explanation)
+        annotator = text_in(row.get("identifier")) or text_in(row.get("user_id")) or "human"
+        value = value_in(score) if score is not None else value_in(label) if label is not None else None
+        notes = [text for text in (text_in(label), text_in(explanation)) if text]
+        entry = {
+            "annotator": annotator,
+            "metric": metric_name(name)[0],
+            "value": value,
+            "note": ": ".join(notes),
+        }
+        return Labels(human=({key: item for key, item in entry.items() if item != ""},))
     return score_of(name, score, label=label, reason=explanation, error=error)
-
-
-def _human(row: Mapping[str, Any], name: str, score: Any, label: Any, explanation: Any) -> Labels:
-    annotator = text_in(row.get("identifier")) or text_in(row.get("user_id")) or "human"
-    value = value_in(score) if score is not None else value_in(label) if label is not None else None
-    notes = [text for text in (text_in(label), text_in(explanation)) if text]
-    entry = {"annotator": annotator, "metric": metric_name(name)[0], "value": value, "note": ": ".join(notes)}
-    return Labels(human=({key: item for key, item in entry.items() if item != ""},))
 
 
 def _relevance(label: Any) -> float | None:

@@ -75,6 +75,12 @@ def sample_of_task(
     documents = contexts_in(output)
     metadata = fields_in(row.get("metadata"))
     repetition = number(row.get("repetition_number"))
+    labels = [labels_of(annotation) for annotation in annotations]
+    annotated = {
+        "scores": {name: score for label in labels for name, score in label.scores.items()},
+        "human": [dict(entry) for label in labels for entry in label.human] or None,
+        "tags": {name: tag for label in labels for name, tag in label.tags.items()},
+    }
     sample: dict[str, Any] = {
         "question_id": question_id_in(metadata) or text_in(row.get("example_id")),
         "repeat": max(0, int(repetition) - 1) if repetition is not None else None,
@@ -86,7 +92,7 @@ def sample_of_task(
         or milliseconds_between(row.get("start_time"), row.get("end_time")),
         "input_tokens": number(row.get("prompt_token_count")),
         "output_tokens": number(row.get("completion_token_count")),
-        **_annotated(annotations),
+        **annotated,
         "example_id": text_in(row.get("example_id")),
         "trace_id": text_in(row.get("trace_id")),
         "tool": "phoenix",
@@ -96,15 +102,6 @@ def sample_of_task(
     if answer is None and sample["scores"]:
         errors.remark(SCORED_WITHOUT_ANSWER, line)
     return {**without_blanks(sample), "answer": answer}
-
-
-def _annotated(annotations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    labels = [labels_of(annotation) for annotation in annotations]
-    return {
-        "scores": {name: score for label in labels for name, score in label.scores.items()},
-        "human": [dict(entry) for label in labels for entry in label.human] or None,
-        "tags": {name: tag for label in labels for name, tag in label.tags.items()},
-    }
 
 
 def _in_columns(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:

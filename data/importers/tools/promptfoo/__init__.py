@@ -140,7 +140,10 @@ def _runs(
             spool.add(key, line, record | {"run_id": facts.get("evalId"), "tool": "promptfoo"})
     if not labels:
         errors.raise_if_any()
-        raise source.error(f"is an eval of promptfoo{_version(facts)} without results", ACCEPTED)
+        version = (
+            f" (results version {facts['version']})" if isinstance(facts.get("version"), int | str) else ""
+        )
+        raise source.error(f"is an eval of promptfoo{version} without results", ACCEPTED)
     providers = Counter(provider for provider, _ in labels.values())
     return [
         ParsedRun(
@@ -161,10 +164,6 @@ def _time(facts: Mapping[str, Any]) -> datetime | None:
     _, _, in_id = str(facts.get("evalId") or "").removeprefix("eval-").partition("-")
     given = text_in(facts.get("timestamp"))
     return moment(given) or (moment(in_id) if "T" in in_id else None)
-
-
-def _version(facts: Mapping[str, Any]) -> str:
-    return f" (results version {facts['version']})" if isinstance(facts.get("version"), int | str) else ""
 
 
 def _run_of(row: Row) -> tuple[str, tuple[str, str]]:

@@ -53,11 +53,17 @@ def _sample(row: Mapping[str, Any]) -> dict[str, Any]:
     gold, calls = _listed(row.get("expected_actions")), row.get("calls")
     names = {str(call.get("name")) for call in (*gold, *_listed(calls)) if call.get("name")}
     check = {"name": "calls", "kind": "tool", "expected": gold}
+    messages = row.get("messages")
+    turns = [
+        {"role": str(message.get("role") or "user"), "text": message["text"]}
+        for message in _listed(messages)
+        if isinstance(message.get("text"), str)
+    ]
     sample = {
         "question_id": None if row.get("task_id") is None else str(row["task_id"]),
         "repeat": row.get("trial"),
         "question": row["instruction"],
-        "history": _turns(row.get("messages")),
+        "history": turns,
         "account_id": row.get("user_id"),
         "tools": [
             {"name": name, "annotations": {"readOnlyHint": name not in WRITES}} for name in sorted(names)
@@ -78,14 +84,6 @@ def _reward_check(reward: object) -> list[dict[str, Any]]:
             **{"name": "reward", "kind": "task outcome", "expected": 1, "actual": reward},
             "passed": abs(reward - 1) <= 1e-6,
         }
-    ]
-
-
-def _turns(messages: object) -> list[dict[str, str]]:
-    return [
-        {"role": str(message.get("role") or "user"), "text": message["text"]}
-        for message in _listed(messages)
-        if isinstance(message.get("text"), str)
     ]
 
 
