@@ -28,67 +28,79 @@ COMMANDS: Mapping[
     str, tuple[str, str]
 ] = {  # name -> module of ragtriage.dashboard.cli, what its help begins with
     "advise": (
-        "advise",
+        "results.advise",
         "Plan an evaluation: metrics, number of questions, gates, labels, and the command of each step.",
     ),
-    "agreement": ("agreement", "Compare metrics and judges with human labels."),
-    "attack": ("attack", "Put attack prompts to a system of yours and make a run of its answers."),
-    "baseline": ("baseline", "Make RUN the baseline of its project; without RUN, show it and its history."),
-    "check": ("check", "Run the sanity checks on the numbers of a run."),
+    "agreement": ("results.agreement", "Compare metrics and judges with human labels."),
+    "attack": ("asking.attack", "Put attack prompts to a system of yours and make a run of its answers."),
+    "baseline": (
+        "runs.baseline",
+        "Make RUN the baseline of its project; without RUN, show it and its history.",
+    ),
+    "check": ("results.check", "Run the sanity checks on the numbers of a run."),
     "checks": (
-        "checks",
+        "results.checks",
         "Show the check suites of a run: what passed, with intervals, and why the rest failed.",
     ),
     "citations": (
-        "citations",
+        "results.citations",
         "Show how many citations of a run support their sentence, with counts and intervals.",
     ),
-    "compare": ("compare", "Compare runs with a baseline, paired on question."),
-    "delete": ("delete", "Delete runs; their human labels are kept."),
+    "compare": ("results.compare", "Compare runs with a baseline, paired on question."),
+    "delete": ("runs.delete", "Delete runs; their human labels are kept."),
     "demo": ("demo", "Load the bundled samples and open the dashboard on them."),
-    "diagnose": ("diagnose", "Show where the cases of a run fail and what to fix first."),
+    "diagnose": ("results.diagnose", "Show where the cases of a run fail and what to fix first."),
     "doctor": ("doctor", "Check this installation and the workspace; exit code 1 where there is a problem."),
     "experiment": (
-        "experiment",
+        "asking.experiment",
         "Ask a system the same questions under changed conditions, and test what the change did.",
     ),
     "export": (
-        "export",
+        "runs.export",
         "Write the samples of a run with scores and diagnosis, or its scores for the tool that recorded it.",
     ),
-    "f1": ("f1", "Show why F1 is low, and the most that each part could give back."),
-    "gate": ("gate", "Judge a run by its gates: PASS, FAIL (exit code 1), INCONCLUSIVE or UNMEASURED."),
+    "f1": ("results.f1", "Show why F1 is low, and the most that each part could give back."),
+    "gate": (
+        "results.gate",
+        "Judge a run by its gates: PASS, FAIL (exit code 1), INCONCLUSIVE or UNMEASURED.",
+    ),
     "generate": (
-        "generate",
+        "asking.generate",
         "Let Claude answer a run's questions again, to separate retrieval from generation errors.",
     ),
-    "grid": ("grid", "Try chunk sizes and overlaps on a corpus of .txt, .md or JSONL."),
-    "import": ("import_", "Load evaluation runs from files, each file whole or not at all."),
+    "grid": ("asking.grid", "Try chunk sizes and overlaps on a corpus of .txt, .md or JSONL."),
+    "import": ("runs.import_", "Load evaluation runs from files, each file whole or not at all."),
     "init": ("init", "Write a commented gates.toml for a kind of use into the workspace."),
-    "judge": ("judge", "Let Claude judge the answers of a run; continues from earlier results."),
+    "judge": ("asking.judge", "Let Claude judge the answers of a run; continues from earlier results."),
     "mcp": ("mcp", "Serve the workspace to a coding agent over MCP, on standard input and output."),
-    "metrics": ("metrics", "Show every metric of a run: mean, 95 % interval, n and source."),
-    "questions": ("questions", "List the question sets; `show NAME` prints one with its questions."),
-    "release": ("release", "Mark RUN as the release NAME; without RUN, list the releases."),
-    "report": ("report", "Write a report for readers without the tool: one HTML file, slides or PDF."),
-    "runs": ("runs", "List the runs."),
-    "score": ("score", "Score a run with models on this machine: NLI, embeddings, reverse questions."),
+    "metrics": ("results.metrics", "Show every metric of a run: mean, 95 % interval, n and source."),
+    "questions": ("runs.questions", "List the question sets; `show NAME` prints one with its questions."),
+    "release": ("runs.release", "Mark RUN as the release NAME; without RUN, list the releases."),
+    "report": (
+        "results.report",
+        "Write a report for readers without the tool: one HTML file, slides or PDF.",
+    ),
+    "runs": ("runs.runs", "List the runs."),
+    "score": ("asking.score", "Score a run with models on this machine: NLI, embeddings, reverse questions."),
     "serve": ("serve", "Open the dashboard, reachable from this machine alone unless --host says otherwise."),
-    "show": ("show", "Show the details of a run, and what its unmeasured metrics need."),
-    "watch": ("watch", "Import, score and gate result files as they appear in FOLDER; one line per run."),
+    "show": ("runs.show", "Show the details of a run, and what its unmeasured metrics need."),
+    "watch": (
+        "runs.watch",
+        "Import, score and gate result files as they appear in FOLDER; one line per run.",
+    ),
 }
 
 
 MEANT = {  # names of pages, and words of other tools
-    "triage": ("diagnose", "gate"),
-    "cases": ("export", "diagnose"),
-    "trend": ("runs", "compare"),
+    "triage": ("results.diagnose", "gate"),
+    "cases": ("runs.export", "diagnose"),
+    "trend": ("runs.runs", "compare"),
     "present": ("report",),
     "load": ("import",),
     "list": ("runs",),
     "diff": ("compare",),
-    "eval": ("judge", "metrics"),
-    "evaluate": ("judge", "metrics"),
+    "eval": ("asking.judge", "metrics"),
+    "evaluate": ("asking.judge", "metrics"),
 }
 
 
@@ -141,7 +153,9 @@ class LazyGroup(click.Group):
         module = COMMANDS[cmd_name][0]
         if cmd_name in ("demo", "serve"):  # before pyarrow is loaded: its usual pool keeps memory for itself
             os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
-        command: click.Command = getattr(import_module(f"ragtriage.dashboard.cli.{module}"), module)
+        command: click.Command = getattr(
+            import_module(f"ragtriage.dashboard.cli.{module}"), module.rpartition(".")[2]
+        )
         for inner in command.commands.values() if isinstance(command, click.Group) else ():
             _with_shared_options(inner)
         return _with_shared_options(command)

@@ -175,7 +175,7 @@ def test_the_words_of_a_grid_are_read_as_they_were_meant(
         read.append(given)
         return 0
 
-    monkeypatch.setattr("ragtriage.dashboard.cli.grid._run", run)
+    monkeypatch.setattr("ragtriage.dashboard.cli.asking.grid._run", run)
     assert command(capsys, Path("unused"), *command_words(vars(options))).code == 0
     assert read == [options]
 

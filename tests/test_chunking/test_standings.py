@@ -11,7 +11,7 @@ import pytest
 from ragtriage.dashboard.charts.chunking import cost_map, grid_map, heatmap, shares_of
 from ragtriage.dashboard.charts.plotly_figure import plotly_figure
 from ragtriage.dashboard.charts.tokens import DARK, LIGHT, Tokens
-from ragtriage.dashboard.cli.grid import _as_text
+from ragtriage.dashboard.cli.asking.grid import _as_text
 from ragtriage.dashboard.headlines.chunking import cheapest, chunking_headline
 from ragtriage.dashboard.pages.chunking.results import (
     _row,

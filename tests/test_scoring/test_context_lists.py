@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from command_line import run
 
-from ragtriage.dashboard.cli.ci_files import junit_xml, markdown_summary
+from ragtriage.dashboard.cli.results.ci_files import junit_xml, markdown_summary
 from ragtriage.dashboard.stories.context import StoryView
 from ragtriage.dashboard.stories.sections import render_section
 from ragtriage.dashboard.stories.story import StorySection

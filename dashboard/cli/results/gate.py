@@ -7,8 +7,8 @@ import sys
 
 import click
 
-from ragtriage.dashboard.cli.ci_files import junit_xml, markdown_summary
 from ragtriage.dashboard.cli.options import GATES_FILE, JSON, RUN
+from ragtriage.dashboard.cli.results.ci_files import junit_xml, markdown_summary
 from ragtriage.dashboard.cli.terminal import plain, print_json, screen_width, table, wrapped, write_file
 from ragtriage.dashboard.headlines.triage import report_headline
 from ragtriage.dashboard.wording.escaping import capital

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from ragtriage.dashboard.cli.model_job import agreed, with_bar
+from ragtriage.dashboard.cli.asking.model_job import agreed, with_bar
 from ragtriage.dashboard.cli.options import JSON, FiniteFloat
 from ragtriage.dashboard.cli.terminal import plain, print_json
 from ragtriage.dashboard.wording.question_sets import kept_text

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ragtriage.dashboard.cli.experiments.asking import ask_experiment, asking
+from ragtriage.dashboard.cli.asking.asking import ask_experiment, asking
 from ragtriage.dashboard.cli.options import WholeNumbers
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from ragtriage.dashboard.cli.experiments.asking import print_summary
-from ragtriage.dashboard.cli.experiments.kinds import arms, noise, position
-from ragtriage.dashboard.cli.experiments.measured import languages, parsing, tables
-from ragtriage.dashboard.cli.experiments.robustness import flips, injection, poisoned, stability
+from ragtriage.dashboard.cli.asking.asking import print_summary
+from ragtriage.dashboard.cli.asking.kinds import arms, noise, position
+from ragtriage.dashboard.cli.asking.measured import languages, parsing, tables
+from ragtriage.dashboard.cli.asking.robustness import flips, injection, poisoned, stability
 from ragtriage.dashboard.cli.options import JSON
 from ragtriage.dashboard.cli.terminal import plain, print_json, table
 from ragtriage.data.api import open_store

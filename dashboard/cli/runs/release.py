@@ -6,8 +6,8 @@ from dataclasses import asdict
 
 import click
 
-from ragtriage.dashboard.cli.baseline import user_name
 from ragtriage.dashboard.cli.options import JSON, PROJECT, WHO
+from ragtriage.dashboard.cli.runs.baseline import user_name
 from ragtriage.dashboard.cli.terminal import plain, print_json, table
 from ragtriage.data.api import open_store
 from ragtriage.data.errors import DataError

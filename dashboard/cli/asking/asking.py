@@ -12,7 +12,7 @@ from typing import Any
 import click
 from tqdm import tqdm
 
-from ragtriage.dashboard.cli.experiments.paraphrasing import Paraphrased, paraphrase, paraphrase_text
+from ragtriage.dashboard.cli.asking.paraphrasing import Paraphrased, paraphrase, paraphrase_text
 from ragtriage.dashboard.cli.options import JSON, FiniteFloat, key_value_pairs
 from ragtriage.dashboard.cli.terminal import plain, print_json, result_text, wrapped
 from ragtriage.dashboard.experiments.arm_results import arm_table

@@ -10,9 +10,9 @@ from typing import Any
 
 import click
 
-from ragtriage.dashboard.cli.agreement import agreement_answer, agreement_text
-from ragtriage.dashboard.cli.model_job import agreed, with_bar
+from ragtriage.dashboard.cli.asking.model_job import agreed, with_bar
 from ragtriage.dashboard.cli.options import JSON, ChosenWords, FiniteFloat
+from ragtriage.dashboard.cli.results.agreement import agreement_answer, agreement_text
 from ragtriage.dashboard.cli.terminal import plain, print_json, table
 from ragtriage.data.api import open_store
 from ragtriage.data.checks.evaluate import SAFETY

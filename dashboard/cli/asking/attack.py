@@ -10,7 +10,7 @@ from typing import Any
 import click
 from tqdm import tqdm
 
-from ragtriage.dashboard.cli.model_job import BAR
+from ragtriage.dashboard.cli.asking.model_job import BAR
 from ragtriage.dashboard.cli.options import JSON, FiniteFloat, key_value_pairs
 from ragtriage.dashboard.cli.terminal import plain, print_json, table, wrapped
 from ragtriage.data.api import open_store

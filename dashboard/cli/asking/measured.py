@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from ragtriage.dashboard.cli.experiments.asking import print_summary
+from ragtriage.dashboard.cli.asking.asking import print_summary
 from ragtriage.dashboard.cli.options import JSON
 from ragtriage.dashboard.cli.terminal import print_json, table, wrapped
 from ragtriage.data.api import open_store

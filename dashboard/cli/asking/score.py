@@ -8,7 +8,7 @@ from typing import Any
 import click
 from tqdm import tqdm
 
-from ragtriage.dashboard.cli.model_job import agreed, with_bar
+from ragtriage.dashboard.cli.asking.model_job import agreed, with_bar
 from ragtriage.dashboard.cli.options import JSON, FiniteFloat
 from ragtriage.dashboard.cli.terminal import plain, print_json, table
 from ragtriage.data.api import open_store

@@ -9,7 +9,7 @@ from typing import Any
 import click
 import orjson
 
-from ragtriage.dashboard.cli.experiments.asking import ask_experiment, asking
+from ragtriage.dashboard.cli.asking.asking import ask_experiment, asking
 from ragtriage.dashboard.cli.options import JSON, WholeNumbers, key_value_pairs
 from ragtriage.dashboard.cli.terminal import plain, print_json, table, wrapped
 from ragtriage.dashboard.wording.formatting import span

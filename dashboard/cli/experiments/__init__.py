@@ -1,1 +1,0 @@
-"""The commands of `ragtriage experiment`: what they share in `asking`, and one module for each kind."""

@@ -1,0 +1,1 @@
+"""The commands that read a run and answer: metrics, diagnosis, gates, reports."""
