@@ -284,7 +284,7 @@ def test_evidence_of_another_length_is_refused() -> None:
             "no gold recorded; context_recall 0.25",
         ),
         ("unfaithful", {"faithfulness": -4.34e-19}, "faithfulness 0.00"),
-        ("left_out", {"context_utilization": 0.2}, "the answer uses 20% of what the context provides"),
+        ("left_out", {"context_utilization": 0.2}, "the answer uses 20 % of what the context provides"),
         (
             "off_question",
             {"answer_relevancy": 0.3, "faithfulness": NAN},
