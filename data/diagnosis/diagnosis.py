@@ -27,6 +27,7 @@ from ragtriage.metrics.diagnosis.patterns import (
     pattern_code,
     refusals,
 )
+from ragtriage.metrics.diagnosis.right import Right, right_answers
 from ragtriage.metrics.diagnosis.slices import SliceFinding, worst_slices
 from ragtriage.metrics.diagnosis.stage_rules import StageFeatures
 from ragtriage.metrics.diagnosis.stages import (
@@ -108,6 +109,26 @@ def diagnosis_coverage(
 CORRECTNESS = ("correctness", "answer_correctness", "factual_correctness")  # the first that a run has
 
 
+ENOUGH_LABELS = 20  # random labels from which on the others need not be checked
+
+
+@dataclass(frozen=True)
+class CheckedAnswers:
+    """How many questions of a run are answered, and how many of the answers something checked."""
+
+    n: int  # questions answered, refusals left out
+    # of which it is known whether the answer is right: by a label, its correctness, the claims of the
+    # reference or a check
+    checked: int
+    drawn: int  # with a human label of a random sample
+    say_more: int  # good ones that say more than asked
+
+    @property
+    def enough(self) -> bool:
+        """Whether a conclusion may be drawn from them; a run without answers has none to check."""
+        return 2 * self.checked >= self.n or self.drawn >= ENOUGH_LABELS
+
+
 @dataclass(frozen=True)
 class DiagnosisSettings:
     """The settings of a diagnosis."""
@@ -169,6 +190,27 @@ class Diagnosis:
     features: StageFeatures  # what the stage rules looked at
     human_labels: HumanLabels  # the human labels of the run
     coverage: DiagnosisCoverage  # for which cases it is known whether they are good or bad
+    right: Right  # which answers are right, as far as anything tells
+
+    @cached_property
+    def answers(self) -> CheckedAnswers:
+        """How many answers there are, and how many of them something checked."""
+        scored, features = self.scored, self.scored.stage_features
+        answered: BoolArray = features["refused"] == 0
+        labelled = self.human_labels.bad | self.human_labels.good
+        known = np.isfinite(self.right.values) | labelled | self.refusals.answered
+        known |= np.isfinite(features["check_failed"])
+        drawn = [
+            row
+            for row, labels in self.human_labels.labels.items()
+            if any(label.verdict is not None and label.queue_id is not None for label in labels)
+        ]
+        return CheckedAnswers(
+            len(np.unique(scored.question[answered])),
+            len(np.unique(scored.question[answered & known])),
+            len(np.unique(scored.question[drawn])),
+            len(np.unique(scored.question[self.right.says_more & ~self.bad.bad])),
+        )
 
     @cached_property
     def cache_key(self) -> tuple[str, DiagnosisSettings, bytes]:
@@ -290,15 +332,29 @@ def diagnose(scored: ScoredRun, settings: DiagnosisSettings, labels: Sequence[La
         "correctness": next((name for name in CORRECTNESS if name in scored.sources), "correctness"),
     }
     values = {"context": context.values, **{key: scored.values(metric) for key, metric in metrics.items()}}
+    contradictions = _contradictions(scored)
     # A similarity to the reference can take the place of correctness, but it does not make a case bad.
-    deciding = {
-        key: scores for key, scores in values.items() if key != "correctness" or key in scored.sources
-    }
+    similarity = None if "correctness" in scored.sources else values["correctness"]
+    right = right_answers(
+        values["correctness"] if similarity is None else np.full(scored.n, np.nan),
+        scored.values("answer_f1"),
+        scored.values("answer_precision"),
+        scored.values("answer_recall"),
+        values["faithfulness"],
+        contradictions["contradicts_context"],
+        settings.thresholds,
+    )
+    deciding = {**values, "correctness": right.values}
+    if similarity is not None:
+        values["correctness"] = np.where(right.by_claims, right.values, similarity)
+    else:
+        values["correctness"] = right.values
     human_labels = human_labels_of(scored, labels)
     features = scored.stage_features
     refused, answerable = _codes(features["refused"]), _codes(features["answerable"])
-    contradictions = _contradictions(scored)
-    by_metric = {metrics[key]: scores for key, scores in deciding.items() if key != "context"}
+    by_metric = {metrics[key]: deciding[key] for key in ("faithfulness", "answer_relevancy")}
+    by_metric[metrics["correctness"]] = np.where(right.by_claims, np.nan, right.values)
+    by_metric["answer_f1"] = np.where(right.by_claims, right.values, np.nan)
     measurements = _measurements(context, by_metric, contradictions)
     checked = np.isfinite(features["check_failed"])
     # Beside answers of which none is measured no refusal counts as wrong: all known cases would be bad.
@@ -354,6 +410,7 @@ def diagnose(scored: ScoredRun, settings: DiagnosisSettings, labels: Sequence[La
         stage_features,
         human_labels,
         coverage,
+        right,
     )
 
 
@@ -415,6 +472,8 @@ def _stage_features(
         faithfulness=values["faithfulness"],
         context_utilization=scored.values("context_utilization"),
         omission=scored.values("omission"),
+        answer_precision=scored.values("answer_precision"),
+        answer_recall=scored.values("answer_recall"),
         answer_relevancy=values["answer_relevancy"],
         correctness=values["correctness"],
         context=values["context"],

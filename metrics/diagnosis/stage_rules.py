@@ -34,6 +34,8 @@ class StageFeatures:
         faithfulness: (n,) share of the answer's claims that the context supports.
         context_utilization: (n,) share of the relevant context that the answer uses.
         omission: (n,) share of the reference that the context has and the answer lacks.
+        answer_precision: (n,) share of the answer's claims that the reference supports.
+        answer_recall: (n,) share of the reference's claims that the answer holds.
         answer_relevancy: (n,) how well the answer addresses the question.
         correctness: (n,) agreement with the reference.
         context: (n,) values of the context metric (context_metric.choose_per_question), used without gold.
@@ -53,6 +55,8 @@ class StageFeatures:
     faithfulness: FloatArray | None = None
     context_utilization: FloatArray | None = None
     omission: FloatArray | None = None
+    answer_precision: FloatArray | None = None
+    answer_recall: FloatArray | None = None
     answer_relevancy: FloatArray | None = None
     correctness: FloatArray | None = None
     context: FloatArray | None = None
@@ -191,9 +195,12 @@ def unfaithful(features: StageFeatures, thresholds: CaseThresholds) -> BoolArray
 
 
 def left_out(features: StageFeatures, thresholds: CaseThresholds) -> BoolArray:
-    """Too little of the relevant context in the answer, by utilization or omission."""
+    """Too little of the relevant context or of the reference in the answer, and what is there is right."""
     omitted = reaches(features, "omission", 1 - thresholds.utilization)
-    return answered(features) & (below(features, "context_utilization", thresholds.utilization) | omitted)
+    unused = below(features, "context_utilization", thresholds.utilization) | omitted
+    part = below(features, "answer_recall", thresholds.correctness)
+    part &= reaches(features, "answer_precision", thresholds.correctness)
+    return answered(features) & (unused | part)
 
 
 def off_question(features: StageFeatures, thresholds: CaseThresholds) -> BoolArray:
@@ -203,10 +210,8 @@ def off_question(features: StageFeatures, thresholds: CaseThresholds) -> BoolArr
 
 
 def wrong(features: StageFeatures, thresholds: CaseThresholds) -> BoolArray:
-    """Faithful and relevant, but in disagreement with the reference."""
-    faithful = reaches(features, "faithfulness", thresholds.faithfulness)
-    relevant = reaches(features, "answer_relevancy", thresholds.answer_relevancy)
-    return answered(features) & faithful & relevant & below(features, "correctness", thresholds.correctness)
+    """In disagreement with the reference; rules before it found no other fault."""
+    return answered(features) & below(features, "correctness", thresholds.correctness)
 
 
 def always(features: StageFeatures, _: CaseThresholds) -> BoolArray:
