@@ -9,13 +9,13 @@ from math import ceil
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
 from ragtriage.dashboard.wording.formatting import rounded_up, span
-from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.data.diagnosis.diagnosis import ENOUGH_LABELS, CheckedAnswers, Diagnosis
+from ragtriage.data.gates.conclusion import conclude
 from ragtriage.data.gates.report import GateReport
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 from ragtriage.metrics.gates.gates import GateResult
 from ragtriage.metrics.gates.wording import subject_of
 from ragtriage.metrics.number_text import MINUS, count, number, percent, signed
-from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.sanity.rule import Finding
 
 LONGEST_NAME = 40
@@ -42,23 +42,36 @@ def triage_headline(
         strict: whether gates that had nothing to judge by count too.
     """
     verdict, short = report.verdict_under(strict), shorten(name, LONGEST_NAME)
-    decisive = [
-        result
-        for result in report.results
-        if result.blocks and result.verdict == verdict and (strict or not result.excused)
-    ]
-    doubt = _doubt(decisive, findings)
-    if verdict == "FAIL":
+    answers = None if diagnosis is None else diagnosis.answers
+    concluded = conclude(report.results, answers, findings, strict)
+    decisive, doubt = concluded.decisive, _doubt(concluded.doubts)
+    if concluded.state == "do_not_ship":
         detail = f"{_many(decisive, 'fails', 'fail')}: {_quoted(report, decisive)}{_questions(decisive)}"
         return Headline("bad", f"{short}: do not ship", detail, doubt)
-    if verdict == "INCONCLUSIVE":
-        return Headline("cannot tell", f"{short}: cannot tell yet", _undecided(report, decisive), doubt)
     if verdict == "UNMEASURED":
         return Headline("not measured", _without_verdict(short, decisive), _what_to_record(decisive), doubt)
+    undecided = _undecided(report, decisive) if verdict == "INCONCLUSIVE" else ""
+    if concluded.answers is not None and concluded.unchecked:
+        statement = "answers not checked" if undecided else "no fault found, answers not checked"
+        detail = f"{_unchecked(concluded.answers)}. {undecided or _holding(report, decisive, diagnosis)}"
+        return Headline("not measured", f"{short}: {statement}", detail, doubt)
+    if undecided:
+        return Headline("cannot tell", f"{short}: cannot tell yet", undecided, doubt)
     detail = _holding(report, decisive, diagnosis)
     if doubt:
         return Headline("doubted", f"{short}: gates hold, numbers doubted", detail, doubt)
     return Headline("good", f"{short}: ready to ship", detail)
+
+
+def _unchecked(answers: CheckedAnswers) -> str:
+    """Return how few of the answers were checked, and what would check them."""
+    known = f"{answers.checked:,}" if answers.checked else "None"
+    of = count(answers.n, "answer")
+    was = "was" if answers.checked == 1 or (not answers.checked and answers.n == 1) else "were"
+    return (
+        f"{known} of {of} {was} checked against a reference, a label or a rule: give references and judge them, "
+        f"or label {ENOUGH_LABELS} answers drawn at random"
+    )
 
 
 def report_headline(report: GateReport, strict: bool = False) -> Headline:
@@ -218,8 +231,13 @@ def _holding(report: GateReport, results: Sequence[GateResult], diagnosis: Diagn
     ]
     rate = None if diagnosis is None else diagnosis.pass_rate
     fail = "one warning gate fails" if len(warned) == 1 else f"{len(warned):,} warning gates fail"
+    say_more = 0 if diagnosis is None else diagnosis.answers.say_more
+    rated = "Pass rate" if diagnosis is None or diagnosis.answers.enough else "No fault found in"
     parts = [
-        f"Pass rate {percent(rate.mean)} ({span(rate)})" if rate and rate.n_scored else "",
+        f"{rated} {percent(rate.mean)} ({span(rate)})" if rate and rate.n_scored else "",
+        f"{count(say_more, 'answer')} {'says' if say_more == 1 else 'say'} more than asked"
+        if say_more
+        else "",
         held,
         f"{count(len(open_gates), 'gate')} had nothing to judge by" if open_gates else "",
         f"{fail}: {_quoted(report, warned)}" if warned else "",
@@ -227,10 +245,6 @@ def _holding(report: GateReport, results: Sequence[GateResult], diagnosis: Diagn
     return "; ".join(filter(None, parts))
 
 
-def _doubt(results: Sequence[GateResult], findings: Sequence[Finding]) -> str:
-    """Return what the checks doubt about the gates that decide: what must be read first, then the rest."""
-    first = [finding.clause for finding in read_first(findings)]
-    clauses = [clause for result in results for clause in result.doubt.split("; ") if clause]
-    distinct = list(dict.fromkeys([*first, *clauses]))
-    more = f"; and {len(distinct) - MOST_DOUBTS} more" if len(distinct) > MOST_DOUBTS else ""
-    return f"{'; '.join(distinct[:MOST_DOUBTS])}{more}"
+def _doubt(doubts: Sequence[str]) -> str:
+    more = f"; and {len(doubts) - MOST_DOUBTS} more" if len(doubts) > MOST_DOUBTS else ""
+    return f"{'; '.join(doubts[:MOST_DOUBTS])}{more}"

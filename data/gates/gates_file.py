@@ -35,6 +35,7 @@ ACCEPTED = {  # by setting; where it depends on others, the validator says it
     "severity": '"block" or "warn"',
     "reason": "a text in quotes",
     "required": "true or false",
+    "where_measured": "true or false",
     "off": "true or false",
     "slice": '{ NAME = "VALUE" } with one name, e.g. { query_type = "multi-hop" }',
     "metric": "a text in quotes",
@@ -68,6 +69,7 @@ class _GateTable(_Table):
     off: bool = False
     severity: Literal["block", "warn"] | None = Field(None, validate_default=True)
     required: bool = False
+    where_measured: bool = False
     reason: Text = ""
     slice: Annotated[dict[str, str], Field(min_length=1, max_length=1)] | None = None
 
@@ -85,6 +87,13 @@ class _GateTable(_Table):
             raise _misfit("a gate that only warns cannot be required", 'severity = "block"')
         return required
 
+    @field_validator("where_measured")
+    @classmethod
+    def _measured_or_required(cls, where_measured: bool, info: ValidationInfo) -> bool:
+        if where_measured and info.data.get("required"):
+            raise _misfit("a required gate must be measured", "one of required and where_measured")
+        return where_measured
+
     def _gate(
         self,
         kind: GateKind,
@@ -97,7 +106,17 @@ class _GateTable(_Table):
         group = next(iter(self.slice.items())) if self.slice else None
         severity = self.severity or "block"
         return Gate(
-            metric, threshold, at_most, severity, self.reason, kind, self.required, group, values, rule
+            metric,
+            threshold,
+            at_most,
+            severity,
+            self.reason,
+            kind,
+            self.required,
+            group,
+            values,
+            rule,
+            where_measured=self.where_measured,
         )
 
 

@@ -21,6 +21,7 @@ from ragtriage.data.diagnosis.doubts import metric_doubts, pass_rate_doubts
 from ragtriage.data.diagnosis.run_checks import check_run
 from ragtriage.data.errors import DataError
 from ragtriage.data.gates.baseline import Baseline, unequal_sides
+from ragtriage.data.gates.conclusion import Conclusion, conclude
 from ragtriage.data.gates.config import GateConfig
 from ragtriage.data.gates.gate_kinds import (
     judge_checks,
@@ -94,6 +95,11 @@ class GateReport:
         """Return 1 where a blocking gate fails, or a required one, or any under strict, does not pass."""
         return exit_code(self.results, strict)
 
+    def conclusion(self, strict: bool = False) -> Conclusion:
+        """Return what may be said of the run."""
+        answers = None if self.diagnosis is None else self.diagnosis.answers
+        return conclude(self.results, answers, self.findings, strict)
+
     def to_dict(self, strict: bool = False) -> dict[str, Any]:
         """Return the report as JSON values."""
         base = self.baseline.run
@@ -104,6 +110,7 @@ class GateReport:
             "verdict": self.verdict_under(strict),
             "exit_code": self.exit_code(strict),
             "strict": strict,
+            "conclusion": self.conclusion(strict).to_dict(),
             "config": self.source,
             "baseline": None if base is None else {"run": base.run_id, "name": self.baseline_name},
             "baseline_note": self.baseline.note,
@@ -228,6 +235,7 @@ def judge_run(
             results.append(judge_percentile_gate(gate, run))
         else:
             results.append(judge_mean_gate(gate, run, summary))
+    results = [each for each in results if each.n_scored or not each.gate.where_measured]
     results = [replace(result, doubt=_doubt(result, run, findings)) for result in results]
     if base is not None:
         results = [_with_doubt_of_baseline(result, base, base_findings) for result in results]

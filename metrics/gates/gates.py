@@ -47,6 +47,7 @@ class Gate:
         over: of a percentile: whether the values are means of questions or single samples.
         fewest: of checks: questions with a verdict below which nothing is decided, unless one that must not
             fail does.
+        where_measured: whether a run without any value of it has no such gate.
     """
 
     metric: str
@@ -62,6 +63,7 @@ class Gate:
     percentile: float | None = None
     over: GateUnit = "questions"
     fewest: int = 0
+    where_measured: bool = False
 
     @property
     def every(self) -> bool:

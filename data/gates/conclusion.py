@@ -1,0 +1,81 @@
+"""What may be said of a run on the evidence there is: one object that pages, commands and reports put in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from ragtriage.data.diagnosis.diagnosis import CheckedAnswers
+from ragtriage.metrics.gates.gates import GateResult, overall
+from ragtriage.metrics.gates.wording import judged_title
+from ragtriage.metrics.sanity.documents import read_first
+from ragtriage.metrics.sanity.rule import Finding
+
+ConclusionState = Literal["do_not_ship", "not_checked", "cannot_tell", "ship"]
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """The conclusion on a run.
+
+    Attributes:
+        state: the first that holds: a blocking gate fails (do_not_ship); none measured anything, or too few of
+            the answers were checked (not_checked); one is open or rests on a doubted number (cannot_tell);
+            else ship.
+        decisive: the gates that led to it.
+        doubts: why the checks doubt what these rest on, what must be read first at the front.
+        answers: how many answers there are and how many were checked; None where the run is not diagnosed.
+    """
+
+    state: ConclusionState
+    decisive: tuple[GateResult, ...]
+    doubts: tuple[str, ...]
+    answers: CheckedAnswers | None
+
+    @property
+    def unchecked(self) -> bool:
+        """Whether too few of the answers were checked to call any of them good."""
+        return self.answers is not None and not self.answers.enough
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {
+            "state": self.state,
+            "gates": [judged_title(result) for result in self.decisive],
+            "doubts": list(self.doubts),
+            "answers": None if self.answers is None else asdict(self.answers),
+        }
+
+
+def conclude(
+    results: Sequence[GateResult],
+    answers: CheckedAnswers | None,
+    findings: Sequence[Finding] = (),
+    strict: bool = False,
+) -> Conclusion:
+    """Return what the gates of a run and its answers allow to say.
+
+    Args:
+        results: of every gate.
+        answers: of the run; None where it is not diagnosed.
+        findings: of its sanity checks.
+        strict: whether gates that had nothing to judge by count too.
+    """
+    verdict = overall(results, strict)
+    decisive = tuple(
+        result
+        for result in results
+        if result.blocks and result.verdict == verdict and (strict or not result.excused)
+    )
+    clauses = [clause for result in decisive for clause in result.doubt.split("; ") if clause]
+    doubts = tuple(dict.fromkeys([*(finding.clause for finding in read_first(findings)), *clauses]))
+    unchecked = answers is not None and not answers.enough
+    state: ConclusionState = "ship"
+    if verdict == "FAIL":
+        state = "do_not_ship"
+    elif verdict == "UNMEASURED" or unchecked:
+        state = "not_checked"
+    elif verdict == "INCONCLUSIVE" or doubts:
+        state = "cannot_tell"
+    return Conclusion(state, decisive, doubts, answers)
