@@ -20,6 +20,7 @@ from ragtriage.metrics.sanity.rule import Finding
 
 LONGEST_NAME = 40
 _FIELD = re.compile(r": (`[^`]+`)")  # as ragtriage.metrics.schema.applicability names what a metric lacks
+MOSTLY = 0.25  # share of answers from which on it is said that they say more than asked
 MOST_QUOTED = 3  # gates in the second line
 MOST_DOUBTS = 2
 MOST_QUESTIONS = 100  # times the questions of the run: a larger sample is no advice
@@ -69,8 +70,8 @@ def _unchecked(answers: CheckedAnswers) -> str:
     of = count(answers.n, "answer")
     was = "was" if answers.checked == 1 or (not answers.checked and answers.n == 1) else "were"
     return (
-        f"{known} of {of} {was} checked against a reference, a label or a rule: give references and judge them, "
-        f"or label {ENOUGH_LABELS} answers drawn at random"
+        f"{known} of {of} {was} checked against a reference, a label or a rule: give references and judge "
+        f"them, or label {ENOUGH_LABELS} answers drawn at random"
     )
 
 
@@ -231,13 +232,14 @@ def _holding(report: GateReport, results: Sequence[GateResult], diagnosis: Diagn
     ]
     rate = None if diagnosis is None else diagnosis.pass_rate
     fail = "one warning gate fails" if len(warned) == 1 else f"{len(warned):,} warning gates fail"
-    say_more = 0 if diagnosis is None else diagnosis.answers.say_more
-    rated = "Pass rate" if diagnosis is None or diagnosis.answers.enough else "No fault found in"
+    answers = None if diagnosis is None else diagnosis.answers
+    wordy = ""
+    if answers is not None and answers.say_more and answers.say_more >= MOSTLY * answers.n:
+        wordy = f"{answers.say_more:,} of {count(answers.n, 'answer')} say more than asked"
+    rated = "Pass rate" if answers is None or answers.enough else "No fault found in"
     parts = [
         f"{rated} {percent(rate.mean)} ({span(rate)})" if rate and rate.n_scored else "",
-        f"{count(say_more, 'answer')} {'says' if say_more == 1 else 'say'} more than asked"
-        if say_more
-        else "",
+        wordy,
         held,
         f"{count(len(open_gates), 'gate')} had nothing to judge by" if open_gates else "",
         f"{fail}: {_quoted(report, warned)}" if warned else "",

@@ -1,4 +1,4 @@
-"""What may be said of a run on the evidence there is: one object that pages, commands and reports put in words."""
+"""What may be said of a run on the evidence there is: one object, which pages and commands put in words."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Conclusion:
     """The conclusion on a run.
 
     Attributes:
-        state: the first that holds: a blocking gate fails (do_not_ship); none measured anything, or too few of
-            the answers were checked (not_checked); one is open or rests on a doubted number (cannot_tell);
+        state: the first that holds: a blocking gate fails (do_not_ship); none measured anything, or too few
+            of the answers were checked (not_checked); one is open or rests on a doubted number (cannot_tell);
             else ship.
         decisive: the gates that led to it.
         doubts: why the checks doubt what these rest on, what must be read first at the front.

@@ -235,7 +235,7 @@ def judge_run(
             results.append(judge_percentile_gate(gate, run))
         else:
             results.append(judge_mean_gate(gate, run, summary))
-    results = [each for each in results if each.n_scored or not each.gate.where_measured]
+    results = [each for each in results if not each.gate.where_measured or _is_measured(each)]
     results = [replace(result, doubt=_doubt(result, run, findings)) for result in results]
     if base is not None:
         results = [_with_doubt_of_baseline(result, base, base_findings) for result in results]
@@ -257,6 +257,11 @@ def judge_run(
         failing.repaired,
         (*unequal_sides(base, run), *_refused_in_one_run(base, run, worded)),
     )
+
+
+def _is_measured(result: GateResult) -> bool:
+    """Whether a run has anything for a gate; a check that nothing decides is there all the same."""
+    return bool(result.n_scored or (result.gate.kind == "checks" and result.n_total))
 
 
 def _doubt(result: GateResult, side: Diagnosis, findings: Sequence[Finding]) -> str:

@@ -36,8 +36,8 @@ def right_answers(
 ) -> Right:
     """Say whether answers are right.
 
-    The harmonic mean of claim precision and recall punishes an answer that holds all of the reference and as much
-    again that its documents support. Such an answer says more than asked, which is no error: its recall counts.
+    The harmonic mean of claim precision and recall punishes an answer that holds all of the reference among
+    more that its documents support. It says more than asked, which is no error: its recall counts.
 
     Args:
         correctness: (n,) against the reference, judged or imported; decides where it is known.
