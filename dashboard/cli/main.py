@@ -92,15 +92,15 @@ COMMANDS: Mapping[
 
 
 MEANT = {  # names of pages, and words of other tools
-    "triage": ("results.diagnose", "gate"),
-    "cases": ("runs.export", "diagnose"),
-    "trend": ("runs.runs", "compare"),
+    "triage": ("diagnose", "gate"),
+    "cases": ("export", "diagnose"),
+    "trend": ("runs", "compare"),
     "present": ("report",),
     "load": ("import",),
     "list": ("runs",),
     "diff": ("compare",),
-    "eval": ("asking.judge", "metrics"),
-    "evaluate": ("asking.judge", "metrics"),
+    "eval": ("judge", "metrics"),
+    "evaluate": ("judge", "metrics"),
 }
 
 

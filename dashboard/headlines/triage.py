@@ -47,7 +47,8 @@ def triage_headline(
     concluded = conclude(report.results, answers, findings, strict)
     decisive, doubt = concluded.decisive, _doubt(concluded.doubts)
     if concluded.state == "do_not_ship":
-        detail = f"{_many(decisive, 'fails', 'fail')}: {_quoted(report, decisive)}{_questions(decisive)}"
+        failing = f"{_many(decisive, 'fails', 'fail')}: {_quoted(report, decisive)}{_questions(decisive)}"
+        detail = "; ".join(filter(None, (failing, _wordy(answers))))
         return Headline("bad", f"{short}: do not ship", detail, doubt)
     if verdict == "UNMEASURED":
         return Headline("not measured", _without_verdict(short, decisive), _what_to_record(decisive), doubt)
@@ -233,18 +234,22 @@ def _holding(report: GateReport, results: Sequence[GateResult], diagnosis: Diagn
     rate = None if diagnosis is None else diagnosis.pass_rate
     fail = "one warning gate fails" if len(warned) == 1 else f"{len(warned):,} warning gates fail"
     answers = None if diagnosis is None else diagnosis.answers
-    wordy = ""
-    if answers is not None and answers.say_more and answers.say_more >= MOSTLY * answers.n:
-        wordy = f"{answers.say_more:,} of {count(answers.n, 'answer')} say more than asked"
     rated = "Pass rate" if answers is None or answers.enough else "No fault found in"
     parts = [
         f"{rated} {percent(rate.mean)} ({span(rate)})" if rate and rate.n_scored else "",
-        wordy,
+        _wordy(answers),
         held,
         f"{count(len(open_gates), 'gate')} had nothing to judge by" if open_gates else "",
         f"{fail}: {_quoted(report, warned)}" if warned else "",
     ]
     return "; ".join(filter(None, parts))
+
+
+def _wordy(answers: CheckedAnswers | None) -> str:
+    """Return how many answers say more than asked; "" where these are few."""
+    if answers is None or not answers.say_more or answers.say_more < MOSTLY * answers.n:
+        return ""
+    return f"{answers.say_more:,} of {count(answers.n, 'answer')} say more than asked"
 
 
 def _doubt(doubts: Sequence[str]) -> str:

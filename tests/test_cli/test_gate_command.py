@@ -19,6 +19,7 @@ HOSTILE = '<b>]]>&"|x|\n# big\x1b[31m\x00 [go](http://evil.example) `code` @team
 REPORT = {
     *("run", "name", "project", "verdict", "exit_code", "strict", "config", "baseline", "baseline_note"),
     *("gates", "newly_failing", "n_compared", "n_repaired", "warnings", "cautions", "read_first"),
+    "conclusion",
 }
 GATE = {
     *(

@@ -187,7 +187,7 @@ EVERY_STAGE: dict[str, dict[str, float]] = {
     "off_question": {"context": 0.9, "faithfulness": 1, "answer_relevancy": 0.3, "correctness": 0},
     "wrong": {"context": 0.9, "faithfulness": 1, "answer_relevancy": 0.9, "correctness": 0},
     "check_other": {"failed_kinds": float(1 << len(CHECK_KINDS))},
-    "unexplained": {"correctness": 0},
+    "unexplained": {"correctness": 1},
 }
 
 

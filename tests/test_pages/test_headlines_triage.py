@@ -37,7 +37,10 @@ def _records(level: float, n: int = 40, spread: float = 1.0, **more: Any) -> lis
             "question_id": f"q{at:03d}",
             "question": f"Question {at}?",
             "answer": "An answer.",
-            "scores": {"faithfulness": min(1.0, max(0.0, level + spread * LEVELS[at % 5]))},
+            "scores": {
+                "faithfulness": min(1.0, max(0.0, level + spread * LEVELS[at % 5])),
+                "correctness": 1.0,
+            },
             **more,
         }
         for at in range(n)

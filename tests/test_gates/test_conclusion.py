@@ -1,0 +1,95 @@
+"""What is said of a run on the evidence there is; readings were written before the product was asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from places import FIXTURES
+
+from ragtriage.dashboard.headlines.triage import report_headline
+from ragtriage.data.api import add_file, add_run, gate
+from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings, diagnose
+from ragtriage.data.gates.report import GateReport
+from ragtriage.data.scoring.run_store import RunStore
+
+HELD = {"faithfulness": 1.0, "answer_relevancy": 1.0, "context_recall": 1.0}
+
+
+def _answers(n: int) -> list[dict[str, Any]]:
+    return [
+        {"question_id": f"q{at}", "question": f"{at}?", "answer": "Yes.", "scores": dict(HELD)}
+        for at in range(n)
+    ]
+
+
+def _report(store: RunStore, samples: list[dict[str, Any]]) -> GateReport:
+    run = add_run(samples, "V1", "shop", str(store.workspace.root))
+    return gate(run.run_id, workspace=str(store.workspace.root))
+
+
+@pytest.mark.parametrize(
+    ("name", "stage"), [("m_allwrong", "followed_noise"), ("m_f1zero", "wrong"), ("m_omits", "left_out")]
+)
+def test_answers_that_the_reference_contradicts_are_bad(workspace: RunStore, name: str, stage: str) -> None:
+    path = FIXTURES / "situations" / f"{name}.jsonl"
+    (run,) = add_file(str(path), workspace=str(workspace.workspace.root))
+    diagnosis = diagnose(workspace.scored(run), DiagnosisSettings())
+    assert int(diagnosis.bad.bad.sum()) == 20
+    assert diagnosis.fix_first[0].key == stage
+    assert gate(run.run_id, workspace=str(workspace.workspace.root)).conclusion().state != "ship"
+
+
+def test_a_mean_f1_of_0_blocks_however_faithful_the_answers_are(workspace: RunStore) -> None:
+    samples = _answers(120)
+    for sample in samples:
+        sample["scores"]["answer_f1"] = 0.0
+    report = _report(workspace, samples)
+    assert report.conclusion().state == "do_not_ship"
+    assert "answer F1 0.00, needs 0.50" in report_headline(report).text
+
+
+@pytest.mark.parametrize(("right", "state"), [(0, "not_checked"), (59, "not_checked"), (60, "ship")])
+def test_half_of_the_answers_must_be_checked(workspace: RunStore, right: int, state: str) -> None:
+    samples = _answers(120)
+    for sample in samples[:right]:
+        sample["scores"]["correctness"] = 1.0
+    report = _report(workspace, samples)
+    assert report.verdict == "PASS"
+    assert report.conclusion().state == state
+    headline = report_headline(report)
+    assert (headline.state == "good") == (state == "ship")
+    assert ("answers not checked" in headline.statement) == (state == "not_checked")
+    assert report.to_dict()["conclusion"]["answers"]["checked"] == right
+
+
+def test_a_run_without_answers_has_none_to_check(workspace: RunStore) -> None:
+    samples = _answers(40)
+    for sample in samples:
+        del sample["answer"]
+        sample["retrieved"] = [{"id": "a", "text": "b"}]
+    assert _report(workspace, samples).conclusion().unchecked is False
+
+
+def test_an_answer_that_says_more_than_asked_is_no_error(workspace: RunStore) -> None:
+    more = {"answer_f1": 0.2, "answer_precision": 0.1, "answer_recall": 1.0}
+    samples = _answers(40)
+    for sample in samples:
+        sample["scores"] |= more
+    report = _report(workspace, samples)
+    assert report.diagnosis is not None
+    assert not report.diagnosis.bad.bad.any()
+    assert report.diagnosis.answers.say_more == 40
+    assert report_headline(report).detail.endswith("40 of 40 answers say more than asked")
+
+
+@pytest.mark.parametrize("fails", [0, 1])
+def test_a_leak_between_accounts_blocks(workspace: RunStore, fails: int) -> None:
+    samples = _answers(40)
+    for at, sample in enumerate(samples):
+        sample["scores"]["correctness"] = 1.0
+        sample["checks"] = [{"name": "leak", "kind": "isolation", "passed": at >= fails}]
+    report = _report(workspace, samples)
+    assert report.conclusion().state == ("do_not_ship" if fails else "ship")
+    without = _report(workspace, _answers(40))
+    assert "isolation" not in [result.gate.metric for result in without.results]
