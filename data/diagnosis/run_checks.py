@@ -49,6 +49,7 @@ def check_run(scored: ScoredRun, convention: Convention = "default") -> list[Fin
             n=scored.n,
             computed=computed,
             imported=_values(scored, (Source.IMPORTED,)),
+            off_scale=_off_scale(scored),
             convention=convention,
             has_claims=np.isfinite(computed["faithfulness"]) if "faithfulness" in computed else None,
             bounds={name: bounds_of(name) for name in scored.metrics},
@@ -177,6 +178,11 @@ def _values(scored: ScoredRun, sources: tuple[Source, ...]) -> dict[str, FloatAr
         if column is not None and (column.status != Status.NOT_APPLICABLE).any():
             columns[name] = column.values
     return columns
+
+
+def _off_scale(scored: ScoredRun) -> dict[str, FloatArray]:
+    """Return the values as imported of the metrics of which any is not scored for its scale."""
+    return {name: scored.as_imported(name) for name in scored.sources if scored.is_off_scale(name)}
 
 
 def _reported_means(config: Mapping[str, Any]) -> dict[str, float]:

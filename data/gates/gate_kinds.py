@@ -58,6 +58,8 @@ def judge_mean_gate(
     if not metric_summary.n_scored:
         n = len(scored.question_ids)
         reason = "its one question has no value" if n == 1 else f"none of {n:,} questions has a value"
+        if scored.is_off_scale(gate.metric):
+            reason = "its values are on another scale"
         return unmeasured(gate, reason, n_total=metric_summary.n_applicable)
     return judge_gate(
         gate,

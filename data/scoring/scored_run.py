@@ -30,6 +30,7 @@ from ragtriage.data.scoring.grouping import (
     noise_slices,
     tag_slices,
 )
+from ragtriage.data.scoring.scales import on_scale
 from ragtriage.data.scoring.stored_scores import ScoreFile
 from ragtriage.data.store.judge_results import judge_result_path
 from ragtriage.data.store.sample_reader import StoredSamples
@@ -144,7 +145,8 @@ class ScoredRun:
             sources.setdefault(metric, []).append(source)
         scored.sources = {metric: tuple(those) for metric, those in sources.items()}
         for metric, those in scored.sources.items():
-            scored._columns[(metric, None)] = _by_precedence([blocks[(metric, source)] for source in those])
+            columns = [scored._on_scale(metric, source, blocks[(metric, source)]) for source in those]
+            scored._columns[(metric, None)] = _by_precedence(columns)
         return scored
 
     def with_verdicts(
@@ -350,12 +352,30 @@ class ScoredRun:
             encoded = table["status"].combine_chunks().cast("string").dictionary_encode()
             codes = np.array([_STATUS[label] for label in encoded.dictionary.to_pylist()], dtype=np.int8)
             status = codes[encoded.indices.to_numpy(zero_copy_only=False)]
-            return MetricColumn(values, status, np.broadcast_to(np.int8(source), len(values)))
+            column = MetricColumn(values, status, np.broadcast_to(np.int8(source), len(values)))
+            return self._on_scale(metric, source, column)
         sources = self.sources[metric]
         if len(sources) == 1:
             return self.column(metric, sources[0])
         blocks = [self._columns.get((metric, each)) or self._read(metric, each) for each in sources]
         return _by_precedence([block for block in blocks if block is not None])
+
+    def _on_scale(self, metric: str, source: Source, column: MetricColumn) -> MetricColumn:
+        if source != Source.IMPORTED:
+            return column
+        values, status = on_scale(metric, column.values, column.status, self.run.config)
+        return column if values is column.values else MetricColumn(values, status, column.source)
+
+    def is_off_scale(self, metric: str) -> bool:
+        """Return whether imported values of a metric are not scored, as they are on another scale."""
+        column = self.column(metric, Source.IMPORTED)
+        if column is None or not (column.status == Status.FAILED).any():
+            return False
+        return bool((np.isfinite(self.as_imported(metric)) & np.isnan(column.values)).any())
+
+    def as_imported(self, metric: str) -> FloatArray:
+        """Return a metric's imported values on whatever scale they came with."""
+        return np.asarray(self._stored(metric, Source.IMPORTED)["value"].to_numpy(), dtype=np.float64)
 
     def _stored(self, metric: str, source: Source) -> Any:
         if self.n <= READ_WHOLE:

@@ -62,7 +62,11 @@ def _empty_columns(run: CheckInput) -> list[Finding]:
 
     What is computed here lacks a value where it does not apply, or is listed with what it would need.
     """
-    empty = [name for name, column in run.imported.items() if run.n and not np.isfinite(column).any()]
+    empty = [
+        name
+        for name, column in run.imported.items()
+        if run.n and name not in run.off_scale and not np.isfinite(column).any()
+    ]
     return [_empty_finding("imported", empty, run.n)] if empty else []
 
 
@@ -81,41 +85,57 @@ def _empty_finding(source: str, empty: list[str], n: int) -> Finding:
 
 def _scale(run: CheckInput) -> list[Finding]:
     findings = []
-    for source, values in columns(run):
+    for source, values in (*columns(run), ("imported", run.off_scale)):
         for name, column in values.items():
             low, high = run.bounds.get(name, run.bounds.get(name.partition("@")[0], (0.0, 1.0)))
             off: BoolArray = (column > high + 1e-6) | (column < low - 1e-6)
             if off.any():
-                findings.append(_scale_finding(source, name, column, off, (low, high)))
+                none_scored = name in run.off_scale and not np.isfinite(run.imported.get(name, column)).any()
+                findings.append(_scale_finding(source, name, column, off, (low, high), none_scored))
     return findings
 
 
 def _scale_finding(
-    source: str, name: str, column: FloatArray, off: BoolArray, bounds: tuple[float, float]
+    source: str,
+    name: str,
+    column: FloatArray,
+    off: BoolArray,
+    bounds: tuple[float, float],
+    none_scored: bool,
 ) -> Finding:
     least, most = float(np.nanmin(column)), float(np.nanmax(column))
     n = int(np.isfinite(column).sum())
     reach = f"min {least:.3f}, max {most:.3f}".replace("-", "−")
     limits = f"{bounds[0]:g} to {bounds[1]:g}".replace("-", "−")
-    outside = f"{int(off.sum())} of {n} {source} values of {name} lie outside {limits} ({reach})."
-    percent = bounds == (0.0, 1.0) and 1.5 < most <= 100 and least >= 0
-    advice = (
-        "They look like percentages: divide by 100 before comparing them with anything."
-        if percent
-        else "Check what the tool that wrote them means by this name."
-    )
+    outside = f"{int(off.sum())} of {n} {source} values of {name} lie outside {limits} ({reach})"
+    if source != "imported":
+        advice = ". Check what they were computed from."
+    elif none_scored:
+        advice = (
+            ", so none of them is scored. Import the file again with "
+            f"`--scale {name}={_likely(least, most)}` if that is the scale of the tool."
+        )
+    else:
+        advice = ", and these are not scored. Check what the tool that wrote them means by this name."
     slight = most <= bounds[1] + 0.05 and least >= bounds[0] - 0.05
-    severity: Severity = "note" if slight else "warning"
+    severity: Severity = "error" if none_scored else "note" if slight else "warning"
     return Finding(
         "scale",
         severity,
         f"{name} is outside its bounds",
-        f"{outside} {advice}",
+        f"{outside}{advice}",
         (("least", least), ("greatest", most)),
         int(off.sum()),
         rows_of(off),
         (name,),
     )
+
+
+def _likely(least: float, most: float) -> str:
+    """Return the usual scale that such values are on, as an option takes it."""
+    if least < 0 or most > 100:
+        return "LEAST..GREATEST"
+    return "1..5" if least >= 1 and most <= 5 else f"0..{next(top for top in (5, 10, 100) if most <= top)}"
 
 
 def _disagreements(run: CheckInput) -> list[Finding]:

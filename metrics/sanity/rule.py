@@ -113,7 +113,8 @@ class CheckInput:
     Attributes:
         n: number of samples.
         computed: metric -> (n,) values computed here, NaN where not scored.
-        imported: metric -> (n,) values as imported.
+        imported: metric -> (n,) values as imported, NaN where they are out of scale.
+        off_scale: metric -> (n,) values as imported, of the metrics of which any is out of scale.
         convention: the convention that the computed values follow.
         has_claims: (n,) True where the answer has claims and documents; None where not recorded.
         bounds: metric -> (least, greatest); (0, 1) for all others.
@@ -132,6 +133,7 @@ class CheckInput:
     n: int
     computed: Mapping[str, FloatArray] = field(default_factory=dict)
     imported: Mapping[str, FloatArray] = field(default_factory=dict)
+    off_scale: Mapping[str, FloatArray] = field(default_factory=dict)
     convention: Convention = "default"
     has_claims: BoolArray | None = None
     bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)

@@ -35,6 +35,7 @@ from ragtriage.data.importers.preview import Preview, preview
 from ragtriage.data.importers.question_choice import named_questions
 from ragtriage.data.importers.registry import importers, plugin_faults
 from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.scoring.scales import SCALES, parsed_scale
 from ragtriage.data.store.workspace import Run, Workspace
 from ragtriage.data.store.write_run import ImportedRun
 from ragtriage.metrics.number_text import count
@@ -70,6 +71,13 @@ NAMED_RUNS = 4  # a note on more runs tells their number
     multiple=True,
     metavar="NAME=higher|lower[,LEAST..GREATEST][,TITLE]",
     help="Which direction of an imported score is better; optionally its range and title.",
+)
+@click.option(
+    "--scale",
+    "scales",
+    multiple=True,
+    metavar="NAME=LEAST..GREATEST",
+    help="Scale that the tool scored a metric on, which is converted to that of the metric.",
 )
 @click.option(
     "--all-topics", is_flag=True, help="Count judged questions without results as empty lists (trec_eval -c)."
@@ -108,6 +116,7 @@ def import_(
     queries: str | None,
     corpus: str | None,
     metrics: tuple[str, ...],
+    scales: tuple[str, ...],
     all_topics: bool,
     questions: str | None,
     tools: str | None,
@@ -136,7 +145,10 @@ def import_(
         mapping={column: field for field, column in mapping.items()},
         rows=rows,
         name=name,
-        config={key: _json_or_text(text) for key, text in config.items()},
+        config={
+            **{key: _json_or_text(text) for key, text in config.items()},
+            **({SCALES: dict(parsed_scale(text) for text in scales)} if scales else {}),
+        },
         qrels=InputFile.from_path(qrels) if qrels else None,
         queries=InputFile.from_path(queries) if queries else None,
         corpus=InputFile.from_path(corpus) if corpus else None,
