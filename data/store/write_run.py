@@ -65,9 +65,16 @@ class _Tally:
     lines: dict[str | tuple[str, int], int] = field(default_factory=dict)  # of ids, with repeats above 0
     fields: set[str] = field(default_factory=set)
     extra: dict[str, None] = field(default_factory=dict)
+    texts: dict[str, bytes] = field(default_factory=dict)  # digest of the question of each id
 
     def add(self, sample: Sample, line: int, errors: ValidationErrors) -> None:
         name, repeat = sample["question_id"], sample["repeat"]
+        text = hashlib.blake2b(
+            " ".join(sample["question"].casefold().split()).encode("utf-8", "surrogatepass"), digest_size=8
+        ).digest()
+        if self.texts.setdefault(name, text) != text:
+            what = f"question_id {name!r} has another question before, and the two would be averaged"
+            errors.add(line, "question_id", what, "an id of its own for each question")
         first_line = self.lines.setdefault((name, repeat) if repeat else name, line)
         if first_line != line:
             what = f"question_id {name!r} with repeat {repeat} is already on line {first_line}"

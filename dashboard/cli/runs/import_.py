@@ -23,6 +23,7 @@ from ragtriage.data.declarations import declarations_of, parsed_declaration
 from ragtriage.data.diagnosis.run_checks import check_run
 from ragtriage.data.diagnosis.run_digest import digest_new_runs
 from ragtriage.data.errors import DataError, InputError
+from ragtriage.data.importers.formats.table import SAME_ID
 from ragtriage.data.importers.inputs import Input, inputs_of, joined
 from ragtriage.data.importers.load import KeptSet, Step, load_source
 from ragtriage.data.importers.measurable import computable
@@ -330,9 +331,9 @@ def _print_imported(
 
 
 def _questions(store: RunStore, run: Run) -> list[str]:
-    """Return the notes on a run that ask which way a metric is good, without those that are answered."""
+    """Return the notes on a run that a user must see: what it asks, and ids that mean several questions."""
     declared = declarations_of(store.workspace, run.project)
-    return [note for note in run.notes if is_question(note, declared)]
+    return [note for note in run.notes if is_question(note, declared) or note.startswith(SAME_ID)]
 
 
 def _behind(notes: int, findings: int) -> str:

@@ -31,6 +31,7 @@ from ragtriage.data.store.sample_schema import FIELDS, document_id
 
 DOCUMENT_KEYS = ("retrieved_contexts", "contexts", "context", "documents", "source_documents", "chunks")
 ROW_ACCEPTED = "an object with one value per column"
+SAME_ID = "another question under the same id: each is a question of its own, as in files put together"
 
 
 def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
@@ -159,6 +160,7 @@ class _Builder:
         self._asked: Counter[object] = Counter()
         self._labels: dict[str, int] = {}
         self._seen: set[object] = set()
+        self._texts: dict[object, list[str]] = {}  # id -> the different questions under it
 
     def record(self, line: int, row: dict[str, Any]) -> dict[str, Any] | None:
         before = self._errors.total
@@ -283,6 +285,8 @@ class _Builder:
         """Make (question, repeat) unique: keep the record's repeat if it is not taken, else take the next."""
         question = record.get("question_id") or repr((record.get("history"), record.get("question")))
         question = question if isinstance(question, str | int) else repr(question)
+        if record.get("question_id"):
+            question = record["question_id"] = self._told_apart(question, record.get("question"))
         repeat = record.pop("repeat", None)
         if isinstance(repeat, str):
             repeat = self._labels.setdefault(repeat, len(self._labels))
@@ -294,6 +298,17 @@ class _Builder:
         self._asked[question] += 1
         if repeat:
             record["repeat"] = repeat
+
+    def _told_apart(self, question: str | int, text: object) -> str | int:
+        """Return the id of a question; another text under the same id is another question, as "7 (2)"."""
+        texts = self._texts.setdefault(question, [])
+        words = " ".join(str(text).casefold().split())
+        if words not in texts:
+            texts.append(words)
+            if len(texts) > 1:
+                self._errors.remark(SAME_ID)
+        at = texts.index(words)
+        return question if not at else f"{question} ({at + 1})"
 
 
 def _with(item: object, part: str, value: object) -> object:
