@@ -62,9 +62,13 @@ def gold_part_text(diagnosis: Diagnosis) -> str:
 
 
 def rate_title(diagnosis: Diagnosis) -> str:
-    """Return the title of the pass rate, with the metric it is based on where there is only one."""
+    """Return the title of the pass rate, with the metric it is based on where there is only one.
+
+    Where too few answers were checked, it is no more than the share of cases without a fault found.
+    """
     names = diagnosis.coverage.names
-    return f"Pass rate, {title_of(names[0])} alone" if len(names) == 1 else "Pass rate"
+    title = "Pass rate" if diagnosis.answers.enough else "No fault found"
+    return f"{title}, {title_of(names[0])} alone" if len(names) == 1 else title
 
 
 def bad_cases_text(diagnosis: Diagnosis) -> str:

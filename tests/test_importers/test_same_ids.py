@@ -10,12 +10,12 @@ from command_line import run
 
 from ragtriage.data.scoring.run_store import RunStore
 
-BATCHES = "id,question,answer,faithfulness\n1,What is a?,x,1\n2,What is b?,y,0\n1,Who is c?,z,0\n1,what is  a?,v,0\n"
+ROWS = ("1,What is a?,x,1", "2,What is b?,y,0", "1,Who is c?,z,0", "1,what is  a?,v,0")
 
 
 def test_two_batches_in_one_table_are_told_apart(workspace: RunStore, capsys: Any, tmp_path: Path) -> None:
     path = tmp_path / "batches.csv"
-    path.write_text(BATCHES, encoding="utf-8")
+    path.write_text("\n".join(["id,question,answer,faithfulness", *ROWS]), encoding="utf-8")
     answer = run(capsys, workspace.workspace.root, "import", str(path), "--map", "question_id=id")
     assert answer.code == 0
     assert "another question under the same id" in answer.out

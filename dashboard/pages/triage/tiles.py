@@ -118,8 +118,8 @@ def _rate_tile(
     return Tile(
         rate_title(diagnosis),
         percent(rate.mean),
-        state if rate.n_scored else "not measured",
-        word if rate.n_scored else "not measured",
+        state if rate.n_scored and diagnosis.answers.enough else "not measured",
+        (word if diagnosis.answers.enough else "answers not checked") if rate.n_scored else "not measured",
         f"{points(change.difference.difference)} vs {base}" if change and compared else "",
         _foot(rate, percent, ""),
         Strip(
@@ -128,7 +128,7 @@ def _rate_tile(
             rate.high,
             base=change.base if change and compared else None,
             state=state,
-            label=f"Pass rate {percent(rate.mean)}",
+            label=f"{rate_title(diagnosis)} {percent(rate.mean)}",
         ),
         "Share of measured cases that fall below no threshold, fail no check, do not refuse what has an "
         f"answer, and were not labelled bad; repeats are averaged first. {capital(told)}",
