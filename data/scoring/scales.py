@@ -13,7 +13,7 @@ from ragtriage.metrics.metric_registry import REGISTRY, known_name
 from ragtriage.metrics.schema.scores import FloatArray, Status
 
 SCALES = "score_scales"  # setting of a run: metric -> [least, greatest] of the tool that scored it
-ROUNDING = 1e-6
+SLIGHT = 0.05  # of the scale: a cosine just below 0 is no other scale
 MOST_STRAY = 0.05  # share of values outside from which on the whole column is on another scale
 
 
@@ -70,7 +70,8 @@ def on_scale(
     if declared is None and (declaration is None or not np.isfinite(bounds).all()):
         return values, status
     low, high = declared or bounds
-    outside = (values < low - ROUNDING) | (values > high + ROUNDING)
+    slack = SLIGHT * (high - low)
+    outside = (values < low - slack) | (values > high + slack)
     if declared is None and outside.sum() > MOST_STRAY * np.isfinite(values).sum():
         outside = np.isfinite(values)
     elif declared is not None:

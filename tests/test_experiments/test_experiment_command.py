@@ -40,7 +40,7 @@ def test_the_built_in_system_answers_offline_and_says_so(
     assert answer.code == 0, answer.err
     assert "built-in extractive" in answer.out
     assert "Gold at rank 2 of 3" in answer.out
-    assert "answer_match is computed" in answer.out
+    assert "Answer match: computed" in answer.out
     assert "cost       none: no model is asked" in answer.err
     listed = run(capsys, tmp_path / "w", "experiment", "list", "--json").json
     assert [(entry["kind"], entry["state"], entry["n_questions"]) for entry in listed] == [

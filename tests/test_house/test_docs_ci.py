@@ -50,7 +50,11 @@ def _write(path: Path, level: float) -> None:
             {
                 "question": f"Question {at}?",
                 "answer": "An answer.",
-                "scores": {"faithfulness": level - at % 5 / 100, "answer_relevancy": 0.9 + at % 3 / 100},
+                "scores": {
+                    "faithfulness": level - at % 5 / 100,
+                    "answer_relevancy": 0.9 + at % 3 / 100,
+                    "correctness": 1,
+                },
             }
         )
         for at in range(40)

@@ -319,7 +319,7 @@ def test_quotes_that_no_document_has_are_counted_and_shown(
     assert store.summary(run)["faithfulness"].mean == 0.0
     assert store.summary(run)["context_recall"].mean == 1.0
     app = opened(store, monkeypatch, run)
-    assert "4 quotes looked up in the documents; 2 (50.0%) are not there" in said(app)
+    assert "4 quotes looked up in the documents; 2 (50.0 %) are not there" in said(app)
     next(one for one in app.button if one.key == "judge_void_quote").click().run()
     app.switch_page("cases/cases.py").run()
     assert "document 1: turtles have" in said(app)

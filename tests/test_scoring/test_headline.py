@@ -141,10 +141,12 @@ def test_a_pass_rate_of_contexts_alone_says_so(workspace: RunStore) -> None:
     assert found.coverage.names == ("recall@10",)
     assert (int(found.measured.sum()), int(found.coverage.fully.sum())) == (4, 1)
     assert found.coverage.clause() == ("of what was measured: Recall@10 alone; 1 of 4 cases fully measured")
-    assert rate_title(found) == "Pass rate, Recall@10 alone"
+    assert rate_title(found) == "No fault found, Recall@10 alone"  # its answers were not checked
     full = _diagnosis(workspace, [{**one, "scores": GOOD} for one in records], "full")
     assert full.coverage.clause() == ""
-    assert rate_title(full) == "Pass rate"
+    assert rate_title(full) == "No fault found"
+    right = [{**one, "scores": {**GOOD, "correctness": 1.0}} for one in records]
+    assert rate_title(_diagnosis(workspace, right, "right")) == "Pass rate"
 
 
 def test_not_measured_is_neither_good_nor_bad(workspace: RunStore) -> None:

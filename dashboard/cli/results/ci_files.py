@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,7 +20,8 @@ FOOTER = (
     "*Detectable difference*: the smallest distance from the threshold that a sample of this size detects "
     "with 80 % power."
 )
-MARKS = {"PASS": "✅", "FAIL": "❌", "INCONCLUSIVE": "⚠️", "UNMEASURED": "❔"}
+MARKS = {"PASS": "✅", "FAIL": "❌", "INCONCLUSIVE": "⚠️", "UNMEASURED": "❔"}  # of a gate
+CONCLUDED: Mapping[str, str] = {"good": "✅", "bad": "❌", "cannot tell": "⚠️", "doubted": "⚠️"}  # else ❔
 _HARMLESS = re.compile(
     r"\\(?:(?<=\d\\)(\.)(?=\d)|(?<=\w\\)(-)(?=\w)|(:)(?= )|([,;?%()])|(\+)(?=\d))"
 )  # 0.85, top-ranked, "name: value", punctuation, +0.02
@@ -120,7 +122,7 @@ def markdown_summary(report: GateReport, strict: bool = False) -> str:
     if report.baseline.run is None:
         base = f"against nothing: {_md(report.baseline.note)}"
     lines = [
-        f"## {MARKS[verdict]} {_md(headline.statement)}",
+        f"## {CONCLUDED.get(headline.state, MARKS['UNMEASURED'])} {_md(headline.statement)}",
         f"**{verdict}.** {_md(headline.detail)}.",
         *([f"⚠️ **Doubted:** {_md(headline.doubt)}."] if headline.doubt else []),
         f"Project {_md(report.run.project)}, run `{report.run.run_id}`, {base}. "
