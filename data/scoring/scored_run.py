@@ -30,7 +30,7 @@ from ragtriage.data.scoring.grouping import (
     noise_slices,
     tag_slices,
 )
-from ragtriage.data.scoring.scales import on_scale
+from ragtriage.data.scoring.imported_scores import on_scale
 from ragtriage.data.scoring.stored_scores import ScoreFile
 from ragtriage.data.store.judge_results import judge_result_path
 from ragtriage.data.store.sample_reader import StoredSamples

@@ -12,8 +12,8 @@ from command_line import run
 
 from ragtriage.data.api import add_run, gate
 from ragtriage.data.diagnosis.run_checks import check_run
+from ragtriage.data.scoring.imported_scores import declared_scales
 from ragtriage.data.scoring.run_store import RunStore
-from ragtriage.data.scoring.scales import declared_scales
 
 
 def _rows(metric: str, values: list[float]) -> list[dict[str, Any]]:
