@@ -44,7 +44,7 @@ def triage_headline(
     """
     verdict, short = report.verdict_under(strict), shorten(name, LONGEST_NAME)
     answers = None if diagnosis is None else diagnosis.answers
-    concluded = conclude(report.results, answers, findings, strict)
+    concluded = conclude(report.results, answers, findings, strict, report.mixed)
     decisive, doubt = concluded.decisive, _doubt(concluded.doubts)
     if concluded.state == "do_not_ship":
         failing = f"{_many(decisive, 'fails', 'fail')}: {_quoted(report, decisive)}{_questions(decisive)}"
@@ -138,6 +138,9 @@ def gate_phrase(result: GateResult, base: str = "") -> str:
     if gate.kind == "critical":
         failing = count(round(result.mean * result.n_total), "critical case")
         return f"{failing} of {result.n_total:,} newly {'fails' if failing.startswith('1 ') else 'fail'}"
+    if gate.kind == "questions":
+        of = f"{result.n_total:,} questions of {shorten(base, 30) or 'the baseline'}"
+        return f"answered {result.n_scored:,} of {of}"
     if gate.kind == "regression":
         return f"{title} {_change(result.mean)} against {shorten(base, 30) or 'the baseline'}"
     digits = 3 if number(result.mean) == number(gate.threshold) and result.verdict != "PASS" else 2

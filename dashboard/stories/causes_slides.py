@@ -234,6 +234,8 @@ def _required(view: StoryView) -> str:
             texts.append(f"{title} at {'most' if gate.at_most else 'least'} {number(gate.threshold)}")
         elif gate.kind == "regression":
             texts.append(f"{title} not more than {number(gate.threshold)} below the baseline")
+        elif gate.kind == "questions":
+            texts.append("every question of the baseline asked")
     return f": {', '.join(texts[:2])}" if texts else ""
 
 

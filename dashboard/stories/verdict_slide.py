@@ -245,6 +245,8 @@ def _remarks(view: StoryView, base: str, compared: bool, drawn: bool) -> list[Re
 def _requirement(result: GateResult) -> str:
     gate = result.gate
     title = in_sentence(subject_of(gate))
+    if gate.kind == "questions":
+        return f"{percent(gate.threshold)} of the questions of the baseline"
     if gate.kind == "regression":
         return f"{title} not more than {number(gate.threshold)} worse"
     return f"{title} at {'most' if gate.at_most else 'least'} {number(gate.threshold)}"

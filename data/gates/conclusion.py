@@ -53,6 +53,7 @@ def conclude(
     answers: CheckedAnswers | None,
     findings: Sequence[Finding] = (),
     strict: bool = False,
+    mixed: str = "",
 ) -> Conclusion:
     """Return what the gates of a run and its answers allow to say.
 
@@ -61,6 +62,7 @@ def conclude(
         answers: of the run; None where it is not diagnosed.
         findings: of its sanity checks.
         strict: whether gates that had nothing to judge by count too.
+        mixed: that the run asks other questions than its baseline; "" where it does not.
     """
     verdict = overall(results, strict)
     decisive = tuple(
@@ -69,7 +71,8 @@ def conclude(
         if result.blocks and result.verdict == verdict and (strict or not result.excused)
     )
     clauses = [clause for result in decisive for clause in result.doubt.split("; ") if clause]
-    doubts = tuple(dict.fromkeys([*(finding.clause for finding in read_first(findings)), *clauses]))
+    first = [mixed] if mixed else []
+    doubts = tuple(dict.fromkeys([*first, *(finding.clause for finding in read_first(findings)), *clauses]))
     unchecked = answers is not None and not answers.enough
     state: ConclusionState = "ship"
     if verdict == "FAIL":

@@ -33,15 +33,18 @@ from ragtriage.data.scoring.run_store import RunStore, distinct_labels
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.gates.gates import (
+    LEAST_ASKED,
     Gate,
     GateResult,
     GateVerdict,
     exit_code,
     judge_critical,
+    missing_questions,
     overall,
     unmeasured,
 )
 from ragtriage.metrics.gates.wording import GOOD_SHARE, gate_sentence, gate_title
+from ragtriage.metrics.number_text import percent
 from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.sanity.rule import Finding
 
@@ -78,6 +81,7 @@ class GateReport:
     cautions: tuple[str, ...] = ()  # what the checks on the numbers say to read before trusting them
     # those findings of the checks, in full, that must be known before the verdict is read
     read_first: tuple[str, ...] = ()
+    mixed: str = ""  # that it asks other questions than the baseline
     # of the run, at the usual settings
     diagnosis: Diagnosis | None = field(default=None, compare=False, repr=False)
     findings: tuple[Finding, ...] = ()  # of the sanity checks on the run
@@ -98,7 +102,7 @@ class GateReport:
     def conclusion(self, strict: bool = False) -> Conclusion:
         """Return what may be said of the run."""
         answers = None if self.diagnosis is None else self.diagnosis.answers
-        return conclude(self.results, answers, self.findings, strict)
+        return conclude(self.results, answers, self.findings, strict, self.mixed)
 
     def to_dict(self, strict: bool = False) -> dict[str, Any]:
         """Return the report as JSON values."""
@@ -244,6 +248,10 @@ def judge_run(
     if base is None:
         return GateReport(run.scored.run, run.scored.run.name, baseline, "", "", worded)
     failing = newly_failing(base, run)
+    shared = match_questions(base.scored, run.scored)
+    left_out = None if shared.only_other else _left_out(base, run, len(shared.base))
+    if left_out is not None:
+        worded = (replace(left_out, sentence=gate_sentence(left_out)), *worded)
     return GateReport(
         run.scored.run,
         run.scored.run.name,
@@ -256,12 +264,34 @@ def judge_run(
         failing.compared,
         failing.repaired,
         (*unequal_sides(base, run), *_refused_in_one_run(base, run, worded)),
+        mixed=_mixed(base, len(shared.base), shared.only_other),
     )
 
 
 def _is_measured(result: GateResult) -> bool:
     """Whether a run has anything for a gate; a check that nothing decides is there all the same."""
     return bool(result.n_scored or (result.gate.kind == "checks" and result.n_total))
+
+
+def _left_out(base: Diagnosis, run: Diagnosis, asked: int) -> GateResult | None:
+    """Return the failed gate of a run that lacks questions of its baseline; None where the sets differ."""
+    ours, theirs = run.scored.run, base.scored.run
+    if (ours.dataset, ours.dataset_version) != (theirs.dataset, theirs.dataset_version):
+        return None
+    of, rate = len(base.scored.question_ids), run.pass_rate
+    told = "none of them can be called good or bad"
+    if rate.n_scored:
+        both = percent(rate.mean), percent(rate.mean * rate.n_scored / max(of - asked + rate.n_scored, 1))
+        told = f"pass rate {both[0]} of those asked, {both[1]} with the missing ones as failed"
+    return missing_questions(asked, of, told)
+
+
+def _mixed(base: Diagnosis, asked: int, own: int) -> str:
+    """Return that a run asks other questions than its baseline; "" where nearly all are shared."""
+    of = len(base.scored.question_ids)
+    if not own or asked >= LEAST_ASKED * of:
+        return ""
+    return f"it shares {asked:,} of the {of:,} questions of the baseline and asks {own:,} of its own"
 
 
 def _doubt(result: GateResult, side: Diagnosis, findings: Sequence[Finding]) -> str:

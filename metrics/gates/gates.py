@@ -13,10 +13,11 @@ from ragtriage.metrics.statistics.paired import SIGNIFICANCE, PairedDifference
 from ragtriage.metrics.statistics.quantiles import QuantileInterval
 
 GateVerdict = Literal["PASS", "FAIL", "INCONCLUSIVE", "UNMEASURED"]
-GateKind = Literal["mean", "percentile", "regression", "checks", "critical"]
+GateKind = Literal["mean", "percentile", "regression", "checks", "critical", "questions"]
 GateRule = Literal["interval", "mean"]
 GateUnit = Literal["questions", "samples"]
 Severity = Literal["block", "warn"]
+LEAST_ASKED = 0.95  # share of the baseline's questions that a run must have
 FEWEST_QUESTIONS = 5  # below this a mean decides nothing
 POWER = 0.80
 UNCHANGED = "no question changed"
@@ -36,8 +37,8 @@ class Gate:
         at_most: True where the threshold is an upper limit.
         severity: "block" keeps a version from shipping, "warn" does not.
         reason: why it matters, printed with the verdict.
-        kind: "mean" or "percentile" of a metric, "regression" against the baseline, "checks" passed, or
-            "critical" cases.
+        kind: "mean" or "percentile" of a metric, "regression" against the baseline, "checks" passed,
+            "critical" cases, or "questions" of the baseline that the run has.
         required: whether INCONCLUSIVE and UNMEASURED keep a version from shipping too.
         slice: (what it groups by, value) of the questions that count; None for all.
         values: of critical: the values of the tag that mean yes.
@@ -334,6 +335,25 @@ def judge_critical(
     share, seen = n_failing / n_passed_before, n_passed_before - n_unseen
     why = f"{n_unseen} of them not measured in this run" if n_unseen else ""
     return GateResult(gate, verdict, share, None, None, seen, n_passed_before, obtained="counted", why=why)
+
+
+def missing_questions(asked: int, of: int, told: str) -> GateResult | None:
+    """Return the failed gate of a run that lacks questions of its baseline; None where it lacks few.
+
+    Args:
+        asked: questions of the baseline that the run has.
+        of: questions of the baseline.
+        told: both readings of the pass rate, as a clause.
+    """
+    share = asked / of if of else 1.0
+    if share >= LEAST_ASKED:
+        return None
+    gate = Gate(
+        "questions", LEAST_ASKED, False, "block", "questions left out are not passed", kind="questions"
+    )
+    return GateResult(
+        gate, "FAIL", share, None, None, asked, of, margin=share - LEAST_ASKED, obtained="counted", why=told
+    )
 
 
 def overall(results: Sequence[GateResult], strict: bool = False) -> GateVerdict:

@@ -19,6 +19,8 @@ def subject_of(gate: Gate) -> str:
         return "Checks" if gate.metric == "all" else f"Checks of kind {gate.metric}"
     if gate.kind == "critical":
         return f"Cases tagged {gate.metric}"
+    if gate.kind == "questions":
+        return "Questions of the baseline"
     if gate.kind == "regression" and gate.metric in _FAMILIES:
         return f"Every {'' if gate.metric == 'all' else gate.metric + ' '}metric"
     title = _title(gate.metric)
@@ -34,6 +36,8 @@ def gate_title(gate: Gate) -> str:
     subject = subject_of(gate)
     if gate.kind == "critical":
         return f"{subject}: none newly fails{where}"
+    if gate.kind == "questions":
+        return f"{subject}: at least {chosen_percent(gate.threshold)} in the run"
     by = " by the mean" if gate.rule == "mean" else ""
     if gate.kind == "regression":
         return f"{subject}{where}: at most {gate.threshold:g} worse than the baseline{by}"
@@ -73,6 +77,9 @@ def gate_sentence(result: GateResult) -> str:
 def _judged(result: GateResult) -> str:
     if result.gate.kind == "critical":
         return _critical(result)
+    if result.gate.kind == "questions":
+        there = f"{result.n_scored:,} of the {result.n_total:,} questions of the baseline"
+        return f"The run has {there}; {result.why}."
     if result.mean is None or result.verdict == "UNMEASURED":
         subject = subject_of(result.gate)
         if result.why == "too few":

@@ -93,3 +93,37 @@ def test_a_leak_between_accounts_blocks(workspace: RunStore, fails: int) -> None
     assert report.conclusion().state == ("do_not_ship" if fails else "ship")
     without = _report(workspace, _answers(40))
     assert "isolation" not in [result.gate.metric for result in without.results]
+
+
+def _right(n: int, first: int = 0) -> list[dict[str, Any]]:
+    samples = _answers(n + first)[first:]
+    for sample in samples:
+        sample["scores"]["correctness"] = 1.0
+    return samples
+
+
+def _against(store: RunStore, base: list[dict[str, Any]], samples: list[dict[str, Any]]) -> GateReport:
+    root = str(store.workspace.root)
+    before, run = (add_run(each, name, "shop", root) for each, name in ((base, "base"), (samples, "V2")))
+    return gate(run.run_id, before.run_id, workspace=root)
+
+
+def test_questions_left_out_are_not_passed(workspace: RunStore) -> None:
+    report = _against(workspace, _right(100), _right(34))
+    assert report.conclusion().state == "do_not_ship"
+    assert "answered 34 of 100 questions of base" in report_headline(report).text
+    sentence = next(each.sentence for each in report.results if each.gate.kind == "questions")
+    assert "pass rate 100 % of those asked, 34 % with the missing ones as failed" in sentence
+
+
+def test_a_few_questions_less_are_no_fault(workspace: RunStore) -> None:
+    report = _against(workspace, _right(100), _right(95))
+    assert [each for each in report.results if each.gate.kind == "questions"] == []
+    assert report.conclusion().state == "ship"
+
+
+def test_another_mix_of_questions_is_no_verdict_against_the_baseline(workspace: RunStore) -> None:
+    report = _against(workspace, _right(100), _right(100, first=60))
+    assert report.conclusion().state == "cannot_tell"
+    mixed = "it shares 40 of the 100 questions of the baseline and asks 60 of its own"
+    assert report_headline(report).doubt == mixed

@@ -178,6 +178,7 @@ def _gate_row(result: GateResult, base_name: str, scale: float) -> GateRow:
         "regression": base,
         "checks": "every one passes" if gate.every else f"≥ {percent(gate.threshold)} pass",
         "critical": "none newly fails",
+        "questions": f"≥ {percent(gate.threshold)} in the run",
     }[gate.kind]
     where = f"{gate.slice[0]} {gate.slice[1]}" if gate.slice else ""
     notes = " · ".join(filter(None, [where, "" if gate.severity == "block" else "warns"]))
