@@ -171,9 +171,9 @@ BRANCHES: dict[str, Row] = {
     "run misses questions": Row(
         GOOD[:35],
         DROP,
-        "PASS",
-        0,
-        0,
+        "FAIL",
+        1,
+        1,
         base=GOOD,
         warns=("5 questions of the baseline are missing from this run: q035, q036, q037 and 2 more.",),
     ),
