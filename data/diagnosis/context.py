@@ -85,6 +85,9 @@ def not_the_context(scored: ScoredRun) -> dict[str, str]:
         if column is None or any(source in _OWN for source in scored.sources[name]):
             continue
         known = column.values[np.isfinite(column.values)]
+        if scored.is_off_scale(name):
+            known = scored.as_imported(name)
+            known = known[np.isfinite(known)]
         if known.size and (known.min() < -1e-6 or known.max() > 1 + 1e-6):
             unfit[name] = f"its values range from {known.min():.2f} to {known.max():.2f}, not from 0 to 1"
         elif name == "recall":

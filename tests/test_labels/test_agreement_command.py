@@ -132,8 +132,10 @@ def test_calibrate_judges_what_is_labelled_and_shows_the_agreement(
 
 
 def test_which_of_two_runs_is_better(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    first = add_run(labelled(60), "first", "p", str(tmp_path))
-    changed = labelled(60)
+    inner, changed = labelled(60), labelled(60)
+    for one in (*inner, *changed):  # room for the changes: no score may leave its scale
+        one["scores"]["faithfulness"] = 0.3 + 0.4 * one["scores"]["faithfulness"]
+    first = add_run(inner, "first", "p", str(tmp_path))
     for at, one in enumerate(changed):
         change = 0.3 if at % 3 == 0 else -0.3 if at % 3 == 1 else 0.0
         one["scores"] = {"faithfulness": one["scores"]["faithfulness"] + change}

@@ -154,9 +154,12 @@ def test_an_empty_column_was_not_measured() -> None:
 
 
 def test_percentages_are_recognised() -> None:
-    (finding,) = _found(CheckInput(2, imported={"faithfulness": _array(68.2, 0.0)}), "scale")
-    assert finding.severity == "warning"
-    assert "divide by 100" in finding.message
+    unscored = {"faithfulness": _array(np.nan, np.nan)}
+    run = CheckInput(2, imported=unscored, off_scale={"faithfulness": _array(68.2, 0.0)})
+    (finding,) = _found(run, "scale")
+    assert finding.severity == "error"
+    assert "none of them is scored" in finding.message
+    assert "--scale faithfulness=0..100" in finding.message
     bounded = CheckInput(2, imported={"latency": _array(3.0, 9.0)}, bounds={"latency": (0.0, np.inf)})
     assert _found(bounded, "scale") == []
 

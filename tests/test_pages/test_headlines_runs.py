@@ -27,7 +27,7 @@ from ragtriage.data.store.workspace import Run
 
 def _runs(store: RunStore, n: int = 3) -> list[Run]:
     for at in range(n):
-        level = 0.9 - at / 2
+        level = 0.9 - 0.4 * at
         records = [
             {"question_id": f"q{i}", "question": f"{i}?", "answer": "a", "scores": {"faithfulness": level}}
             for i in range(12)
