@@ -122,13 +122,16 @@ def _add_flows(figure: go.Figure, pipeline: Pipeline, tokens: Tokens) -> None:
 
 def _add_survivors(figure: go.Figure, pipeline: Pipeline, frame: _Frame, tokens: Tokens) -> None:
     steps, last = pipeline.steps, len(pipeline.steps) - 1
-    unknown = [step.basis == "not recorded" for step in steps]
+    unknown = [step.basis in ("not recorded", "not checked") for step in steps]
     figure.add_bar(
         x=list(range(len(steps))),
         y=[step.survivors for step in steps],
         width=2 * HALF,
         marker={
-            "color": [tokens.good_mark if at == last else tokens.alive for at in range(len(steps))],
+            "color": [
+                tokens.good_mark if at == last and not unknown[at] else tokens.alive
+                for at in range(len(steps))
+            ],
             "line": {"width": 0},
             "pattern": {
                 "shape": ["/" if missing else "" for missing in unknown],
@@ -143,7 +146,8 @@ def _add_survivors(figure: go.Figure, pipeline: Pipeline, frame: _Frame, tokens:
     )
     for at, step in enumerate(steps):
         number = f"{step.survivors:,} cases" if at == 0 else f"{step.survivors:,}"
-        colour = tokens.good.text if at == last and step.survivors else tokens.text
+        is_good = at == last and step.survivors and not unknown[at]
+        colour = tokens.good.text if is_good else tokens.text
         figure.add_annotation(
             x=at if at else -HALF, y=1, yref="paper", xanchor="center" if at else "left", yanchor="bottom",
             showarrow=False, yshift=2, align="center" if at else "left",
@@ -152,7 +156,7 @@ def _add_survivors(figure: go.Figure, pipeline: Pipeline, frame: _Frame, tokens:
         )  # fmt: skip
         if unknown[at] and frame.place(step.survivors) >= LEAST_TURNED:
             figure.add_annotation(
-                x=at, y=step.survivors / 2, text="not recorded", textangle=-90, showarrow=False,
+                x=at, y=step.survivors / 2, text=step.basis, textangle=-90, showarrow=False,
                 font={"size": 12, "color": tokens.muted}, bgcolor=tokens.background, borderpad=1,
             )  # fmt: skip
 
@@ -163,6 +167,7 @@ def _hover(step: PipelineStep) -> str:
         "measured": "",
         "inferred": "<br>inferred: no gold is recorded, the context metric stands in for it",
         "not recorded": "<br>not recorded: no case can be lost here",
+        "not checked": "<br>not checked: too few answers were held against a reference, a label or a rule",
     }[step.basis]
     return f"{step.title}: {count(step.survivors, 'case')} left{basis}"
 

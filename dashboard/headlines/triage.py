@@ -67,12 +67,12 @@ def triage_headline(
 
 def _unchecked(answers: CheckedAnswers) -> str:
     """Return how few of the answers were checked, and what would check them."""
-    known = f"{answers.checked:,}" if answers.checked else "None"
     of = count(answers.n, "answer")
-    was = "was" if answers.checked == 1 or (not answers.checked and answers.n == 1) else "were"
+    checked = f"Only {answers.checked:,} of {of}" if answers.checked else f"None of {of}"
+    were = "were" if answers.checked > 1 else "was"
     return (
-        f"{known} of {of} {was} checked against a reference, a label or a rule: give references and judge "
-        f"them, or label {ENOUGH_LABELS} answers drawn at random"
+        f"{checked} {were} held against a reference, a label or a rule: judge them against references, or "
+        f"label {ENOUGH_LABELS} drawn at random"
     )
 
 
@@ -100,6 +100,8 @@ def gates_unreadable(name: str, problem: str) -> Headline:
 def loss_statement(diagnosis: Diagnosis) -> str:
     """Return how many cases are lost and at which step most of them, without full stop."""
     n, measured, lost = diagnosis.scored.n, int(diagnosis.measured.sum()), int(diagnosis.bad.bad.sum())
+    if not lost and measured and not diagnosis.answers.enough:
+        return f"No fault found in {count(measured, 'case')}, answers not checked"
     if not lost:
         return _without_loss(n, measured, int(diagnosis.coverage.fully.sum()))
     of = count(measured, "case" if measured == n else "measured case")

@@ -16,6 +16,7 @@ from ragtriage.dashboard.wording.diagnosis import fix_first_sentence, no_bad_cas
 from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import stage_doubt
+from ragtriage.data.diagnosis.pipeline import UNCHECKED
 from ragtriage.data.errors import DataError
 from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED, FixFirst
 from ragtriage.metrics.diagnosis.stages import STAGES, FailureStage, Owner, stage_code
@@ -120,7 +121,7 @@ def _losses(diagnosis: Diagnosis) -> list[Loss]:
         if fallen:
             left -= fallen
             steps.append(Loss(step.name, left, tuple((owner, n) for owner, n in lost.items() if n)))
-    return [*steps, Loss("Good", left)]
+    return [*steps, Loss("Good" if diagnosis.answers.enough else UNCHECKED, left)]
 
 
 def next_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -12,7 +12,8 @@ from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.metrics.diagnosis.stages import STAGES
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray
 
-Basis = Literal["measured", "inferred", "not recorded"]
+Basis = Literal["measured", "inferred", "not recorded", "not checked"]
+UNCHECKED = "No fault found"  # what cases have whose answers nothing checked
 NOT_JUDGED = ""  # the key of the cases of which nothing says whether they are good
 STEPS = {
     "asked": "Asked",
@@ -85,7 +86,8 @@ def pipeline_of(diagnosis: Diagnosis) -> Pipeline:
     """Count the cases of a run that survive each step of its pipeline.
 
     A bad case is lost at the step of its failure stage. What cannot be called good or bad is lost at the last
-    step, so survivors and losses add up to all cases.
+    step, so survivors and losses add up to all cases. Where too few answers were checked, none is called
+    good.
     """
     lost = _losses(diagnosis)
     left, steps = diagnosis.scored.n, []
@@ -95,6 +97,8 @@ def pipeline_of(diagnosis: Diagnosis) -> Pipeline:
             continue  # most pipelines have no router
         left -= sum(loss.n for loss in losses)
         steps.append(PipelineStep(key, title, left, losses, _basis(diagnosis, key, losses)))
+    if not diagnosis.answers.enough:
+        steps[-1] = replace(steps[-1], title=UNCHECKED, basis="not checked")
     return Pipeline(diagnosis.scored.n, tuple(steps))
 
 
