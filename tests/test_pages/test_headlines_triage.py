@@ -21,7 +21,8 @@ from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings, diagnose
 from ragtriage.data.gates.report import GateReport
 from ragtriage.data.scoring.run_store import RunStore
 
-ALL = {"context_recall": 1.0, "faithfulness": 1.0, "answer_relevancy": 1.0}
+ALL = {"context_recall": 1.0, "faithfulness": 1.0, "answer_relevancy": 1.0, "correctness": 1.0}
+RIGHT = {"faithfulness": 1.0, "correctness": 1.0}
 LEVELS = (0.0, 0.02, -0.02, 0.03, -0.03)
 FAITHFUL = '[[gate]]\nmetric = "faithfulness"\nat_least = 0.85\nseverity = "block"\n'
 RELEVANT = '[[gate]]\nmetric = "answer_relevancy"\nat_least = 0.75\nseverity = "block"\n'
@@ -190,8 +191,9 @@ def test_losses_name_the_step_where_most_are_lost(demo: RunStore) -> None:
 @pytest.mark.parametrize(
     ("n", "scores", "told"),
     [
-        (10, {"faithfulness": 1.0}, "None of 10 cases is lost yet, 10 not fully measured"),
-        (1, {"faithfulness": 1.0}, "The only case is not fully measured"),
+        (10, {"faithfulness": 1.0}, "No fault found in 10 cases, answers not checked"),
+        (10, RIGHT, "None of 10 cases is lost yet, 10 not fully measured"),
+        (1, RIGHT, "The only case is not fully measured"),
         (1, {}, "The only case cannot be called good or bad"),
         (10, {}, "None of 10 cases can be called good or bad"),
         (1, ALL, "The only case is not lost"),
