@@ -12,6 +12,7 @@ from typing import Literal
 
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import stage_doubt
+from ragtriage.data.gates.conclusion import conclude
 from ragtriage.data.gates.report import GateReport
 from ragtriage.metrics.diagnosis.f1_tree import F1Tree
 from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED, FixFirst
@@ -71,8 +72,13 @@ def recommendations(
         tree: why its F1 is low; None where it is not measured.
     """
     results = () if report is None else report.results
+    state = "not_checked"
+    if report is not None:
+        state = conclude(results, diagnosis.answers, findings, mixed=report.mixed).state
+    unchecked = state == "not_checked" and not diagnosis.answers.enough
+    release = _ship(results) if state == "ship" else ()
     found = [*_doubts(findings), *_gates(results), *_stages(diagnosis, findings, results)]
-    found += [*_parts(tree), *_ship(results), *_labels(diagnosis), *_excused(results)]
+    found += [*_parts(tree), *release, *_labels(diagnosis, unchecked), *_excused(results)]
     return tuple(
         entry
         for horizon in HORIZONS
@@ -204,11 +210,9 @@ def _parts(tree: F1Tree | None) -> Iterator[Recommendation]:
 
 
 def _ship(results: Sequence[GateResult]) -> Iterator[Recommendation]:
-    """Where every blocking gate that was judged holds, and one was, the release comes now."""
-    if _all_hold(results):
-        n = sum(result.blocks and not result.excused for result in results)
-        number = _count(n, "blocking gate")
-        yield Recommendation("now", "Release this version", "every blocking gate holds", number, "release")
+    """Where the conclusion is to ship, the release comes now."""
+    number = _count(sum(result.blocks and not result.excused for result in results), "blocking gate")
+    yield Recommendation("now", "Release this version", "every blocking gate holds", number, "release")
 
 
 def _all_hold(results: Sequence[GateResult]) -> bool:
@@ -217,13 +221,13 @@ def _all_hold(results: Sequence[GateResult]) -> bool:
     return bool(blocking) and all(result.verdict == "PASS" for result in blocking)
 
 
-def _labels(diagnosis: Diagnosis) -> Iterator[Recommendation]:
-    """Human labels come later: they tell how far to trust what is above."""
+def _labels(diagnosis: Diagnosis, unchecked: bool) -> Iterator[Recommendation]:
+    """Human labels come later, to tell how far to trust the rest; now where nothing checked the answers."""
     n = min(50, diagnosis.scored.n)
     yield Recommendation(
-        "later",
+        "now" if unchecked else "later",
         f"Label {n:,} random answers by hand",
-        "labels show whether the scores can be trusted",
+        f"labels show whether {'the answers are right' if unchecked else 'the scores can be trusted'}",
         f"of {_count(diagnosis.scored.n, 'case')}",
         "evaluation",
     )

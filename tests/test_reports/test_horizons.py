@@ -31,7 +31,7 @@ def _told(store: RunStore, run: Run, gates: str = "") -> tuple[Recommendation, .
     return recommendations(diagnosis, report, check_run(scored), f1_diagnosis(scored).tree)
 
 
-def _run(store: RunStore, values: list[float | None]) -> Run:
+def _run(store: RunStore, values: list[float | None], more: dict[str, float] | None = None) -> Run:
     samples: list[dict[str, Any]] = [
         {
             "question_id": f"q{at}",
@@ -39,7 +39,7 @@ def _run(store: RunStore, values: list[float | None]) -> Run:
             "answer": "An answer.",
             "scores": {}
             if value is None
-            else {"faithfulness": value, "context_recall": 1.0, "answer_relevancy": 1.0},
+            else {"faithfulness": value, "context_recall": 1.0, "answer_relevancy": 1.0, **(more or {})},
         }
         for at, value in enumerate(values)
     ]
@@ -50,11 +50,16 @@ SPREAD = [0.9, 0.95, 1.0, 0.92, 0.97] * 8
 
 
 def test_where_all_gates_hold_the_release_comes_now(workspace: RunStore) -> None:
-    told = _told(workspace, _run(workspace, list(SPREAD)), GATES.format("block"))
+    told = _told(workspace, _run(workspace, list(SPREAD), {"correctness": 1.0}), GATES.format("block"))
     assert [(entry.horizon, entry.what) for entry in told] == [
         ("now", "Release this version"),
         ("later", "Label 40 random answers by hand"),
     ]
+
+
+def test_no_release_comes_where_nothing_checked_the_answers(workspace: RunStore) -> None:
+    told = _told(workspace, _run(workspace, list(SPREAD)), GATES.format("block"))
+    assert [(entry.horizon, entry.what) for entry in told] == [("now", "Label 40 random answers by hand")]
 
 
 def test_a_failing_blocking_gate_and_the_largest_stage_come_now(workspace: RunStore) -> None:
