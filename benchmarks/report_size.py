@@ -23,13 +23,13 @@ import numpy as np
 from ragtriage.dashboard.charts.alignment import k_lines
 from ragtriage.dashboard.charts.chart import Axis, Heatmap
 from ragtriage.dashboard.charts.overview import Point, trend
-from ragtriage.dashboard.export.chromium import FLAGS, NO_SANDBOX, find_chromium
-from ragtriage.dashboard.export.html_report import html_report
-from ragtriage.dashboard.export.pdf import pdf_report
-from ragtriage.dashboard.export.pptx.report import pptx_report
-from ragtriage.dashboard.stories import report as stories
-from ragtriage.dashboard.stories.report import Report
-from ragtriage.dashboard.stories.story import RenderedSection
+from ragtriage.dashboard.present.export.chromium import FLAGS, NO_SANDBOX, find_chromium
+from ragtriage.dashboard.present.export.html_report import html_report
+from ragtriage.dashboard.present.export.pdf import pdf_report
+from ragtriage.dashboard.present.export.pptx.report import pptx_report
+from ragtriage.dashboard.present.stories import report as stories
+from ragtriage.dashboard.present.stories.report import Report
+from ragtriage.dashboard.present.stories.story import RenderedSection
 from ragtriage.dashboard.wording.table_files import TABLE_FORMS, export_table
 from ragtriage.data.analysis.alignment import Group
 from ragtriage.metrics.statistics.intervals import Interval, interval

@@ -8,8 +8,8 @@ from typing import Any
 
 from ragtriage.dashboard.charts.chart import Axis, Chart, Heatmap, ReferenceLine, Series
 from ragtriage.dashboard.charts.overview import Point, trend
-from ragtriage.dashboard.stories.report import Report
-from ragtriage.dashboard.stories.story import RenderedSection
+from ragtriage.dashboard.present.stories.report import Report
+from ragtriage.dashboard.present.stories.story import RenderedSection
 
 __all__ = [
     "HOSTILE",

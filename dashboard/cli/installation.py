@@ -218,7 +218,7 @@ def _importers() -> Iterator[Finding]:
 
 
 def _chromium() -> Iterator[Finding]:
-    from ragtriage.dashboard.export.chromium import HOW_TO_INSTALL, find_chromium
+    from ragtriage.dashboard.present.export.chromium import HOW_TO_INSTALL, find_chromium
 
     path = find_chromium()
     if path is None:

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from ragtriage.dashboard.charts.tokens import Theme
 from ragtriage.dashboard.headlines.headline import Headline
-from ragtriage.dashboard.page_html.blocks import Tile, band, style_sheet, tile
+from ragtriage.dashboard.present.page_html.blocks import Tile, band, style_sheet, tile
 from ragtriage.dashboard.shell.session import View, keep, open_store
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.metrics.number_text import count

@@ -15,7 +15,7 @@ MODULES = (  # in the order in which the first page needs them
     "pyarrow.dataset",
     "PIL.ImageFile",
     "streamlit.material_icon_names",
-    "ragtriage.dashboard.page_html.triage",
+    "ragtriage.dashboard.present.page_html.rows",
     "ragtriage.dashboard.pages.triage.f1",
     "ragtriage.dashboard.pages.triage.gates",
     "ragtriage.dashboard.pages.triage.lists",

@@ -12,11 +12,11 @@ from places import APP
 from streamlit.testing.v1 import AppTest
 
 from ragtriage.dashboard.charts.chart import Chart
+from ragtriage.dashboard.present.stories.context import StoryView
+from ragtriage.dashboard.present.stories.report import report_facts
+from ragtriage.dashboard.present.stories.sections import gate_section, render_section
+from ragtriage.dashboard.present.stories.story import StorySection
 from ragtriage.dashboard.shell.selection import Selection
-from ragtriage.dashboard.stories.context import StoryView
-from ragtriage.dashboard.stories.report import report_facts
-from ragtriage.dashboard.stories.sections import gate_section, render_section
-from ragtriage.dashboard.stories.story import StorySection
 from ragtriage.data.api import add_run
 from ragtriage.data.gates.baseline import baseline_of
 from ragtriage.data.scoring.run_store import RunStore

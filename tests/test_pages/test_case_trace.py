@@ -9,7 +9,7 @@ import pytest
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from ragtriage.dashboard.case_html.trace import safe_address, trace_html, trace_id
+from ragtriage.dashboard.present.case_html.case import safe_address, trace_html, trace_id
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.data.api import add_run
 from ragtriage.data.scoring.run_store import RunStore

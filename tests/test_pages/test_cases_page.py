@@ -12,11 +12,11 @@ from page_text import headline, html_text
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from ragtriage.dashboard.case_html.case import context_cards_html, highlights_of
 from ragtriage.dashboard.charts.tokens import LIGHT
-from ragtriage.dashboard.page_html.cases import ScoreBar, score_bars
 from ragtriage.dashboard.pages.cases.case_list import mixed
 from ragtriage.dashboard.pages.cases.filters import fix_first_order
+from ragtriage.dashboard.present.case_html.case import context_cards_html, highlights_of
+from ragtriage.dashboard.present.page_html.pictures import ScoreBar, score_bars
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.data.api import add_run
 from ragtriage.data.cases.cases import read_case

@@ -15,11 +15,15 @@ from page_text import headline, page_text
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from ragtriage.dashboard.case_html.compared_case import ComparedSide, compared_cases_html
-from ragtriage.dashboard.case_html.word_diff import diff_html, shared_words
 from ragtriage.dashboard.charts.comparison import QuestionCounts, cell_colours, forest, question_bars
 from ragtriage.dashboard.charts.tokens import DARK, LIGHT, Tokens, contrast
 from ragtriage.dashboard.pages.compare.numbers import metric_rows
+from ragtriage.dashboard.present.case_html.compared_case import (
+    ComparedSide,
+    compared_cases_html,
+    diff_html,
+    shared_words,
+)
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.data.api import add_run
 from ragtriage.data.comparison.compare import MetricDifference, compare

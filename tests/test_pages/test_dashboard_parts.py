@@ -9,8 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragtriage.dashboard.case_html.case import answer_html, context_html, conversation_html, highlights_of
-from ragtriage.dashboard.case_html.word_diff import diff_html
 from ragtriage.dashboard.charts.comparison import stage_flow
 from ragtriage.dashboard.charts.overview import (
     Point,
@@ -18,6 +16,13 @@ from ragtriage.dashboard.charts.overview import (
 )
 from ragtriage.dashboard.charts.plotly_figure import plotly_figure
 from ragtriage.dashboard.charts.tokens import DARK, LIGHT, Tokens, contrast
+from ragtriage.dashboard.present.case_html.case import (
+    answer_html,
+    context_html,
+    conversation_html,
+    highlights_of,
+)
+from ragtriage.dashboard.present.case_html.compared_case import diff_html
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.dashboard.wording.escaping import chart_text, markdown_text, shorten
 from ragtriage.dashboard.wording.formatting import method_text

@@ -13,8 +13,8 @@ from streamlit.testing.v1 import AppTest
 
 from ragtriage.dashboard.charts.stages.diagnosis import Bubble, case_bubbles
 from ragtriage.dashboard.charts.tokens import DARK, LIGHT
-from ragtriage.dashboard.page_html.bars import bar_image
-from ragtriage.dashboard.page_html.diagnosis import pattern_head, stage_row
+from ragtriage.dashboard.present.page_html.pictures import bar_image
+from ragtriage.dashboard.present.page_html.rows import pattern_head, stage_row
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.data.api import add_run
 from ragtriage.data.cases.cohorts import cohort_rows, cohort_title

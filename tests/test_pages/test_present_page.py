@@ -11,8 +11,8 @@ from page_text import headline, page_text
 from places import APP
 from streamlit.testing.v1 import AppTest
 
+from ragtriage.dashboard.present.stories.story import MOST_SECTIONS, Story, StorySection, story_from_json
 from ragtriage.dashboard.shell.selection import Selection
-from ragtriage.dashboard.stories.story import MOST_SECTIONS, Story, StorySection, story_from_json
 from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.stories import add_story, stories

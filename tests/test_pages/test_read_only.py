@@ -20,10 +20,10 @@ from places import APP, REPOSITORY
 from streamlit.testing.v1 import AppTest
 
 from ragtriage.dashboard.cli.serve import EXPOSED, BindAddress, free_port
+from ragtriage.dashboard.present.stories.sections import default_sections
+from ragtriage.dashboard.present.stories.story import Story
 from ragtriage.dashboard.shell.jobs import start_job
 from ragtriage.dashboard.shell.user import may_write
-from ragtriage.dashboard.stories.sections import default_sections
-from ragtriage.dashboard.stories.story import Story
 from ragtriage.data.api import add_run
 from ragtriage.data.errors import WorkspaceError
 from ragtriage.data.jobs import ask_to_stop, begin_job, end_job

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from ragtriage.dashboard.page_html.blocks import Tile
 from ragtriage.dashboard.pages.triage.lists import gate_counts, gate_value
 from ragtriage.dashboard.pages.triage.tiles import triage_tiles
+from ragtriage.dashboard.present.page_html.blocks import Tile
 from ragtriage.data.api import add_run, gate
 from ragtriage.data.comparison.compare import compare
 from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings, diagnose

@@ -10,16 +10,16 @@ import pytest
 from pptx import Presentation
 
 from ragtriage.dashboard.charts.chart import Chart
-from ragtriage.dashboard.export.formats import export_report
-from ragtriage.dashboard.export.pptx.chart_model import editable_chart
-from ragtriage.dashboard.export.pptx.text_fit import height_of
-from ragtriage.dashboard.export.slide_html import slide_html
-from ragtriage.dashboard.export.slide_layout import SLIDE_HEIGHT, SLIDE_WIDTH, Words, plan_slide
 from ragtriage.dashboard.headlines.headline import Headline
-from ragtriage.dashboard.page_html.blocks import Tile
-from ragtriage.dashboard.stories.context import StoryView
-from ragtriage.dashboard.stories.sections import default_sections, render_section
-from ragtriage.dashboard.stories.story import RenderedSection, Story, StorySection, story_from_json
+from ragtriage.dashboard.present.export.formats import export_report
+from ragtriage.dashboard.present.export.pptx.chart_model import editable_chart
+from ragtriage.dashboard.present.export.pptx.text_fit import height_of
+from ragtriage.dashboard.present.export.slide_html import slide_html
+from ragtriage.dashboard.present.export.slide_layout import SLIDE_HEIGHT, SLIDE_WIDTH, Words, plan_slide
+from ragtriage.dashboard.present.page_html.blocks import Tile
+from ragtriage.dashboard.present.stories.context import StoryView
+from ragtriage.dashboard.present.stories.sections import default_sections, render_section
+from ragtriage.dashboard.present.stories.story import RenderedSection, Story, StorySection, story_from_json
 from ragtriage.data.api import add_run
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Workspace

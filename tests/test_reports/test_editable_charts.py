@@ -15,9 +15,9 @@ from ragtriage.dashboard.charts.chart import Axis, Chart, Heatmap, Series, finit
 from ragtriage.dashboard.charts.chart_rows import chart_rows
 from ragtriage.dashboard.charts.overview import Point, trend
 from ragtriage.dashboard.charts.plotly_figure import plotly_figure
-from ragtriage.dashboard.export.pptx.chart_model import editable_chart, error_lengths
-from ragtriage.dashboard.export.pptx.heatmap import heatmap_table
-from ragtriage.dashboard.export.pptx.theme import hex_digits, readable_on, scale_colour
+from ragtriage.dashboard.present.export.pptx.chart_model import editable_chart, error_lengths
+from ragtriage.dashboard.present.export.pptx.heatmap import heatmap_table
+from ragtriage.dashboard.present.export.pptx.theme import hex_digits, readable_on, scale_colour
 
 BLUE = "#0b5e94"
 

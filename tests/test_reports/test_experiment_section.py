@@ -9,9 +9,9 @@ import pytest
 from command_line import run
 
 from ragtriage.dashboard.charts.chart import Chart
-from ragtriage.dashboard.stories.context import StoryView
-from ragtriage.dashboard.stories.experiment_section import experiment_section
-from ragtriage.dashboard.stories.sections import SECTION_KINDS
+from ragtriage.dashboard.present.stories.context import StoryView
+from ragtriage.dashboard.present.stories.experiment_section import experiment_section
+from ragtriage.dashboard.present.stories.sections import SECTION_KINDS
 from ragtriage.data.scoring.run_store import RunStore
 
 

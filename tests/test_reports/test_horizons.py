@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from ragtriage.dashboard.stories.context import StoryView
-from ragtriage.dashboard.stories.sections import default_sections, render_section
-from ragtriage.dashboard.stories.story import StorySection
+from ragtriage.dashboard.present.stories.context import StoryView
+from ragtriage.dashboard.present.stories.sections import default_sections, render_section
+from ragtriage.dashboard.present.stories.story import StorySection
 from ragtriage.data.api import add_run, diagnosis_of
 from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings
 from ragtriage.data.diagnosis.f1_tree import f1_diagnosis

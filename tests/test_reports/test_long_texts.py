@@ -14,12 +14,12 @@ from places import APP
 from pptx import Presentation
 from streamlit.testing.v1 import AppTest
 
-from ragtriage.dashboard.case_html.case import context_cards_html, highlights_of
-from ragtriage.dashboard.export.html_report import html_report, paper_report
-from ragtriage.dashboard.export.pptx.report import pptx_report
+from ragtriage.dashboard.present.case_html.case import context_cards_html, highlights_of
+from ragtriage.dashboard.present.export.html_report import html_report, paper_report
+from ragtriage.dashboard.present.export.pptx.report import pptx_report
+from ragtriage.dashboard.present.stories.report import Report, with_shown_cases
+from ragtriage.dashboard.present.stories.story import RenderedSection
 from ragtriage.dashboard.shell.selection import Selection
-from ragtriage.dashboard.stories.report import Report, with_shown_cases
-from ragtriage.dashboard.stories.story import RenderedSection
 from ragtriage.data.api import add_run, diagnosis_of
 from ragtriage.data.cases.export import EXPORTS, export_rows
 from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from made_reports import bars, full_report
 
-from ragtriage.dashboard.export.html_report import html_report, paper_report
-from ragtriage.dashboard.stories.slide import Layout, SlideContent
-from ragtriage.dashboard.stories.story import RenderedSection
+from ragtriage.dashboard.present.export.html_report import html_report, paper_report
+from ragtriage.dashboard.present.stories.slide import Layout, SlideContent
+from ragtriage.dashboard.present.stories.story import RenderedSection
 
 
 def _opened(layout: Layout) -> RenderedSection:

@@ -17,8 +17,8 @@ from playwright.sync_api import Browser
 from plotly.offline import get_plotlyjs_version
 
 from ragtriage.dashboard.charts.chart import finite
-from ragtriage.dashboard.export.html_report import html_report, paper_report
-from ragtriage.dashboard.stories.story import RenderedSection
+from ragtriage.dashboard.present.export.html_report import html_report, paper_report
+from ragtriage.dashboard.present.stories.story import RenderedSection
 
 
 @pytest.fixture(scope="module")

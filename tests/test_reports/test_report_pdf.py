@@ -17,12 +17,12 @@ from made_reports import bars, forest, full_report, long_rows
 from PIL import Image
 from pypdf import PdfReader
 
-from ragtriage.dashboard.export import chromium as browsers
-from ragtriage.dashboard.export.chart_images import chart_image
-from ragtriage.dashboard.export.chromium import find_chromium, run_bounded
-from ragtriage.dashboard.export.pdf import pdf_report, print_by_command
-from ragtriage.dashboard.stories.report import Report
-from ragtriage.dashboard.stories.story import RenderedSection
+from ragtriage.dashboard.present.export import chromium as browsers
+from ragtriage.dashboard.present.export.chart_images import chart_image
+from ragtriage.dashboard.present.export.chromium import find_chromium, run_bounded
+from ragtriage.dashboard.present.export.pdf import pdf_report, print_by_command
+from ragtriage.dashboard.present.stories.report import Report
+from ragtriage.dashboard.present.stories.story import RenderedSection
 from ragtriage.data.errors import DataError
 
 LONG_TITLE = "Where does it do worst?"

@@ -14,11 +14,11 @@ from places import APP
 from pptx import Presentation
 from streamlit.testing.v1 import AppTest
 
-from ragtriage.dashboard.export.formats import export_report
+from ragtriage.dashboard.present.export.formats import export_report
+from ragtriage.dashboard.present.stories.context import StoryView
+from ragtriage.dashboard.present.stories.sections import render_section
+from ragtriage.dashboard.present.stories.story import Story, StorySection
 from ragtriage.dashboard.shell.selection import Selection
-from ragtriage.dashboard.stories.context import StoryView
-from ragtriage.dashboard.stories.sections import render_section
-from ragtriage.dashboard.stories.story import Story, StorySection
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Workspace
 from ragtriage.metrics.number_text import interval_text, number

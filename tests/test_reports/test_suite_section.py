@@ -5,9 +5,9 @@ from __future__ import annotations
 from places import BUNDLED
 
 from ragtriage.dashboard.charts.chart import Chart, Heatmap
-from ragtriage.dashboard.stories.context import StoryView
-from ragtriage.dashboard.stories.sections import SECTION_KINDS, render_section
-from ragtriage.dashboard.stories.story import AUDIENCES, StorySection
+from ragtriage.dashboard.present.stories.context import StoryView
+from ragtriage.dashboard.present.stories.sections import SECTION_KINDS, render_section
+from ragtriage.dashboard.present.stories.story import AUDIENCES, StorySection
 from ragtriage.data.api import add_file, add_run
 from ragtriage.data.scoring.run_store import RunStore
 

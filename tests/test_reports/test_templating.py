@@ -4,20 +4,20 @@ import pytest
 from jinja2 import DictLoader, UndefinedError
 from markupsafe import Markup
 
-from ragtriage.dashboard.case_html import templating
-from ragtriage.dashboard.page_html.blocks import style_sheet
+from ragtriage.dashboard.present import templating
+from ragtriage.dashboard.present.page_html.blocks import style_sheet
 
 
 @pytest.fixture
 def of_strings(monkeypatch: pytest.MonkeyPatch) -> None:
-    environment = templating.environment("ragtriage.dashboard.case_html").overlay(
+    environment = templating.environment().overlay(
         loader=DictLoader({"text.html": "<p title='{{ text }}'>{{ text }}</p>"})
     )
-    monkeypatch.setattr(templating, "environment", lambda _package: environment)
+    monkeypatch.setattr(templating, "environment", lambda: environment)
 
 
 def render(text: object) -> str:
-    return templating.render("ragtriage.dashboard.case_html", "text.html", text=text)
+    return templating.render("text.html", text=text)
 
 
 @pytest.mark.usefixtures("of_strings")
@@ -37,7 +37,7 @@ def test_markup_of_another_template_passes_as_it_is() -> None:
 
 def test_a_missing_value_is_an_error() -> None:
     with pytest.raises(UndefinedError, match="absent"):
-        templating.environment("ragtriage.dashboard.case_html").from_string("{{ absent }}").render()
+        templating.environment().from_string("{{ absent }}").render()
 
 
 def test_backticks_become_code_and_the_rest_is_escaped() -> None:

@@ -9,9 +9,9 @@ import pytest
 from command_line import run
 
 from ragtriage.dashboard.cli.results.ci_files import junit_xml, markdown_summary
-from ragtriage.dashboard.stories.context import StoryView
-from ragtriage.dashboard.stories.sections import render_section
-from ragtriage.dashboard.stories.story import StorySection
+from ragtriage.dashboard.present.stories.context import StoryView
+from ragtriage.dashboard.present.stories.sections import render_section
+from ragtriage.dashboard.present.stories.story import StorySection
 from ragtriage.data import api
 from ragtriage.data.diagnosis.run_checks import check_run
 from ragtriage.data.scoring.run_store import RunStore

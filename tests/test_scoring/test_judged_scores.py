@@ -13,7 +13,7 @@ import pytest
 from judge_server import JudgeServer, Script, plain_reply
 from judged_runs import judged, made, records
 
-from ragtriage.dashboard.case_html.report_case import case_html
+from ragtriage.dashboard.present.case_html.report_case import case_html
 from ragtriage.data.api import add_run
 from ragtriage.data.cases.cases import read_case
 from ragtriage.data.cases.export import native_record

@@ -9,8 +9,8 @@ import pytest
 from command_line import run
 
 import ragtriage
-from ragtriage.dashboard.case_html.case import context_html, highlights_of
-from ragtriage.dashboard.stories.context import StoryView
+from ragtriage.dashboard.present.case_html.case import context_html, highlights_of
+from ragtriage.dashboard.present.stories.context import StoryView
 from ragtriage.dashboard.wording.diagnosis import bad_cases_text, case_conclusion
 from ragtriage.data.api import add_run
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose

@@ -7,11 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from ragtriage.dashboard.export.formats import export_report
-from ragtriage.dashboard.stories.context import StoryView
-from ragtriage.dashboard.stories.report import report_of
-from ragtriage.dashboard.stories.sections import SECTION_KINDS, default_sections, render_section
-from ragtriage.dashboard.stories.story import AUDIENCES, RenderedSection, Story, StorySection, story_from_json
+from ragtriage.dashboard.present.export.formats import export_report
+from ragtriage.dashboard.present.stories.context import StoryView
+from ragtriage.dashboard.present.stories.report import report_of
+from ragtriage.dashboard.present.stories.sections import SECTION_KINDS, default_sections, render_section
+from ragtriage.dashboard.present.stories.story import (
+    AUDIENCES,
+    RenderedSection,
+    Story,
+    StorySection,
+    story_from_json,
+)
 from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.stories import add_story, change_story, remove_story, stories, story_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ragtriage.dashboard.case_html.checks import check_rows
+from ragtriage.dashboard.present.case_html.report_case import check_rows
 from ragtriage.data.cases.checks import case_checks, failed_checks_text
 
 

@@ -11,10 +11,10 @@ import click
 
 from ragtriage.dashboard.cli.options import JSON, RUNS
 from ragtriage.dashboard.cli.terminal import write_file
-from ragtriage.dashboard.export.formats import FORMATS, export_report
-from ragtriage.dashboard.stories.context import StoryView
-from ragtriage.dashboard.stories.sections import default_sections, render_section
-from ragtriage.dashboard.stories.story import Audience, Story, story_from_json
+from ragtriage.dashboard.present.export.formats import FORMATS, export_report
+from ragtriage.dashboard.present.stories.context import StoryView
+from ragtriage.dashboard.present.stories.sections import default_sections, render_section
+from ragtriage.dashboard.present.stories.story import Audience, Story, story_from_json
 from ragtriage.data.api import open_store
 from ragtriage.data.errors import DataError
 from ragtriage.data.gates.baseline import baseline_of

@@ -10,9 +10,9 @@ from ragtriage.dashboard.charts.benchmarks import Track, TrackPoint, band_tracks
 from ragtriage.dashboard.charts.tokens import THEMES
 from ragtriage.dashboard.headlines.benchmarks import BandStanding, standings_of
 from ragtriage.dashboard.headlines.headline import State
-from ragtriage.dashboard.page_html.benchmarks import MissingRow, missing_rows
-from ragtriage.dashboard.page_html.blocks import Strip
 from ragtriage.dashboard.pages.benchmarks.tables import measured
+from ragtriage.dashboard.present.page_html.blocks import Strip
+from ragtriage.dashboard.present.page_html.rows import MissingRow, missing_rows
 from ragtriage.dashboard.shell.blocks import current_theme
 from ragtriage.dashboard.shell.components import clicked, draw, facts
 from ragtriage.dashboard.shell.session import View, keep, open_cases

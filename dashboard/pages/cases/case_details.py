@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from ragtriage.dashboard.case_html.trace import trace_html, trace_id
+from ragtriage.dashboard.present.case_html.case import trace_html, trace_id
 from ragtriage.dashboard.shell.components import facts, metric_title, show_table
 from ragtriage.dashboard.shell.session import View
 from ragtriage.dashboard.wording.escaping import markdown_text, shorten

@@ -11,8 +11,8 @@ import pandas as pd
 import streamlit as st
 
 from ragtriage.dashboard.charts.tokens import THEMES, Tokens
-from ragtriage.dashboard.page_html.cases import ScoreBar, score_bars
 from ragtriage.dashboard.pages.cases.counts import short_name
+from ragtriage.dashboard.present.page_html.pictures import ScoreBar, score_bars
 from ragtriage.dashboard.shell.blocks import current_theme
 from ragtriage.dashboard.shell.session import View, current_selection, keep
 from ragtriage.dashboard.shell.tool_downloads import tool_downloads

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ragtriage.dashboard.page_html.cases import CaseScore, Chip
+from ragtriage.dashboard.present.page_html.case_blocks import CaseScore, Chip
 from ragtriage.dashboard.shell.components import metric_title
 from ragtriage.dashboard.wording.diagnosis import case_conclusion, doubted_by, stage_evidence
 from ragtriage.dashboard.wording.escaping import capital

@@ -5,7 +5,6 @@ from __future__ import annotations
 import streamlit as st
 
 from ragtriage.dashboard.headlines.cases import cases_headline
-from ragtriage.dashboard.page_html.cases import case_style
 from ragtriage.dashboard.pages.cases.attack_verdict import attack_bar
 from ragtriage.dashboard.pages.cases.case_list import case_list, case_name, export_menu, pager, position_of
 from ragtriage.dashboard.pages.cases.counts import case_counts, count_doubts
@@ -13,6 +12,7 @@ from ragtriage.dashboard.pages.cases.filters import filter_bar, listed_rows, ord
 from ragtriage.dashboard.pages.cases.labelling import label_buttons, label_list, step_buttons
 from ragtriage.dashboard.pages.cases.labelling_queue import labelling_queue, queue_form, queue_reminder
 from ragtriage.dashboard.pages.cases.open_case import open_case
+from ragtriage.dashboard.present.page_html.blocks import page_style
 from ragtriage.dashboard.shell.blocks import current_theme, open_page, run_facts
 from ragtriage.dashboard.shell.session import current_view
 from ragtriage.data.cases.cases import page_of, read_case
@@ -26,7 +26,7 @@ run = view.run
 diagnosis = view.diagnosis(run)
 scored = diagnosis.scored
 
-st.html(case_style(current_theme()))
+st.html(page_style("cases", current_theme()))
 if labelling_queue(view, diagnosis):
     st.stop()
 candidates, rows = listed_rows(view, diagnosis)

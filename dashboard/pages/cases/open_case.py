@@ -7,12 +7,18 @@ from typing import Any
 
 import streamlit as st
 
-from ragtriage.dashboard.case_html.case import answer_html, context_cards_html, highlights_of
-from ragtriage.dashboard.case_html.checks import check_rows
-from ragtriage.dashboard.case_html.citations import citations_html
-from ragtriage.dashboard.page_html.cases import CaseHead, Chip, case_head, case_reference, case_scores
 from ragtriage.dashboard.pages.cases.case_details import case_details
 from ragtriage.dashboard.pages.cases.case_summary import case_chips, notes, scores_with_thresholds
+from ragtriage.dashboard.present.case_html.case import answer_html, context_cards_html, highlights_of
+from ragtriage.dashboard.present.case_html.citations import citations_html
+from ragtriage.dashboard.present.case_html.report_case import check_rows
+from ragtriage.dashboard.present.page_html.case_blocks import (
+    CaseHead,
+    Chip,
+    case_head,
+    case_reference,
+    case_scores,
+)
 from ragtriage.dashboard.shell.blocks import draw_html
 from ragtriage.dashboard.shell.components import facts, show_table
 from ragtriage.dashboard.shell.session import View

@@ -10,8 +10,8 @@ import streamlit as st
 
 from ragtriage.dashboard.headlines.checks import ENOUGH, suite_state
 from ragtriage.dashboard.headlines.headline import State
-from ragtriage.dashboard.page_html.blocks import Strip, Tile
 from ragtriage.dashboard.pages.checks.registry import SECTIONS
+from ragtriage.dashboard.present.page_html.blocks import Strip, Tile
 from ragtriage.dashboard.shell.blocks import draw_tiles
 from ragtriage.dashboard.shell.components import export_menu, facts
 from ragtriage.dashboard.shell.kept_results import kept

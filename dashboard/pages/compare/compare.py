@@ -5,7 +5,6 @@ from __future__ import annotations
 import streamlit as st
 
 from ragtriage.dashboard.headlines.compare import NO_SECOND_RUN
-from ragtriage.dashboard.page_html.compare import compare_style
 from ragtriage.dashboard.pages.compare.ablation import cost_section, factor_section
 from ragtriage.dashboard.pages.compare.choices import compared_versions, draw_choices
 from ragtriage.dashboard.pages.compare.hero import draw_hero, page_headline
@@ -13,7 +12,8 @@ from ragtriage.dashboard.pages.compare.leaderboard import draw_leaderboard
 from ragtriage.dashboard.pages.compare.numbers import draw_flow, draw_numbers
 from ragtriage.dashboard.pages.compare.questions import draw_questions
 from ragtriage.dashboard.pages.compare.slices import draw_slices
-from ragtriage.dashboard.shell.blocks import bundled_example, open_page, run_facts
+from ragtriage.dashboard.present.page_html.blocks import page_style
+from ragtriage.dashboard.shell.blocks import bundled_example, current_theme, open_page, run_facts
 from ragtriage.dashboard.shell.components import config_table
 from ragtriage.dashboard.shell.session import current_view
 from ragtriage.dashboard.shell.widgets import page_tabs
@@ -38,7 +38,7 @@ if view.comparison_base is None or len(view.sampled) < 2:
 base = view.comparison_base
 compared = compared_versions(view, base)
 open_page(page_headline(compared), run_facts(view))
-st.html(compare_style())
+st.html(page_style("compare", current_theme()))
 draw_choices(compared)
 draw_hero(compared)
 draw_questions(compared)

@@ -10,8 +10,8 @@ from ragtriage.dashboard.charts.comparison import QuestionCounts, forest, forest
 from ragtriage.dashboard.charts.tokens import THEMES
 from ragtriage.dashboard.headlines.compare import compare_headline, metric_doubts_of
 from ragtriage.dashboard.headlines.headline import Headline
-from ragtriage.dashboard.page_html.compare import bars_legend, forest_legend
 from ragtriage.dashboard.pages.compare.choices import Compared, direction
+from ragtriage.dashboard.present.page_html.rows import bars_legend, forest_legend
 from ragtriage.dashboard.shell.blocks import current_theme
 from ragtriage.dashboard.shell.components import CHART, metric_title
 from ragtriage.dashboard.shell.session import keep, open_cases

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from ragtriage.dashboard.case_html.compared_case import ComparedSide, compared_cases_html
 from ragtriage.dashboard.charts.comparison import cell_colours
 from ragtriage.dashboard.charts.tokens import THEMES
 from ragtriage.dashboard.pages.compare.choices import Compared, direction, metric_switch
+from ragtriage.dashboard.present.case_html.compared_case import ComparedSide, compared_cases_html
 from ragtriage.dashboard.shell.blocks import current_theme
 from ragtriage.dashboard.shell.components import export_menu, facts, metric_title
 from ragtriage.dashboard.shell.kept_results import kept

@@ -5,7 +5,6 @@ from __future__ import annotations
 import streamlit as st
 
 from ragtriage.dashboard.headlines.diagnosis import diagnosis_headline
-from ragtriage.dashboard.page_html.diagnosis import diagnosis_style
 from ragtriage.dashboard.pages.diagnosis.case_map import map_section, threshold_controls
 from ragtriage.dashboard.pages.diagnosis.failures import (
     pattern_table,
@@ -17,6 +16,7 @@ from ragtriage.dashboard.pages.diagnosis.failures import (
     symptom_list,
 )
 from ragtriage.dashboard.pages.diagnosis.oracle_gap import oracle_gap_section
+from ragtriage.dashboard.present.page_html.blocks import page_style
 from ragtriage.dashboard.shell.blocks import current_theme, open_page, run_facts
 from ragtriage.dashboard.shell.components import facts
 from ragtriage.dashboard.shell.session import current_view
@@ -29,7 +29,7 @@ open_page(
     diagnosis_headline(view.store.names()[view.run.run_id], diagnosis, findings, "answer" in view.run.fields),
     meta=run_facts(view),
 )
-st.html(diagnosis_style(current_theme()))
+st.html(page_style("diagnosis", current_theme()))
 
 table, chart = st.columns([1.9, 1.1], gap="medium")
 with table:

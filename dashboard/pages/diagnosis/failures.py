@@ -9,8 +9,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from ragtriage.dashboard.charts.tokens import THEMES
-from ragtriage.dashboard.page_html.bars import bar_image
-from ragtriage.dashboard.page_html.diagnosis import pattern_head, pattern_row, stage_row
+from ragtriage.dashboard.present.page_html.pictures import bar_image
+from ragtriage.dashboard.present.page_html.rows import pattern_head, pattern_row, stage_row
 from ragtriage.dashboard.shell.blocks import current_theme
 from ragtriage.dashboard.shell.components import facts, metric_title
 from ragtriage.dashboard.shell.session import current_selection, keep, open_cases

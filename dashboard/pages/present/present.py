@@ -15,9 +15,9 @@ from ragtriage.dashboard.pages.present.presentation import (
     story_on_display,
     thumbnails,
 )
+from ragtriage.dashboard.present.stories.report import report_facts
 from ragtriage.dashboard.shell.blocks import open_page, run_facts
 from ragtriage.dashboard.shell.session import current_selection, current_view, end_presentation, keep
-from ragtriage.dashboard.stories.report import report_facts
 
 view = current_view()
 shown = story_on_display(view)

@@ -12,18 +12,14 @@ import streamlit as st
 from markupsafe import Markup
 
 from ragtriage.dashboard.charts.plotly_figure import plotly_figure
-from ragtriage.dashboard.export.formats import FORMATS, export_report
-from ragtriage.dashboard.export.slide_html import slide_html, slide_style
-from ragtriage.dashboard.export.slide_layout import plan_slide, sketch_slide
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.headlines.present import present_headline
-from ragtriage.dashboard.shell.components import draw, show_table
-from ragtriage.dashboard.shell.kept_results import kept
-from ragtriage.dashboard.shell.session import View, current_selection, keep
-from ragtriage.dashboard.shell.user import current_user, may_write, only_reads
-from ragtriage.dashboard.stories.context import StoryView
-from ragtriage.dashboard.stories.sections import SECTION_KINDS, default_sections, render_section
-from ragtriage.dashboard.stories.story import (
+from ragtriage.dashboard.present.export.formats import FORMATS, export_report
+from ragtriage.dashboard.present.export.slide_html import slide_html, slide_style
+from ragtriage.dashboard.present.export.slide_layout import plan_slide, sketch_slide
+from ragtriage.dashboard.present.stories.context import StoryView
+from ragtriage.dashboard.present.stories.sections import SECTION_KINDS, default_sections, render_section
+from ragtriage.dashboard.present.stories.story import (
     AUDIENCES,
     LONGEST_HEADING,
     LONGEST_NOTE,
@@ -32,6 +28,10 @@ from ragtriage.dashboard.stories.story import (
     StorySection,
     story_from_json,
 )
+from ragtriage.dashboard.shell.components import draw, show_table
+from ragtriage.dashboard.shell.kept_results import kept
+from ragtriage.dashboard.shell.session import View, current_selection, keep
+from ragtriage.dashboard.shell.user import current_user, may_write, only_reads
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.data.errors import DataError
 from ragtriage.data.store.ledger import Ledger

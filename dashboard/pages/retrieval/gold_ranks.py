@@ -11,14 +11,14 @@ from ragtriage.dashboard.charts.stages.gold_ranks import GoldRow, gold_figure
 from ragtriage.dashboard.charts.tokens import THEMES
 from ragtriage.dashboard.headlines.headline import State
 from ragtriage.dashboard.headlines.retrieval import ENOUGH, TopGold, needed_text
-from ragtriage.dashboard.page_html.bars import bar_image
-from ragtriage.dashboard.page_html.blocks import Strip, Tile
 from ragtriage.dashboard.pages.retrieval.curves import (
     baseline_curves,
     case_buttons,
     list_facts,
     run_curves,
 )
+from ragtriage.dashboard.present.page_html.blocks import Strip, Tile
+from ragtriage.dashboard.present.page_html.pictures import bar_image
 from ragtriage.dashboard.shell.blocks import current_theme, draw_tiles
 from ragtriage.dashboard.shell.components import CHART, facts
 from ragtriage.dashboard.shell.kept_results import kept

@@ -11,8 +11,8 @@ import streamlit as st
 
 from ragtriage.dashboard.charts.runs import project_strips, strips_height
 from ragtriage.dashboard.charts.tokens import THEMES
-from ragtriage.dashboard.page_html.runs import measured_image, pass_strip_image
 from ragtriage.dashboard.pages.runs.chosen_run import run_labels
+from ragtriage.dashboard.present.page_html.pictures import measured_image, pass_strip_image
 from ragtriage.dashboard.shell.blocks import current_theme
 from ragtriage.dashboard.shell.components import CHART
 from ragtriage.dashboard.shell.kept_results import forget, kept

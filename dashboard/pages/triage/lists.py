@@ -12,8 +12,9 @@ import streamlit as st
 
 from ragtriage.dashboard.charts.tokens import THEMES
 from ragtriage.dashboard.headlines.headline import State
-from ragtriage.dashboard.page_html.blocks import Strip
-from ragtriage.dashboard.page_html.triage import (
+from ragtriage.dashboard.pages.triage.tiles import NEAREST, STATES, gate_need
+from ragtriage.dashboard.present.page_html.blocks import Strip
+from ragtriage.dashboard.present.page_html.rows import (
     ChangeRow,
     FixRow,
     GateRow,
@@ -22,7 +23,6 @@ from ragtriage.dashboard.page_html.triage import (
     gate_rows,
     section_title,
 )
-from ragtriage.dashboard.pages.triage.tiles import NEAREST, STATES, gate_need
 from ragtriage.dashboard.shell.blocks import current_theme
 from ragtriage.dashboard.shell.components import metric_title
 from ragtriage.dashboard.shell.session import View, go_to_page, open_cases

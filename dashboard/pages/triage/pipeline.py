@@ -10,7 +10,7 @@ import streamlit as st
 from ragtriage.dashboard.charts.river import river, river_alt
 from ragtriage.dashboard.charts.tokens import THEMES, Theme
 from ragtriage.dashboard.headlines.triage import loss_statement
-from ragtriage.dashboard.page_html.triage import section_title
+from ragtriage.dashboard.present.page_html.rows import section_title
 from ragtriage.dashboard.shell.blocks import current_theme
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, open_cases

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 
 from ragtriage.dashboard.headlines.headline import State
-from ragtriage.dashboard.page_html.blocks import Strip, Tile
+from ragtriage.dashboard.present.page_html.blocks import Strip, Tile
 from ragtriage.dashboard.wording.diagnosis import doubted_by, rate_title
 from ragtriage.dashboard.wording.escaping import capital, shorten
 from ragtriage.dashboard.wording.formatting import source_text

@@ -5,7 +5,6 @@ from __future__ import annotations
 import streamlit as st
 
 from ragtriage.dashboard.headlines.triage import gates_unreadable, report_headline
-from ragtriage.dashboard.page_html.triage import triage_style
 from ragtriage.dashboard.pages.triage.f1 import f1_section
 from ragtriage.dashboard.pages.triage.gates import gate_report, gate_section
 from ragtriage.dashboard.pages.triage.lists import change_list, fix_list, gate_list
@@ -17,7 +16,8 @@ from ragtriage.dashboard.pages.triage.overview import (
 )
 from ragtriage.dashboard.pages.triage.pipeline import pipeline_section
 from ragtriage.dashboard.pages.triage.tiles import triage_tiles
-from ragtriage.dashboard.shell.blocks import draw_tiles, open_page, run_facts
+from ragtriage.dashboard.present.page_html.blocks import page_style
+from ragtriage.dashboard.shell.blocks import current_theme, draw_tiles, open_page, run_facts
 from ragtriage.dashboard.shell.components import finding_list
 from ragtriage.dashboard.shell.session import current_view
 from ragtriage.dashboard.shell.widgets import page_tabs
@@ -31,7 +31,7 @@ found = gate_report(view)
 report = None if isinstance(found, DataError) else found
 headline = report_headline(report) if report else gates_unreadable(view.run.name, str(found))
 open_page(headline, meta=run_facts(view))
-st.html(triage_style())
+st.html(page_style("triage", current_theme()))
 
 comparison = compared_with_baseline(view)
 base = view.baseline

@@ -1,0 +1,1 @@
+"""Cases and blocks of pages as HTML, stories of runs, and reports as files; no Streamlit."""

@@ -1,0 +1,47 @@
+"""The files of a report: each table as CSV, Parquet and Markdown, each chart as PNG and SVG."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from collections.abc import Sequence
+
+from ragtriage.dashboard.charts.chart_rows import chart_rows
+from ragtriage.dashboard.present.export.chart_images import chart_image
+from ragtriage.dashboard.present.stories.story import RenderedSection
+from ragtriage.dashboard.wording.table_files import export_table
+from ragtriage.data.errors import DataError
+
+FIXED_TIME = (1980, 1, 1, 0, 0, 0)  # the same report gives the same bytes
+TABLES = {"csv": "csv", "parquet": "parquet", "md": "markdown"}
+IMAGES = ("png", "svg")
+
+
+def report_files(sections: Sequence[RenderedSection]) -> bytes:
+    """Return a ZIP with the files of every section; MISSING.txt lists charts that could not be drawn."""
+    sink, missing = io.BytesIO(), []
+    with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:
+        for number, section in enumerate(sections, start=1):
+            name = f"{number:02d}-{_file_name(section.heading) or section.kind}"
+            chart_data = chart_rows(section.chart) if section.chart else []
+            for suffix, rows in (("", section.rows), ("-chart", chart_data)):
+                for ending, table_format in TABLES.items() if rows else ():
+                    _write(archive, f"{name}{suffix}.{ending}", export_table(rows, table_format))
+            try:
+                for image_format in IMAGES:
+                    if section.chart is not None:
+                        _write(archive, f"{name}.{image_format}", chart_image(section.chart, image_format))
+            except DataError as error:
+                missing.append(f"{name}: {error}")
+        if missing:
+            _write(archive, "MISSING.txt", "\n".join(missing).encode())
+    return sink.getvalue()
+
+
+def _write(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
+    archive.writestr(zipfile.ZipInfo(name, FIXED_TIME), content, zipfile.ZIP_DEFLATED)
+
+
+def _file_name(heading: str) -> str:
+    return re.sub(r"[^\w-]+", "-", heading).strip("-")[:50]

@@ -1,0 +1,414 @@
+"""Where things stand on a slide of 13.333 x 7.5 inches: the same for PowerPoint and for the preview."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from ragtriage.dashboard.charts.chart import Chart
+from ragtriage.dashboard.charts.tokens import LIGHT, StateColours
+from ragtriage.dashboard.headlines.headline import GLYPHS, LOOKS, State
+from ragtriage.dashboard.present.export.pptx.text_fit import cut_to, height_of
+from ragtriage.dashboard.present.page_html.blocks import Tile
+from ragtriage.dashboard.present.stories.slide import BigNumber, Remark, SideAnswer, SlideContent, Step
+from ragtriage.dashboard.present.stories.story import RenderedSection
+from ragtriage.dashboard.wording.export_text import one_line
+from ragtriage.data.text.printable import printable
+from ragtriage.metrics.number_text import count
+
+SLIDE_WIDTH, SLIDE_HEIGHT, MARGIN, EDGE = 13.333, 7.5, 0.7, 0.18
+WIDTH = SLIDE_WIDTH - 2 * MARGIN
+BODY_BOTTOM = 6.85
+Box = tuple[float, float, float, float]  # left, top, width, height in inches
+SIDE, SIDE_WIDTH = 9.45, 3.2  # left and width of the column beside a chart
+_COLOURS = {
+    "good": LIGHT.good,
+    "bad": LIGHT.bad,
+    "unclear": LIGHT.unclear,
+    "unmeasured": LIGHT.unmeasured,
+}
+
+
+@dataclass(frozen=True)
+class Area:
+    """A filled rectangle or circle."""
+
+    box: Box
+    colour: str
+    form: Literal["rectangle", "circle"] = "rectangle"
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """A text in one style; a bold lead may stand before it.
+
+    Attributes:
+        text: the text.
+        size: in points.
+        colour: "#rrggbb".
+        bold: whether it is.
+        lead: what stands before it in bold.
+        lead_colour: of that; "" for the same.
+    """
+
+    text: str
+    size: float
+    colour: str = LIGHT.text
+    bold: bool = False
+    lead: str = ""
+    lead_colour: str = ""
+
+
+@dataclass(frozen=True)
+class Words:
+    """Paragraphs in a box.
+
+    Attributes:
+        box: where.
+        paragraphs: from the top.
+        align: across.
+        anchor: up and down.
+        name: of the box, "title" for the title of the slide.
+    """
+
+    box: Box
+    paragraphs: tuple[Paragraph, ...]
+    align: Literal["left", "center", "right"] = "left"
+    anchor: Literal["top", "middle"] = "top"
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A chart in a box, with a description in words."""
+
+    box: Box
+    chart: Chart
+    alt: str
+
+
+@dataclass(frozen=True)
+class SlidePlan:
+    """All that stands on a slide, from the back to the front."""
+
+    edge: str
+    parts: tuple[Area | Words | Picture, ...]
+    foot: str
+    whole: bool
+
+
+class _Plan:
+    """Collects the parts of a slide."""
+
+    def __init__(self) -> None:
+        self.parts: list[Area | Words | Picture] = []
+        self.whole = True
+
+    def area(self, box: Box, colour: str, form: Literal["rectangle", "circle"] = "rectangle") -> None:
+        self.parts.append(Area(box, colour, form))
+
+    def words(self, box: Box, *paragraphs: Paragraph, **style: str) -> None:
+        """Place paragraphs; where they are too long, all get smaller, at last the last one is cut."""
+        shown = [paragraph for paragraph in map(_printable, paragraphs) if paragraph.text or paragraph.lead]
+        if not shown:
+            return
+        for factor in (1.0, 0.92, 0.85, 0.8):
+            scaled = [_scaled(paragraph, factor) for paragraph in shown]
+            if sum(_height(paragraph, box[2]) for paragraph in scaled) <= box[3]:
+                break
+        else:
+            scaled, self.whole = _cut(scaled, box), False
+        self.parts.append(Words(box, tuple(scaled), **style))  # type: ignore[arg-type] # literals of Words
+
+    def line(self, box: Box, text: str, size: float, colour: str = LIGHT.text, bold: bool = False) -> None:
+        """Place one text."""
+        self.words(box, Paragraph(text, size, colour, bold))
+
+
+def _printable(paragraph: Paragraph) -> Paragraph:
+    return Paragraph(
+        printable(paragraph.text).replace("\t", " ").replace(" %", "\u00a0%").strip(),
+        paragraph.size,
+        paragraph.colour,
+        paragraph.bold,
+        one_line(paragraph.lead),
+        paragraph.lead_colour,
+    )
+
+
+def _scaled(paragraph: Paragraph, factor: float) -> Paragraph:
+    size = max(10.0, round(2 * paragraph.size * factor) / 2)
+    return Paragraph(
+        paragraph.text, size, paragraph.colour, paragraph.bold, paragraph.lead, paragraph.lead_colour
+    )
+
+
+def _height(paragraph: Paragraph, width: float) -> float:
+    return height_of(" ".join(filter(None, [paragraph.lead, paragraph.text])), paragraph.size, width)
+
+
+def _cut(paragraphs: Sequence[Paragraph], box: Box) -> list[Paragraph]:
+    """Return paragraphs as far as there is room, the last of them cut."""
+    kept: list[Paragraph] = []
+    room = box[3]
+    for paragraph in paragraphs:
+        height = _height(paragraph, box[2])
+        if height > room:
+            whole = " ".join(filter(None, [paragraph.lead, paragraph.text]))
+            text = cut_to(whole, box[2], room, paragraph.size)
+            if len(text) > len(paragraph.lead) + 2:
+                rest = text[len(paragraph.lead) :].strip()
+                kept.append(
+                    Paragraph(
+                        rest, paragraph.size, paragraph.colour, paragraph.bold, paragraph.lead,
+                        paragraph.lead_colour,
+                    )
+                )  # fmt: skip
+            elif not kept:
+                kept.append(Paragraph(text, paragraph.size, paragraph.colour, True))
+            break
+        kept.append(paragraph)
+        room -= height
+    return kept
+
+
+def _tones(state: State) -> StateColours:
+    return _COLOURS[LOOKS[state]]
+
+
+def plan_slide(section: RenderedSection, content: SlideContent) -> SlidePlan:
+    """Return where everything of a section stands on its slide."""
+    plan = _Plan()
+    edge = LIGHT.primary if content.state is None else _tones(content.state).text
+    coloured = content.layout == "verdict"
+    plan.words(
+        (MARGIN, 0.4, WIDTH, 0.9),
+        Paragraph(one_line(section.heading), 30, edge if coloured else LIGHT.text, True),
+        anchor="middle",
+        name="title",
+    )
+    top = 1.35
+    below = "\n".join(filter(None, [f"{content.subtitle.rstrip('.')}." if content.subtitle else ""]))
+    lines = [Paragraph(below, 18), Paragraph(section.note, 16, LIGHT.muted)]
+    if below or section.note:
+        room = 0.62 if coloured or not (below and section.note) else 0.9
+        plan.words((MARGIN, top, WIDTH, room), *lines)
+        top += room + 0.08
+    else:
+        top += 0.2
+    _LAYOUTS[content.layout](plan, section, content, top)
+    return SlidePlan(edge, tuple(plan.parts), content.foot, plan.whole)
+
+
+def sketch_slide(section: RenderedSection, foot: str) -> SlidePlan:
+    """Return a sketch of a section that PowerPoint gets on slides of tables, charts or cases."""
+    plan = _Plan()
+    plan.words(
+        (MARGIN, 0.4, WIDTH, 0.9),
+        Paragraph(one_line(section.heading), 30, LIGHT.text, True),
+        anchor="middle",
+        name="title",
+    )
+    holds = [
+        "a chart" if section.chart is not None else "",
+        f"a table of {count(len(section.rows), 'row')}" if section.rows else "",
+        f"{count(len(section.cases), 'case')} in full" if section.cases else "",
+    ]
+    listed = ", ".join(filter(None, holds))
+    plan.words(
+        (MARGIN, 1.5, WIDTH, 4.6),
+        Paragraph(section.sentence, 20),
+        Paragraph(section.note, 18, LIGHT.muted),
+        Paragraph(f"\nOn its slides: {listed}." if listed else "", 18, LIGHT.muted),
+    )
+    return SlidePlan(LIGHT.primary, tuple(plan.parts), foot, plan.whole)
+
+
+def _verdict(plan: _Plan, section: RenderedSection, content: SlideContent, top: float) -> None:
+    tiles = content.tiles
+    if content.doubt:
+        _doubt(plan, content.doubt, (MARGIN, top, WIDTH, 0.5))
+        top += 0.6
+    if tiles:
+        gap, height = 0.2, 1.55
+        width = (WIDTH - gap * (len(tiles) - 1)) / len(tiles)
+        for at, tile in enumerate(tiles):
+            _tile(plan, tile, (MARGIN + at * (width + gap), top, width, height))
+        top += height + 0.15
+    _chart_and_remarks(plan, section, content.remarks, top)
+
+
+def _tile(plan: _Plan, tile: Tile, box: Box) -> None:
+    left, top, width, height = box
+    tones = _tones(tile.state)
+    plan.area(box, tones.tint)
+    inner = width - 0.4
+    plan.line((left + 0.2, top + 0.12, inner, 0.3), tile.title, 15, LIGHT.muted)
+    plan.line((left + 0.2, top + 0.44, inner, 0.62), tile.value, 32, tones.text, bold=True)
+    lead = f"{GLYPHS[tile.state]} {tile.word}" if tile.word else ""
+    plan.words(
+        (left + 0.2, top + 1.12, inner, height - 1.18),
+        Paragraph(tile.change, 13, LIGHT.muted, lead=lead, lead_colour=tones.text),
+    )
+
+
+def _doubt(plan: _Plan, doubt: str, box: Box) -> None:
+    left, top, width, height = box
+    plan.area(box, LIGHT.unclear.tint)
+    plan.words(
+        (left + 0.15, top + 0.06, width - 0.3, height - 0.12),
+        Paragraph(f"{doubt.rstrip('.')}.", 14, lead="Doubted:", lead_colour=LIGHT.unclear.text),
+        anchor="middle",
+    )
+
+
+def _chart_and_remarks(
+    plan: _Plan, section: RenderedSection, remarks: Sequence[Remark], top: float, doubt: str = ""
+) -> None:
+    wide = not remarks and not doubt
+    if isinstance(section.chart, Chart):
+        width = WIDTH if wide else SIDE - MARGIN - 0.25
+        plan.parts.append(
+            Picture((MARGIN, top, width, BODY_BOTTOM - top), section.chart, section.alt or section.heading)
+        )
+    bottom = BODY_BOTTOM
+    if doubt:
+        bottom -= 1.3
+        _doubt(plan, doubt, (SIDE, bottom, SIDE_WIDTH, 1.25))
+        bottom -= 0.1
+    paragraphs = []
+    for remark in remarks:
+        colour = LIGHT.text if remark.state is None else _tones(remark.state).text
+        paragraphs += [Paragraph(remark.heading, 15, colour, True), Paragraph(f"{remark.text}\n", 14)]
+    at = top + 0.1
+    for heading, text in zip(paragraphs[::2], paragraphs[1::2], strict=True):
+        room = bottom - at
+        height = 0.3 + height_of(text.text.strip(), text.size, SIDE_WIDTH) + 0.05
+        if room < 0.6:
+            plan.whole = False
+            break
+        plan.words((SIDE, at, SIDE_WIDTH, min(height, room)), heading, text)
+        at += min(height, room) + 0.2
+
+
+def _why(plan: _Plan, section: RenderedSection, content: SlideContent, top: float) -> None:
+    _chart_and_remarks(plan, section, [Remark("", "")] if content.numbers else [], top, content.doubt)
+    room = BODY_BOTTOM - top - (1.45 if content.doubt else 0.0)
+    if not content.numbers:
+        return
+    height = min(1.15, room / len(content.numbers))
+    for at, number in enumerate(content.numbers):
+        _number(plan, number, (SIDE, top + at * height, SIDE_WIDTH, height - 0.15))
+
+
+def _number(plan: _Plan, number: BigNumber, box: Box) -> None:
+    left, top, width, height = box
+    plan.area((left, top, 0.09, height), number.colour)
+    figure = 0.62 + 0.2 * max(0, len(number.number) - 2)
+    plan.words(
+        (left + 0.22, top, figure, height),
+        # text in the colour of a pale stage could not be read
+        Paragraph(number.number, 28, LIGHT.text, True),
+        anchor="middle",
+    )
+    plan.words(
+        (left + 0.3 + figure, top, width - figure - 0.3, height),
+        Paragraph(number.title, 15, bold=True),
+        Paragraph(number.detail, 12, LIGHT.muted),
+        anchor="middle",
+    )
+
+
+def _change(plan: _Plan, section: RenderedSection, content: SlideContent, top: float) -> None:
+    _chart_and_remarks(plan, section, content.remarks, top)
+
+
+def _example(plan: _Plan, _section: RenderedSection, content: SlideContent, top: float) -> None:
+    plan.words(
+        (MARGIN, top - 0.12, WIDTH, 0.62),
+        Paragraph(one_line(content.question), 18, bold=True, lead="Question:", lead_colour=LIGHT.muted),
+    )
+    top += 0.6
+    height = 2.2 if content.documents else 4.2
+    gap = 0.2
+    width = (WIDTH - gap * (len(content.answers) - 1)) / len(content.answers)
+    for at, answer in enumerate(content.answers):
+        _answer(plan, answer, (MARGIN + at * (width + gap), top, width, height))
+    top += height + 0.15
+    if content.documents:
+        name = content.answers[0].name
+        plan.line((MARGIN, top, WIDTH, 0.32), f"What {name} was given, in rank order", 15, bold=True)
+        top += 0.36
+        for rank, document in enumerate(content.documents, 1):
+            plan.line((MARGIN, top, 0.35, 0.28), str(rank), 13, LIGHT.muted, bold=True)
+            text = cut_to(printable(document), WIDTH - 0.4, 0.27, 13)
+            plan.line((MARGIN + 0.4, top, WIDTH - 0.4, 0.28), text, 13)
+            top += 0.31
+    if content.conclusion:
+        box = (MARGIN, BODY_BOTTOM - 0.56, WIDTH, 0.56)
+        plan.words(box, Paragraph(content.conclusion, 15, lead="So:", lead_colour=LIGHT.unclear.text))
+
+
+def _answer(plan: _Plan, answer: SideAnswer, box: Box) -> None:
+    left, top, width, height = box
+    tones = _tones(answer.state)
+    plan.area(box, LIGHT.panel)
+    plan.area((left, top, width, 0.06), tones.text)
+    plan.words(
+        (left + 0.2, top + 0.16, width - 0.4, 0.34),
+        Paragraph(
+            f"{GLYPHS[answer.state]} {answer.how}",
+            15,
+            LIGHT.muted,
+            lead=answer.name,
+            lead_colour=tones.text,
+        ),
+    )
+    plan.line((left + 0.2, top + 0.55, width - 0.4, height - 0.65), f"“{answer.text.strip()}”", 15)
+
+
+def _next(plan: _Plan, _section: RenderedSection, content: SlideContent, top: float) -> None:
+    bottom = BODY_BOTTOM - (1.15 if content.decision else 0.0)
+    height = min(1.32, (bottom - top) / max(1, len(content.steps)))
+    for number, step in enumerate(content.steps, 1):
+        _step(plan, number, step, (MARGIN, top, WIDTH, height))
+        top += height
+    if not content.decision:
+        return
+    box = (MARGIN, BODY_BOTTOM - 1.0, WIDTH, 1.0)
+    plan.area(box, LIGHT.panel)
+    plan.words(
+        (MARGIN + 0.25, box[1] + 0.08, WIDTH - 0.5, 0.84),
+        Paragraph(content.decision, 18, lead="Decision asked for:"),
+        Paragraph(content.reservation, 13, LIGHT.muted),
+        anchor="middle",
+    )
+
+
+def _step(plan: _Plan, number: int, step: Step, box: Box) -> None:
+    left, top, width, height = box
+    size, aside = 0.7, 2.4
+    plan.area((left, top + (height - size) / 2 - 0.05, size, size), LIGHT.primary, "circle")
+    plan.words(
+        (left, top + (height - size) / 2 - 0.05, size, size),
+        Paragraph(str(number), 20, "#FFFFFF", True),
+        align="center",
+        anchor="middle",
+    )
+    plan.words(
+        (left + 1.0, top + 0.05, width - 1.3 - aside, height - 0.2),
+        Paragraph(step.title, 19, bold=True),
+        Paragraph(step.detail, 15, LIGHT.muted),
+        anchor="middle",
+    )
+    plan.words(
+        (left + width - aside, top + 0.05, aside, height - 0.2),
+        Paragraph(step.aside, 15, LIGHT.primary, True),
+        align="right",
+        anchor="middle",
+    )
+    plan.area((left, top + height - 0.06, width, 0.012), LIGHT.border)
+
+
+_LAYOUTS = {"verdict": _verdict, "why": _why, "change": _change, "example": _example, "next": _next}

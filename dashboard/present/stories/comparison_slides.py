@@ -1,0 +1,340 @@
+"""The slides beside the baseline: what changed, and one question with both answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ragtriage.dashboard.charts.deck import Difference, difference_bars
+from ragtriage.dashboard.headlines.deck import change_title, example_title
+from ragtriage.dashboard.headlines.headline import State
+from ragtriage.dashboard.present.stories.context import StoryView
+from ragtriage.dashboard.present.stories.slide import Remark, SideAnswer, SlideContent
+from ragtriage.dashboard.present.stories.story import RenderedSection
+from ragtriage.dashboard.present.stories.verdict_slide import foot_of
+from ragtriage.dashboard.wording.comparisons import tested_text
+from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
+from ragtriage.data.cases.cases import read_case
+from ragtriage.data.cases.export import native_record
+from ragtriage.data.comparison.compare import MetricDifference
+from ragtriage.data.comparison.leaderboard import percentiles
+from ragtriage.data.comparison.question_changes import newly_failing
+from ragtriage.data.diagnosis.diagnosis import Diagnosis, passing_of, row_of
+from ragtriage.data.diagnosis.doubts import case_doubts
+from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
+from ragtriage.metrics.gates.wording import GOOD_SHARE
+from ragtriage.metrics.metric_registry import declared, title_of
+from ragtriage.metrics.number_text import count, interval_text, number, p_value, signed
+from ragtriage.metrics.sanity.documents import read_first
+
+MOST_BARS, MOST_NAMED, MOST_DOCUMENTS = 7, 4, 4
+LONGEST_NAME, LONGEST_ANSWERER, LONGEST_DOCUMENT = 26, 20, 300
+_RANKS = {"worse": 0, "better": 1, "cannot tell": 2, "no direction": 3, "unchanged": 4}
+FASTER = 0.2  # a median latency that differs by less is not worth a remark
+
+
+def change_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
+    """Return the paired differences to the baseline, coloured where they are beyond chance."""
+    comparison = view.comparison
+    paired = [] if comparison is None else [row for row in comparison.differences if row.difference.n_pairs]
+    if comparison is None or view.baseline is None or not paired:
+        why = view.found.note if view.baseline is None else "no metric is measured on the same questions"
+        return RenderedSection("change", "What changed", f"Nothing is compared: {why}.", measured=False)
+    base = view.short_names[1]
+    moved = {
+        verdict: [in_sentence(_title(row.metric)) for row in paired if row.verdict == verdict]
+        for verdict in _RANKS
+    }
+    # the sentence names only what the chart shows
+    drawn = sorted(filter(_on_scale, paired), key=lambda row: (_RANKS[row.verdict], -abs(_value(row))))
+    content = SlideContent(
+        "change", view.headline.state, foot_of(view), remarks=tuple(_remarks(view, paired, base))
+    )
+    shown = [_difference(row) for row in drawn[:MOST_BARS]]
+    return RenderedSection(
+        "change",
+        change_title(moved["better"], moved["worse"], base),
+        _sentence(paired, base),
+        chart=difference_bars(shown) if shown else None,
+        rows=[_row(row) for row in paired],
+        facts=[
+            f"paired on question: {count(len(comparison.matched.base), 'shared question')}; n: those with a "
+            "value in both runs",
+            tested_text(comparison),
+            *comparison.warnings,
+        ],
+        alt=f"Differences to {base} with the intervals of their verdicts",
+        slide=content,
+    )
+
+
+def _title(metric: str) -> str:
+    return metric if metric == GOOD_SHARE else title_of(metric)
+
+
+def _value(row: MetricDifference) -> float:
+    return row.difference.difference
+
+
+def _on_scale(row: MetricDifference) -> bool:
+    """Return whether a metric runs from 0 to 1, so that it shares an axis with the others."""
+    metric = declared(row.metric)
+    return row.metric == GOOD_SHARE or (metric is not None and metric.bounds == (0.0, 1.0))
+
+
+def _difference(row: MetricDifference) -> Difference:
+    metric = declared(row.metric)
+    lower = " (lower is better)" if metric is not None and metric.higher_is_better is False else ""
+    title = f"{capital(_title(row.metric))}{lower}"
+    return Difference(title, _value(row), row.low, row.high, row.verdict, row.difference.n_pairs)
+
+
+def _sentence(paired: Sequence[MetricDifference], base: str) -> str:
+    moved = "; ".join(
+        f"{capital(_title(row.metric))} {signed(_value(row))} "
+        f"({interval_text(row.low, row.high)}, n = {count(row.difference.n_pairs, 'pair')}), {row.verdict}"
+        for row in paired
+        if row.verdict in ("better", "worse")
+    )
+    return f"Against {base}: {moved}." if moved else f"Against {base}: no significant difference."
+
+
+def _row(row: MetricDifference) -> dict[str, Any]:
+    return {
+        "Metric": capital(_title(row.metric)),
+        "Baseline": number(row.base),
+        "This run": number(row.other),
+        "Difference": signed(_value(row)),
+        "Interval": interval_text(row.low, row.high),
+        "Unadjusted 95 %": interval_text(row.difference.low, row.difference.high),
+        "n": row.difference.n_pairs,
+        "p (corrected)": p_value(row.adjusted_p),
+        "Verdict": row.verdict,
+    }
+
+
+def _remarks(view: StoryView, paired: Sequence[MetricDifference], base: str) -> list[Remark]:
+    """Return what is beyond chance, how many metrics cannot be told apart, and what single questions did."""
+    remarks = [
+        Remark(heading, _named([row for row in paired if row.verdict == verdict]), state)
+        for verdict, heading, state in _HEADINGS
+        if any(row.verdict == verdict for row in paired)
+    ]
+    unclear = sum(row.verdict == "cannot tell" for row in paired)
+    if unclear:
+        which = "The metric" if len(paired) == 1 else f"{unclear:,} of {count(len(paired), 'metric')}"
+        pairs = count(max(row.difference.n_pairs for row in paired), "pair")
+        remarks.append(
+            Remark("Cannot tell", f"{which}: the interval includes 0 (up to {pairs}).", "not measured")
+        )
+    if view.baseline_diagnosis is not None:
+        flips = newly_failing(view.baseline_diagnosis, view.diagnosis)
+        if flips.compared:
+            text = (
+                f"{len(flips.question_ids) or 'none'} of {count(flips.compared, 'question')} broke, "
+                f"{flips.repaired or 'none'} repaired."
+            )
+            remarks.append(Remark("Question by question", capital(text)))
+        remarks += _speed(view, view.baseline_diagnosis, base)
+    return remarks
+
+
+_HEADINGS: tuple[tuple[str, str, State], ...] = (
+    ("worse", "Worse beyond chance", "bad"),
+    ("better", "Better beyond chance", "good"),
+)
+
+
+def _named(rows: Sequence[MetricDifference]) -> str:
+    listed = ", ".join(
+        f"{in_sentence(_title(row.metric))} {signed(_value(row))}" for row in rows[:MOST_NAMED]
+    )
+    more = f" and {len(rows) - MOST_NAMED} more" if len(rows) > MOST_NAMED else ""
+    return f"{capital(listed)}{more}."
+
+
+def _speed(view: StoryView, base: Diagnosis, name: str) -> list[Remark]:
+    """Return the median latency where both runs record it and it differs; it is not tested."""
+    (n, now), (n_base, before) = (
+        percentiles(view.scored, "latency_ms"),
+        percentiles(base.scored, "latency_ms"),
+    )
+    if not n or not n_base or not before[50] or abs(now[50] / before[50] - 1) < FASTER:
+        return []
+    text = (
+        f"Median {number(now[50] / 1000, 1)} s per answer, {number(before[50] / 1000, 1)} s in "
+        f"{shorten(name, LONGEST_NAME)}; not tested."
+    )
+    return [Remark("Faster" if now[50] < before[50] else "Slower", text)]
+
+
+@dataclass(frozen=True)
+class _Example:
+    """The case that stands for the run: its row, and that of the baseline's answer, None without one."""
+
+    row: int
+    base_row: int | None
+
+
+def example_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection:
+    """Return one question with the answers of both runs and what the run retrieved.
+
+    Args:
+        view: the runs.
+        chosen: `case`, a name as in the address ("question_id~repeat"); else the most telling one is taken.
+    """
+    example = _chosen_example(view, chosen.get("case", "")) or _telling_example(view)
+    if example is None:
+        return RenderedSection("example", "One example", "There is no measured case.", measured=False)
+    record, base_record = _record(view, example)
+    diagnosis, first = view.diagnosis, read_first(view.findings)
+    refused = view.scored.stage_features["refused"][example.row] == 1
+    code = int(diagnosis.stages.stage[example.row])
+    name, base_name = view.short_names
+    base = view.baseline_diagnosis
+    same = next((finding.clause for finding in first if finding.rule == "same_list"), "")
+    answers = [_answer(name, record, diagnosis, example.row)]
+    base_passes = None
+    if base is not None and example.base_row is not None and base_record is not None:
+        answers.append(_answer(base_name, base_record, base, example.base_row))
+        base_passes = {0.0: False, 1.0: True}.get(float(passing_of(base)[example.base_row]))
+    content = SlideContent(
+        "example",
+        view.headline.state,
+        foot_of(view),
+        question=str(record.get("question") or ""),
+        answers=tuple(answers),
+        documents=tuple(_documents(record)),
+        conclusion=_conclusion(view, example.row, code, base_name if base_passes is False else ""),
+    )
+    title = example_title(
+        name,
+        base_name if base_passes is not None else "",
+        refused=refused,
+        passes=code < 0,
+        base_passes=base_passes,
+        stage=STAGES[code].short if code >= 0 else "",
+        same=same.removeprefix("every question got "),
+    )
+    return RenderedSection(
+        "example",
+        title,
+        content.conclusion,
+        cases=[record],
+        facts=[
+            f"case {record.get('question_id')}, chosen by rule" if not chosen.get("case") else "chosen case"
+        ],
+        slide=content,
+    )
+
+
+def _chosen_example(view: StoryView, name: str) -> _Example | None:
+    question, _, repeat = name.rpartition("~")
+    row = row_of(view.scored, question, int(repeat)) if question and repeat.isdecimal() else None
+    return None if row is None else _Example(row, _base_row(view, row))
+
+
+def _base_row(view: StoryView, row: int) -> int | None:
+    """Return the row of the same question, and repeat, in the baseline."""
+    if view.baseline_diagnosis is None:
+        return None
+    question = str(view.scored.question_ids[view.scored.question[row]])
+    base = view.baseline_diagnosis.scored
+    same = row_of(base, question, int(view.scored.repeats[row]))
+    return row_of(base, question, 0) if same is None else same
+
+
+def _telling_example(view: StoryView) -> _Example | None:
+    """Return the case that shows most: of the largest failure stage, and best where the baseline passes.
+
+    Without a bad case, one that the baseline failed; without that, the first measured case.
+    """
+    diagnosis, base = view.diagnosis, view.baseline_diagnosis
+    entries = diagnosis.fix_first
+    good, known = ~diagnosis.bad.bad, diagnosis.measured
+    wanted = [np.flatnonzero(diagnosis.stages.stage == stage_code(entry.key)) for entry in entries]
+    improving = not entries or view.headline.state == "good"
+    if improving:
+        answered = diagnosis.scored.stage_features["refused"] != 1
+        rows = np.flatnonzero(good & known)
+        wanted = [np.concatenate([rows[answered[rows]], rows[~answered[rows]]]), *wanted]
+    best: _Example | None = None
+    for rows in wanted:
+        for row in map(int, rows):
+            example = _Example(row, _base_row(view, row))
+            best = best or example
+            if base is None:
+                return best
+            at = example.base_row
+            if at is not None and bool(base.measured[at]) and bool(base.bad.bad[at]) == improving:
+                return example
+        improving = False
+    return best
+
+
+def _record(view: StoryView, example: _Example) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    def read(diagnosis: Diagnosis, row: int) -> dict[str, Any]:
+        sample = read_case(diagnosis.scored, row)
+        return native_record({key: value for key, value in sample.items() if key != "judged"})
+
+    base = view.baseline_diagnosis
+    other = None if base is None or example.base_row is None else read(base, example.base_row)
+    return read(view.diagnosis, example.row), other
+
+
+def _answer(name: str, record: Mapping[str, Any], diagnosis: Diagnosis, row: int) -> SideAnswer:
+    code, known = int(diagnosis.stages.stage[row]), bool(diagnosis.measured[row])
+    refused = diagnosis.scored.stage_features["refused"][row] == 1
+    how = STAGES[code].short.lower() if code >= 0 else "good" if known else "not measured"
+    state: State = "bad" if code >= 0 else "good" if known else "not measured"
+    if refused and code < 0:
+        how = "rightly refused" if known else "refused"
+    said = [how, "refuses" if refused and "refused" not in how else ""]
+    return SideAnswer(
+        shorten(name, LONGEST_ANSWERER),
+        " · ".join(filter(None, said)),
+        str(record.get("answer") or "no answer recorded"),
+        state,
+    )
+
+
+def _documents(record: Mapping[str, Any]) -> list[str]:
+    """Return the beginnings of the first documents that were retrieved, their ids where no text is kept."""
+    texts = []
+    for document in (record.get("retrieved") or ())[:MOST_DOCUMENTS]:
+        text = document.get("text") or document.get("id") if isinstance(document, Mapping) else document
+        texts.append(shorten(str(text or ""), LONGEST_DOCUMENT))
+    return texts
+
+
+def _conclusion(view: StoryView, row: int, code: int, beaten: str) -> str:
+    """Return what follows from the example: the doubt about it, else what its stage means.
+
+    Args:
+        view: the runs.
+        row: of the example.
+        code: its failure stage, -1 for none.
+        beaten: name of the baseline where that failed the question, else "".
+    """
+    first = read_first(view.findings)
+    if any(finding.rule == "same_list" for finding in first):
+        return "what is retrieved does not depend on the question; repair that before any answer is judged."
+    doubts = case_doubts(view.diagnosis, view.findings, row)
+    if code < 0:
+        if not view.diagnosis.measured[row]:
+            return "nothing recorded decides whether this case is good."
+        if not beaten or view.baseline_diagnosis is None:
+            return "this answer is good by every measurement that decides it."
+        flips = newly_failing(view.baseline_diagnosis, view.diagnosis)
+        return (
+            f"{count(flips.repaired, 'question')} that {shorten(beaten, LONGEST_NAME)} got wrong "
+            f"{'passes' if flips.repaired == 1 else 'pass'} now, "
+            f"{len(flips.question_ids) or 'none'} the other way."
+        )
+    stage = STAGES[code]
+    meaning = f"{stage.meaning[:1].lower()}{stage.meaning[1:].rstrip('.')}"
+    doubted = f"; doubted: {doubts[0].clause}" if doubts else ""
+    return f"{meaning}{doubted}."

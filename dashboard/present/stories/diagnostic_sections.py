@@ -1,0 +1,222 @@
+"""Sections from the diagnostic pages: retrieval, alignment, oracle gap, chunking."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ragtriage.dashboard.charts.alignment import rank_bars
+from ragtriage.dashboard.charts.chunking import heatmap
+from ragtriage.dashboard.charts.oracle_gap import oracle_gap_bars
+from ragtriage.dashboard.charts.retrieval import k_curves
+from ragtriage.dashboard.charts.stages.f1_tree import f1_bars
+from ragtriage.dashboard.present.stories.context import StoryView
+from ragtriage.dashboard.present.stories.story import RenderedSection
+from ragtriage.dashboard.wording.citations import NOT_CITED, citation_facts, citation_rows, citations_sentence
+from ragtriage.dashboard.wording.escaping import capital
+from ragtriage.dashboard.wording.f1_tree import BOUND_NOTE, expected_text, f1_rows, f1_sentence, left_out_text
+from ragtriage.data.analysis.alignment import by_rank, rate_of, sources_of_use
+from ragtriage.data.analysis.citations import citations_of_run
+from ragtriage.data.analysis.retrieval_curves import curves
+from ragtriage.data.chunking.grids import grids_of
+from ragtriage.data.chunking.ranking import grid_metrics, rank_trials
+from ragtriage.data.comparison.oracle_gap import oracle_gap, outcome_metrics_of, paired_runs_of
+from ragtriage.data.comparison.published_results import band_scale
+from ragtriage.data.diagnosis.diagnosis import diagnose
+from ragtriage.data.diagnosis.f1_tree import f1_diagnosis
+from ragtriage.data.scoring.context_use import ORIGINS, context_use_of
+from ragtriage.data.scoring.ranked_lists import ranked_lists
+from ragtriage.data.strategy.expected_gains import outlook_of
+from ragtriage.metrics.metric_registry import title_of
+from ragtriage.metrics.number_text import count, interval_text, number, percent, signed
+from ragtriage.metrics.schema.whole_number import whole_number
+
+USUAL_K = 5
+
+
+def retrieval_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection:
+    """Return the retrieval metrics over k; `chosen` may name the k in use."""
+    heading = "How good is retrieval?"
+    lists = ranked_lists(view.scored)
+    if lists is None:
+        return RenderedSection(
+            "retrieval",
+            heading,
+            "The run names no gold documents, so retrieval was not measured.",
+            measured=False,
+        )
+    k = whole_number(chosen.get("k", "")) or USUAL_K
+    metric_curves = curves(view.scored, lists, k=k)
+    values = ", ".join(
+        f"{title_of(f'{curve.metric}@{k}')} {number(curve.at(k).mean)} "
+        f"{interval_text(curve.at(k).low, curve.at(k).high)}"
+        for curve in metric_curves
+        if k <= len(curve.points)
+    )
+    n = metric_curves[0].points[0].n_scored if metric_curves else 0
+    return RenderedSection(
+        "retrieval",
+        heading,
+        f"At k = {k}: {values} ({count(n, 'question')})." if values else "",
+        chart=k_curves(metric_curves, [], k, ""),
+        rows=[
+            {
+                "Metric": capital(title_of(f"{curve.metric}@{at}")),
+                "Mean": number(curve.at(at).mean, 3),
+                "95 % interval": interval_text(curve.at(at).low, curve.at(at).high, 3),
+            }
+            for curve in metric_curves
+            for at in sorted({1, 3, k, 10})
+            if at <= len(curve.points)
+        ],
+        facts=[count(n, "question"), "computed", "95 % intervals"],
+        alt="Retrieval metrics over k",
+    )
+
+
+def f1_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
+    """Return why F1 is low, the most that each part could give, and what the team expects."""
+    heading = "Why is F1 low, and what could it become?"
+    diagnosis = f1_diagnosis(view.scored)
+    tree = diagnosis.tree
+    if tree is None:
+        return RenderedSection("f1", heading, f1_sentence(diagnosis), measured=False)
+    outlook = outlook_of(view.store, view.run, tree)
+    assumed = expected_text(outlook)
+    rows = f1_rows(tree, band_scale(view.store.workspace, "ragchecker"))
+    return RenderedSection(
+        "f1",
+        heading,
+        f1_sentence(diagnosis),
+        chart=f1_bars(tree),
+        rows=[{name: cell for name, cell in row.items() if name != "If perfect"} for row in rows],
+        facts=[
+            BOUND_NOTE,
+            left_out_text(diagnosis),
+            f"source: {diagnosis.sources}",
+            f"assumed by the team, not computed: {assumed}" if assumed else "",
+            *outlook.cautions,
+        ],
+        alt="F1 that each perfect part would add, at most",
+    )
+
+
+def alignment_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
+    """Return whether answers use what was ranked first."""
+    heading = "Do answers use what ranks first?"
+    use = context_use_of(view.scored)
+    sources = [] if use is None else sources_of_use(use)
+    if use is None or not sources:
+        return RenderedSection(
+            "alignment", heading, "Which documents the answers use was not recorded.", measured=False
+        )
+    source = sources[0]
+    rate = rate_of(view.scored, use, source).value
+    return RenderedSection(
+        "alignment",
+        heading,
+        f"{percent(rate.mean)} of answers ignore the top document "
+        f"(95 % interval {percent(rate.low)} to {percent(rate.high)}, {count(rate.n_scored, 'question')}).",
+        chart=rank_bars(by_rank(view.scored, use, source)),
+        facts=[f"use of documents: {ORIGINS[source]}", "target: at most 30 %"],
+        alt="Share of answers that use each rank",
+    )
+
+
+def citations_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
+    """Return how many citations support their sentence, and what the rest does wrong."""
+    heading = "Do the citations support what they stand behind?"
+    citations = citations_of_run(view.scored)
+    if citations is None:
+        return RenderedSection("citations", heading, NOT_CITED.partition(":")[0] + ".", measured=False)
+    return RenderedSection(
+        "citations",
+        heading,
+        citations_sentence(citations),
+        rows=citation_rows(citations),
+        facts=citation_facts(citations),
+        alt="Shares of citations and sentences",
+    )
+
+
+def oracle_gap_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
+    """Return how much is lost in retrieval and in generation, where there is an oracle-context run."""
+    heading = "Retrieval errors or generation errors?"
+    partners = paired_runs_of(view.run, view.store.runs(view.run.project), view.store.scored)
+    if not partners.oracle:
+        return RenderedSection(
+            "losses",
+            heading,
+            "Not measured: add a run answered from gold documents to separate retrieval from generation "
+            "errors.",
+            measured=False,
+        )
+    oracle_run = partners.oracle[0]
+    oracle = diagnose(view.store.scored(oracle_run), view.settings, [])
+    metrics = outcome_metrics_of([view.diagnosis, oracle])
+    if not metrics:
+        return RenderedSection("losses", heading, "The two runs share no outcome metric.", measured=False)
+    gap = oracle_gap(view.diagnosis, oracle, metrics[0])
+    return RenderedSection(
+        "losses",
+        heading,
+        chart=oracle_gap_bars(gap, {}, capital(title_of(metrics[0]))),
+        rows=[
+            {
+                "Lost in": part.key,
+                "Loss": number(part.value),
+                "95 % interval": interval_text(part.low, part.high),
+                "n": part.n,
+            }
+            for part in gap.gaps
+        ],
+        facts=[f"outcome metric: {title_of(metrics[0])}", f"oracle run: {view.names[oracle_run.run_id]}"],
+        alt="Losses to retrieval and to generation, with 95 % intervals",
+    )
+
+
+def grid_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection:
+    """Return the heatmap of a chunking grid of the project; `chosen` may name its metric."""
+    heading = "Which chunking is best?"
+    grids = grids_of(view.store.runs(view.run.project))
+    if not grids:
+        return RenderedSection("chunking", heading, "The project has no chunking grid.", measured=False)
+    grid = grids[0]
+    scored = [view.store.scored(trial.run) for trial in grid.trials]
+    metrics = grid_metrics(scored)
+    metric = chosen.get("metric") or next((name for name in metrics if name.endswith("@5")), "")
+    if metric not in metrics:
+        return RenderedSection(
+            "chunking",
+            heading,
+            "The configurations of the grid have no such metric in common.",
+            measured=False,
+        )
+    ranking = rank_trials(grid, scored, metric)
+    return RenderedSection(
+        "chunking",
+        heading,
+        chart=heatmap(grid, ranking, capital(title_of(metric))),
+        rows=[
+            {
+                "Chunking": result.trial.run.name,
+                "Mean": number(result.value.mean if result.value else None, 3),
+                "95 % interval": interval_text(result.value.low, result.value.high, 3)
+                if result.value
+                else "–",
+                "Difference to the best": number(None)
+                if result.difference is None
+                else signed(result.difference.difference, 3),
+                "Interval of the difference": number(None)
+                if result.test is None
+                else interval_text(result.test.low, result.test.high, 3),
+                "Ranking": result.outcome,
+            }
+            for result in ranking.values
+        ],
+        facts=[
+            count(ranking.n_questions, "question"),
+            "95 % interval: of the mean alone; difference to the best, its interval and the ranking: paired "
+            "on question and tested together (step-down max-T)",
+        ],
+        alt=f"{title_of(metric)} by chunk size and overlap",
+    )

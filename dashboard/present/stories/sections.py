@@ -1,0 +1,367 @@
+"""The kinds of sections: each returns heading, sentence, chart, table, cases and facts from the runs.
+
+Every text here is plain; whatever shows it escapes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ragtriage.dashboard.charts.overview import Point, trend
+from ragtriage.dashboard.present.stories.causes_slides import next_section, why_section
+from ragtriage.dashboard.present.stories.comparison_slides import change_section, example_section
+from ragtriage.dashboard.present.stories.context import StoryView
+from ragtriage.dashboard.present.stories.diagnostic_sections import (
+    alignment_section,
+    citations_section,
+    f1_section,
+    grid_section,
+    oracle_gap_section,
+    retrieval_section,
+)
+from ragtriage.dashboard.present.stories.experiment_section import experiment_section
+from ragtriage.dashboard.present.stories.horizon_section import horizon_section
+from ragtriage.dashboard.present.stories.story import (
+    AUDIENCES,
+    RENAMED,
+    Audience,
+    RenderedSection,
+    StorySection,
+)
+from ragtriage.dashboard.present.stories.suite_section import suite_section
+from ragtriage.dashboard.present.stories.verdict_slide import HEADLINE, verdict_section
+from ragtriage.dashboard.wording.diagnosis import (
+    context_metric_text,
+    doubted_by,
+    rate_title,
+)
+from ragtriage.dashboard.wording.escaping import capital
+from ragtriage.dashboard.wording.formatting import source_text
+from ragtriage.dashboard.wording.gates import gate_row, rule_texts, verdict_text
+from ragtriage.data.cases.cases import read_judged_cases
+from ragtriage.data.cases.export import native_record
+from ragtriage.data.comparison.published_results import band_scale, interpretations
+from ragtriage.data.comparison.trend import versions_of
+from ragtriage.data.diagnosis.diagnosis import row_of
+from ragtriage.data.diagnosis.doubts import metric_doubts, pass_rate_doubts
+from ragtriage.data.errors import DataError
+from ragtriage.data.experiments.run_experiment import EXPERIMENT
+from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.analysis.bands import Interpretation
+from ragtriage.metrics.diagnosis.patterns import PATTERNS
+from ragtriage.metrics.diagnosis.stages import STAGES
+from ragtriage.metrics.gates.gates import ORDER
+from ragtriage.metrics.metric_registry import title_of
+from ragtriage.metrics.number_text import count, interval_text, number, p_value, percent
+from ragtriage.metrics.sanity.documents import read_first
+from ragtriage.metrics.schema.whole_number import whole_number
+
+MOST_CASES, USUAL_CASES, MOST_SLICES = 50, 3, 8
+
+
+def chosen_cases(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection:
+    """Return cases in full.
+
+    Args:
+        view: the runs.
+        chosen: `cases`, names as in the address ("question_id~repeat") on lines; else `stage`, a failure
+            stage or "" for the one with the most bad cases, and `n`, how many.
+    """
+    names = [name.strip() for name in chosen.get("cases", "").splitlines() if name.strip()][:MOST_CASES]
+    rows = _named_rows(view, names) if chosen.get("cases") else _rows_of_stage(view, chosen)
+    missing = len(names) - len(rows) if chosen.get("cases") else 0
+    heading = "Cases"
+    if rows and not chosen.get("cases"):
+        code = int(view.diagnosis.stages.stage[rows[0]])
+        heading = f"Examples: {STAGES[code].title if code >= 0 else 'not bad'}"
+    samples = read_judged_cases(view.scored, rows)
+    return RenderedSection(
+        "cases",
+        heading,
+        "" if rows else "This run has no such case.",
+        measured=bool(rows),
+        cases=[
+            native_record({key: value for key, value in sample.items() if key != "judged"})
+            for sample in samples
+        ],
+        facts=[
+            count(len(rows), "case") + " in full",
+            f"{count(missing, 'case')} chosen before are not in this run" if missing else "",
+        ],
+    )
+
+
+def _named_rows(view: StoryView, names: Sequence[str]) -> list[int]:
+    rows = []
+    for name in names:
+        question, _, repeat = name.rpartition("~")
+        number = whole_number(repeat)
+        row = row_of(view.scored, question, number) if question and number is not None else None
+        rows += [] if row is None else [row]
+    return rows
+
+
+def _rows_of_stage(view: StoryView, chosen: Mapping[str, str]) -> list[int]:
+    entries = view.diagnosis.fix_first
+    key = chosen.get("stage") or (entries[0].key if entries else "")
+    codes = [code for code, stage in enumerate(STAGES) if stage.key == key]
+    if not codes:
+        return []
+    wanted = whole_number(chosen.get("n", ""))
+    n = USUAL_CASES if wanted is None else min(wanted, MOST_CASES)
+    return [int(row) for row in np.flatnonzero(view.diagnosis.stages.stage == codes[0])[:n]]
+
+
+def trend_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection:
+    """Return a metric over versions; `chosen` may name it, else it is the first headline metric."""
+    metric = chosen.get("metric") or next((name for name in HEADLINE if name in view.summary), "")
+    versions = versions_of(view.runs, [run.run_id for run in (view.run, view.baseline) if run is not None])
+    points = [_trend_point(view, run, metric) for run in versions.runs]
+    measured = [point for point in points if point.mean is not None]
+    title = capital(title_of(metric)) if metric else "Metric"
+    heading = f"{title} over versions"
+    if not measured:
+        return RenderedSection("trend", heading, "No version has this metric.", measured=False)
+    baseline = _trend_point(view, view.baseline, metric).mean if view.baseline else None
+    return RenderedSection(
+        "trend",
+        heading,
+        chart=trend(points, title, baseline),
+        rows=[
+            {
+                "Version": point.label,
+                "Made": point.when,
+                "Mean": number(point.mean),
+                "95 % interval": interval_text(point.low, point.high),
+                "n": point.n,
+            }
+            for point in measured
+        ],
+        facts=[count(len(measured), "version"), "95 % intervals over questions", "dashed: the baseline"],
+        alt=f"{title} of each version with 95 % intervals",
+    )
+
+
+def _trend_point(view: StoryView, run: Run, metric: str) -> Point:
+    summary = view.store.summary(run).get(metric)
+    when, current = f"{run.created_at:%Y-%m-%d %H:%M}", run.run_id == view.run.run_id
+    if summary is None:
+        return Point(view.names[run.run_id], when, None, None, None, 0, current)
+    name = view.names[run.run_id]
+    return Point(name, when, summary.mean, summary.low, summary.high, summary.n_scored, current)
+
+
+MOST_QUOTED = 3  # gates in the sentence
+GATE_COLUMNS = ("Verdict", "Gate", "Measured", "95 % interval", "Distance", "n", "If it fails")
+
+
+def gate_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
+    """Return a row for each gate, those that decide first."""
+    report = view.gates
+    blocking = [result for result in report.results if result.gate.severity == "block" and not result.excused]
+    failing = [result for result in blocking if result.verdict == "FAIL"]
+    open_gates = [result for result in blocking if result.verdict in ("INCONCLUSIVE", "UNMEASURED")]
+    quoted = failing or open_gates
+    more = f" And {len(quoted) - MOST_QUOTED} more below." if len(quoted) > MOST_QUOTED else ""
+    sentence = " ".join(result.sentence for result in quoted[:MOST_QUOTED]) + more
+    newly_failing = count(len(report.newly_failing), "question")
+    ranked = sorted(report.results, key=lambda result: (not result.blocks, ORDER.index(result.verdict)))
+    return RenderedSection(
+        "gates",
+        f"Gates: {report.verdict}",
+        sentence or f"{capital(verdict_text(report))}.",
+        rows=[
+            {column: cell for column, cell in gate_row(result).items() if column in GATE_COLUMNS}
+            for result in ranked
+        ],
+        facts=[
+            f"baseline: {report.baseline_name or 'none'} ({report.baseline.note})",
+            f"{newly_failing} newly failing of {report.n_compared:,} compared" if report.n_compared else "",
+            *(rule.replace("*", "") for rule in rule_texts(report)),
+            *report.warnings,
+        ],
+    )
+
+
+@dataclass(frozen=True)
+class SectionKind:
+    """A kind of section.
+
+    Attributes:
+        title: in the list to choose from.
+        render: returns the section from the runs and the author's choices.
+        audiences: those whose new stories begin with it.
+    """
+
+    title: str
+    render: Callable[[StoryView, Mapping[str, str]], RenderedSection]
+    audiences: tuple[Audience, ...] = ("engineer",)
+
+
+def _text(_view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
+    return RenderedSection("text", "")
+
+
+def _headline(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
+    heading = "How good is it?"
+    metrics = [name for name in HEADLINE if name in view.summary and view.summary[name].n_scored]
+    if not metrics:
+        return RenderedSection("headline", heading, "This run has no headline metric.", measured=False)
+    said = interpretations(
+        view.scored, {name: view.summary[name] for name in metrics}, band_scale(view.store.workspace)
+    )
+    rate = view.diagnosis.pass_rate
+    sentence = "Pass rate not measured: no metric tells good cases from bad ones."
+    if rate.n_scored:
+        sentence = (
+            f"{rate_title(view.diagnosis)}: {percent(rate.mean)} of cases "
+            f"(95 % interval {percent(rate.low)} to {percent(rate.high)}, "
+            f"{count(rate.n_scored, 'question')})."
+        )
+        doubts = doubted_by(pass_rate_doubts(view.diagnosis, view.findings))
+        sentence = f"{sentence[:-1]}, {doubts}." if doubts else sentence
+    if len(metrics) == 1:
+        sentence += f" {said[metrics[0]].sentence}"
+    return RenderedSection(
+        "headline",
+        heading,
+        sentence,
+        rows=[_metric_row(view, name, said[name]) for name in metrics],
+        facts=["means over questions; repeats are averaged first", "95 % intervals"],
+    )
+
+
+def _metric_row(view: StoryView, name: str, interpretation: Interpretation) -> dict[str, str]:
+    summary, doubts = view.summary[name], doubted_by(metric_doubts(view.scored, view.findings, name))
+    return {
+        "Metric": capital(title_of(name)),
+        "Mean": number(summary.mean),
+        "95 % interval": interval_text(summary.low, summary.high),
+        "Questions": f"{summary.n_scored:,} of {summary.n_applicable:,}",
+        "Obtained": source_text(summary),
+        "Band": interpretation.standing,
+        "Meaning": f"{capital(f'{doubts}. ') if doubts else ''}{interpretation.meaning}",
+    }
+
+
+def _patterns(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
+    diagnosis = view.diagnosis
+    counts, bad = diagnosis.pattern_counts(), diagnosis.pattern_counts(diagnosis.bad.bad)
+    metric = context_metric_text(diagnosis)
+    return RenderedSection(
+        "patterns",
+        "Retrieval or generation?",
+        rows=[
+            {"Pattern": pattern.title, "Cases": counts[pattern.key], "Bad": bad[pattern.key]}
+            for pattern in PATTERNS
+            if counts[pattern.key]
+        ],
+        facts=[f"context metric: {metric}", count(diagnosis.scored.n, "case")],
+    )
+
+
+def _slices(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
+    heading, slices = "Where does it do worst?", view.diagnosis.worst_slices
+    if not slices:
+        return RenderedSection(
+            "slices", heading, "No slice with enough questions does worse than the rest.", measured=False
+        )
+    n_worse = sum(piece.adjusted_p < 0.05 for piece in slices)
+    return RenderedSection(
+        "slices",
+        heading,
+        f"{n_worse} of {slices[0].n_looked_at} slices do significantly worse than the rest.",
+        rows=[
+            {
+                "Slice": f"{piece.name}: {piece.value}",
+                "Bad": f"{piece.n_bad:,} of {piece.n:,}",
+                "Share": percent(piece.rate),
+                "The rest": percent(piece.rate_rest),
+                "p (Holm)": p_value(piece.adjusted_p),
+            }
+            for piece in slices[:MOST_SLICES]
+        ],
+        facts=[f"{slices[0].n_looked_at} slices tested by one-sided exact tests, corrected by Holm"],
+    )
+
+
+def _sanity_checks(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
+    heading = "Can the numbers be trusted?"
+    if not view.findings:
+        return RenderedSection("checks", heading, "No sanity check found a contradiction in the numbers.")
+    return RenderedSection(
+        "checks",
+        heading,
+        f"{count(len(view.findings), 'finding')} of the sanity checks.",
+        rows=[
+            {"Kind": finding.severity, "Finding": finding.title, "Explanation": finding.message}
+            for finding in view.findings
+        ],
+    )
+
+
+SECTION_KINDS: Mapping[str, SectionKind] = {
+    "verdict": SectionKind("Verdict", verdict_section, AUDIENCES),
+    "why": SectionKind("Why: losses by step", why_section, AUDIENCES),
+    "change": SectionKind("What changed since the baseline", change_section, AUDIENCES),
+    "experiment": SectionKind("Experiment of the run", experiment_section, ()),
+    "suites": SectionKind("Check suites", suite_section, AUDIENCES),
+    "example": SectionKind("One example", example_section, AUDIENCES),
+    "next": SectionKind("What comes next", next_section, AUDIENCES),
+    "horizons": SectionKind("Now, next, later", horizon_section, AUDIENCES),
+    "gates": SectionKind("All gates", gate_section, ("engineer", "lead")),
+    "headline": SectionKind("Headline metrics", _headline),
+    "patterns": SectionKind("Metric patterns", _patterns),
+    "f1": SectionKind("Why F1 is low", f1_section, ("engineer", "lead")),
+    "slices": SectionKind("Worst slices", _slices, ("engineer", "lead")),
+    "cases": SectionKind("Cases in full", chosen_cases, ("engineer", "lead")),
+    "trend": SectionKind("A metric over versions", trend_section, ("engineer", "lead")),
+    "retrieval": SectionKind("Retrieval over k", retrieval_section),
+    "alignment": SectionKind("Use of documents by rank", alignment_section),
+    "citations": SectionKind("Citations", citations_section),
+    "losses": SectionKind("Retrieval errors and generation errors", oracle_gap_section),
+    "chunking": SectionKind("Chunking grid", grid_section),
+    "checks": SectionKind("Sanity checks", _sanity_checks),
+    "text": SectionKind("Text", _text, ()),
+}  # the keys are stored in stories
+
+
+RESTS_ON_RETRIEVAL = (
+    *("verdict", "why", "change", "gates", "headline", "patterns", "slices"),
+    *("retrieval", "alignment", "losses"),
+)
+
+
+def default_sections(audience: Audience, run: Run | None = None) -> tuple[StorySection, ...]:
+    """Return the sections that a new story for an audience begins with.
+
+    Args:
+        audience: of the story.
+        run: that it tells of; an arm of an experiment brings what the experiment showed.
+    """
+    of_experiment = run is not None and bool(run.config.get(EXPERIMENT))
+    return tuple(
+        StorySection(key)
+        for key, kind in SECTION_KINDS.items()
+        if audience in kind.audiences or (key == "experiment" and of_experiment)
+    )
+
+
+def render_section(view: StoryView, section: StorySection) -> RenderedSection:
+    """Return a section as it is shown; for an unknown or failing kind, one that says so."""
+    kind = SECTION_KINDS.get(RENAMED.get(section.kind, section.kind))
+    if kind is None:
+        sentence = f"No section kind {section.kind[:40]!r}; known: {', '.join(SECTION_KINDS)}"
+        return RenderedSection(section.kind, section.heading or "Unknown section", sentence)
+    try:
+        rendered = kind.render(view, section.chosen)
+    except DataError as error:
+        rendered = RenderedSection(section.kind, kind.title, f"This section cannot be shown: {error}")
+    facts = [fact for fact in rendered.facts if fact]
+    if section.kind in RESTS_ON_RETRIEVAL:
+        first = " ".join(f"{finding.title}." for finding in read_first(view.findings))
+        rendered = replace(rendered, sentence=f"{first} {rendered.sentence}".strip())
+    return replace(rendered, heading=section.heading or rendered.heading, note=section.note, facts=facts)

@@ -1,0 +1,132 @@
+"""A story: the sections of a report in order, for an audience. Their content is rendered from the runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal
+
+from ragtriage.dashboard.charts.chart import Chart, Heatmap
+from ragtriage.dashboard.present.stories.slide import SlideContent
+from ragtriage.data.errors import DataError
+
+Audience = Literal["engineer", "lead", "stakeholder"]
+AUDIENCES: tuple[Audience, ...] = ("engineer", "lead", "stakeholder")
+RENAMED: Mapping[str, str] = {"fix_first": "why"}  # kinds that stories of earlier versions name
+MOST_SECTIONS, LONGEST_HEADING, LONGEST_NOTE = 60, 200, 5000
+
+
+@dataclass(frozen=True)
+class StorySection:
+    """A section as the author chose it.
+
+    Attributes:
+        kind: a key of ragtriage.dashboard.present.stories.sections.SECTION_KINDS.
+        heading: replaces the heading of the kind; "" to keep that.
+        note: what the author adds, plain text.
+        chosen: settings of the kind, such as {"metric": "faithfulness"}.
+    """
+
+    kind: str
+    heading: str = ""
+    note: str = ""
+    chosen: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Story:
+    """A story.
+
+    Attributes:
+        title: of the whole.
+        run: run id.
+        baseline: run id, "" for none.
+        audience: whom it is for; it decides how much is shown.
+        sections: in order.
+        author: who created it, "" where not recorded.
+    """
+
+    title: str
+    run: str
+    baseline: str = ""
+    audience: Audience = "stakeholder"
+    sections: tuple[StorySection, ...] = ()
+    author: str = ""
+
+    def to_json(self) -> str:
+        """Return the story as the ledger stores it."""
+        return json.dumps(asdict(self), ensure_ascii=False)
+
+    def moved(self, at: int, by: int) -> Story:
+        """Return the story with one section moved; beyond an end it stays where it is."""
+        to = at + by
+        if not (0 <= at < len(self.sections) and 0 <= to < len(self.sections)):
+            return self
+        sections = list(self.sections)
+        sections.insert(to, sections.pop(at))
+        return replace(self, sections=tuple(sections))
+
+
+@dataclass(frozen=True)
+class RenderedSection:
+    """A section as it is shown, the same in the app, HTML, PPTX and PDF.
+
+    Attributes:
+        kind: of the section.
+        heading: one sentence or title.
+        sentence: the result in plain words, with number and uncertainty; "" for none.
+        chart: what is drawn, or None.
+        rows: table as rows of text and numbers; empty for none.
+        cases: chosen cases in full, in the native form; empty for none.
+        facts: n, intervals, how obtained, caveats; shown small.
+        note: the author's.
+        alt: what the chart shows, in words.
+        slide: what else stands on its slide, for those that open a deck; None for all others.
+        measured: False where there is nothing to show, which gets no slide and no page.
+    """
+
+    kind: str
+    heading: str
+    sentence: str = ""
+    chart: Chart | Heatmap | None = None
+    rows: Sequence[Mapping[str, Any]] = ()
+    cases: Sequence[Mapping[str, Any]] = ()
+    facts: Sequence[str] = ()
+    note: str = ""
+    alt: str = ""
+    slide: SlideContent | None = None
+    measured: bool = True
+
+
+def story_from_json(text: str) -> Story:
+    """Read what Story.to_json wrote; earlier versions stored the sections as "pieces".
+
+    Raises:
+        DataError: it is not a story; the message names what is wrong.
+    """
+    try:
+        fields = json.loads(text)
+        sections = fields.get("sections", fields.get("pieces", ()))[:MOST_SECTIONS]
+        return Story(
+            str(fields["title"])[:LONGEST_HEADING],
+            str(fields["run"]),
+            str(fields["baseline"]),
+            fields["audience"] if fields["audience"] in AUDIENCES else AUDIENCES[-1],
+            tuple(_section(section) for section in sections),
+            str(fields["author"])[:LONGEST_HEADING],
+        )
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise DataError(
+            f"story: cannot be read ({type(error).__name__}: {error}); create a new one"
+        ) from error
+
+
+def _section(fields: Mapping[str, Any]) -> StorySection:
+    kind = str(fields["kind"])
+    return StorySection(
+        RENAMED.get(kind, kind),
+        str(fields["heading"])[:LONGEST_HEADING],
+        str(fields["note"])[:LONGEST_NOTE],
+        {str(key): str(value) for key, value in fields["chosen"].items()},
+    )

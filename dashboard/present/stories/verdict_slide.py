@@ -1,0 +1,252 @@
+"""The first slide: the verdict, four numbers with their gates, and the same as bars beside the baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isfinite
+
+from ragtriage.dashboard.charts.deck import MetricBar, metric_bars
+from ragtriage.dashboard.charts.tokens import LIGHT
+from ragtriage.dashboard.headlines.headline import State
+from ragtriage.dashboard.present.page_html.blocks import Strip, Tile
+from ragtriage.dashboard.present.stories.context import StoryView
+from ragtriage.dashboard.present.stories.slide import Remark, SlideContent
+from ragtriage.dashboard.present.stories.story import RenderedSection
+from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
+from ragtriage.dashboard.wording.formatting import source_text
+from ragtriage.dashboard.wording.gates import rule_texts
+from ragtriage.data.comparison.compare import MetricDifference, Side, metric_sides
+from ragtriage.data.errors import DataError
+from ragtriage.metrics.gates.gates import GateKind, GateResult
+from ragtriage.metrics.gates.wording import GOOD_SHARE, subject_of
+from ragtriage.metrics.metric_registry import bounds_of, declared, title_of
+from ragtriage.metrics.number_text import count, number, percent, points, signed
+
+HEADLINE = (
+    "recall@5",
+    "ndcg@5",
+    "context_recall",
+    "context_precision",
+    "faithfulness",
+    "answer_relevancy",
+    "correctness",
+    "hallucination",
+    "ignored_top_ranked",
+)
+TILES, MOST_GATES = 4, 5
+LONGEST_NAME = 30
+EDGES: Mapping[State, str] = {
+    "good": LIGHT.good.text,
+    "bad": LIGHT.bad.text,
+    "cannot tell": LIGHT.unclear.text,
+    "doubted": LIGHT.unclear.text,
+    "not measured": LIGHT.unmeasured.text,
+    "empty": LIGHT.unmeasured.text,
+}
+_ORDER = {"FAIL": 0, "INCONCLUSIVE": 1, "PASS": 2, "UNMEASURED": 3}
+
+
+def foot_of(view: StoryView) -> str:
+    """Return the small print of every slide: run, baseline, data, date, n."""
+    run = view.run
+    repeated = 0 < run.n_questions < run.n
+    repeats = f" × {run.n / run.n_questions:.0f} repeats" if repeated else ""
+    name, base = (shorten(text, LONGEST_NAME) for text in view.short_names)
+    against = f" against {base}" if base else ""
+    return " · ".join(
+        filter(
+            None,
+            [
+                f"{name}{against}",
+                shorten(f"{run.dataset or run.project} {run.dataset_version}".strip(), 40),
+                f"{run.created_at:%Y-%m-%d}",
+                f"{count(run.n_questions, 'question')}{repeats}",
+                "95 % intervals",
+            ],
+        )
+    )
+
+
+def verdict_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
+    """Return the verdict with the numbers that lead to it."""
+    headline = view.headline
+    names = _tile_metrics(view)
+    paired = [_paired(view, name) for name in names]
+    bars = [_bar(view, name, pairs) for name, pairs in zip(names, paired, strict=True)]
+    base = shorten(view.short_names[1], LONGEST_NAME)
+    compared_with = base if any(paired) else ""
+    colour = EDGES[headline.state]
+    drawn = [bar for bar in bars if bar.value is not None]
+    content = SlideContent(
+        "verdict",
+        headline.state,
+        foot_of(view),
+        headline.detail,
+        tuple(_tile(view, *row, base) for row in zip(names, bars, paired, strict=True)),
+        remarks=tuple(_remarks(view, base, bool(compared_with), bool(drawn))),
+        doubt=headline.doubt,
+    )
+    return RenderedSection(
+        "verdict",
+        headline.statement,
+        f"{headline.detail}." if headline.detail else "",
+        chart=metric_bars(drawn, view.short_names[0], compared_with, colour) if drawn else None,
+        rows=[
+            {
+                "Metric": bar.title,
+                "Mean": number(bar.value, 3),
+                "95 % interval": f"[{number(bar.low, 3)}, {number(bar.high, 3)}]",
+                "Baseline": number(bar.base, 3),
+                "n": bar.n,
+            }
+            for bar in drawn
+        ],
+        facts=_facts(view),
+        alt="The metrics behind the verdict with 95 % intervals"
+        + (f", beside {compared_with}" if compared_with else ""),
+        slide=content,
+    )
+
+
+def _facts(view: StoryView) -> list[str]:
+    facts = ["means over questions; repeats are averaged first", "95 % intervals"]
+    try:
+        report = view.gates
+    except DataError:
+        return facts
+    return [
+        f"gate verdict: {report.verdict}",
+        f"baseline: {report.baseline_name or 'none'} ({report.baseline.note})",
+        *facts,
+        *(rule.replace("*", "") for rule in rule_texts(report)),
+        *report.warnings,
+    ]
+
+
+def _results(view: StoryView, *also: GateKind) -> list[GateResult]:
+    """Return the results of gates on means, changes and other kinds asked for, those that decide first."""
+    try:
+        results = view.gates.results
+    except DataError:
+        return []
+    whole = [result for result in results if not result.gate.slice]
+    kinds = [result for result in whole if result.gate.kind in ("mean", "regression", *also)]
+    return sorted(kinds, key=lambda result: (not result.blocks, _ORDER[result.verdict], result.margin or 0.0))
+
+
+def _tile_metrics(view: StoryView) -> list[str]:
+    """Return the pass rate and the measured metrics that decide the verdict, four at most."""
+    gated = [result.gate.metric for result in _results(view) if result.mean is not None]
+    wanted = dict.fromkeys([GOOD_SHARE, *gated, *HEADLINE])
+    names = [name for name in wanted if _bar(view, name).value is not None]
+    return [name for name in names if name == GOOD_SHARE or bounds_of(name) == (0.0, 1.0)][:TILES]
+
+
+def _paired(view: StoryView, name: str) -> MetricDifference | Side | None:
+    """Return a metric in both runs over the questions with a value in both; None without any."""
+    comparison, base = view.comparison, view.baseline_diagnosis
+    if comparison is None or base is None:
+        return None
+    row: MetricDifference | Side | None
+    row = next((row for row in comparison.differences if row.metric == name), None)
+    if row is None and name in base.scored.metrics:
+        (row,) = metric_sides(base.scored, view.scored, [name])
+    return row if row is not None and row.difference.n_pairs else None
+
+
+def _bar(view: StoryView, name: str, paired: MetricDifference | Side | None = None) -> MetricBar:
+    """Return a metric of the run, and of the baseline on the questions of both, as Triage has it."""
+    before = None if paired is None else paired.base
+    if name == GOOD_SHARE:
+        rate = view.diagnosis.pass_rate
+        value = rate.mean if rate.n_scored else None
+        return MetricBar("Pass rate", value, _known(rate.low), _known(rate.high), before, rate.n_scored)
+    summary = view.summary.get(name)
+    if summary is None:
+        return MetricBar(name, None, None, None, None, 0)
+    return MetricBar(
+        capital(title_of(name)), summary.mean, summary.low, summary.high, before, summary.n_scored
+    )
+
+
+def _known(value: float) -> float | None:
+    return value if isfinite(value) else None
+
+
+def _tile(
+    view: StoryView, name: str, bar: MetricBar, paired: MetricDifference | Side | None, base: str
+) -> Tile:
+    """Return a metric as a tile; its state is that of the gate that decides about it."""
+    results = [result for result in _results(view) if result.gate.metric == name]
+    state, word = _state(results[0]) if results else ("not measured", "no gate")
+    write = percent if name == GOOD_SHARE else number
+    level = next((result.gate for result in results if result.gate.kind == "mean"), None)
+    interval = "" if bar.low is None else f"{write(bar.low)} to {write(bar.high)}"
+    declaration = declared(name)
+    strip = Strip(
+        bar.value,
+        bar.low,
+        bar.high,
+        None if level is None else level.threshold,
+        bar.base,
+        state,
+        f"{bar.title} {write(bar.value)}, 95 % interval {interval}",
+        higher_is_better=True if declaration is None else declaration.higher_is_better,
+    )
+    foot = [f"95 % CI {interval}" if interval else "", count(bar.n, "question")]
+    if level is not None:
+        foot.append(f"gate {'≤' if level.at_most else '≥'} {write(level.threshold)}")
+    change = _change(name, bar, paired, shorten(base, 18)) if paired is not None else ""
+    obtained = "" if name == GOOD_SHARE else source_text(view.summary[name])
+    small = " · ".join(filter(None, foot))
+    return Tile(bar.title, write(bar.value), state, word, change, small, strip, obtained)
+
+
+def _change(name: str, bar: MetricBar, paired: MetricDifference | Side, base: str) -> str:
+    """Return the mean of the baseline; where the run's is over more questions than both share, the change."""
+    rate = name == GOOD_SHARE
+    if paired.difference.n_pairs == bar.n:
+        return f"{base} {percent(paired.base) if rate else number(paired.base)}"
+    difference = paired.difference.difference
+    if not rate:
+        return f"{signed(difference)} vs {base}"
+    return f"{points(difference)} vs {base}"
+
+
+def _state(result: GateResult) -> tuple[State, str]:
+    if result.verdict == "FAIL":
+        if result.gate.kind == "regression":
+            return "bad", "worse"
+        return "bad", "above gate" if result.gate.at_most else "below gate"
+    if result.verdict == "INCONCLUSIVE":
+        return "cannot tell", "cannot tell"
+    return ("good", "holds") if result.verdict == "PASS" else ("not measured", "not judged")
+
+
+def _remarks(view: StoryView, base: str, compared: bool, drawn: bool) -> list[Remark]:
+    """Return what the colours of the bars mean, and what the gates require."""
+    questions = count(view.run.n_questions, "question")
+    name = shorten(view.short_names[0], LONGEST_NAME)
+    if compared:
+        beside = f"Grey: {base}, on the questions that both measure. "
+    elif base:
+        beside = f"{base} measures none of this on the same questions. "
+    else:
+        beside = f"Compared with nothing: {view.found.note}. "
+    line = f"Line: 95 % interval, {questions}." if drawn else f"{capital(questions)}; none of it is measured."
+    remarks = [Remark(name, f"{beside}{line}", view.headline.state)]
+    gates = [_requirement(result) for result in _results(view, "percentile") if result.blocks]
+    if gates:
+        more = f"; and {len(gates) - MOST_GATES} more" if len(gates) > MOST_GATES else ""
+        remarks.append(Remark("Gates", f"{capital('; '.join(gates[:MOST_GATES]))}{more}."))
+    return remarks
+
+
+def _requirement(result: GateResult) -> str:
+    gate = result.gate
+    title = in_sentence(subject_of(gate))
+    if gate.kind == "questions":
+        return f"{percent(gate.threshold)} of the questions of the baseline"
+    if gate.kind == "regression":
+        return f"{title} not more than {number(gate.threshold)} worse"
+    return f"{title} at {'most' if gate.at_most else 'least'} {number(gate.threshold)}"
