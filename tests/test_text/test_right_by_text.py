@@ -1,0 +1,125 @@
+"""Right by text: the reference cases, properties over texts, and what its tokens read."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from places import FIXTURES
+
+from ragtriage.data.text.answer_values import ComparedText
+from ragtriage.data.text.right_by_text import OUTCOMES, right_by_text
+
+CASES = [
+    json.loads(line)
+    for line in (FIXTURES / "right_by_text/reference_cases.jsonl").read_text("utf-8").splitlines()
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['id']} {case['why']}")
+def test_reference_cases(case: dict[str, str]) -> None:
+    match = right_by_text(case["answer"], [case["reference"]], case["question"])
+    assert match is not None
+    assert match.outcome == case["expected"]
+
+
+def test_there_are_sixty_of_them() -> None:
+    assert len(CASES) == 60
+
+
+@given(st.text(st.characters(codec="utf-8"), max_size=60))
+@settings(max_examples=200, deadline=None)
+def test_a_reference_is_the_same_as_itself(text: str) -> None:
+    match = right_by_text(text, [text])
+    assert match is None or (match.outcome, 0.85 <= match.score <= 1) == ("same", True)
+    assert (match is None) == (not ComparedText(text).tokens)
+
+
+@given(st.text(max_size=40), st.text(max_size=200), st.text(max_size=40), st.booleans())
+@settings(max_examples=300, deadline=None)
+def test_any_text_has_one_outcome_and_a_score_of_a_share(
+    reference: str, answer: str, question: str, refused: bool
+) -> None:
+    match = right_by_text(answer, [reference], question, refused)
+    if match is not None:
+        assert match.outcome in OUTCOMES
+        assert 0 <= match.score <= 1
+
+
+@pytest.mark.parametrize(
+    "reference", ["Canberra", "12 May 1999", "Yes", "杭州", "Refunds take two weeks. Really."]
+)
+def test_an_empty_answer_is_another(reference: str) -> None:
+    match = right_by_text(" ", [reference])
+    assert match is not None
+    assert (match.outcome, match.score) == ("other", 0)
+
+
+@pytest.mark.parametrize("empty", ["", "  ", "...", "**"])
+def test_a_reference_that_says_nothing_decides_nothing(empty: str) -> None:
+    assert right_by_text("Canberra", [empty]) is None
+    match = right_by_text("Canberra", [empty, "Canberra"])
+    assert match is not None
+    assert match.outcome == "same"
+
+
+def test_the_best_of_several_references_counts() -> None:
+    match = right_by_text("It is in Sydney.", ["Canberra", "Sydney"])
+    assert match is not None
+    assert match.outcome == "same"
+
+
+def test_a_known_refusal_is_another_answer_whatever_its_words() -> None:
+    answer = "I'd rather leave that one open."
+    outcomes = [right_by_text(answer, ["early autumn"], refused=known) for known in (False, True)]
+    assert [match.outcome for match in outcomes if match] == ["unknown", "other"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference", "outcome"),
+    [
+        ("It is no, according to the article.", "no", "same"),
+        ("The answer is yes.", "No", "other"),
+        ("一共15元。", "5元", "unknown"),  # 5 is no part of 15, and the unit is shared
+        ("3/4/1999", "4 March 1999", "same"),  # either order
+        ("3/4/1999", "3 April 1999", "same"),
+        ("It may have opened in 1999.", "May 1999", "unknown"),  # a month only beside a number
+        ("It takes two hundred days.", "200 days", "same"),
+        ("1.234 seats", "1,234 seats", "same"),  # one separator, three digits: both readings
+        ("1.234 seats", "1234 seats", "same"),
+        ("The World Health Organization did.", "WHO", "unknown"),  # initials
+        ("The colour is grey.", "gray", "unknown"),
+        ("Der Umweltminister hat zugestimmt.", "Umweltministerin", "same"),  # a form of one word
+        ("He's not from Denmark.", "Denmark", "unknown"),
+        ("He isn't from Denmark.", "Denmark", "unknown"),
+        ("โรงแรมอยู่ที่เชียงใหม่", "เชียงใหม่", "same"),  # Thai is not spaced
+        ("المقر في القاهرة", "القاهرة", "same"),
+    ],
+)
+def test_words_numbers_and_dates_are_compared_by_what_they_say(
+    answer: str, reference: str, outcome: str
+) -> None:
+    match = right_by_text(answer, [reference])
+    assert match is not None
+    assert match.outcome == outcome
+
+
+def test_words_of_the_question_do_not_cover_a_reference() -> None:
+    question = "Which documents must a tenant bring to the first meeting with the housing office?"
+    reference = "A tenant must bring the passport, the contract and a bank statement to the first meeting."
+    answer = "A tenant must bring documents to the first meeting with the housing office."
+    match = right_by_text(answer, [reference], question)
+    assert match is not None
+    assert match.outcome == "unknown"
+    assert match.score < 0.3
+
+
+def test_long_hostile_texts_take_less_than_a_few_seconds() -> None:
+    start = time.perf_counter()
+    for text in ("a1b2 " * 4_000, "1,000.5 " * 3_000, "Not so. " * 3_000, "年月日12" * 4_000, "x" * 50_000):
+        other = "".join(chr(97 + (at * at) % 26) + (" " if at % 7 == 0 else "") for at in range(20_000))
+        assert right_by_text(text, [other, text]) is not None
+    assert time.perf_counter() - start < 20
