@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from ragtriage.data.gates.report import GateReport
-from ragtriage.data.importers.registry import GENERAL, QUESTION_FILES, TOOLS
+from ragtriage.data.importers.registry import GENERAL, QUESTION_FILES, TOOLS, loaded
 from ragtriage.metrics.diagnosis.context_metric import CONTEXT_METRICS
 from ragtriage.metrics.diagnosis.patterns import PATTERNS, CaseThresholds
 from ragtriage.metrics.diagnosis.stages import STAGES
@@ -181,14 +181,14 @@ def formats_table() -> str:
             re.sub(r"<(?=[^`]*(?:`[^`]*`[^`]*)*$)", r"\<", importer.accepts),
             importer.written_by,
         ]
-        for importer in (*by_title(TOOLS), *by_title(QUESTION_FILES), *GENERAL)
+        for importer in (*by_title(loaded(TOOLS)), *by_title(loaded(QUESTION_FILES)), *loaded(GENERAL))
     ]
     return _table(["Format", "`--format`", "What the file holds", "Tested with"], rows)
 
 
 def tools_row() -> str:
     """Return the tools whose files are read, in one line for the README."""
-    names = {importer.written_by or importer.title for importer in TOOLS}
+    names = {importer.written_by or importer.title for importer in loaded(TOOLS)}
     plain = {" ".join(takewhile(_is_name, name.split())) for name in names}
     return ", ".join(sorted(plain, key=str.casefold))
 

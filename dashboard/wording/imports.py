@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ragtriage.data.importers.importer import Importer
-from ragtriage.data.importers.registry import importers
+from ragtriage.data.importers.registry import importer_of
 from ragtriage.data.store.write_run import ImportedRun
 from ragtriage.metrics.number_text import count
 
@@ -33,7 +33,7 @@ def import_lines(
 
 def _line(entry: ImportedRun, name: str) -> str:
     run = entry.run
-    importer = importers().get(run.origin["format"])
+    importer = importer_of(run.origin["format"])
     title = run.origin["format"] if importer is None else importer.title
     if run.means:
         return f"{name}: summary scores of {count(len(run.means), 'metric')} from {title}"

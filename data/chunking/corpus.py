@@ -16,8 +16,7 @@ from typing import Any
 
 from ragtriage.data.chunking.chunkers import Chunk, Chunking, TokenizedText, chunks_of
 from ragtriage.data.errors import DataError, ValidationErrors
-from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.streams import TEXT_ACCEPTED
+from ragtriage.data.importers.parsing.input_file import TEXT_ACCEPTED, InputFile
 from ragtriage.data.store.sample_models import is_unicode
 from ragtriage.data.text.tokens import search_runs, search_tokens
 

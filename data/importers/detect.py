@@ -9,21 +9,17 @@ from itertools import chain
 
 from ragtriage.data.errors import InputError, ValidationError, ValidationErrors
 from ragtriage.data.importers.formats import trec
-from ragtriage.data.importers.formats.qrels import Qrels, read_qrels, with_qrels
-from ragtriage.data.importers.guarded import recognises, refusing
-from ragtriage.data.importers.importer import Importer
-from ragtriage.data.importers.parsing.documents_in_json import beginning, outline
-from ragtriage.data.importers.parsing.field_names import MAP_QUESTION, NoQuestionError
-from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.json_rows import SeveralListsError
-from ragtriage.data.importers.parsing.limits import LIFT
-from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.formats.beir import Qrels, read_qrels, with_qrels
+from ragtriage.data.importers.importer import Importer, recognises, refusing
+from ragtriage.data.importers.parsing.documents_in_json import SeveralListsError, beginning, outline
+from ragtriage.data.importers.parsing.input_file import LIFT, InputFile
+from ragtriage.data.importers.parsing.names import MAP_QUESTION, NoQuestionError
+from ragtriage.data.importers.parsing.options import Options, with_tools
 from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import Table, open_table
 from ragtriage.data.importers.parsing.sqlite_file import check_readable
-from ragtriage.data.importers.parsing.tool_list import with_tools
 from ragtriage.data.importers.question_join import QuestionJoin
-from ragtriage.data.importers.registry import GENERAL, importers
+from ragtriage.data.importers.registry import GENERAL, candidates, importer_of, importers, keys_of
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 from ragtriage.data.store.question_sets import LoadedSet
 
@@ -45,7 +41,7 @@ def detect(source: InputFile, rows: str = "") -> str:
     """
     peek = Peek(source)
     kind = peek.kind
-    for importer in importers().values() if not rows else ():
+    for importer in candidates(peek) if not rows else ():
         if recognises(importer, peek):
             return importer.key
     if kind == "json" and peek.document is None and not rows:
@@ -67,8 +63,8 @@ def _refuse_damaged(source: InputFile) -> None:
         if isinstance(fault.__cause__, RecursionError):  # whole, but nested too deeply
             raise
     peek = _PeekOfBeginning(source)
-    general = {importer.key for importer in GENERAL}
-    for importer in importers().values():
+    general = keys_of(GENERAL)
+    for importer in candidates(peek):
         if importer.key not in general and recognises(importer, peek):
             what = f"begins as {importer.title}, but is not JSON further down: it is cut short or damaged"
             raise source.error(what, "the whole file")
@@ -91,10 +87,10 @@ def _by_rows(source: InputFile, rows: str) -> str:
     if errors.total and not any(isinstance(row, dict) for _, row in table.head):
         errors.raise_if_any()
     peek = _PeekOfRows(source, table)
-    of_tools = (key for key, importer in importers().items() if importer.rows is not None)
-    for key in (*of_tools, *OF_ROWS):
-        if recognises(importers()[key], peek):
-            return key
+    for importer in candidates(peek):
+        of_rows = importer.rows is not None or importer.key in OF_ROWS
+        if of_rows and recognises(importer, peek):
+            return importer.key
     shown = ", ".join(repr(name[:40]) for name in table.columns[:12]) or "no names"
     what = f"is read as {table.kind} with columns {shown}; none reads as the question"
     accepted = f"{HELP} ({MAP_QUESTION} names its column)"
@@ -122,29 +118,29 @@ def read_runs(source: InputFile, options: Options, errors: ValidationErrors) -> 
         InputError: the file as a whole cannot be read.
     """
     name = _format_of(source, options)
-    known = importers()
-    if name not in known:
-        raise _unknown_format(source, name, known)
-    if options.mapping and not known[name].mapped:
-        mapped = [key for key, importer in known.items() if importer.mapped]
+    importer = importer_of(name)
+    if importer is None:
+        raise _unknown_format(source, name)
+    if options.mapping and not importer.mapped:
+        mapped = [key for key, other in importers().items() if other.mapped]
         raise source.error(f"is {name}, which takes no mapping of columns", ", ".join(mapped))
-    with refusing(source, known[name]):
-        runs = known[name].read(source, options, errors)
+    with refusing(source, importer):
+        runs = importer.read(source, options, errors)
     if not runs:
         errors.raise_if_any()
-        raise source.error("holds no records", known[name].accepts)
+        raise source.error("holds no records", importer.accepts)
     qrels = None if options.qrels is None else read_qrels(options.qrels)
     for file in filter(None, (source, options.qrels)):
         file.remark_repeated_keys(errors)
     several = len(runs) > 1
     runs = [_with_options(run, options, qrels, several, errors) for run in _distinctly_named(runs)]
-    return [replace(run, records=_guarded(run.records, source, known[name])) for run in runs]
+    return [replace(run, records=_guarded(run.records, source, importer)) for run in runs]
 
 
-def _unknown_format(source: InputFile, name: str, known: Iterable[str]) -> InputError:
+def _unknown_format(source: InputFile, name: str) -> InputError:
     """Return the error of a format that does not exist, with the one that may be meant."""
     accepted = "auto, or one that `ragtriage import --help-formats` lists"
-    if close := get_close_matches(name, ["auto", *known], n=3, cutoff=0.7):
+    if close := get_close_matches(name, ["auto", *importers()], n=3, cutoff=0.7):
         accepted = f"{accepted} (did you mean {' or '.join(close)}?)"
     elif kind := get_close_matches(name, KINDS_OF_FILES, n=1, cutoff=0.7):
         accepted = f"{accepted}; a {kind[0]} file is read with auto"

@@ -2,18 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.formats.tool_rows import ToolRows
+from ragtriage.data.errors import DataError, ValidationErrors
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.peek import Peek
-from ragtriage.data.store.parsed_run import ParsedRun
+from ragtriage.data.importers.parsing.rows import Table
+from ragtriage.data.store.parsed_run import ParsedRun, Record
+from ragtriage.metrics.schema.scores import MetricsError
 
 Read = Callable[[InputFile, Options, ValidationErrors], list[ParsedRun]]
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ToolRows:
+    """How a tool's rows are converted whose columns hold something else than their names say.
+
+    Nothing is dropped: what has no field stays a column.
+
+    Attributes:
+        fits: whether these are the tool's column names.
+        convert: its rows as rows with the usual columns, one row per sample.
+        note: what was done, for the reader.
+    """
+
+    fits: Callable[[set[str]], bool]
+    convert: Callable[[Iterator[Record]], Iterable[Record]]
+    note: str
+
+    def table(self, table: Table) -> Table:
+        """Return the table with one row per sample and columns that say what they hold."""
+        return Table.of(table.kind, self.convert(table.rows()), notes=(*table.notes, self.note))
+
+
+def each(convert: Callable[[Row], Row]) -> Callable[[Iterator[Record]], Iterator[Record]]:
+    """Return a conversion of rows that become one sample each."""
+
+    def rows(records: Iterator[Record]) -> Iterator[Record]:
+        for line, row in records:
+            yield line, convert(row) if isinstance(row, dict) else row
+
+    return rows
 
 
 @dataclass(frozen=True)
@@ -53,3 +87,40 @@ class Importer:
     example: str = ""
     rows: ToolRows | None = None
     shares_folder: bool = False
+
+
+def question_set(source: InputFile, key: str, records: Iterable[Record], **facts: Any) -> list[ParsedRun]:
+    """Return the questions of a file as its only question set."""
+    return [ParsedRun(source.stem, records, source.name, key, questions=True, **facts)]
+
+
+SHOWN = 120  # characters of what an importer failed with
+TOLD = (DataError, MetricsError, OSError, ImportError, MemoryError)  # these say themselves what is wrong
+
+
+@contextmanager
+def refusing(source: InputFile, importer: Importer) -> Iterator[None]:
+    """Turn any unexpected exception of an importer into an InputError, which has it as its cause.
+
+    Raises:
+        InputError: the importer failed on something that it does not expect in the file.
+    """
+    try:
+        yield
+    except TOLD:
+        raise
+    except Exception as error:  # a file may hold anything, and a user can only mend the file
+        said = " ".join(str(error).split())[:SHOWN]
+        failure = f"{type(error).__name__}: {said}" if said else type(error).__name__
+        what = f"cannot be read as {importer.title} ({failure}); it may be of a version that is not known"
+        raise source.error(what, importer.accepts) from error
+
+
+def recognises(importer: Importer, peek: Peek) -> bool:
+    """Return whether an importer recognises a file; one that fails on it does not, and others are asked."""
+    try:
+        return importer.detect(peek)
+    except TOLD:
+        raise
+    except Exception:  # noqa: BLE001 - what one importer trips over may be the format of another
+        return False

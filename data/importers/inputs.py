@@ -12,7 +12,7 @@ from ragtriage.data.importers.importer import Importer
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.peek import Peek
-from ragtriage.data.importers.registry import importers
+from ragtriage.data.importers.registry import candidates, importer_of, importers
 
 Input = tuple[InputFile, Options]
 OF_ANY_TOOL = ("trec", "scores_json", "table", "table_questions", "native", "native_questions")
@@ -30,14 +30,14 @@ def inputs_of(path: str, options: Options) -> list[Input]:
         return [(source, options)]
     folder = Path(path)
     peek = Peek(source)
-    readers = [importer for importer in importers().values() if importer.detect(peek)]
+    readers = [importer for importer in candidates(peek) if importer.detect(peek)]
     if options.format != "auto" or any(not importer.shares_folder for importer in readers):
         return [(source, options)]
     files = _recognised(source, folder, options, readers)
     if readers:
         whole = [(source, replace(options, format=importer.key)) for importer in readers]
         return whole + [(file, options) for file, _ in files]
-    if is_beir(folder) and not any(_is_of_a_tool(key) for _, key in files):
+    if is_beir(folder) and not any(key not in OF_ANY_TOOL for _, key in files):
         return beir_inputs(source, folder, options)
     if not files:
         raise source.error(
@@ -54,30 +54,25 @@ def joined(inputs: Sequence[Input]) -> list[Input]:
         InputError: a file that means nothing alone has no file that it completes.
     """
     keys = [_key_of(source, options) for source, options in inputs]
-    known = importers()
+    known = {key: importer_of(key) for key in keys}
     hosts: list[Input] = []
     for (source, options), key in zip(inputs, keys, strict=True):
-        importer = known.get(key)
+        importer = known[key]
         completes = () if importer is None else importer.companion_of
         if importer is not None and completes and not set(completes) & set(keys) and not importer.alone:
-            *others, last = (known[host].title for host in completes)
+            *others, last = (importers()[host].title for host in completes)
             titles = " or ".join(filter(None, (", ".join(others), last)))
             raise source.error(
                 f"is {importer.title}, which holds no questions of its own", f"it together with {titles}"
             )
         if not set(completes) & set(keys):
-            found = _companions(inputs, keys, key)
-            hosts.append((source, replace(options, companions=found) if found else options))
+            companions = tuple(
+                file
+                for (file, _), other in zip(inputs, keys, strict=True)
+                if (completing := known[other]) is not None and key in completing.companion_of
+            )
+            hosts.append((source, replace(options, companions=companions) if companions else options))
     return hosts
-
-
-def _companions(inputs: Sequence[Input], keys: Sequence[str], host: str) -> tuple[InputFile, ...]:
-    known = importers()
-    return tuple(
-        source
-        for (source, _), key in zip(inputs, keys, strict=True)
-        if key in known and host in known[key].companion_of
-    )
 
 
 def _recognised(
@@ -113,8 +108,3 @@ def _key_of(source: InputFile, options: Options) -> str:
         return detect(source, options.rows)
     except Exception:  # noqa: BLE001 -- a fault of one file must not take the others with it
         return ""
-
-
-def _is_of_a_tool(key: str) -> bool:
-    importer: Importer | None = importers().get(key)
-    return importer is not None and key not in OF_ANY_TOOL

@@ -1,194 +1,173 @@
-"""Every importer, in the order in which a file is tried: the first that recognises it reads it."""
+"""Every importer, in the order in which a file is tried: the first that recognises it reads it.
+
+The names that a file shows at first sight decide which modules are loaded and asked at all.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import cache
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 
-from ragtriage.data.importers.formats import (
-    inspectorraget,
-    native,
-    pipelines,
-    ragas,
-    ragchecker,
-    table,
-    trec,
-    versions,
-)
-from ragtriage.data.importers.formats.tool_rows import ToolRows
-from ragtriage.data.importers.importer import Importer
-from ragtriage.data.importers.parsing.field_names import guessed_fields
+from ragtriage.data.importers.importer import Importer, ToolRows
 from ragtriage.data.importers.parsing.peek import Peek
-from ragtriage.data.importers.question_files import (
-    attack_prompts,
-    beir_questions,
-    deepeval_goldens,
-    giskard_testset,
-    llamaindex_sets,
-    musique,
-    native_questions,
-    phoenix_dataset,
-    ragas_testset,
-    table_questions,
-)
-from ragtriage.data.importers.tools import (
-    ares,
-    attribution_labels,
-    autorag,
-    braintrust,
-    cited_answers,
-    continuous_eval,
-    deepeval,
-    deepeval_traces,
-    frank,
-    jailbreakbench,
-    langfuse,
-    langsmith,
-    langsmith_runs,
-    llamaindex,
-    mlflow,
-    nomiracl,
-    open_rag_eval,
-    opentelemetry,
-    opik,
-    phoenix,
-    promptfoo,
-    ramdocs,
-    tool_calls,
-    trulens,
-    uptrain,
-    weave,
-)
 
 ENTRY_POINTS = "ragtriage.importers"
 
 
-def _is_native(peek: Peek) -> bool:
-    listed = isinstance(peek.keys.get("samples"), list)
-    return listed or (bool(peek.columns) and native.is_native(peek.columns))
+@dataclass(frozen=True)
+class Format:
+    """A module with importers, and the names by which their files are known.
 
+    Attributes:
+        module: name of the module in this room, which declares its importers as IMPORTERS.
+        keys: the importers that are asked at this place, in their order; separated by spaces.
+        signs: patterns, of which a name in a file of theirs fits at least one (`Peek.names`); likewise.
+    """
 
-def _is_ragchecker(peek: Peek) -> bool:
-    results = peek.keys.get("results")
-    listed = results if isinstance(results, list) else ()
-    rows = peek.rows or tuple(row for row in listed if isinstance(row, dict))
-    return bool(rows) and ragchecker.is_ragchecker(rows[0])
+    module: str
+    keys: str
+    signs: str
+
+    def fits(self, names: frozenset[str]) -> bool:
+        """Return whether a file with these names may be one of theirs."""
+        signs = self.signs.lower().split()
+        patterns = [sign for sign in signs if "*" in sign or "?" in sign]
+        return not names.isdisjoint(signs) or any(
+            fnmatchcase(name, pattern) for pattern in patterns for name in names
+        )
+
+    def importers(self) -> list[Importer]:
+        """Return the importers; their module is loaded now."""
+        declared: Iterable[Importer] = import_module(f"{__package__}.{self.module}").IMPORTERS
+        by_key = {importer.key: importer for importer in declared}
+        return [by_key[key] for key in self.keys.split()]
 
 
 # Specific formats stand before general ones: a table is what no other importer recognises.
-TOOLS: tuple[Importer, ...] = (
-    *trulens.IMPORTERS,
-    *langfuse.IMPORTERS,
-    *autorag.IMPORTERS,
-    *deepeval_traces.IMPORTERS,
-    *deepeval.IMPORTERS,
-    *promptfoo.IMPORTERS,
-    *opik.IMPORTERS,
-    *weave.IMPORTERS,
-    *braintrust.IMPORTERS,
-    *opentelemetry.IMPORTERS,
-    *ares.IMPORTERS,
-    *continuous_eval.IMPORTERS,
-    *open_rag_eval.IMPORTERS,
-    *uptrain.IMPORTERS,
-    *langsmith.IMPORTERS,
-    *langsmith_runs.IMPORTERS,
-    *phoenix.IMPORTERS,
-    *llamaindex.IMPORTERS,
-    *mlflow.IMPORTERS,
-    *tool_calls.IMPORTERS,
-    *attribution_labels.IMPORTERS,
-    *cited_answers.IMPORTERS,
-    *frank.IMPORTERS,
-    *jailbreakbench.IMPORTERS,
-    *nomiracl.IMPORTERS,
-    *ramdocs.IMPORTERS,
+TOOLS: tuple[Format, ...] = (
+    Format(
+        "tools.trulens",
+        "trulens_database trulens_events trulens",
+        "*feedbacks trulens_events trulens_records record_attributes record_id",
+    ),
+    Format(
+        "tools.langfuse",
+        "langfuse_experiment langfuse_scores langfuse_trace langfuse_observations langfuse_traces",
+        "experimentItemId dataType observations isRootObservation parentObservationId parent_observation_id "
+        "bookmarked htmlPath errorCount observationCount kind:folder",
+    ),
+    Format(
+        "tools.autorag",
+        "autorag autorag_questions autorag_rows autorag_output",
+        "retrieval_gt prompts queries retrieve_scores generated_tokens kind:folder",
+    ),
+    Format(
+        "tools.deepeval_traces", "deepeval_traces", "baseSpans agentSpans llmSpans retrieverSpans toolSpans"
+    ),
+    Format(
+        "tools.deepeval",
+        "deepeval",
+        "testCases conversationalTestCases test_results test_cases_lookup_map metricsData metrics_data "
+        "metricsMetadata",
+    ),
+    Format(
+        "tools.promptfoo",
+        "promptfoo",
+        "evalId testIdx Named?Scores begins:evalId:* begins:<promptfoo* begins:<!doctype?html* begins:<html* "
+        "kind:folder",
+    ),
+    Format(
+        "tools.opik",
+        "opik_experiment opik_csv opik_table opik_traces",
+        "dataset_item_id item_dataset_item_id dataset dataset.* *.dataset *.dataset.* spans kind:folder",
+    ),
+    Format("tools.weave", "weave weave_results", "op_name row_digest"),
+    Format("tools.braintrust", "braintrust braintrust_results", "root_span_id error"),
+    Format(
+        "tools.otlp",
+        "otlp otlp_logs otel_spans",
+        "resourceSpans resource_spans batches resourceLogs resource_logs attributes",
+    ),
+    Format("tools.tables_of_tools", "ares", "Document"),
+    Format(
+        "tools.continuous_eval",
+        "continuous_eval continuous_eval_metrics",
+        "ground_truth_contexts annotation kind:json",
+    ),
+    Format(
+        "tools.tables_of_tools",
+        "open_rag_eval uptrain_experiment uptrain",
+        "passage_id document_text score_*",
+    ),
+    Format(
+        "tools.langsmith", "langsmith langsmith_table langsmith_runs", "evaluation_results inputs.* run_type"
+    ),
+    Format("tools.phoenix", "phoenix phoenix_annotations", "context.span_id span_kind annotator_kind"),
+    Format("tools.phoenix_experiments", "phoenix_experiment phoenix_database", "example_id projects"),
+    Format(
+        "tools.llamaindex",
+        "llamaindex llamaindex_retrieval llamaindex_predictions",
+        "passing metric_dict predictions",
+    ),
+    Format(
+        "tools.mlflow",
+        "mlflow_database mlflow_folder mlflow_traces mlflow mlflow_2",
+        "trace_info latest_metrics info trace */value */score kind:folder",
+    ),
+    Format("data_sets.tool_calls", "bfcl tau_bench", "expected_calls function expected_actions"),
+    Format(
+        "data_sets.labelled_answers",
+        "attribution_labels cited_answers frank",
+        "begin_label attribution_label label sentences human_factuality",
+    ),
+    Format("data_sets.attacks", "jailbreakbench", "behaviour_index"),
+    Format("data_sets.nomiracl", "nomiracl", "subset"),
+    Format("data_sets.ramdocs", "ramdocs", "wrong_answers"),
 )
-QUESTION_FILES: tuple[Importer, ...] = (
-    *attack_prompts.IMPORTERS,
-    *deepeval_goldens.IMPORTERS,
-    *ragas_testset.IMPORTERS,
-    *llamaindex_sets.IMPORTERS,
-    *phoenix_dataset.IMPORTERS,
-    *musique.IMPORTERS,
-    *giskard_testset.IMPORTERS,
-    *beir_questions.IMPORTERS,
+QUESTION_FILES: tuple[Format, ...] = (
+    Format("data_sets.attacks", "cyberseceval do_not_answer", "injection_type category"),
+    Format("tools.deepeval", "deepeval_goldens", "expected_output expectedOutput source_file sourceFile"),
+    Format("formats.ragas", "ragas_testset", "user_input"),
+    Format("tools.llamaindex", "llamaindex_qa llamaindex_rag", "relevant_docs examples"),
+    Format("tools.phoenix_experiments", "phoenix_dataset", "dataset_id version_id example_id input.*"),
+    Format("data_sets.musique", "musique", "paragraphs"),
+    Format("tools.tables_of_tools", "giskard_testset", "reference_context"),
+    Format("formats.beir", "beir_questions", "kind:folder"),
 )
-GENERAL: tuple[Importer, ...] = (
-    Importer(
-        "trec",
-        "TREC run",
-        trec.ACCEPTED,
-        lambda peek: peek.kind == "csv" and trec.is_trec(trec.first_lines(peek.source)),
-        trec.read,
-        unit="question",
-    ),
-    Importer(
-        "inspectorraget",
-        "InspectorRAGet",
-        "JSON with models, metrics, tasks and results or evaluations",
-        lambda peek: inspectorraget.is_inspectorraget(peek.document),
-        inspectorraget.read,
-        unit="result",
-    ),
-    Importer(
-        "pipeline_results",
-        "Pipeline results",
-        "JSON with pipeline_results: {pipeline: [rows]}",
-        lambda peek: pipelines.is_pipelines(peek.document),
-        pipelines.read,
-        mapped=True,
-    ),
-    Importer(
-        "scores_json",
-        "Run as JSON, as BEIR and ranx write it",
-        trec.JSON_ACCEPTED,
-        lambda peek: trec.is_score_json(peek.document),
-        trec.read_json,
-        unit="question",
-    ),
-    Importer(
-        "ragchecker",
-        "RAGChecker",
-        "results with query, response, gt_answer",
-        _is_ragchecker,
-        ragchecker.read,
-        unit="result",
-    ),
-    Importer(
-        "versions",
-        "Summary scores by version",
-        versions.ACCEPTED,
-        lambda peek: versions.is_versions(peek.columns),
-        versions.read,
-    ),
-    *native_questions.IMPORTERS,
-    Importer(
-        "native",
-        "ragtriage",
-        "JSONL, JSON, CSV or Parquet with `question` and other fields of a sample",
-        _is_native,
-        native.read,
-    ),
-    Importer(
-        "ragas",
-        "Ragas",
-        "a table with user_input, response, retrieved_contexts, or the 0.1 names",
-        lambda peek: ragas.is_ragas(peek.columns),
-        ragas.read,
-        mapped=True,
-    ),
-    *table_questions.IMPORTERS,
-    Importer(
-        "table",
-        "Table",
-        "CSV, TSV, JSONL, JSON or Parquet with a column that reads as the question",
-        lambda peek: "question" in guessed_fields(peek.columns),
-        table.read,
-        mapped=True,
-    ),
+GENERAL: tuple[Format, ...] = (
+    Format("formats.trec", "trec", "kind:csv"),
+    Format("formats.inspectorraget", "inspectorraget", "tasks"),
+    Format("formats.pipelines", "pipeline_results", "pipeline_results"),
+    Format("formats.trec", "scores_json", "kind:json"),
+    Format("formats.ragchecker", "ragchecker", "gt_answer response_claims"),
+    Format("formats.versions", "versions", "version"),
+    Format("formats.native", "native_questions native", "question samples ragtriage_run"),
+    Format("formats.ragas", "ragas", "user_input contexts"),
+    Format("formats.table", "table_questions table", "kind:csv kind:json kind:jsonl kind:parquet"),
 )
+
+
+def keys_of(formats: Iterable[Format]) -> list[str]:
+    """Return the keys of formats, in their order."""
+    return [key for entry in formats for key in entry.keys.split()]
+
+
+def loaded(formats: Iterable[Format]) -> list[Importer]:
+    """Return the importers of formats, in their order."""
+    return [importer for entry in formats for importer in entry.importers()]
+
+
+def candidates(peek: Peek) -> Iterator[Importer]:
+    """Yield the importers that may read a file, by the names in it; no other module is loaded."""
+    yield from loaded(entry for entry in (*TOOLS, *QUESTION_FILES) if entry.fits(peek.names))
+    yield from _plugins()[0]
+    for entry in GENERAL:
+        if entry.fits(peek.names):
+            yield from entry.importers()
 
 
 @cache
@@ -198,8 +177,16 @@ def importers() -> Mapping[str, Importer]:
     A plugin is an entry point of the group `ragtriage.importers` that names an Importer or several. One that
     does not work is left out, for the files of other tools have nothing to do with it: see `plugin_faults`.
     """
-    general = {importer.key: importer for importer in GENERAL}
-    return {importer.key: importer for importer in (*TOOLS, *QUESTION_FILES, *_plugins()[0])} | general
+    listed = (*loaded((*TOOLS, *QUESTION_FILES)), *_plugins()[0], *loaded(GENERAL))
+    return {importer.key: importer for importer in listed}
+
+
+def importer_of(key: str) -> Importer | None:
+    """Return the importer of a key, of which the module alone is loaded; None where there is none."""
+    for entry in (*TOOLS, *QUESTION_FILES, *GENERAL):
+        if key in entry.keys.split():
+            return next(importer for importer in entry.importers() if importer.key == key)
+    return next((importer for importer in _plugins()[0] if importer.key == key), None)
 
 
 def plugin_faults() -> tuple[str, ...]:
@@ -215,7 +202,7 @@ def tool_rows() -> list[ToolRows]:
 @cache
 def _plugins() -> tuple[tuple[Importer, ...], tuple[str, ...]]:
     """Return the importers of installed packages, and why others of them cannot be used."""
-    own = {importer.key for importer in (*TOOLS, *QUESTION_FILES, *GENERAL)}
+    own = set(keys_of((*TOOLS, *QUESTION_FILES, *GENERAL)))
     usable: list[Importer] = []
     faults: list[str] = []
     for entry in entry_points(group=ENTRY_POINTS):

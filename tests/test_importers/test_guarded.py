@@ -13,7 +13,7 @@ from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.preview import preview
-from ragtriage.data.importers.registry import importers
+from ragtriage.data.importers.registry import candidates, importer_of
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
 FILE = InputFile.from_bytes("f.jsonl", b'{"question": "Who?", "answer": "Ann."}\n')
@@ -46,7 +46,10 @@ def with_failing(
         raise error
 
     failing = Importer("failing", "Tool X", "a file of X", detect, read)
-    monkeypatch.setattr(detection, "importers", lambda: {"failing": failing, **importers()})
+    monkeypatch.setattr(detection, "candidates", lambda peek: (failing, *candidates(peek)))
+    monkeypatch.setattr(
+        detection, "importer_of", lambda key: failing if key == "failing" else importer_of(key)
+    )
 
 
 @pytest.mark.parametrize("lazily", [False, True])

@@ -14,7 +14,7 @@ from ragtriage.data.errors import InputError, ValidationErrors
 from ragtriage.data.importers.detect import detect, read_runs
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
-from ragtriage.data.importers.registry import GENERAL
+from ragtriage.data.importers.registry import GENERAL, keys_of
 
 FORMAT_OF = {
     "native/run.jsonl": "native",
@@ -65,7 +65,7 @@ def test_format_and_number_of_records_do_not_depend_on_the_encoding(path: str, e
 
 
 def test_every_format_has_a_fixture() -> None:
-    assert set(FORMAT_OF.values()) == {importer.key for importer in GENERAL}
+    assert set(FORMAT_OF.values()) == set(keys_of(GENERAL))
 
 
 RECORDS = [{"question": "a", "answer": "b", "tags": {"x": "1"}}, {"question": "c", "answer": "d"}]

@@ -15,8 +15,13 @@ from command_line import run
 
 from ragtriage.data.errors import InputError, ValidationErrors
 from ragtriage.data.importers.load import import_source
-from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.limits import NO_LIMITS, Limits, parsed_bytes, usual_limits
+from ragtriage.data.importers.parsing.input_file import (
+    NO_LIMITS,
+    InputFile,
+    Limits,
+    parsed_bytes,
+    usual_limits,
+)
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.rows import open_table
 from ragtriage.data.scoring.run_store import RunStore
@@ -107,7 +112,7 @@ def test_limits_can_be_lifted(
     workspace: RunStore, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(NO_LIMITS, "0")
-    monkeypatch.setattr("ragtriage.data.importers.parsing.limits.Limits", partial(Limits, samples=5))
+    monkeypatch.setattr("ragtriage.data.importers.parsing.input_file.Limits", partial(Limits, samples=5))
     file = tmp_path / "r.jsonl"
     file.write_text("\n".join(map(json.dumps, _rows(6))), encoding="utf-8")
     refused = run(capsys, workspace.workspace.root, "import", str(file))

@@ -12,8 +12,7 @@ from command_line import run
 from ragtriage.data.errors import InputError, ValidationErrors
 from ragtriage.data.importers.detect import read_runs
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
-from ragtriage.data.importers.parsing.tool_list import read_tools
+from ragtriage.data.importers.parsing.options import Options, read_tools
 
 TOOL: dict[str, Any] = {"name": "book", "parameters": {"type": "object", "properties": {}}}
 OWN: dict[str, Any] = {"name": "find"}

@@ -26,13 +26,10 @@ from ragtriage.data.errors import DataError, InputError
 from ragtriage.data.importers.formats.table import SAME_ID
 from ragtriage.data.importers.inputs import Input, inputs_of, joined
 from ragtriage.data.importers.load import KeptSet, Step, load_source
-from ragtriage.data.importers.measurable import computable
 from ragtriage.data.importers.parsing.head_column import is_question
-from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.limits import NO_LIMITS
-from ragtriage.data.importers.parsing.options import Options
-from ragtriage.data.importers.parsing.tool_list import read_tools
-from ragtriage.data.importers.preview import Preview, preview
+from ragtriage.data.importers.parsing.input_file import NO_LIMITS, InputFile
+from ragtriage.data.importers.parsing.options import Options, read_tools
+from ragtriage.data.importers.preview import Preview, computable, preview
 from ragtriage.data.importers.question_choice import named_questions
 from ragtriage.data.importers.registry import importers, plugin_faults
 from ragtriage.data.scoring.imported_scores import SCALES, parsed_scale

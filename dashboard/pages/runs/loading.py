@@ -20,12 +20,11 @@ from ragtriage.data.diagnosis.run_digest import digest_new_runs
 from ragtriage.data.errors import DataError, InputError
 from ragtriage.data.importers.inputs import Input, inputs_of, joined
 from ragtriage.data.importers.load import Step, load_source
-from ragtriage.data.importers.measurable import computable
-from ragtriage.data.importers.parsing.field_names import NoQuestionError
+from ragtriage.data.importers.parsing.documents_in_json import SeveralListsError
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.json_rows import SeveralListsError
+from ragtriage.data.importers.parsing.names import NoQuestionError
 from ragtriage.data.importers.parsing.options import Options
-from ragtriage.data.importers.preview import Preview, preview
+from ragtriage.data.importers.preview import Preview, computable, preview
 from ragtriage.data.importers.registry import importers
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.metrics.number_text import count

@@ -1,17 +1,84 @@
-"""Folders in the BEIR layout (queries.jsonl, corpus.jsonl, qrels/*.tsv) that also hold runs."""
+"""Relevance labels (qrels), and folders in the BEIR layout (queries, corpus, qrels), with runs or without."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.formats import trec
+from ragtriage.data.importers.formats.trec import is_score_json
+from ragtriage.data.importers.importer import Importer, question_set
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.parsing.peek import Peek
+from ragtriage.data.importers.parsing.rows import json_lines
+from ragtriage.data.store.parsed_run import ParsedRun, Record
+
+ACCEPTED = (
+    "lines `question_id 0 document_id grade` (TREC), tab-separated question, document, grade (BEIR), or JSON "
+    "{question id: {document id: grade}}"
+)
+
+Qrels = dict[str, list[dict[str, Any]]]
+
+
+def read_qrels(source: InputFile) -> Qrels:
+    """Read TREC qrels, BEIR's with their header, or JSON: question id -> [{id, grade}].
+
+    Raises:
+        InputError: the file is none of these.
+    """
+    if source.head(64).lstrip()[:1] == b"{":
+        return _of_json(source)
+    errors = ValidationErrors(source.name)
+    qrels: Qrels = defaultdict(list)
+    for line, text in source.lines(errors):
+        parts = text.rstrip("\r\n").split("\t") if text.count("\t") == 2 else text.split()
+        if line == 1 and parts[-1].strip().lower() in {"score", "grade", "rel", "relevance"}:
+            continue
+        grade = _grade(parts[-1])
+        if len(parts) not in (3, 4) or grade is None:
+            errors.add(line, "", f"found {text.strip()[:60]!r}", ACCEPTED)
+            continue
+        qrels[parts[0].strip()].append({"id": parts[-2].strip(), "grade": grade})
+    errors.raise_if_any()
+    return dict(qrels)
+
+
+def _of_json(source: InputFile) -> Qrels:
+    document = source.document()
+    if not is_score_json(document):
+        raise source.error("is not JSON of relevance labels", ACCEPTED)
+    return {
+        str(question): [{"id": str(name), "grade": float(grade)} for name, grade in grades.items()]
+        for question, grades in document.items()
+    }
+
+
+def with_qrels(records: Iterable[Record], qrels: Qrels) -> Iterator[Record]:
+    """Yield the records with `relevant` from the labels of their question, if it has any."""
+    for line, record in records:
+        labels = qrels.get(str(record.get("question_id"))) if isinstance(record, dict) else None
+        yield (
+            line,
+            record if labels is None or not isinstance(record, dict) else {**record, "relevant": labels},
+        )
+
+
+def _grade(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
 
 RUN_ENDINGS = (".trec", ".run", ".txt", ".json", ".res")
 QUERIES, CORPUS = "queries.jsonl", "corpus.jsonl"
-ACCEPTED = (
+FOLDER_ACCEPTED = (
     "a file; or a folder with queries.jsonl, corpus.jsonl, qrels/test.tsv and at least one run "
     f"({', '.join(RUN_ENDINGS)}, plain or gzip)"
 )
@@ -35,7 +102,7 @@ def beir_inputs(folder_source: InputFile, folder: Path, options: Options) -> lis
     """
     runs = sorted(_runs(folder))
     if not runs:
-        raise folder_source.error("is a folder with a BEIR data set and no run", ACCEPTED)
+        raise folder_source.error("is a folder with a BEIR data set and no run", FOLDER_ACCEPTED)
     folder_options = beir_options(folder_source, folder, options)
     return [(InputFile.from_path(run), folder_options) for run in runs]
 
@@ -79,3 +146,71 @@ def _qrels(folder: Path, folder_source: InputFile) -> Path | None:
 
 def _source(path: Path | None) -> InputFile | None:
     return None if path is None else InputFile.from_path(path)
+
+
+KEY = "beir_questions"
+QUESTIONS_ACCEPTED = f"{QUERIES} with {{_id, text}}, corpus.jsonl with {{_id, title, text}}, qrels/test.tsv"
+
+
+def _is_questions(peek: Peek) -> bool:
+    return peek.folder is not None and is_beir(peek.folder) and not has_runs(peek.folder)
+
+
+def _read_questions(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+    """Read the questions that are judged; of a large corpus, the texts of gold documents alone."""
+    folder = Peek(source).folder
+    if folder is None:
+        raise source.error("is no folder", f"a folder with {QUESTIONS_ACCEPTED}")
+    options = beir_options(source, folder, options)
+    if options.queries is None:
+        raise source.error(f"holds no {QUERIES}", QUESTIONS_ACCEPTED)
+    queries = trec.read_queries(options.queries)
+    qrels = read_qrels(options.qrels) if options.qrels is not None else {}
+    gold = {label["id"] for labels in qrels.values() for label in labels if label["grade"] > 0}
+    texts = _texts(options.corpus, gold, errors) if options.corpus is not None else {}
+    asked = [name for name in queries if name in qrels or not qrels][: options.limit]
+    records = [(at, _record(name, queries[name], qrels, texts)) for at, name in enumerate(asked, start=1)]
+    return question_set(source, KEY, records, notes=_notes(queries, qrels, gold - texts.keys()))
+
+
+def _texts(corpus: InputFile, names: set[str], errors: ValidationErrors) -> dict[str, str]:
+    texts = {}
+    for _, row in json_lines(corpus, errors):
+        name = str(row.get("_id", row.get("id"))) if isinstance(row, dict) else ""
+        if name in names and isinstance(row, dict) and isinstance(row.get("text"), str):
+            texts[name] = row["text"]
+    return texts
+
+
+def _record(name: str, question: str, qrels: Qrels, texts: Mapping[str, str]) -> dict[str, Any]:
+    record: dict[str, Any] = {"question_id": name, "question": question}
+    if name in qrels:
+        record["relevant"] = [
+            {**label, **({"text": texts[label["id"]]} if label["id"] in texts else {})}
+            for label in qrels[name]
+        ]
+    return record
+
+
+def _notes(queries: Mapping[str, str], qrels: Qrels, lacking: set[str]) -> tuple[str, ...]:
+    unjudged = sum(name not in qrels for name in queries) if qrels else 0
+    unasked = sum(name not in queries for name in qrels)
+    notes = (
+        f"questions without relevance labels are left out: {unjudged:,}" if unjudged else "",
+        f"labels of questions that {QUERIES} does not have are left out: {unasked:,}" if unasked else "",
+        f"gold documents without a text in the corpus: {len(lacking):,}" if lacking else "",
+    )
+    return tuple(filter(None, notes))
+
+
+IMPORTERS = (
+    Importer(
+        KEY,
+        "BEIR data set",
+        f"a folder with {QUESTIONS_ACCEPTED}, and no run",
+        _is_questions,
+        _read_questions,
+        holds="questions",
+        written_by="BEIR 2",
+    ),
+)

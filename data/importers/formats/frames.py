@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from ragtriage.data.errors import InputError, ValidationError, ValidationErrors
 from ragtriage.data.importers.formats import native
 from ragtriage.data.importers.formats.ragas import OWN_COLUMNS, is_ragas
-from ragtriage.data.importers.formats.table import runs_of_table
-from ragtriage.data.importers.formats.tool_rows import ToolRows, brought_to_samples
+from ragtriage.data.importers.formats.table import brought_to_samples, runs_of_table
+from ragtriage.data.importers.importer import ToolRows
 from ragtriage.data.importers.parsing.columns import plan_columns
 from ragtriage.data.importers.parsing.rows import Table
 from ragtriage.data.store.parsed_run import ParsedRun

@@ -8,11 +8,12 @@ from itertools import islice
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors, type_name
+from ragtriage.data.importers.importer import Importer
 from ragtriage.data.importers.parsing.cells import CellError, read_cell, read_turns
-from ragtriage.data.importers.parsing.documents import document_of
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.metric_names import metric_name, plain_name
+from ragtriage.data.importers.parsing.names import metric_name, plain_name
 from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.parsing.payloads import document_of
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
 HANDLED_KEYS = {"task_id", "task_type", "input", "contexts", "targets", "annotations"}
@@ -405,3 +406,15 @@ def _output(result: Mapping[str, Any]) -> object:
         texts = [text for text in turns if isinstance(text, str)]
         return "\n".join(texts) if texts else None
     return output
+
+
+IMPORTERS = (
+    Importer(
+        "inspectorraget",
+        "InspectorRAGet",
+        "JSON with models, metrics, tasks and results or evaluations",
+        lambda peek: is_inspectorraget(peek.document),
+        read,
+        unit="result",
+    ),
+)

@@ -1,4 +1,4 @@
-"""The native format: JSONL, JSON, Parquet or CSV with the field names of a sample."""
+"""The native form: JSONL, JSON, Parquet or CSV with the field names of a sample; runs and question sets."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from typing import Any
 
 from ragtriage.data.declarations import declaration_fault
 from ragtriage.data.errors import ValidationErrors, type_name
+from ragtriage.data.importers.importer import Importer
 from ragtriage.data.importers.parsing.cells import CellError, is_blank, read_cell
-from ragtriage.data.importers.parsing.documents import document_of
-from ragtriage.data.importers.parsing.field_names import guessed_fields
+from ragtriage.data.importers.parsing.check_columns import holds_pairs
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.metric_names import metric_name
-from ragtriage.data.importers.parsing.options import Options
-from ragtriage.data.importers.parsing.records.check_columns import holds_pairs
+from ragtriage.data.importers.parsing.names import guessed_fields, metric_name
+from ragtriage.data.importers.parsing.options import TOOLS_ACCEPTED, Options, tools_fault
+from ragtriage.data.importers.parsing.payloads import document_of
+from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import Table, container, json_lines, open_table
-from ragtriage.data.importers.parsing.tool_list import TOOLS_ACCEPTED, tools_fault
 from ragtriage.data.store.parsed_run import ParsedRun, Record
+from ragtriage.data.store.question_sets import OF_A_RUN
 from ragtriage.data.store.sample_schema import FIELDS
 
 HEADER = "ragtriage_run"
@@ -220,3 +221,52 @@ def _parsed_extra(extra: object) -> dict[str, Any]:
     if fields is None:
         return {}
     return fields if isinstance(fields, dict) else {"extra": fields}
+
+
+def _is_native(peek: Peek) -> bool:
+    return isinstance(peek.keys.get("samples"), list) or (bool(peek.columns) and is_native(peek.columns))
+
+
+GOLD = ("reference_answer", "reference_claims", "relevant", "relevant_spans")
+
+
+def is_of_a_run(record: object) -> bool:
+    """Return whether a record in the native form has something that only a system's run has."""
+    return isinstance(record, Mapping) and any(_has_value(record, name) for name in OF_A_RUN)
+
+
+def _has_value(record: Mapping[str, Any], name: str) -> bool:
+    return name in record and not is_blank(record[name], blank_text=True)
+
+
+def _is_questions(peek: Peek) -> bool:
+    if HEADER in peek.columns or "run" in peek.keys or not is_native(peek.columns):
+        return False
+    has_gold = any(_has_value(row, name) for row in peek.rows for name in GOLD)
+    return has_gold and not any(map(is_of_a_run, peek.rows))
+
+
+def _read_questions(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+    """Read a question set; where a later row turns out to have an answer, the file is a run after all."""
+    runs = [replace(run, records=list(run.records)) for run in read(source, options, errors)]
+    of_a_run = any(is_of_a_run(record) for run in runs for _, record in run.records)
+    return [replace(run, questions=not of_a_run) for run in runs]
+
+
+IMPORTERS = (
+    Importer(
+        "native",
+        "ragtriage",
+        "JSONL, JSON, CSV or Parquet with `question` and other fields of a sample",
+        _is_native,
+        read,
+    ),
+    Importer(
+        "native_questions",
+        "Questions in the native form",
+        "rows with `question` and `relevant`, `relevant_spans` or `reference_answer`, and no answers",
+        _is_questions,
+        _read_questions,
+        holds="questions",
+    ),
+)

@@ -10,6 +10,7 @@ from typing import Any
 
 from ragtriage.data.errors import ValidationErrors, type_name
 from ragtriage.data.importers.formats.table import runs_of_table
+from ragtriage.data.importers.importer import Importer
 from ragtriage.data.importers.parsing.columns import plan_columns
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
@@ -18,11 +19,6 @@ from ragtriage.data.store.parsed_run import ParsedRun
 
 TIME_FORMATS = ("%Y%m%d_%H%M%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S")
 MEANS_NOTE = "the file gives metrics as means over the run only: kept in the configuration, not as scores"
-
-
-def is_pipelines(document: object) -> bool:
-    """Return whether a JSON document has results by pipeline."""
-    return isinstance(document, dict) and isinstance(document.get("pipeline_results"), dict)
 
 
 def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
@@ -71,3 +67,15 @@ def _time(value: object, errors: ValidationErrors) -> datetime | None:
             continue
     errors.add(None, "timestamp", f"found {str(value)[:40]!r}", "a time as in 20250610_204702")
     return None
+
+
+IMPORTERS = (
+    Importer(
+        "pipeline_results",
+        "Pipeline results",
+        "JSON with pipeline_results: {pipeline: [rows]}",
+        lambda peek: isinstance(peek.keys.get("pipeline_results"), dict),
+        read,
+        mapped=True,
+    ),
+)

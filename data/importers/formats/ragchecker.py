@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors, type_name
-from ragtriage.data.importers.parsing.documents import documents_of
+from ragtriage.data.importers.importer import Importer
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.parsing.payloads import documents_of
+from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import open_table
+from ragtriage.data.importers.parsing.shapes import objects
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
 LABELS = ("Entailment", "Neutral", "Contradiction")
@@ -38,13 +41,6 @@ HANDLED_KEYS = {
     *("retrieved_context", "response_claims", "gt_answer_claims", "answer2response", "response2answer"),
     *("retrieved2response", "retrieved2answer", "metrics"),
 }
-
-
-def is_ragchecker(row: object) -> bool:
-    """Return whether a row is a result of RAGChecker."""
-    if not isinstance(row, dict):
-        return False
-    return {"query", "response"} <= row.keys() and bool({"gt_answer", "response_claims"} & row.keys())
 
 
 def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
@@ -168,3 +164,21 @@ class _Row:
         count = f" of {len(value)}" if isinstance(value, list) else ""
         shown = repr(value)[:60] if isinstance(value, str) else f"{type(value).__name__}{count}"
         self.errors.add(self.line, field, f"found {shown}", accepted)
+
+
+def _is_ragchecker(peek: Peek) -> bool:
+    rows = peek.rows or tuple(objects(peek.keys.get("results")))
+    names = rows[0].keys() if rows else set()
+    return {"query", "response"} <= names and bool({"gt_answer", "response_claims"} & names)
+
+
+IMPORTERS = (
+    Importer(
+        "ragchecker",
+        "RAGChecker",
+        "results with query, response, gt_answer",
+        _is_ragchecker,
+        read,
+        unit="result",
+    ),
+)

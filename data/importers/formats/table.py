@@ -1,15 +1,15 @@
-"""Any plain table; ragtriage.data.importers.parsing.columns maps its columns by their names and values."""
+"""Any plain table of a run or of questions; parsing/columns.py maps its columns by names and values."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors, type_name
-from ragtriage.data.importers.formats.qrels import read_qrels
-from ragtriage.data.importers.formats.tool_rows import ToolRows, brought_to_samples, has_spans
+from ragtriage.data.importers.formats.beir import read_qrels
+from ragtriage.data.importers.importer import Importer, Row, ToolRows, each, question_set
 from ragtriage.data.importers.parsing.cells import (
     OBJECT_KEYS,
     CellError,
@@ -18,16 +18,61 @@ from ragtriage.data.importers.parsing.cells import (
     read_cell,
     read_score,
 )
+from ragtriage.data.importers.parsing.check_columns import put_check
 from ragtriage.data.importers.parsing.columns import NUMBER_FIELDS, Plan, plan_columns
 from ragtriage.data.importers.parsing.head_column import with_point
 from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.names import guessed_fields, metric_name
 from ragtriage.data.importers.parsing.nested_ids import is_nested, nested_value
 from ragtriage.data.importers.parsing.options import Options
-from ragtriage.data.importers.parsing.records.check_columns import put_check
+from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import Table, open_table
+from ragtriage.data.importers.parsing.shapes import gold_passages
 from ragtriage.data.importers.parsing.spool import Spool
 from ragtriage.data.store.parsed_run import ParsedRun, Record
+from ragtriage.data.store.question_sets import OF_A_RUN
 from ragtriage.data.store.sample_schema import FIELDS, document_id
+
+
+def brought_to_samples(table: Table, tools: Iterable[ToolRows] = ()) -> Table:
+    """Return a table with one row per sample and columns that say what they hold; others as they are."""
+    tool = next((tool for tool in (*tools, *TOOLS) if tool.fits(set(table.columns))), None)
+    return table if tool is None else tool.table(table)
+
+
+def has_spans(names: set[str]) -> bool:
+    """Return whether these are the columns of spans, of which several belong to one question."""
+    return any(marks <= names for marks in SPAN_COLUMNS)
+
+
+GOLDEN_NAMES = {
+    "name": "question_id",
+    "actual_output": "answer",
+    "expected_output": "reference_answer",
+    "context": "reference_contexts",
+    "retrieval_context": "retrieved",
+}
+
+
+def _of_golden(row: Row) -> Row:
+    """Return a golden of DeepEval: its context is the gold."""
+    return {GOLDEN_NAMES.get(name, name): value for name, value in row.items()}
+
+
+SPAN_COLUMNS: tuple[set[str], ...] = (
+    {"traceId", "isRootObservation"},
+    {"traceId", "parentObservationId"},
+    {"root_span_id", "span_id"},
+    {"trace_id", "span_id"},
+)
+TOOLS = (
+    ToolRows(
+        lambda names: names >= {"input", "expected_output", "context", "source_file"},
+        each(_of_golden),
+        "read as goldens of DeepEval: `context` is the gold, nothing was retrieved",
+    ),
+)
+
 
 DOCUMENT_KEYS = ("retrieved_contexts", "contexts", "context", "documents", "source_documents", "chunks")
 ROW_ACCEPTED = "an object with one value per column"
@@ -342,3 +387,91 @@ def _split_conversation(record: dict[str, Any]) -> None:
     answers = [turn["text"] for turn in turns[last + 1 :] if isinstance(turn, dict)]
     if answers and "answer" not in record:
         record["answer"] = answers[-1]
+
+
+QUESTIONS = "table_questions"
+OF_QUESTIONS = {"reference_answer", "relevant", "relevant_texts", "relevant_spans"}
+OF_RUNS = (OF_A_RUN | {"retrieved_ids", "retrieved_scores", "latency_s"}) - {"prompt", "repeat", "row"}
+
+
+def _is_questions(peek: Peek) -> bool:
+    fields = guessed_fields(peek.columns)
+    has_metric = any(metric_name(name)[1] for name in peek.columns)
+    return "question" in fields and bool(fields & OF_QUESTIONS) and not fields & OF_RUNS and not has_metric
+
+
+def _read_questions(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+    """Read a question set; where a column turns out to hold scores or what is a run's, the file is a run."""
+    rows = open_table(source, errors, options.limit, rows=options.rows)
+    plan = plan_columns(rows, options.mapping, source.name)
+    targets = set(plan.fields.values())
+    if (
+        targets & OF_RUNS
+        or not targets & OF_QUESTIONS
+        or any(target.startswith("scores.") for target in targets)
+    ):
+        return read(source, options, errors)
+    records = _questions(rows, plan, errors)
+    return question_set(source, QUESTIONS, records, mapping=plan.shown, notes=(*rows.notes, *plan.notes))
+
+
+def _questions(rows: Table, plan: Plan, errors: ValidationErrors) -> Iterator[Record]:
+    for line, row in rows.rows():
+        if not isinstance(row, dict):
+            errors.add(line, "", f"found {type_name(row)}", "an object with a question")
+            continue
+        record = _question(row, plan, line, errors)
+        if record is not None:
+            yield line, record
+
+
+def _question(
+    row: Mapping[str, Any], plan: Plan, line: int, errors: ValidationErrors
+) -> dict[str, Any] | None:
+    record: dict[str, Any] = {}
+    before = errors.total
+    for column, value in row.items():
+        field = plan.fields.get(column, "")
+        if is_blank(value, blank_text=plan.blank_text):
+            continue
+        if field.startswith("tags."):
+            record.setdefault("tags", {})[field.removeprefix("tags.")] = value
+        elif field in FIELDS or field == "relevant_texts":
+            try:
+                record[field] = read_cell(field, value)
+            except CellError as fault:
+                errors.add(line, column, fault.what, fault.accepted)
+        else:
+            record[f"{column} (column)" if column in FIELDS else column] = value
+    kind = record.get("query_type") or record.get("tags", {}).get("type")
+    if "answerable" not in record and kind == "unanswerable":
+        record["answerable"] = "no"
+    passages = gold_passages(record.pop("relevant_texts", None))
+    names = record.get("relevant")
+    if passages and isinstance(names, list) and len(names) == len(passages):
+        pairs = zip(names, passages, strict=True)
+        record["relevant"] = [{"id": name, **passage} for name, passage in pairs]
+    elif passages and names is None:
+        record["relevant"] = passages
+    return record if errors.total == before else None
+
+
+IMPORTERS = (
+    Importer(
+        "table",
+        "Table",
+        "CSV, TSV, JSONL, JSON or Parquet with a column that reads as the question",
+        lambda peek: "question" in guessed_fields(peek.columns),
+        read,
+        mapped=True,
+    ),
+    Importer(
+        QUESTIONS,
+        "Table of questions",
+        "a column that reads as the question and one with its reference answer or gold, and no answers",
+        _is_questions,
+        _read_questions,
+        mapped=True,
+        holds="questions",
+    ),
+)

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.importer import Importer
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.rows import open_table
@@ -127,3 +128,14 @@ def _date(value: object, line: int, errors: ValidationErrors) -> datetime | None
     except ValueError:
         errors.add(line, "date", f"found {str(value)[:40]!r}", "a date as in 2026-01-31")
         return None
+
+
+IMPORTERS = (
+    Importer(
+        "versions",
+        "Summary scores by version",
+        ACCEPTED,
+        lambda peek: is_versions(peek.columns),
+        read,
+    ),
+)

@@ -10,16 +10,22 @@ from typing import Any
 from ragtriage.data.declarations import declaration_fault
 from ragtriage.data.errors import InputError, ValidationError
 from ragtriage.data.importers.parsing.cells import PSEUDO_FIELDS, CellError, is_blank, read_cell
-from ragtriage.data.importers.parsing.field_names import MAP_QUESTION, NoQuestionError, is_option, synonyms
-from ragtriage.data.importers.parsing.head_column import HeadColumn, questions_about
-from ragtriage.data.importers.parsing.metric_names import metric_name, plain_name
-from ragtriage.data.importers.parsing.nested_ids import NestedIds, gold_ids_of, is_nested, nested_ids
-from ragtriage.data.importers.parsing.records.check_columns import (
+from ragtriage.data.importers.parsing.check_columns import (
     Verdict,
     check_columns,
     is_check_field,
     is_route_quality,
 )
+from ragtriage.data.importers.parsing.head_column import HeadColumn, questions_about
+from ragtriage.data.importers.parsing.names import (
+    MAP_QUESTION,
+    NoQuestionError,
+    is_option,
+    metric_name,
+    plain_name,
+    synonyms,
+)
+from ragtriage.data.importers.parsing.nested_ids import NestedIds, gold_ids_of, is_nested, nested_ids
 from ragtriage.data.importers.parsing.rows import Table
 from ragtriage.data.store.parsed_run import MappedColumn
 from ragtriage.data.store.sample_schema import FIELDS

@@ -10,8 +10,8 @@ from math import isfinite
 from shlex import quote
 
 from ragtriage.data.importers.parsing.cells import CellError, read_score
-from ragtriage.data.importers.parsing.metric_names import metric_name, plain_name
-from ragtriage.data.importers.parsing.records.check_columns import Verdict, verdict_of
+from ragtriage.data.importers.parsing.check_columns import Verdict, verdict_of
+from ragtriage.data.importers.parsing.names import metric_name, plain_name
 
 DECIMAL_COMMA = re.compile(r"\s*[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+\s*")
 PERHAPS_THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})+\s*")

@@ -1,19 +1,151 @@
-"""An input file: by path or as uploaded bytes, decompressed, decoded, and limited in size."""
+"""How much of a file is read: a small archive can unpack to more than the memory of the machine."""
 
 from __future__ import annotations
 
 import codecs
+import gzip
 import io
 import json
+import os
 import stat
+import sys
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO, TypeVar, cast
 
 from ragtriage.data.errors import InputError, ValidationError, ValidationErrors
-from ragtriage.data.importers.parsing.limits import LIFT, Limits, parsed_bytes, usual_limits
-from ragtriage.data.importers.parsing.streams import TEXT_ACCEPTED, DecompressedStream, TranscodedStream
+
+NO_LIMITS = "RAGTRIAGE_NO_LIMITS"  # set to 1 by `ragtriage import --no-limits`
+LIFT = "; --no-limits lifts this"
+GUESSED_BYTES = 16 << 20  # of the rows that are kept to guess columns from
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Size limits beyond which a file is refused.
+
+    Attributes:
+        line_bytes: longest line of a line-based format.
+        document_bytes: largest file that has to be read as a whole (a JSON document, a gzipped Parquet file).
+        parsed_bytes: most memory that a JSON document may take when parsed.
+        unpacked_bytes: largest size of a decompressed file.
+        lines: most lines of a line-based format.
+        samples: most samples of a run.
+    """
+
+    line_bytes: int = 16 << 20
+    document_bytes: int = 512 << 20
+    parsed_bytes: int = 2 << 30
+    unpacked_bytes: int = 4 << 30
+    lines: int = 10_000_000
+    samples: int = 500_000
+
+
+def usual_limits() -> Limits:
+    """Return the limits of this process: none where the environment lifts them."""
+    if os.environ.get(NO_LIMITS, "") in ("", "0"):
+        return Limits()
+    most = sys.maxsize - 1
+    return Limits(
+        line_bytes=1 << 30,  # a line is read at once
+        document_bytes=most,
+        parsed_bytes=most,
+        unpacked_bytes=most,
+        lines=most,
+        samples=most,
+    )
+
+
+def parsed_bytes(content: bytes) -> int:
+    """Return about how much memory a JSON document takes when parsed, from its brackets and commas."""
+    values = content.count(b",")
+    objects, lists = content.count(b"{"), content.count(b"[")
+    return len(content) + 60 * values + 150 * objects + 64 * lists
+
+
+TEXT_ACCEPTED = "UTF-8 text, or UTF-16 with a byte order mark"
+
+ErrorFactory = Callable[[str, str], InputError]
+
+
+class DecompressedStream(io.RawIOBase):
+    """Stored bytes, decompressed if they are gzip; damage and excess of the size limit raise InputError."""
+
+    def __init__(self, stored: BinaryIO, *, gzipped: bool, limit: int, make_error: ErrorFactory) -> None:
+        self._limit = limit
+        self._make_error = make_error
+        self._stored = stored
+        self._gzipped = gzipped
+        self._stream = cast(BinaryIO, gzip.GzipFile(fileobj=stored) if gzipped else stored)
+        self._read = 0
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]  # narrower buffer
+        """Fill a buffer; raises InputError if the content is damaged."""
+        try:
+            data = self._stream.read(len(buffer))
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise self._make_error(
+                f"is a gzip file that is cut short or damaged ({error})", "a whole gzip file"
+            ) from error
+        except OSError as error:
+            raise self._make_error(f"cannot be read: {error.strerror}", "a readable file") from error
+        self._read += len(data)
+        if self._gzipped and self._read > self._limit:
+            raise self._make_error(
+                f"unpacks to more than {self._limit:,} bytes", f"at most {self._limit:,} bytes unpacked{LIFT}"
+            )
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        """Close this stream and those it reads from."""
+        self._stream.close()
+        self._stored.close()
+        super().close()
+
+
+class TranscodedStream(io.RawIOBase):
+    """UTF-16 or UTF-32 text as UTF-8."""
+
+    def __init__(self, stream: BinaryIO, encoding: str, *, make_error: ErrorFactory) -> None:
+        self._make_error = make_error
+        self._stream = stream
+        self._encoding = encoding
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+        self._pending = b""
+        self._ended = False
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]  # narrower buffer
+        """Fill a buffer; raises InputError if the content is damaged."""
+        while not self._pending and not self._ended:
+            chunk = self._stream.read(1 << 15)
+            self._ended = not chunk
+            try:
+                self._pending = self._decoder.decode(chunk, self._ended).encode("utf-8")
+            except UnicodeError as error:
+                raise self._make_error(
+                    f"is marked as {self._encoding.upper()} but is not ({error})", TEXT_ACCEPTED
+                ) from error
+        data, self._pending = self._pending[: len(buffer)], self._pending[len(buffer) :]
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        """Close this stream and those it reads from."""
+        self._stream.close()
+        super().close()
+
 
 UNREAD = object()
 T = TypeVar("T")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 from itertools import chain, islice
@@ -83,7 +83,20 @@ class Peek:
     @cached_property
     def columns(self) -> frozenset[str]:
         """Names in the first rows."""
-        return frozenset(chain.from_iterable(map(_names, self.rows)))
+        return frozenset(map(str, chain.from_iterable(self.rows)))
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """What shows in the first look, in lower case: the kind, the first characters, and every name.
+
+        Names are those of columns, of keys down to the third level, and of the tables of a database.
+        """
+        opening = self.source.head(32).decode("utf-8", "replace") if self.kind == "csv" else ""
+        titles = self.keys.get("columns")  # of a frame that is written as columns and data
+        names = (*self.tables, *self.columns, *_names_in([self.document, *self.rows]))
+        listed = map(str, titles) if isinstance(titles, list) else ()
+        shown = (*names, *listed, f"kind:{self.kind}", f"begins:{opening.lstrip()}")
+        return frozenset(name.strip().lower() for name in shown)
 
     @property
     def first(self) -> Mapping[str, Any]:
@@ -91,5 +104,11 @@ class Peek:
         return self.rows[0] if self.rows else {}
 
 
-def _names(row: Mapping[str, Any]) -> Iterable[str]:
-    return map(str, row)
+def _names_in(values: Iterable[Any], levels: int = 3) -> Iterator[str]:
+    """Yield the keys of objects, and of those inside them, where the first ones stand for all of a list."""
+    for value in values:
+        if isinstance(value, list):
+            yield from _names_in(value[:ROWS], levels)
+        elif isinstance(value, dict) and levels:
+            yield from map(str, value)
+            yield from _names_in(value.values(), levels - 1)

@@ -14,17 +14,17 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.parsing.documents_in_json import items_at
+from ragtriage.data.errors import ValidationErrors, type_name
+from ragtriage.data.importers.parsing.documents_in_json import HEAD_ROWS, items_at, rows_of_document
 from ragtriage.data.importers.parsing.input_file import (
+    GUESSED_BYTES,
+    LIFT,
     InputFile,
     decoded_line,
     json_fault,
     read_json,
     remark_repeated,
 )
-from ragtriage.data.importers.parsing.json_rows import HEAD_ROWS, rows_of_document
-from ragtriage.data.importers.parsing.limits import HEAD_BYTES, LIFT
 from ragtriage.data.store.parsed_run import Record
 
 BATCH_BYTES = 256 << 20
@@ -75,7 +75,7 @@ def _head_of(stream: Iterator[Record]) -> Iterator[Record]:
     for record in islice(stream, HEAD_ROWS):
         yield record
         size += _size(record[1])
-        if size > HEAD_BYTES:
+        if size > GUESSED_BYTES:
             return
 
 
@@ -146,6 +146,17 @@ def open_table(
         found = rows_of_document(source, rows)
         return Table.of(kind, islice(enumerate(found.rows, start=1), limit), notes=found.notes)
     return Table.of(kind, islice(json_lines(source, errors), limit))
+
+
+def object_rows(
+    source: InputFile, errors: ValidationErrors, limit: int | None
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the rows of a file that are objects; others are reported."""
+    for line, row in open_table(source, errors, limit).rows():
+        if isinstance(row, dict):
+            yield line, row
+        else:
+            errors.add(line, "", f"found {type_name(row)}", "an object with a question")
 
 
 def rows_at(source: InputFile, path: str, errors: ValidationErrors) -> Iterator[Record]:

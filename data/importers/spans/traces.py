@@ -10,10 +10,9 @@ from itertools import chain, islice
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.parsing.records.shapes import storable
+from ragtriage.data.importers.parsing.shapes import storable
 from ragtriage.data.importers.parsing.spool import Spool
-from ragtriage.data.importers.spans.retrieval import STEPS
-from ragtriage.data.importers.spans.samples import sample_of_trace
+from ragtriage.data.importers.spans.samples import STEPS, sample_of_trace
 from ragtriage.data.importers.spans.span import Labels, Span
 from ragtriage.data.importers.spans.values import ranked
 from ragtriage.data.store.parsed_run import ParsedRun

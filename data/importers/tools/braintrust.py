@@ -12,7 +12,7 @@ from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.importer import Importer
 from ragtriage.data.importers.parsing.documents_in_json import value_at
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.metric_names import metric_name
+from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.payloads import (
     answer_in,
@@ -26,12 +26,13 @@ from ragtriage.data.importers.parsing.rows import rows_at
 from ragtriage.data.importers.spans.samples import SCORED_WITHOUT_ANSWER
 from ragtriage.data.importers.spans.span import Span, kind_of
 from ragtriage.data.importers.spans.traces import Traces, runs_of_spans
-from ragtriage.data.importers.spans.values import nanoseconds, number
-from ragtriage.data.importers.tools.facts import (
+from ragtriage.data.importers.spans.values import (
     field_of,
     fields_in,
     kind_in,
     last_line,
+    nanoseconds,
+    number,
     question_id_in,
     tags_of,
     text_in,

@@ -7,10 +7,9 @@ from dataclasses import replace
 
 from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.formats.table import reader_of
-from ragtriage.data.importers.formats.tool_rows import Row, ToolRows, each
-from ragtriage.data.importers.importer import Importer
+from ragtriage.data.importers.importer import Importer, Row, ToolRows, each
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.metric_names import metric_name
+from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.store.parsed_run import ParsedRun, Record

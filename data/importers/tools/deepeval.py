@@ -13,29 +13,30 @@ from typing import Any
 
 from ragtriage.data.declarations import declaration_fault
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.formats.tool_rows import ToolRows
-from ragtriage.data.importers.importer import Importer
-from ragtriage.data.importers.parsing.documents import documents_of
+from ragtriage.data.importers.importer import Importer, ToolRows, question_set
+from ragtriage.data.importers.parsing.cells import is_blank
 from ragtriage.data.importers.parsing.documents_in_json import items_at, small_values, value_at
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.metric_names import CAMEL, metric_name
+from ragtriage.data.importers.parsing.names import CAMEL, metric_name
 from ragtriage.data.importers.parsing.options import Options
-from ragtriage.data.importers.parsing.payloads import question_in
+from ragtriage.data.importers.parsing.payloads import documents_of, question_in
 from ragtriage.data.importers.parsing.peek import Peek
-from ragtriage.data.importers.parsing.records.shapes import (
+from ragtriage.data.importers.parsing.rows import object_rows, open_table
+from ragtriage.data.importers.parsing.shapes import (
     Numbering,
+    all_tags_of,
+    gold_passages,
     mapping,
     milliseconds,
     objects,
+    others,
     plain_settings,
     relevant_of_texts,
     storable,
-    tags_of,
     unquoted_number,
 )
-from ragtriage.data.importers.parsing.rows import open_table
+from ragtriage.data.importers.spans.span import Trace
 from ragtriage.data.importers.spans.tool_calls import tool_checks
-from ragtriage.data.importers.spans.trace import Trace
 from ragtriage.data.importers.tools.deepeval_traces import spans_of
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
@@ -205,7 +206,7 @@ def _record(case: Case, gold: bool) -> Case:
         if gold:
             record["relevant"] = relevant_of_texts(context, record.get("retrieved"))[0]
     flaky = {"flaky": True} if fields.get("flaky") is True else {}
-    record["tags"] = {**tags_of(fields.get("tags")), **tags_of(metadata), **flaky}
+    record["tags"] = {**all_tags_of(fields.get("tags")), **all_tags_of(metadata), **flaky}
     record["deepeval"] = {
         name: value
         for name, value in case.items()
@@ -293,7 +294,7 @@ def _of_conversation(
         record = _record({**turn["fields"], "input": question, "actual_output": turn["text"]}, False)
         if nth == len(answered):
             record |= _results(fields)
-            record["tags"] |= tags_of(fields.get("tags"))
+            record["tags"] |= all_tags_of(fields.get("tags"))
             if len(answered) > 1 and "scores" in record:
                 errors.remark("scores of a conversation stand on its last answer", line)
         named = f"{name} turn {nth}" if isinstance(name, str) and name else None
@@ -366,6 +367,54 @@ def _columns(records: Iterator[Record]) -> Iterator[Record]:
         yield line, {name: value for name, value in fields.items() if name != "tool" and value is not None}
 
 
+GOLDENS = "deepeval_goldens"
+OF_A_TEST_CASE = ("actual_output", "actualOutput", "retrieval_context", "retrievalContext", "tools_called")
+GOLDEN_NAMES = {  # field -> the names of DeepEval's files in snake and camel case
+    "question": ("input",),
+    "reference_answer": ("expected_output", "expectedOutput"),
+    "gold": ("context",),
+    "file": ("source_file", "sourceFile"),
+}
+UNANSWERED = "goldens without an actual_output, or test cases that all have one"
+
+
+def _value(row: Mapping[str, Any], field: str) -> Any:
+    return next(
+        (row[name] for name in GOLDEN_NAMES[field] if not is_blank(row.get(name), blank_text=True)), None
+    )
+
+
+def _answered(row: Mapping[str, Any]) -> str:
+    """Return the field that only a test case has, if it is filled."""
+    filled = (name for name in OF_A_TEST_CASE if row.get(name) not in (None, "", [], "[]", "None"))
+    return next(filled, "")
+
+
+def _is_goldens(peek: Peek) -> bool:
+    has_reference = peek.columns & {"expected_output", "expectedOutput", "source_file", "sourceFile"}
+    has_names = "input" in peek.columns and "context" in peek.columns and bool(has_reference)
+    return has_names and not any(map(_answered, peek.rows))
+
+
+def _read_goldens(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+    return question_set(source, GOLDENS, _of_goldens(source, options, errors))
+
+
+def _of_goldens(source: InputFile, options: Options, errors: ValidationErrors) -> Iterator[Record]:
+    known = [*OF_A_TEST_CASE, *(name for names in GOLDEN_NAMES.values() for name in names)]
+    for line, row in object_rows(source, errors, options.limit):
+        if answered := _answered(row):
+            errors.add(line, answered, "is filled, among goldens of DeepEval that have none", UNANSWERED)
+            continue
+        record = {
+            "question": _value(row, "question"),
+            "reference_answer": _value(row, "reference_answer"),
+            "relevant": gold_passages(_value(row, "gold")) or None,
+            "tags": {"source_file": str(file)} if (file := _value(row, "file")) is not None else None,
+        }
+        yield line, {**others(row, known), **record}
+
+
 IMPORTERS = (
     Importer(
         "deepeval",
@@ -382,5 +431,15 @@ IMPORTERS = (
             "the results of metrics are scores and checks",
         ),
         unit="test case",
+    ),
+    Importer(
+        GOLDENS,
+        "DeepEval goldens",
+        "JSON, JSONL or CSV with input, expected_output and context, and no actual_output",
+        _is_goldens,
+        _read_goldens,
+        holds="questions",
+        written_by="DeepEval 4.3",
+        example="`EvaluationDataset.save_as(file_type='json', directory=...)`",
     ),
 )

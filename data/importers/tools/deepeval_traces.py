@@ -9,16 +9,18 @@ from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.importer import Importer
 from ragtriage.data.importers.parsing.documents_in_json import items_at
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.metric_names import metric_name
+from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import open_table
 from ragtriage.data.importers.spans.span import Span, kind_of
 from ragtriage.data.importers.spans.traces import Traces, runs_of_spans
-from ragtriage.data.importers.spans.values import documents_in, nanoseconds, number
-from ragtriage.data.importers.tools.facts import (
+from ragtriage.data.importers.spans.values import (
+    documents_in,
     kind_in,
     last_line,
+    nanoseconds,
+    number,
     objects_in,
     tags_of,
     text_in,

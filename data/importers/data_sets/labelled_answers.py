@@ -1,0 +1,238 @@
+"""Answers with labels of people: attribution (BEGIN), citations (HAGRID), factuality (FRANK)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.formats.table import reader_of
+from ragtriage.data.importers.importer import Importer, Row, ToolRows, each
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.parsing.peek import Peek
+from ragtriage.data.store.parsed_run import ParsedRun, Record
+
+# Label -> a person's faithfulness; None where there is nothing to attribute, or the label does not say.
+LABELS: Mapping[str, float | None] = {
+    "fully attributable": 1.0,
+    "not fully attributable": 0.0,
+    "entailment": 1.0,
+    "partial hallucination": 0.0,
+    "hallucination": 0.0,
+    "entailment, uncooperative": 1.0,
+    "uncooperative": None,
+    "generic": None,
+}
+COLUMNS = ("begin_label", "attribution_label", "label")
+_PARTS: Mapping[frozenset[str], str] = {
+    frozenset({"entailment", "hallucination"}): "partial hallucination",
+    frozenset({"entailment", "uncooperative"}): "entailment, uncooperative",
+}
+_STEMS = {
+    "entail": "entailment",
+    "hallucinat": "hallucination",
+    "uncoop": "uncooperative",
+    "generic": "generic",
+}
+NO_QUESTION = "(no question recorded)"
+
+
+def attribution_label(text: object) -> str | None:
+    """Return the label of LABELS that a text spells; None where it spells none."""
+    if not isinstance(text, str):
+        return None
+    plain = " ".join(re.sub(r"[_\-]", " ", text.lower()).split())
+    if plain in LABELS:
+        return plain
+    if re.fullmatch(r"(?:not |un)(?:fully )?attributable", plain):
+        return "not fully attributable"
+    if re.fullmatch(r"(?:fully )?attributable", plain):
+        return "fully attributable"
+    parts = [_word(part.strip()) for part in re.split(r"[,;/+&]", plain)]
+    if None in parts:
+        return None
+    names = frozenset(part for part in parts if part)
+    return next(iter(names)) if len(names) == 1 else _PARTS.get(names)
+
+
+def _word(text: str) -> str | None:
+    """Return the label that a word begins like: "entailmentt" is entailment."""
+    if len(text) > 20:
+        return None
+    return next((label for stem, label in _STEMS.items() if text.startswith(stem)), None)
+
+
+def _labelled(row: Row) -> tuple[str, str] | None:
+    """Return the label as written and as read; None without one."""
+    for column in COLUMNS:
+        label = attribution_label(row.get(column))
+        if label is not None:
+            return str(row[column]), label
+    return None
+
+
+def _attributed(row: Row) -> Row:
+    found = _labelled(row)
+    if found is None:
+        return row
+    written, label = found
+    sample = {**row, "question": row["question"] or NO_QUESTION, "attribution": label}
+    value = LABELS[label]
+    if value is not None:
+        rating = {"annotator": "label", "metric": "faithfulness", "value": value, "note": written}
+        sample["human"] = [{**rating, "low": 0, "high": 1}]
+    return sample
+
+
+def _fits(peek: Peek) -> bool:
+    rows = [row for row in peek.rows[:50] if isinstance(row, dict)]
+    return ATTRIBUTED.fits(set(peek.columns)) and any(_labelled(row) for row in rows)
+
+
+def _read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+    """Read a table; labels that are spelled in another way are told."""
+    runs = _read_rows(source, options, errors)
+    return [replace(run, records=_told(run, errors)) for run in runs]
+
+
+def _told(run: ParsedRun, errors: ValidationErrors) -> Iterator[Record]:
+    for line, record in run.records:
+        tags = record.get("tags") if isinstance(record, dict) else None
+        if isinstance(record, dict) and isinstance(tags, Mapping):
+            if record.get("question") == NO_QUESTION:
+                errors.remark("an answer without a question is kept: it opens a conversation", line)
+            written: Any = next((tags[name] for name in COLUMNS if tags.get(name)), None)
+            label = attribution_label(written)
+            if label is None and written is not None:
+                errors.remark(f"label {str(written)[:40]!r} is none of attribution and stays a tag", line)
+            elif label is not None and label != str(written).lower():
+                errors.remark(f"label {str(written)[:40]!r} is read as {label!r}", line)
+        yield line, record
+
+
+ATTRIBUTED = ToolRows(
+    lambda names: {"question", "context", "answer"} <= names and bool(names & set(COLUMNS)),
+    each(_attributed),
+    "read as answers labelled by attribution: a label that says so is a person's faithfulness of 1 or 0",
+)
+_read_rows = reader_of(ATTRIBUTED, "attribution_labels")
+
+
+SENTENCE_LABELS = ("attributable", "supported", "attributable_label")
+CITED = ("cited", "citations", "ids")
+
+
+def _cited(row: Row) -> Row:
+    """Return a row with its numbered passages as documents and its sentences as citations."""
+    passages, sentences = row.get("passages"), row.get("sentences")
+    rest = {name: value for name, value in row.items() if name not in ("passages", "sentences")}
+    return {
+        **rest,
+        "retrieved": [_document(passage) for passage in passages] if isinstance(passages, list) else passages,
+        "citations": [_sentence(entry) for entry in sentences] if isinstance(sentences, list) else sentences,
+    }
+
+
+def _document(passage: Any) -> Any:
+    if not isinstance(passage, Mapping):
+        return passage
+    rest = {name: value for name, value in passage.items() if name != "number"}
+    return {"id": str(passage["number"]), **rest} if "number" in passage else rest
+
+
+def _sentence(entry: Any) -> Any:
+    if not isinstance(entry, Mapping):
+        return entry
+    cited: list[Any] = next((entry[name] for name in CITED if isinstance(entry.get(name), list)), [])
+    label = next((entry[name] for name in SENTENCE_LABELS if isinstance(entry.get(name), bool)), None)
+    return {"sentence": entry.get("text"), "ids": [str(name) for name in cited], "supported": label}
+
+
+CITED_ROWS = ToolRows(
+    lambda names: {"question", "answer", "sentences", "passages"} <= names,
+    each(_cited),
+    "read as answers with labelled sentences: the label is of a sentence with all its citations together",
+)
+
+
+FACTS = ("question_id", "system", "split")
+RATED = "human_factuality"
+
+
+def _rated(row: Row) -> Row:
+    """Return a row with its factuality as a person's rating and every other number as a score."""
+    facts = {name: row[name] for name in FACTS if row.get(name) not in (None, "")}
+    value = _number(row.get(RATED))
+    rating = {
+        "annotator": "FRANK",
+        "metric": "faithfulness",
+        "value": value,
+        "note": None,
+        "low": 0,
+        "high": 1,
+    }
+    return {
+        **facts,
+        "question": f"article {row.get('question_id')}",
+        "human": [{**rating, "low": 0, "high": 1}],
+        "scores": dict(_scores(row)),
+    }
+
+
+def _scores(row: Row) -> Iterator[tuple[str, float | None]]:
+    for name, value in row.items():
+        if name not in (*FACTS, RATED):
+            yield name, _number(value)
+
+
+def _number(value: Any) -> float | None:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None
+
+
+FRANK = ToolRows(
+    lambda names: {"question_id", "system", RATED, "FactCC"} <= names,
+    each(_rated),
+    "read as FRANK's scores: human factuality is a person's faithfulness, and no texts are there",
+)
+
+
+IMPORTERS = (
+    Importer(
+        "attribution_labels",
+        "Answers labelled by attribution",
+        "a table with question, context, answer and begin_label or label, of BEGIN's labels",
+        _fits,
+        _read,
+        mapped=True,
+        written_by="BEGIN",
+        unit="answer",
+    ),
+    Importer(
+        "cited_answers",
+        "Answers with labelled citations",
+        "JSONL with question, answer, passages [{number, text}], sentences [{text, cited, attributable}]",
+        lambda peek: CITED_ROWS.fits(set(peek.columns)),
+        reader_of(CITED_ROWS, "cited_answers"),
+        mapped=True,
+        rows=CITED_ROWS,
+        written_by="HAGRID",
+        unit="answer",
+    ),
+    Importer(
+        "frank",
+        "FRANK scores",
+        "CSV with question_id, system, human_factuality and a column for each metric",
+        lambda peek: FRANK.fits(set(peek.columns)),
+        reader_of(FRANK, "frank"),
+        mapped=True,
+        written_by="FRANK",
+        rows=FRANK,
+        unit="summary",
+    ),
+)

@@ -1,0 +1,66 @@
+"""RAMDocs: questions with documents labelled correct, misinformation or noise, and the answer each gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ragtriage.data.importers.formats.table import reader_of
+from ragtriage.data.importers.importer import Importer, Row, ToolRows, each
+
+NAMES = {"question", "retrieved", "gold_answers", "wrong_answers"}
+ORIGINAL = {"question", "documents", "gold_answers", "wrong_answers", "disambig_entity"}
+NOISE = "noise"
+
+
+def _of_question(row: Row) -> Row:
+    """Return a row whose gold answers are facets: a document that gives one is gold for it."""
+    listed = row.get("retrieved", row.get("documents"))
+    documents = (
+        [dict(entry) for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
+    )
+    answers = [answer for answer in _list(row.get("gold_answers")) if isinstance(answer, str)]
+    question = str(row.get("question_id") or "question")
+    for place, document in enumerate(documents):
+        document.setdefault("id", f"{question}-{place}")
+        if document.get("type") == NOISE:  # "unknown" is no answer
+            document.pop("answer", None)
+    gold = [
+        {"id": str(document["id"]), "hop": document["answer"]}
+        for document in documents
+        if document.get("type") == "correct" and document.get("answer") in answers
+    ]
+    given = {entry["hop"] for entry in gold}
+    missing = [
+        {"id": f"{question}: no document gives gold answer {number}", "hop": answer}
+        for number, answer in enumerate(answers, start=1)
+        if answer not in given
+    ]
+    used = {"retrieved", "documents", "gold_answers"}
+    rest = {name: value for name, value in row.items() if name not in used}
+    reference = "\n".join(answers) or None
+    return {**rest, "retrieved": documents, "relevant": gold + missing, "reference_answer": reference}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+ROWS = ToolRows(
+    lambda names: names >= NAMES or names >= ORIGINAL,
+    each(_of_question),
+    "read as RAMDocs: gold answers are facets, a document labelled correct is gold for the one it gives",
+)
+
+
+IMPORTERS = (
+    Importer(
+        "ramdocs",
+        "RAMDocs",
+        "rows with question, documents labelled correct, misinfo or noise, gold_answers, wrong_answers",
+        lambda peek: ROWS.fits(set(peek.columns)),
+        reader_of(ROWS, "ramdocs"),
+        mapped=True,
+        written_by="RAMDocs",
+        rows=ROWS,
+    ),
+)

@@ -1,0 +1,159 @@
+"""Columns `expected_X` and `actual_X` of a table as checks of kind X, and verdicts as numbers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ragtriage.data.importers.parsing.cells import CellError, is_blank, parse_structure
+from ragtriage.data.importers.parsing.names import plain_name, synonyms
+from ragtriage.metrics.diagnosis.check_kinds import is_known_kind, suite_of
+
+FIELD = re.compile(r"checks\.(.+)\.(expected|actual)")
+COLUMN = re.compile(r"(expected|actual)_(.+)")
+QUALITY = re.compile(r"(?:score|quality)_.+|.+_(?:score|quality)")
+
+
+def is_check_field(field: str) -> bool:
+    """Return whether a field is `checks.<kind>.expected` or `checks.<kind>.actual`."""
+    return FIELD.fullmatch(field) is not None
+
+
+def check_columns(columns: Iterable[str]) -> dict[str, str]:
+    """Return the columns that make checks -> their field, as expected_route -> checks.route.expected.
+
+    An expected column without its actual one counts where the kind is known: its checks are then not
+    measured. Names that common fields go by, such as expected_output, are none.
+    """
+    taken = {name for names in synonyms().values() for name in names}
+    sides: dict[str, dict[str, str]] = {}
+    for column in columns:
+        plain = plain_name(column)
+        found = COLUMN.fullmatch(plain)
+        if found and plain not in taken:
+            sides.setdefault(found[2], {}).setdefault(found[1], column)
+    return {
+        column: f"checks.{kind}.{side}"
+        for kind, both in sides.items()
+        if "expected" in both and ("actual" in both or is_known_kind(kind))
+        for side, column in both.items()
+    }
+
+
+def holds_pairs(columns: Iterable[str]) -> bool:
+    """Return whether some columns make checks."""
+    return bool(check_columns(columns))
+
+
+def is_route_quality(column: str, fields: Collection[str]) -> bool:
+    """Return whether a column of numbers beside a router's checks is the quality of an answer.
+
+    Args:
+        column: its name; score_strong or unify_score is one.
+        fields: the fields that other columns of the table fill.
+    """
+    kinds = [found[1] for found in map(FIELD.fullmatch, fields) if found]
+    return any(suite_of(kind) == "router" for kind in kinds) and bool(QUALITY.fullmatch(plain_name(column)))
+
+
+def put_check(record: dict[str, Any], field: str, value: object, *, blank_text: bool) -> None:
+    """Add one side of a check to the checks of a record; a blank cell adds nothing."""
+    found = FIELD.fullmatch(field)
+    if found is None or is_blank(value, blank_text=blank_text):
+        return
+    checks = record.setdefault("checks", [])
+    if not isinstance(checks, list):  # validation says what is accepted
+        return
+    kind, side = found[1], found[2]
+    check = next((one for one in checks if isinstance(one, dict) and one.get("name") == kind), None)
+    if check is None:
+        check = {"name": kind, "kind": kind}
+        checks.append(check)
+    check[side] = _value(value)
+
+
+def _value(value: object) -> object:
+    """Return a cell, parsed where its text is a list or an object."""
+    try:
+        return parse_structure(value)
+    except CellError:
+        return value
+
+
+PAIRS = (
+    *(("pass", "fail"), ("passed", "failed"), ("passes", "fails"), ("good", "bad"), ("right", "wrong")),
+    *(("correct", "incorrect"), ("accurate", "inaccurate"), ("faithful", "unfaithful"), ("valid", "invalid")),
+    *(("grounded", "ungrounded"), ("supported", "unsupported"), ("relevant", "irrelevant")),
+    *(("success", "failure"), ("helpful", "unhelpful"), ("safe", "unsafe"), ("acceptable", "unacceptable")),
+)
+FLAGS = (("true", "false"), ("yes", "no"), ("1", "0"), ("1.0", "0.0"), ("y", "n"))
+LETTERS = "abcdef"
+GRADES = {letter: round(1 - at / (len(LETTERS) - 1), 6) for at, letter in enumerate(LETTERS)}
+GRADE_WORDS = {"grade", "grades", "graded", "grading", "rating", "mark", "quality", "score", "verdict"}
+# Words in the name of a column with flags that make TRUE good.
+GOOD_WORDS = {
+    *("accurate", "accuracy", "correct", "correctness", "faithful", "faithfulness", "grade", "grounded"),
+    *("groundedness", "hit", "ok", "pass", "passed", "passes", "passing", "rating", "relevance", "relevancy"),
+    *("score", "supported", "verdict"),
+}
+# Words that make it a verdict, of which only the people who judged know whether TRUE is good.
+UNCLEAR_WORDS = {
+    *("bias", "biased", "contradicted", "contradicts", "error", "fail", "failed", "fails", "failure"),
+    *("flag", "flagged", "hallucinated", "hallucinates", "hallucination", "harmful", "incorrect", "issue"),
+    *("leak", "leaked", "offensive", "problem", "toxic", "toxicity", "ungrounded", "unsafe", "unsupported"),
+    *("violation", "violates", "wrong"),
+}
+NEGATIONS = {"no", "non", "not", "never", "without"}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How the words of a column are read as numbers.
+
+    Attributes:
+        values: word in lower case -> number.
+        plain: whether higher is better is plain from the name and the words.
+        shown: the words that are 1 and 0, as they stand in the column.
+        note: what to say of how they are read; "" where there is nothing to say.
+    """
+
+    values: Mapping[str, float]
+    plain: bool
+    shown: str
+    note: str = ""
+
+
+def verdict_of(name: str, cells: Collection[object]) -> Verdict | None:
+    """Return how a column of verdicts is read; None where its cells or its name are those of none.
+
+    Args:
+        name: name of the column.
+        cells: its cells without blanks.
+    """
+    words = {str(cell).strip().lower(): str(cell).strip() for cell in cells}
+    in_name = set(plain_name(name).split("_"))
+    if not words:
+        return None
+    if words.keys() <= GRADES.keys():
+        if len(words) < 2 or not GRADE_WORDS & in_name:
+            return None  # as the options of a multiple choice
+        steps = ", ".join(f"{letter.upper()} = {value:g}" for letter, value in GRADES.items())
+        return Verdict(GRADES, True, "A to F", f"column {name!r} holds letter grades, read as {steps}")
+    for good, bad in PAIRS:
+        if words.keys() <= {good, bad} and (len(words) == 2 or GOOD_WORDS & in_name):
+            shown = f"{words.get(good, good)}/{words.get(bad, bad)}"
+            note = f"column {name!r} holds {shown}, read as 1 and 0"
+            return Verdict({good: 1.0, bad: 0.0}, True, shown, note)
+    return _of_flags(words, in_name)
+
+
+def _of_flags(words: Mapping[str, str], in_name: Collection[str]) -> Verdict | None:
+    values = {word: float(at == 0) for pair in FLAGS for at, word in enumerate(pair)}
+    named = set(in_name)
+    if not words.keys() <= values.keys() or not (GOOD_WORDS | UNCLEAR_WORDS) & named:
+        return None
+    pair = next((pair for pair in FLAGS if words.keys() & set(pair)), FLAGS[0])
+    shown = "/".join(words.get(word, word) for word in pair)
+    return Verdict(values, not (UNCLEAR_WORDS | NEGATIONS) & named, shown)

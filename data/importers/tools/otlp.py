@@ -1,0 +1,340 @@
+"""OpenTelemetry: exports of spans and logs as OTLP JSON, and spans as SDKs print them."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.importer import Importer
+from ragtriage.data.importers.parsing.documents_in_json import items_at
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.parsing.peek import Peek
+from ragtriage.data.importers.parsing.rows import container, json_lines
+from ragtriage.data.importers.spans.span import Span
+from ragtriage.data.importers.spans.traces import Traces, runs_of_spans
+from ragtriage.data.importers.spans.values import nanoseconds
+from ragtriage.data.importers.tools.otel_conventions import (
+    labels_of_event,
+    messages_of_event,
+    span_of_attributes,
+)
+from ragtriage.data.store.parsed_run import ParsedRun
+
+MAX_DEPTH = 16
+SPANS = ("resourceSpans", "resource_spans", "batches")
+LOGS = ("resourceLogs", "resource_logs")
+METRICS = ("resourceMetrics", "resource_metrics")
+WRAPPERS = ("ExportTraceServiceRequest", "ExportLogsServiceRequest", "trace", "data")
+SCOPES = {"scopeSpans", "scope_spans", "instrumentationLibrarySpans", "scopeLogs", "scope_logs"}
+NAMES_OF_RUNS = ("service.name", "service.version", "openinference.project.name")
+NO_ID = {"", "0" * 16, "0" * 32}
+NO_MESSAGES = "no messages are recorded, so that there are no answers: the capture of content was off"
+CAPTURE = (
+    "spans whose instrumentation captures the content of messages, or at least the query of the retrieval"
+)
+
+
+def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+    """Read traces; a run is a service in a version. Evaluations may be logs in a file of their own."""
+    reader = _Reader(errors)
+    for line, export in _exports(source, errors):
+        reader.export(line, export)
+    for companion in options.companions:
+        for line, export in _exports(companion, errors):
+            reader.export(line, export)
+    return reader.runs(source, options)
+
+
+def read_spans(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+    """Read spans as an SDK prints them, an object each."""
+    reader = _Reader(errors)
+    rows = items_at(source, "") if container(source) == "json" else json_lines(source, errors)
+    for line, row in rows:
+        reader.printed(line, row)
+    return reader.runs(source, options)
+
+
+class _Reader:
+    """Reader of exports; it knows whether any content was recorded."""
+
+    def __init__(self, errors: ValidationErrors) -> None:
+        self._errors = errors
+        self._traces = Traces(errors, {"tool": "opentelemetry"})
+        self._spans = 0
+        self._has_messages = False
+
+    def runs(self, source: InputFile, options: Options) -> list[ParsedRun]:
+        """Return the runs of all that was read."""
+        if not self._spans:
+            self._errors.raise_if_any()
+            raise source.error("is OpenTelemetry, and holds no spans", "an export of traces with its spans")
+        base = ParsedRun(source.stem, (), source.name, "otlp")
+        runs = runs_of_spans(self._traces, base, options.limit)
+        if not runs:
+            what = f"is OpenTelemetry, {self._spans:,} spans, none of which records a question or a query"
+            raise source.error(what, CAPTURE)
+        if not self._has_messages:
+            self._errors.remark(NO_MESSAGES)
+        return runs
+
+    def export(self, line: int, export: Any) -> None:
+        """Read the spans and logs of an export."""
+        for resource, scope in _scopes(
+            export, SPANS, ("scopeSpans", "scope_spans", "instrumentationLibrarySpans")
+        ):
+            # the name of the run of a resource; it is asked for every export, and a line is one
+            recorded = resource.get("attributes")
+            if isinstance(recorded, list):
+                recorded = [
+                    item for item in recorded if isinstance(item, dict) and item.get("key") in NAMES_OF_RUNS
+                ]
+            run = _name_of(_attributes(recorded))
+            for span in _objects(scope, "spans"):
+                self._add(line, _with_attributes(_of_otlp(span, run), span))
+        for _, scope in _scopes(export, LOGS, ("scopeLogs", "scope_logs")):
+            for record in _objects(scope, "logRecords", "log_records"):
+                self._log(line, record)
+        known = export.keys() & {*SPANS, *LOGS, *WRAPPERS} if isinstance(export, dict) else set()
+        if not known:
+            of_metrics = isinstance(export, dict) and not export.keys().isdisjoint(METRICS)
+            self._errors.leave_out("a line of metrics" if of_metrics else "a line that is no export of spans")
+
+    def printed(self, line: int, row: Any) -> None:
+        """Read a span as an SDK prints it."""
+        if not isinstance(row, Mapping):
+            self._errors.add(line, "", "is no span", "an object with the ids and attributes of a span")
+            return
+        resource = row.get("resource")
+        run = _name_of(_plain(resource.get("attributes")) if isinstance(resource, dict) else {})
+        self._add(line, _with_attributes(_of_sdk(row, run), row))
+
+    def _add(self, line: int, span: Span) -> None:
+        self._spans += 1
+        self._has_messages |= span.output is not None
+        self._traces.add(line, span)
+
+    def _log(self, line: int, record: Mapping[str, Any]) -> None:
+        """Join a log record that speaks of a span: an evaluation or a message."""
+        attributes = _attributes(record.get("attributes"))
+        name = str(record.get("eventName") or record.get("event_name") or attributes.get("event.name") or "")
+        body = _value(record.get("body"))
+        values = {**(body if isinstance(body, Mapping) else {}), **attributes}
+        labels = labels_of_event(name, values) or messages_of_event(name, values)
+        span_id, trace_id = (
+            _id(_first(record, *keys)) for keys in (("spanId", "span_id"), ("traceId", "trace_id"))
+        )
+        if labels is not None and (span_id or trace_id):
+            self._has_messages |= bool(labels.output)
+            self._traces.attach(line, labels, span_id=span_id, trace_id=trace_id)
+
+
+def _exports(source: InputFile, errors: ValidationErrors) -> Iterator[tuple[int, Any]]:
+    """Yield exports with their lines: one a line, a list of them, or a document with a list of resources."""
+    if container(source) != "json":
+        yield from json_lines(source, errors)
+        return
+    peek = Peek(source)
+    if isinstance(peek.document, list):
+        yield from items_at(source, "")
+        return
+    wrapper = next((key for key in WRAPPERS if key in peek.keys), "")
+    for key in (*SPANS, *LOGS):
+        for line, item in items_at(source, f"{wrapper}.{key}" if wrapper else key):
+            yield line, {key: [item]}
+
+
+def _scopes(
+    export: Any, resources: Iterable[str], scopes: Iterable[str]
+) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    """Yield the scopes of an export, each with its resource."""
+    if not isinstance(export, dict):
+        return
+    inner = next((export[key] for key in WRAPPERS if isinstance(export.get(key), Mapping)), export)
+    for group in _objects(inner, *resources):
+        resource = group.get("resource")
+        for scope in _objects(group, *scopes):
+            yield resource if isinstance(resource, dict) else {}, scope
+
+
+def _objects(value: Mapping[str, Any], *keys: str) -> list[Mapping[str, Any]]:
+    """Return the objects in the lists under some keys."""
+    listed = [item for key in keys if isinstance(value.get(key), list) for item in value[key]]
+    return [item for item in listed if isinstance(item, dict)]
+
+
+def _first(value: Mapping[str, Any], *keys: str) -> Any:
+    return next((value[key] for key in keys if value.get(key) is not None), None)
+
+
+def _of_otlp(span: Mapping[str, Any], run: str) -> Span:
+    return Span(
+        _id(span.get("traceId") or span.get("trace_id")),
+        _id(span.get("spanId") or span.get("span_id")),
+        _id(span.get("parentSpanId") or span.get("parent_span_id")) or None,
+        str(span.get("name") or ""),
+        start=nanoseconds(span.get("startTimeUnixNano") or span.get("start_time_unix_nano")),
+        end=nanoseconds(span.get("endTimeUnixNano") or span.get("end_time_unix_nano")),
+        run=run,
+    )
+
+
+def _of_sdk(row: Mapping[str, Any], run: str) -> Span:
+    """Return a span as the SDKs for Python (`context`) and JavaScript (`spanContext`) print it."""
+    context = _first(row, "context", "spanContext", "_spanContext")
+    context = context if isinstance(context, Mapping) else row
+    parent = _first(row, "parent_id", "parentSpanId", "parentId", "parentSpanContext")
+    parent = _first(parent, "spanId", "span_id") if isinstance(parent, Mapping) else parent
+    return Span(
+        _id(_first(context, "trace_id", "traceId")),
+        _id(_first(context, "span_id", "spanId", "id")),
+        _id(parent) or None,
+        str(row.get("name") or ""),
+        start=nanoseconds(_first(row, "start_time", "startTime", "timestamp")),
+        end=nanoseconds(_first(row, "end_time", "endTime")),
+        run=run,
+    )
+
+
+def _with_attributes(span: Span, record: Mapping[str, Any]) -> Span:
+    """Return a span with its attributes, events and status."""
+    attributes = _attributes(record.get("attributes"))
+    events = [
+        (str(event.get("name")), _attributes(event.get("attributes"))) for event in _objects(record, "events")
+    ]
+    read = span_of_attributes(span, attributes, events)
+    status = record.get("status")
+    status = status if isinstance(status, Mapping) else {"code": status}
+    code = _first(status, "code", "status_code")
+    if str(code) not in ("2", "ERROR", "STATUS_CODE_ERROR", "StatusCode.ERROR"):
+        return read
+    thrown = [values.get("exception.message") for name, values in events if name == "exception"]
+    messages = (_first(status, "message", "description"), *thrown, attributes.get("error.type"))
+    error = next((str(message) for message in messages if message), "")
+    return Span(**{**vars(read), "error": error})
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    """Return attributes as name -> value, from OTLP's list of keys and typed values or from an object."""
+    if isinstance(value, list):
+        pairs = [item for item in value if isinstance(item, dict) and isinstance(item.get("key"), str)]
+        return {item["key"]: _value(item.get("value")) for item in pairs}
+    return _plain(value)
+
+
+def _plain(value: Any) -> dict[str, Any]:
+    return {str(key): item for key, item in value.items()} if isinstance(value, dict) else {}
+
+
+def _value(value: Any, depth: int = 0) -> Any:
+    """Return a typed value of OTLP; None where it is nested too deeply or of no known type."""
+    if not isinstance(value, dict) or depth > MAX_DEPTH:
+        return None
+    text = value.get("stringValue")
+    if text is not None:
+        return text
+    for key, item in value.items():
+        kind = str(key).replace("_value", "Value")
+        if kind == "intValue":
+            return _whole(item)
+        if kind in ("stringValue", "doubleValue", "boolValue", "bytesValue"):
+            return item
+        if kind == "arrayValue" and isinstance(item, dict):
+            return [_value(one, depth + 1) for one in _objects(item, "values")]
+        if kind == "kvlistValue" and isinstance(item, dict):
+            return {
+                str(one.get("key")): _value(one.get("value"), depth + 1) for one in _objects(item, "values")
+            }
+    return None
+
+
+def _whole(item: Any) -> Any:
+    text = str(item)
+    return int(text) if len(text) <= 20 and text.lstrip("-").isdecimal() else item
+
+
+def _id(value: Any) -> str:
+    """Return the id of a trace or span in hexadecimal, "" where there is none; MLflow writes base64."""
+    text = str(value or "").strip().removeprefix("0x")
+    if len(text) in (12, 24) and text.endswith("="):
+        try:
+            text = base64.b64decode(text, validate=True).hex()
+        except (binascii.Error, ValueError):
+            return text
+    return "" if text in NO_ID else text.lower() if len(text) in (16, 32) else text
+
+
+def _name_of(attributes: Mapping[str, Any]) -> str:
+    """Return the service with its version, or the project that the spans are sent to."""
+    names = [str(attributes[key]) for key in ("service.name", "service.version") if attributes.get(key)]
+    if not names or names[0].startswith("unknown_service"):
+        return str(attributes.get("openinference.project.name") or "")
+    return " ".join(names)
+
+
+def _is_otlp(peek: Peek) -> bool:
+    return any(_holds(look, SPANS) for look in _looks(peek))
+
+
+def _is_logs(peek: Peek) -> bool:
+    return any(_holds(look, LOGS) for look in _looks(peek))
+
+
+def _looks(peek: Peek) -> list[Mapping[str, Any]]:
+    if peek.kind not in ("json", "jsonl"):
+        return []
+    looks = [peek.keys, *peek.rows]
+    return looks + [look[key] for look in looks for key in WRAPPERS if isinstance(look.get(key), Mapping)]
+
+
+def _holds(look: Mapping[str, Any], keys: Iterable[str]) -> bool:
+    return any("resource" in group or SCOPES & group.keys() for group in _objects(look, *keys))
+
+
+def _is_printed(peek: Peek) -> bool:
+    """Return whether rows are spans as the SDKs print them; those of Phoenix have `span_kind`."""
+    if peek.kind not in ("json", "jsonl") or not {"attributes", "name"} <= peek.first.keys():
+        return False
+    context = _first(peek.first, "context", "spanContext", "_spanContext")
+    ids = context if isinstance(context, Mapping) else {}
+    return bool({"trace_id", "traceId"} & ids.keys()) and "span_kind" not in peek.first
+
+
+TRIED = "OpenTelemetry SDK 1.45, GenAI conventions 2026, OpenInference, OpenLLMetry, Vercel AI SDK 6"
+
+
+IMPORTERS = (
+    Importer(
+        "otlp",
+        "OpenTelemetry traces",
+        "OTLP as JSON or JSONL: resourceSpans with spans of the GenAI conventions or OpenInference",
+        _is_otlp,
+        read,
+        written_by=TRIED,
+        example="file exporter of the collector or of the SDK",
+        unit="trace",
+    ),
+    Importer(
+        "otlp_logs",
+        "OpenTelemetry logs",
+        "OTLP as JSON or JSONL: resourceLogs with evaluations or messages of spans",
+        _is_logs,
+        read,
+        written_by=TRIED,
+        companion_of=("otlp",),
+        alone=False,
+    ),
+    Importer(
+        "otel_spans",
+        "OpenTelemetry spans",
+        "JSON or JSONL, a span an object with context (or spanContext), attributes, status",
+        _is_printed,
+        read_spans,
+        written_by=TRIED,
+        example="console exporter of the SDK",
+        unit="trace",
+    ),
+)

@@ -1,0 +1,405 @@
+"""Phoenix: experiments and data sets as its server exports them, and the database of a server."""
+
+from __future__ import annotations
+
+import base64
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, islice
+from typing import Any
+
+from ragtriage.data.errors import ValidationErrors, type_name
+from ragtriage.data.importers.importer import Importer, question_set
+from ragtriage.data.importers.parsing.documents_in_json import items_at, value_at
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.parsing.payloads import (
+    answer_in,
+    contexts_in,
+    decoded,
+    question_in,
+    reference_in,
+)
+from ragtriage.data.importers.parsing.peek import Peek
+from ragtriage.data.importers.parsing.rows import container, object_rows, open_table
+from ragtriage.data.importers.parsing.shapes import gold_passages
+from ragtriage.data.importers.parsing.sqlite_file import open_sqlite, table_names
+from ragtriage.data.importers.spans.samples import SCORED_WITHOUT_ANSWER
+from ragtriage.data.importers.spans.traces import Traces, runs_of_spans
+from ragtriage.data.importers.spans.values import (
+    error_line,
+    fields_in,
+    milliseconds_between,
+    moment,
+    number,
+    objects_in,
+    question_id_in,
+    ranked,
+    tags_of,
+    text_in,
+    without_blanks,
+)
+from ragtriage.data.importers.tools.phoenix import TRIED, labels_of, span_of
+from ragtriage.data.store.parsed_run import ParsedRun, Record
+from ragtriage.data.store.sample_models import as_json
+
+SIGNS = {"example_id", "input", "output"}
+PARTS = (
+    *("label", "score", "explanation", "metadata", "annotator_kind", "trace_id", "error"),
+    *("start_time", "end_time"),
+)
+ANNOTATION = "annotation_"
+
+
+def is_experiment(peek: Peek) -> bool:
+    """Return whether rows are the outputs of the task of an experiment."""
+    return peek.columns >= SIGNS and bool(
+        peek.columns & {"reference_output", "repetition_number", "annotations"}
+    )
+
+
+def _read_experiment(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+    """Read an experiment into one run, a sample for each example and repetition."""
+    is_json = container(source) == "json"
+    rows = items_at(source, "") if is_json else open_table(source, errors).rows()
+    records = islice(_of_tasks(rows, errors), options.limit)
+    return [ParsedRun(source.stem, records, source.name, "phoenix_experiment")]
+
+
+def _of_tasks(rows: Iterator[Record], errors: ValidationErrors) -> Iterator[Record]:
+    for line, row in rows:
+        if not isinstance(row, Mapping):
+            errors.add(
+                line, "", "is no result of an experiment", "an object with input, output and annotations"
+            )
+            continue
+        sample = sample_of_task(row, [*objects_in(row.get("annotations")), *_in_columns(row)], line, errors)
+        if sample is not None:
+            yield line, sample
+
+
+def sample_of_task(
+    row: Mapping[str, Any], annotations: Sequence[Mapping[str, Any]], line: int, errors: ValidationErrors
+) -> dict[str, Any] | None:
+    """Return the sample of an output of a task with its annotations; None where there is no question."""
+    question = question_in(row.get("input"))
+    if not question or not question.strip():
+        errors.leave_out("an example without a question")
+        return None
+    error, output = text_in(row.get("error")), row.get("output")
+    answer = answer_in(output) if output not in (None, "") else None
+    documents = contexts_in(output)
+    metadata = fields_in(row.get("metadata"))
+    repetition = number(row.get("repetition_number"))
+    labels = [labels_of(annotation) for annotation in annotations]
+    annotated = {
+        "scores": {name: score for label in labels for name, score in label.scores.items()},
+        "human": [dict(entry) for label in labels for entry in label.human] or None,
+        "tags": {name: tag for label in labels for name, tag in label.tags.items()},
+    }
+    sample: dict[str, Any] = {
+        "question_id": question_id_in(metadata) or text_in(row.get("example_id")),
+        "repeat": max(0, int(repetition) - 1) if repetition is not None else None,
+        "question": question,
+        "answer": answer,
+        "reference_answer": reference_in(row.get("reference_output")),
+        "retrieved": None if documents is None else ranked(documents),
+        "latency_ms": number(row.get("latency_ms"))
+        or milliseconds_between(row.get("start_time"), row.get("end_time")),
+        "input_tokens": number(row.get("prompt_token_count")),
+        "output_tokens": number(row.get("completion_token_count")),
+        **annotated,
+        "example_id": text_in(row.get("example_id")),
+        "trace_id": text_in(row.get("trace_id")),
+        "tool": "phoenix",
+    }
+    failed = {"error": error_line(error)} if error and answer is None else {}
+    sample["tags"] = {**tags_of(metadata), **sample["tags"], **failed}
+    if answer is None and sample["scores"]:
+        errors.remark(SCORED_WITHOUT_ANSWER, line)
+    return {**without_blanks(sample), "answer": answer}
+
+
+def _in_columns(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the annotations that stand in columns `annotation_<name>_<part>`."""
+    annotations: dict[str, dict[str, Any]] = {}
+    for column, value in row.items():
+        rest = str(column).removeprefix(ANNOTATION)
+        part = next((part for part in PARTS if rest.endswith(f"_{part}")), None)
+        if part is not None and rest != column:
+            name = rest.removesuffix(f"_{part}")
+            annotations.setdefault(name, {"name": name})[part] = value
+    return list(annotations.values())
+
+
+SPANS_INSTEAD = (
+    "that of Phoenix 20, or spans written with client.spans.get_spans_dataframe(...).to_parquet(FILE)"
+)
+TABLES = {"projects", "spans", "traces"}
+OF_EXPERIMENTS = {
+    *(
+        "datasets",
+        "dataset_example_revisions",
+        "experiment_run_annotations",
+        "experiment_runs",
+        "experiments",
+    ),
+}
+SPANS = """
+SELECT spans.*, traces.trace_id, projects.name AS project
+FROM spans JOIN traces ON traces.id = spans.trace_rowid JOIN projects ON projects.id = traces.project_rowid
+ORDER BY spans.id
+"""
+COSTS = "SELECT span_rowid, total_cost FROM span_costs WHERE total_cost IS NOT NULL"
+ANNOTATIONS = {
+    "span_annotations": """
+SELECT span_annotations.*, spans.span_id FROM span_annotations JOIN spans ON spans.id = span_rowid
+ORDER BY span_annotations.id""",
+    "document_annotations": """
+SELECT document_annotations.*, spans.span_id FROM document_annotations JOIN spans ON spans.id = span_rowid
+ORDER BY document_annotations.id""",
+    "trace_annotations": """
+SELECT trace_annotations.*, traces.trace_id FROM trace_annotations JOIN traces ON traces.id = trace_rowid
+ORDER BY trace_annotations.id""",
+}
+EXPERIMENTS = """
+SELECT experiments.*, datasets.name AS dataset
+FROM experiments JOIN datasets ON datasets.id = experiments.dataset_id
+WHERE EXISTS (SELECT 1 FROM experiment_runs WHERE experiment_id = experiments.id)
+ORDER BY experiments.id
+"""
+# The revision of an example that was current in the version of the data set that the experiment ran on.
+TASKS = """
+SELECT experiment_runs.*, revision.input AS example_input, revision.output AS reference_output,
+       revision.metadata AS example_metadata
+FROM experiment_runs JOIN dataset_example_revisions AS revision ON revision.id = (
+    SELECT MAX(id) FROM dataset_example_revisions
+    WHERE dataset_example_id = experiment_runs.dataset_example_id AND dataset_version_id <= :version
+)
+WHERE experiment_id = :experiment ORDER BY experiment_runs.id
+"""
+OF_RUN = "SELECT * FROM experiment_run_annotations WHERE experiment_run_id = ? ORDER BY id"
+
+
+def is_database(peek: Peek) -> bool:
+    """Return whether a file is the database of a Phoenix server."""
+    return peek.tables >= TABLES and bool(peek.tables & {"span_annotations", "project_sessions"})
+
+
+def _read_database(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+    """Read every project and experiment; the traces that an experiment wrote are those of its project."""
+    tables = table_names(source)
+    with open_sqlite(source) as connection:
+        try:
+            traces = _traces(connection, tables, errors)
+            experiments = list(_selected(connection, EXPERIMENTS)) if tables >= OF_EXPERIMENTS else []
+        except sqlite3.OperationalError as error:
+            what = f"is a database of Phoenix of a version that is not read: {error}"
+            raise source.error(what, SPANS_INSTEAD) from error
+    runs = runs_of_spans(traces, ParsedRun(source.stem, (), source.name, "phoenix_database"), options.limit)
+    for row in experiments:
+        version = row["dataset_version_id"]
+        records = islice(_tasks(source, row["id"], version, errors), options.limit)
+        first = next(records, None)
+        if first is not None:
+            runs.append(
+                ParsedRun(
+                    *(str(row["name"]), chain([first], records), source.name, "phoenix_database"),
+                    named_by_content=True,
+                    dataset=str(row["dataset"]),
+                    dataset_version=str(version),
+                    created_at=moment(row["created_at"]),
+                )
+            )
+    if not runs:
+        what = "is a database of Phoenix, without a trace or an experiment that holds a question"
+        raise source.error(what, "one in which a root span or an example has an input")
+    return runs
+
+
+def _traces(connection: sqlite3.Connection, tables: frozenset[str], errors: ValidationErrors) -> Traces:
+    """Return the traces of all projects but those that experiments write."""
+    traces = Traces(errors, {"tool": "phoenix"})
+    query = "SELECT project_name FROM experiments WHERE project_name IS NOT NULL"
+    apart = (
+        {row["project_name"] for row in _selected(connection, query)} if "experiments" in tables else set()
+    )
+    costs = dict(map(tuple, connection.execute(COSTS))) if "span_costs" in tables else {}
+    known: set[str] = set()
+    for row in _selected(connection, SPANS):
+        if row["project"] not in apart:
+            attributes = {**fields_in(row["attributes"]), "llm.cost.total": costs.get(row["id"])}
+            context = {"trace_id": row["trace_id"], "span_id": row["span_id"]}
+            span = span_of({**row, "attributes": attributes, "context": context}, run=str(row["project"]))
+            traces.add(int(row["id"]), span)
+            known |= {f"span {span.span_id}", f"trace {span.trace_id}"}
+    for table, query_of_table in ANNOTATIONS.items():
+        for row in _selected(connection, query_of_table) if table in tables else ():
+            span_id, trace_id = str(row.get("span_id") or ""), str(row.get("trace_id") or "")
+            if (f"span {span_id}" if span_id else f"trace {trace_id}") in known:
+                traces.attach(int(row["id"]), labels_of(row), span_id=span_id, trace_id=trace_id)
+    return traces
+
+
+def _tasks(source: InputFile, experiment: int, version: int, errors: ValidationErrors) -> Iterator[Record]:
+    with open_sqlite(source) as connection:
+        for row in _selected(connection, TASKS, {"experiment": experiment, "version": version}):
+            output = decoded(row["output"])
+            if isinstance(output, Mapping) and "task_output" in output:
+                output = output["task_output"]
+            task = {
+                **row,
+                "input": row["example_input"],
+                "output": output,
+                "metadata": row["example_metadata"],
+                "example_id": _node_id("DatasetExample", row["dataset_example_id"]),
+            }
+            annotations = list(_selected(connection, OF_RUN, (row["id"],)))
+            sample = sample_of_task(task, annotations, int(row["id"]), errors)
+            if sample is not None:
+                yield int(row["id"]), sample
+
+
+def _node_id(kind: str, row: Any) -> str:
+    """Return an id as Phoenix shows and exports it."""
+    return base64.b64encode(f"{kind}:{row}".encode()).decode()
+
+
+def _selected(connection: sqlite3.Connection, query: str, values: Any = ()) -> Iterator[dict[str, Any]]:
+    for row in connection.execute(query, values):
+        yield dict(row)
+
+
+KEY = "phoenix_dataset"
+EXAMPLE_PARTS = ("input", "output", "metadata")
+ID_COLUMNS = ("id", "example_id")
+OWN_IDS = ("qid", "question_id", "query_id")
+MOST_TAG = 60
+OF_SPANS = (
+    "the examples were made from traced spans: their outputs, which stand as references, are what a system "
+    "wrote, and nobody says that they are right"
+)
+NO_INPUT = "an example without an input is left out"
+
+
+def _separator(columns: frozenset[str]) -> str:
+    """Return what stands between part and key in the columns of a CSV file; "" where it is no data set."""
+    for separator, name in ((".", "id"), ("_", "example_id")):
+        parts = {
+            part for part in EXAMPLE_PARTS if any(column.startswith(part + separator) for column in columns)
+        }
+        if name in columns and {"input", "output"} <= parts:
+            return separator
+    return ""
+
+
+def _is_data_set(peek: Peek) -> bool:
+    data = peek.keys.get("data")
+    if isinstance(data, Mapping):
+        return isinstance(data.get("examples"), list) and bool({"dataset_id", "version_id"} & data.keys())
+    of_an_experiment = any(name.startswith("annotation_") for name in peek.columns) | (
+        "repetition_number" in peek.columns
+    )
+    return bool(_separator(peek.columns)) and not of_an_experiment
+
+
+def _read_data_set(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+    peek = Peek(source)
+    if "data" in peek.keys:
+        version = value_at(source, "data.version_id")
+        facts = {"dataset_version": version} if isinstance(version, str) else {}
+        examples: Iterator[tuple[int, Any]] = items_at(source, "data.examples")
+        return question_set(source, KEY, _of_data_set(examples, options, errors), **facts)
+    separator = _separator(peek.columns)
+    notes = (OF_SPANS,) if f"metadata{separator}span_kind" in peek.columns else ()
+    rows = ((line, _example(row, separator)) for line, row in object_rows(source, errors, options.limit))
+    return question_set(source, KEY, _of_data_set(rows, options, errors), notes=notes)
+
+
+def _example(row: Mapping[str, Any], separator: str) -> dict[str, Any]:
+    """Return a row as the API has it: with an object for input, output and metadata."""
+    example: dict[str, Any] = {"id": next((row[name] for name in ID_COLUMNS if row.get(name)), None)}
+    for part in EXAMPLE_PARTS:
+        prefix = part + separator
+        example[part] = {
+            name.removeprefix(prefix): decoded(value)
+            for name, value in row.items()
+            if name.startswith(prefix) and value not in (None, "")
+        }
+    return example
+
+
+def _of_data_set(
+    examples: Iterator[tuple[int, Any]], options: Options, errors: ValidationErrors
+) -> Iterator[Record]:
+    for line, example in examples:
+        if options.limit is not None and line > options.limit + 1:
+            return
+        if not isinstance(example, Mapping):
+            errors.add(line, "", f"found {type_name(example)}", "an example with input and output")
+            continue
+        question = question_in(example.get("input"))
+        if not question or not question.strip():
+            errors.remark(NO_INPUT, line)
+            continue
+        metadata = example.get("metadata")
+        fields = metadata if isinstance(metadata, Mapping) else {}
+        passages = [contexts_in(example.get(part)) for part in ("output", "metadata", "input")]
+        name = next((str(fields[key]) for key in OWN_IDS if fields.get(key)), example.get("id"))
+        record = {
+            "question_id": name,
+            "question": question,
+            "reference_answer": _reference(example.get("output")),
+            "relevant": gold_passages(next((found for found in passages if found), None)) or None,
+            "tags": {key: text for key, value in fields.items() if (text := _tag(key, value))} or None,
+        }
+        yield line, {**record, "phoenix_example": example.get("id")}
+
+
+def _reference(output: Any) -> str | None:
+    """Return the text of an output, or what it holds as JSON where that is no text."""
+    text = reference_in(output)
+    if text is not None or not isinstance(output, Mapping) or len(output) != 1:
+        return text
+    (value,) = output.values()
+    return None if value in (None, {}, []) else as_json(value)
+
+
+def _tag(key: str, value: Any) -> str:
+    """Return a short value of the metadata as a tag; "" for ids and for what is no label."""
+    if key in OWN_IDS or value in (None, "", {}, []):
+        return ""
+    text = value if isinstance(value, str) else as_json(value)
+    return text if len(text) <= MOST_TAG else ""
+
+
+IMPORTERS = (
+    Importer(
+        "phoenix_experiment",
+        "Phoenix experiment",
+        "JSON or CSV of the server: example_id, input, reference_output, output, annotations",
+        is_experiment,
+        _read_experiment,
+        written_by=TRIED,
+        example="/v1/experiments/ID/json",
+    ),
+    Importer(
+        "phoenix_database",
+        "Phoenix database",
+        "SQLite of a Phoenix server: a run for each project and each experiment",
+        is_database,
+        _read_database,
+        written_by=TRIED,
+        example="phoenix.db in PHOENIX_WORKING_DIR",
+        unit="trace",
+    ),
+    Importer(
+        KEY,
+        "Phoenix data set",
+        "CSV with input.*, output.* and metadata.* (or input_*, output_*), or JSON {data: {examples}}",
+        _is_data_set,
+        _read_data_set,
+        holds="questions",
+        written_by="Phoenix 11 and 20.26",
+    ),
+)

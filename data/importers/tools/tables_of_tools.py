@@ -1,0 +1,290 @@
+"""Tables of ARES, open-rag-eval, UpTrain and Giskard, whose columns do not hold what their names say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.formats.table import reader_of
+from ragtriage.data.importers.importer import Importer, Row, ToolRows, each, question_set
+from ragtriage.data.importers.parsing.cells import CellError, read_score
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.names import metric_name
+from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.parsing.payloads import decoded
+from ragtriage.data.importers.parsing.peek import Peek
+from ragtriage.data.importers.parsing.rows import object_rows
+from ragtriage.data.importers.parsing.shapes import others
+from ragtriage.data.importers.parsing.spool import Spool
+from ragtriage.data.store.parsed_run import ParsedRun, Record
+
+ARES_METRICS = {
+    "Context_Relevance_Label": "context_relevance",
+    "Answer_Faithfulness_Label": "faithfulness",
+    "Answer_Relevance_Label": "answer_relevancy",
+}
+ARES_NAMES = {"Query": "question", "Answer": "answer", "input": "input (ARES)", "output": "output (ARES)"}
+
+
+def _of_ares(row: Row) -> Row:
+    """Return a row with its one document as the context, and its labels as those of a person."""
+    labels = {name: _ares_label(row.get(name)) for name in ARES_METRICS}
+    sample = {ARES_NAMES.get(name, name): value for name, value in row.items() if labels.get(name) is None}
+    document = sample.pop("Document", None)
+    relevant = labels["Context_Relevance_Label"]
+    known = {} if relevant is None else {"relevant": relevant == 1.0}
+    sample["retrieved"] = [{"text": document, **known}] if document else []
+    sample["human"] = [
+        {"annotator": "ares", "metric": ARES_METRICS[name], "value": value, "low": 0.0, "high": 1.0}
+        for name, value in labels.items()
+        if value is not None
+    ] or None
+    return {
+        name: value for name, value in sample.items() if name not in ARES_METRICS or value not in (None, "")
+    }
+
+
+def _ares_label(value: object) -> float | None:
+    """Return a label as 1 or 0; None where it is blank or anything else, which then stays as it is."""
+    try:
+        number = read_score(value)
+    except CellError:
+        return None
+    return float(number) if isinstance(number, bool | int | float) and number in (0, 1) else None
+
+
+ARES = ToolRows(
+    lambda names: {"Query", "Document", "Answer"} <= names,
+    each(_of_ares),
+    "read as rows of ARES: `Document` is the only retrieved one, a label is a person's, a blank is none",
+)
+
+
+CITED = re.compile(r"\[(\d{1,4})\]")
+
+
+def _samples(records: Iterator[Record]) -> Iterator[Record]:
+    """Yield one row for each query and run, with its passages in the order of the rows."""
+    spool = Spool()
+    for line, row in records:
+        key = f"{row.get('query_id')}\x1f{row.get('query_run')}" if isinstance(row, dict) else f"line {line}"
+        spool.add(key, line, row)
+    for key in spool.keys:
+        rows = list(spool.rows(key))
+        line, first = rows[0]
+        yield line, _of_passages([row for _, row in rows]) if isinstance(first, dict) else first
+
+
+def _of_passages(rows: list[Row]) -> Row:
+    passages = [
+        {"text": row["passage"], "passage_id": _identifier(row.get("passage_id"))}
+        for row in rows
+        if row.get("passage")
+    ]
+    answer = next((row["generated_answer"] for row in rows if row.get("generated_answer")), None)
+    rest = {name: value for name, value in rows[0].items() if name not in ("passage", "passage_id")}
+    return {**rest, "generated_answer": answer, "retrieved": passages}
+
+
+def _identifier(value: object) -> str | None:
+    return None if value in (None, "") else str(value).strip("[] ")
+
+
+def _read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+    """Read a table; citations of passages that the query has not are told."""
+    runs = _read_rows(source, options, errors)
+    return [replace(run, records=_checked(run, errors)) for run in runs]
+
+
+def _checked(run: ParsedRun, errors: ValidationErrors) -> Iterator[Record]:
+    for line, record in run.records:
+        if isinstance(record, dict) and isinstance(record.get("answer"), str):
+            documents = record.get("retrieved") or ()
+            ids = {str(document.get("id")) for document in documents if isinstance(document, dict)}
+            for cited in dict.fromkeys(CITED.findall(record["answer"])):
+                if cited not in ids:
+                    errors.remark("an answer cites a passage that its query has not", line)
+        yield line, record
+
+
+OPEN_RAG_EVAL = ToolRows(
+    lambda names: {"query_id", "query", "passage_id", "passage", "generated_answer"} <= names,
+    _samples,
+    "read as rows of open-rag-eval: the rows of one query and run are the passages of one sample",
+)
+_read_rows = reader_of(OPEN_RAG_EVAL, "open_rag_eval")
+
+
+EMPTY = {"EMPTY MESSAGE", "<EMPTY MESSAGE>"}
+SCORE, REASON = "score_", "explanation_"
+
+
+def _of_experiment(row: Row) -> Row:
+    """Return a row with the passage cut out of a document as the context, and the document as candidate."""
+    sample = {name: value for name, value in row.items() if name not in ("response", "document_text")}
+    passage, document = row.get("response"), row.get("document_text")
+    if _is_empty(row.get("answer")):
+        sample["answer"] = None
+    sample["retrieved"] = [] if _is_empty(passage) or not passage else [{"text": passage}]
+    sample["candidates"] = [{"text": document}] if document else []
+    if row.get("question_idx") is not None and row.get("row_idx") is not None:
+        sample["question_id"] = f"{row['question_idx']}-{row['row_idx']}"
+    if row.get("experiment_id") is not None:
+        persona = f" ({row['persona']})" if row.get("persona") else ""
+        sample["run"] = f"experiment {row['experiment_id']}{persona}"
+    return sample
+
+
+def _is_empty(text: object) -> bool:
+    return isinstance(text, str) and text in EMPTY
+
+
+def _is_result(names: set[str]) -> bool:
+    checks = {name.removeprefix(SCORE) for name in names if name.startswith(SCORE)}
+    return "question" in names and any(f"{REASON}{check}" in names for check in checks)
+
+
+def _of_result(row: Row) -> Row:
+    """Return a row with each check as a score and its explanation as the reason."""
+    checks = [name.removeprefix(SCORE) for name in row if name.startswith(SCORE)]
+    used = {f"{prefix}{check}" for check in checks for prefix in (SCORE, REASON)}
+    sample = {name: value for name, value in row.items() if name not in used}
+    sample["scores"] = {
+        metric_name(check)[0]: {"value": _number(row[f"{SCORE}{check}"]), "reason": _text(row, check)}
+        for check in checks
+    }
+    return sample
+
+
+def _number(value: object) -> object:
+    """Return the number in a cell; None, for a check that failed, where it is blank."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return float(value)
+    except ValueError:
+        return None if not value.strip() else value
+
+
+def _text(row: Row, check: str) -> str | None:
+    reason = row.get(f"{REASON}{check}")
+    return reason if isinstance(reason, str) and reason else None
+
+
+EXPERIMENT = ToolRows(
+    lambda names: {"question", "question_idx", "document_text", "response", "answer"} <= names,
+    each(_of_experiment),
+    "read as an experiment of UpTrain: `response` is the passage that was cut out of `document_text`, "
+    "EMPTY MESSAGE is none",
+)
+RESULTS = ToolRows(
+    _is_result,
+    each(_of_result),
+    "read as results of UpTrain: `score_` columns are scores, `explanation_` columns their reasons",
+)
+
+
+GISKARD = "giskard_testset"
+COLUMNS = {"question", "reference_answer", "reference_context", "conversation_history"}
+_DOCUMENT = re.compile(r"^Document \d+: ", re.MULTILINE)
+MOST_TAG = 60
+
+
+def _is_giskard(peek: Peek) -> bool:
+    return peek.columns >= COLUMNS and not {"answer", "agent_answer", "retrieved"} & peek.columns
+
+
+def _read_giskard(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+    return question_set(source, GISKARD, _of_giskard(source, options, errors))
+
+
+def _of_giskard(source: InputFile, options: Options, errors: ValidationErrors) -> Iterator[Record]:
+    known = (*COLUMNS, "id", "metadata")
+    for line, row in object_rows(source, errors, options.limit):
+        metadata = decoded(row.get("metadata"))
+        fields = metadata if isinstance(metadata, Mapping) else {}
+        turns = decoded(row.get("conversation_history"))
+        labels = {key: fields.get(key) for key in ("topic", "seed_document_id")}
+        record = {
+            "question_id": row.get("id"),
+            "question": row.get("question"),
+            "history": [_turn(turn) for turn in turns] if isinstance(turns, list) and turns else None,
+            "reference_answer": row.get("reference_answer"),
+            "relevant": _passages(row.get("reference_context")) or None,
+            "query_type": fields.get("question_type"),
+            "tags": {
+                key: str(value)
+                for key, value in labels.items()
+                if (value is not None and len(str(value)) <= MOST_TAG)
+            }
+            or None,
+        }
+        yield line, {**others(row, known), **record}
+
+
+def _turn(turn: Any) -> Any:
+    return {"role": turn.get("role"), "text": turn.get("content")} if isinstance(turn, Mapping) else turn
+
+
+def _passages(text: Any) -> list[dict[str, str]]:
+    """Split a reference context at its numbered documents; the numbers are no ids outside the toolkit."""
+    parts = _DOCUMENT.split(text) if isinstance(text, str) else []
+    return [{"text": part.removesuffix("\n\n")} for part in parts if part.strip()]
+
+
+IMPORTERS = (
+    Importer(
+        "ares",
+        "ARES",
+        "TSV or CSV with Query, Document, Answer and *_Label",
+        lambda peek: ARES.fits(set(peek.columns)),
+        reader_of(ARES, "ares"),
+        mapped=True,
+        written_by="ARES",
+        rows=ARES,
+    ),
+    Importer(
+        "open_rag_eval",
+        "open-rag-eval",
+        "CSV with query_id, query, query_run, passage_id, passage, generated_answer: a row for each passage",
+        lambda peek: OPEN_RAG_EVAL.fits(set(peek.columns)),
+        _read,
+        mapped=True,
+        written_by="open-rag-eval",
+        rows=OPEN_RAG_EVAL,
+        unit="answer",
+    ),
+    Importer(
+        "uptrain_experiment",
+        "UpTrain experiment",
+        "rows with question, document_text, response, answer, experiment_id: a run for each experiment",
+        lambda peek: EXPERIMENT.fits(set(peek.columns)),
+        reader_of(EXPERIMENT, "uptrain_experiment"),
+        mapped=True,
+        written_by="UpTrain",
+        rows=EXPERIMENT,
+    ),
+    Importer(
+        "uptrain",
+        "UpTrain results",
+        "rows with question, context, response, score_<check>, explanation_<check>",
+        lambda peek: RESULTS.fits(set(peek.columns)),
+        reader_of(RESULTS, "uptrain"),
+        mapped=True,
+        written_by="UpTrain",
+        rows=RESULTS,
+    ),
+    Importer(
+        GISKARD,
+        "Giskard test set",
+        "JSONL with question, reference_answer, reference_context and conversation_history",
+        _is_giskard,
+        _read_giskard,
+        holds="questions",
+        written_by="Giskard 2.19",
+        example="`testset.save(path)`",
+    ),
+)

@@ -1,0 +1,74 @@
+"""The registry names what a file shows before a module is loaded: it must agree with what the module declares."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from places import FIXTURES, REPOSITORY
+
+from ragtriage.data.errors import DataError
+from ragtriage.data.importers.importer import recognises
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.peek import Peek
+from ragtriage.data.importers.registry import (
+    GENERAL,
+    QUESTION_FILES,
+    TOOLS,
+    candidates,
+    importer_of,
+    importers,
+    keys_of,
+)
+
+ROOM = REPOSITORY / "data" / "importers"
+DECLARING = sorted(
+    f"{path.parent.name}.{path.stem}"
+    for path in ROOM.glob("*/*.py")
+    if "\nIMPORTERS = (" in path.read_text(encoding="utf-8")
+)
+FILES = [path for path in sorted(FIXTURES.rglob("*")) if path.suffix not in (".md", ".txt", ".py", "")]
+
+
+def test_every_declared_importer_is_in_the_registry_once() -> None:
+    declared = [
+        importer.key
+        for module in DECLARING
+        for importer in import_module(f"ragtriage.data.importers.{module}").IMPORTERS
+    ]
+    assert len(declared) > 70
+    assert sorted(keys_of((*TOOLS, *QUESTION_FILES, *GENERAL))) == sorted(declared)
+    assert {entry.module for entry in (*TOOLS, *QUESTION_FILES, *GENERAL)} == set(DECLARING)
+
+
+def test_an_importer_is_found_by_its_key() -> None:
+    found = {key: importer_of(key) for key in importers()}
+    assert found == dict(importers())
+    assert importer_of("no_format") is None
+
+
+@pytest.mark.parametrize("path", [FIXTURES, *FILES], ids=lambda path: str(path.relative_to(FIXTURES.parent)))
+def test_what_recognises_a_file_is_asked_for_it(path: Path) -> None:
+    peek = Peek(InputFile.from_path(path))
+    try:
+        recognising = [key for key, importer in importers().items() if recognises(importer, peek)]
+        asked = [importer.key for importer in candidates(peek)]
+    except DataError:
+        return  # refused before any importer is asked
+    assert [key for key in asked if key in recognising] == recognising
+
+
+def test_a_plain_file_loads_no_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "run.jsonl"
+    path.write_text('{"question": "Who?", "answer": "Ann", "retrieved": [{"id": "d", "text": "t"}]}\n')
+    for name in [name for name in sys.modules if name.startswith("ragtriage.data.importers.tools.")]:
+        monkeypatch.delitem(sys.modules, name)
+    assert [importer.key for importer in candidates(Peek(InputFile.from_path(path)))][-4:] == [
+        "native_questions",
+        "native",
+        "table_questions",
+        "table",
+    ]
+    assert not [name for name in sys.modules if name.startswith("ragtriage.data.importers.tools.")]
