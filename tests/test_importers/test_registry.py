@@ -1,4 +1,4 @@
-"""The registry names what a file shows before a module is loaded: it must agree with what the module declares."""
+"""The registry says what a file shows before a module is loaded: it agrees with what the modules declare."""
 
 from __future__ import annotations
 
