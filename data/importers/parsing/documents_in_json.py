@@ -12,6 +12,7 @@ import ijson
 
 from ragtriage.data.errors import InputError, ValidationError
 from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.json_depth import JsonDepth
 from ragtriage.data.importers.parsing.names import guessed_fields
 
 WHOLE_UP_TO = 16 << 20  # smaller documents are parsed at once
@@ -124,8 +125,14 @@ def outline(source: InputFile) -> Any:
 
 
 def beginning(source: InputFile) -> Any:
-    """Return what stands at the beginning of a document that is damaged further down; {} for nothing."""
-    return _beginning(source.head(WHOLE_UP_TO))
+    """Return what stands at the beginning of a document that is damaged further down; {} for nothing.
+
+    Raises:
+        InputError: it is nested too deeply.
+    """
+    head = source.head(WHOLE_UP_TO)
+    _follow(source, JsonDepth(), head)
+    return _beginning(head)
 
 
 def _beginning(head: bytes) -> Any:
@@ -160,20 +167,32 @@ def _beginning(head: bytes) -> Any:
 
 
 def _parsed_at_once(source: InputFile) -> bool:
-    """Return whether a document is small, or holds NaN, which is no JSON and which ijson does not read."""
+    """Return whether a document is small, or holds NaN, which is no JSON and which ijson does not read.
+
+    Raises:
+        InputError: a large one is nested too deeply. Every reader of large documents asks here first, since
+            what ijson builds of nested lists takes hundreds of bytes for each bracket.
+    """
     if source.size <= WHOLE_UP_TO and len(source.head(WHOLE_UP_TO + 1)) <= WHOLE_UP_TO:
         return True
     return source.remembered("not_json_numbers", lambda: _has_not_json_numbers(source))
 
 
 def _has_not_json_numbers(source: InputFile) -> bool:
-    tail = b""
+    tail, depth, holds = b"", JsonDepth(), False
     with source.open() as stream:
         while chunk := stream.read(1 << 20):
-            if NOT_JSON_NUMBERS.search(tail + chunk):
-                return True
+            _follow(source, depth, chunk)
+            holds = holds or NOT_JSON_NUMBERS.search(tail + chunk) is not None
             tail = chunk[-16:]
-    return False
+    return holds
+
+
+def _follow(source: InputFile, depth: JsonDepth, piece: bytes) -> None:
+    try:
+        depth.read(piece)
+    except RecursionError as error:
+        raise source.error(f"is {error}", "a JSON document that is nested less deeply") from error
 
 
 def _prefix(*parts: str) -> str:
