@@ -251,9 +251,7 @@ def diagnosis_of(store: RunStore, run: Run, settings: DiagnosisSettings) -> Diag
     Raises:
         DataError: the run has no samples, or not the context metric that the settings ask for.
     """
-    if run.means:
-        raise DataError(f"{run.name} ({run.run_id}) has summary scores only; accepted: a run with samples")
-    scored = store.scored(run)
+    scored = store.scored(run.with_samples())
     wanted, available = settings.context_metric, context_metrics_of(scored)
     if wanted is not None and wanted not in available:
         accepted = ", ".join(available) or "none, for this run has no such metric"

@@ -1,4 +1,4 @@
-"""The command line: a module for each command, loaded when that command is called.
+"""The command line: commands in modules by subject, each loaded when one of its commands is called.
 
-May import every room of `dashboard` but `app` and `views`; only `serve` and `demo` start Streamlit.
+May import every room of `dashboard` but `pages`; only `serve` and `demo` start Streamlit.
 """

@@ -11,7 +11,6 @@ import io
 import os
 import sys
 import warnings
-from collections.abc import Mapping
 from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
@@ -20,77 +19,35 @@ import click
 from click.shell_completion import CompletionItem
 
 from ragtriage import __version__
-from ragtriage.dashboard.cli.stored_help import stored_help
+from ragtriage.dashboard.cli.stored_help import WHOLE, stored_help, stored_summary
 
 INTERRUPTED, PIPE_CLOSED = 130, 141  # 128 and the number of the signal
 
-COMMANDS: Mapping[
-    str, tuple[str, str]
-] = {  # name -> module of ragtriage.dashboard.cli, what its help begins with
-    "advise": (
-        "results.advise",
-        "Plan an evaluation: metrics, number of questions, gates, labels, and the command of each step.",
-    ),
-    "agreement": ("results.agreement", "Compare metrics and judges with human labels."),
-    "attack": ("asking.attack", "Put attack prompts to a system of yours and make a run of its answers."),
-    "baseline": (
-        "runs.baseline",
-        "Make RUN the baseline of its project; without RUN, show it and its history.",
-    ),
-    "check": ("results.check", "Run the sanity checks on the numbers of a run."),
-    "checks": (
-        "results.checks",
-        "Show the check suites of a run: what passed, with intervals, and why the rest failed.",
-    ),
-    "citations": (
-        "results.citations",
-        "Show how many citations of a run support their sentence, with counts and intervals.",
-    ),
-    "compare": ("results.compare", "Compare runs with a baseline, paired on question."),
-    "delete": ("runs.delete", "Delete runs; their human labels are kept."),
-    "demo": ("demo", "Load the bundled samples and open the dashboard on them."),
-    "diagnose": ("results.diagnose", "Show where the cases of a run fail and what to fix first."),
-    "doctor": ("doctor", "Check this installation and the workspace; exit code 1 where there is a problem."),
-    "experiment": (
-        "asking.experiment",
-        "Ask a system the same questions under changed conditions, and test what the change did.",
-    ),
-    "export": (
-        "runs.export",
-        "Write the samples of a run with scores and diagnosis, or its scores for the tool that recorded it.",
-    ),
-    "f1": ("results.f1", "Show why F1 is low, and the most that each part could give back."),
-    "gate": (
-        "results.gate",
-        "Judge a run by its gates: PASS, FAIL (exit code 1), INCONCLUSIVE or UNMEASURED.",
-    ),
-    "generate": (
-        "asking.generate",
-        "Let Claude answer a run's questions again, to separate retrieval from generation errors.",
-    ),
-    "grid": ("asking.grid", "Try chunk sizes and overlaps on a corpus of .txt, .md or JSONL."),
-    "import": ("runs.import_", "Load evaluation runs from files, each file whole or not at all."),
-    "init": ("init", "Write a commented gates.toml for a kind of use into the workspace."),
-    "judge": ("asking.judge", "Let Claude judge the answers of a run; continues from earlier results."),
-    "mcp": ("mcp", "Serve the workspace to a coding agent over MCP, on standard input and output."),
-    "metrics": ("results.metrics", "Show every metric of a run: mean, 95 % interval, n and source."),
-    "questions": ("runs.questions", "List the question sets; `show NAME` prints one with its questions."),
-    "release": ("runs.release", "Mark RUN as the release NAME; without RUN, list the releases."),
-    "report": (
-        "results.report",
-        "Write a report for readers without the tool: one HTML file, slides or PDF.",
-    ),
-    "runs": ("runs.runs", "List the runs."),
-    "score": ("asking.score", "Score a run with models on this machine: NLI, embeddings, reverse questions."),
-    "serve": ("serve", "Open the dashboard, reachable from this machine alone unless --host says otherwise."),
-    "show": ("runs.show", "Show the details of a run, and what its unmeasured metrics need."),
-    "watch": (
-        "runs.watch",
-        "Import, score and gate result files as they appear in FOLDER; one line per run.",
-    ),
+_MODULES = {  # of ragtriage.dashboard.cli -> the commands in it, each a function of its name
+    "asking.attack": "attack",
+    "asking.experiment": "experiment",
+    "asking.generate": "generate",
+    "asking.grid": "grid",
+    "asking.judge": "judge",
+    "asking.score": "score",
+    "demo": "demo",
+    "doctor": "doctor",
+    "mcp": "mcp",
+    "results.agreement": "agreement",
+    "results.checks": "check checks citations",
+    "results.diagnose": "diagnose",
+    "results.gate": "gate",
+    "results.report": "report",
+    "results.scores": "compare f1 metrics",
+    "results.strategy": "advise init",
+    "runs.export": "export",
+    "runs.import_": "import",
+    "runs.questions": "questions",
+    "runs.runs": "baseline delete release runs show",
+    "runs.watch": "watch",
+    "serve": "serve",
 }
-
-
+COMMANDS = dict(sorted((name, module) for module, names in _MODULES.items() for name in names.split()))
 MEANT = {  # names of pages, and words of other tools
     "triage": ("diagnose", "gate"),
     "cases": ("export", "diagnose"),
@@ -147,15 +104,13 @@ class LazyGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 -- click's signature
-        """Load a command; the function in its module bears the module's name."""
+        """Load a command; `import` is no name of a function."""
         if cmd_name not in COMMANDS:
             return None
-        module = COMMANDS[cmd_name][0]
         if cmd_name in ("demo", "serve"):  # before pyarrow is loaded: its usual pool keeps memory for itself
             os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
-        command: click.Command = getattr(
-            import_module(f"ragtriage.dashboard.cli.{module}"), module.rpartition(".")[2]
-        )
+        module = import_module(f"ragtriage.dashboard.cli.{COMMANDS[cmd_name]}")
+        command: click.Command = getattr(module, "import_" if cmd_name == "import" else cmd_name)
         for inner in command.commands.values() if isinstance(command, click.Group) else ():
             _with_shared_options(inner)
         return _with_shared_options(command)
@@ -175,7 +130,7 @@ class LazyGroup(click.Group):
         return (args[0], command, args[1:]) if command else super().resolve_command(ctx, args)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the options before the command; one of a command's own is told where it belongs."""
+        """Read the options before the command; the error for one of a command's own says where it belongs."""
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
@@ -194,19 +149,23 @@ class LazyGroup(click.Group):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is still to be flushed
             ctx.exit(PIPE_CLOSED)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 -- click's signature
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands in the help."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+            formatter.write_dl([(name, self.summary(ctx, name)) for name in COMMANDS])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """List the names and options that begin with what was typed."""
-        names = [
-            CompletionItem(name, help=text)
-            for name, (_, text) in COMMANDS.items()
-            if name.startswith(incomplete)
-        ]
-        return [*names, *click.Command.shell_complete(self, ctx, incomplete)]
+        names = [name for name in COMMANDS if name.startswith(incomplete)]
+        items = [CompletionItem(name, help=self.summary(ctx, name)) for name in names]
+        return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
+
+    def summary(self, ctx: click.Context, name: str) -> str:
+        """Return the first sentence of a command's help; only where none is stored, the command is loaded."""
+        if text := stored_summary(name):
+            return text
+        command = self.get_command(ctx, name)
+        return command.get_short_help_str(WHOLE) if command else ""
 
 
 @click.group(
@@ -234,9 +193,7 @@ def main(arguments: list[str] | None = None) -> None:
         error.show()
         sys.exit(2)
     except Exception as error:  # noqa: BLE001 -- the one place that catches everything
-        from ragtriage.dashboard.cli.terminal import (
-            error_text,  # here: it loads NumPy, which --help does without
-        )
+        from ragtriage.dashboard.cli.terminal import error_text  # loads NumPy, which --help does without
 
         click.echo(f"error: {error_text(error)}", err=True)
         sys.exit(2)

@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import click
 
-JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-RUN = click.argument("run_name", metavar="RUN")
-RUNS = click.argument("run_names", nargs=-1, required=True, metavar="RUN...")
-PROJECT = click.option("--project", help="Project; the run's, else the workspace's only one.")
-WHO = click.option("--who", metavar="NAME", help="Who makes the change; by default your login name.")
-PORT = click.option("--port", type=int, help="Port of the dashboard; the first free one from 8501.")
-GATES_FILE = click.option(
-    "--config", metavar="FILE", help="Gates; the workspace's gates.toml, else the bundled ones."
-)
+T = TypeVar("T", bound="Callable[..., Any] | click.Command")
 
 
 class FiniteFloat(click.FloatRange):
@@ -28,6 +20,68 @@ class FiniteFloat(click.FloatRange):
         if not math.isfinite(number):
             self.fail(f"{value!r} is not a finite number.", param, ctx)
         return number
+
+
+JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+RUN = click.argument("run_name", metavar="RUN")
+RUNS = click.argument("run_names", nargs=-1, required=True, metavar="RUN...")
+PROJECT = click.option("--project", help="Project; the run's, else the workspace's only one.")
+NEW_PROJECT = click.option("--project", help="Project of the runs; the workspace's only one, else `default`.")
+WHO = click.option("--who", metavar="NAME", help="Who makes the change; by default your login name.")
+PORT = click.option("--port", type=int, help="Port of the dashboard; the first free one from 8501.")
+YES = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+BASELINE = click.option(
+    "--baseline", metavar="RUN", help="Run to compare with; by default the project's baseline."
+)
+GATES_FILE = click.option(
+    "--config", metavar="FILE", help="Gates; the workspace's gates.toml, else the bundled ones."
+)
+
+# of what asks a model or a system under test
+BUDGET = click.option(
+    "--budget", type=FiniteFloat(0, min_open=True), metavar="USD", help="The most that may be spent."
+)
+DRY_RUN = click.option("--dry-run", is_flag=True, help="Show the plan and its cost; ask nothing.")
+BASE_URL = click.option(
+    "--base-url", metavar="URL", help="Address of the service; ANTHROPIC_BASE_URL does the same."
+)
+MODEL = click.option("--model", help="Claude model; RAGTRIAGE_JUDGE_MODEL, else the price table's default.")
+TIMEOUT = click.option(
+    "--timeout",
+    type=FiniteFloat(0, min_open=True),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time to wait for one answer.",
+)
+KEEP_ALIVE = click.option(
+    "--keep-alive", is_flag=True, help="The command stays and answers one JSON line for each line."
+)
+
+
+def concurrency_option(most: int, usual: int) -> Callable[[T], T]:
+    """Return the option on how many requests are sent at a time."""
+    return click.option(
+        "--concurrency",
+        type=click.IntRange(1, most),
+        default=usual,
+        show_default=True,
+        help="Requests at a time.",
+    )
+
+
+def bands_option(usual: str) -> Callable[[T], T]:
+    """Return the option on the bands that means are put into."""
+    from ragtriage.data.comparison.published_results import SCALE_TITLES  # here: it loads NumPy
+
+    return click.option(
+        "--bands",
+        type=click.Choice([*SCALE_TITLES]),
+        default=usual,
+        show_default=True,
+        help="Target bands: production targets, RAGChecker's guide for strict or general use, or the Ragas "
+        "scale.",
+    )
 
 
 class ChosenWords(click.ParamType[Any]):
@@ -59,9 +113,7 @@ class WholeNumbers(click.ParamType[Any]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Read the numbers."""
-        from ragtriage.metrics.schema.whole_number import (
-            whole_number,  # here: it loads NumPy, which options do without
-        )
+        from ragtriage.metrics.schema.whole_number import whole_number  # here: it loads NumPy
 
         parts = [part.strip() for part in str(value).split(",")]
         if not all((number := whole_number(part)) is not None and number >= self.least for part in parts):
@@ -82,3 +134,32 @@ def key_value_pairs(_: click.Context, parameter: click.Parameter, texts: tuple[s
             raise click.BadParameter(f"{text!r}; accepted: {parameter.metavar}")
         pairs[key] = value
     return pairs
+
+
+HEADER_ENV = click.option(
+    "--header-env",
+    multiple=True,
+    metavar="HEADER=VARIABLE",
+    callback=key_value_pairs,
+    help="Send a header with the value of an environment variable, as in Authorization=MY_KEY.",
+)
+
+
+def named_numbers(names: Sequence[str], most: float = math.inf) -> Callable[..., dict[str, float]]:
+    """Return the callback of an option NAME=NUMBER that may be repeated, with numbers from 0 to the most."""
+
+    def read(_: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, float]:
+        numbers = {}
+        for text in texts:
+            name, _sign, value = text.partition("=")
+            try:
+                numbers[name] = float(value)
+            except ValueError:
+                numbers[name] = -1.0
+            if name not in names or not 0 <= numbers[name] <= most or math.isinf(numbers[name]):
+                limits = "from 0 up" if math.isinf(most) else f"from 0 to {most:g}"
+                accepted = f"{parameter.metavar}, a number {limits} for any of {', '.join(names)}"
+                raise click.BadParameter(f"{text!r}; accepted: {accepted}")
+        return numbers
+
+    return read

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -48,19 +49,26 @@ def stored_help(name: str, words: Sequence[str], help_names: Sequence[str]) -> c
         None where the words ask for anything else, or the help is not stored.
     """
     words = list(words)
-    if not set(help_names) & set(words[:2]):
+    record = _records().get(name) if set(help_names) & set(words[:2]) else None
+    if record is None:
         return None
+    asked = words[1:2] if words[0] in record.get("commands", ()) else words[:1]
+    return _command(name, record) if asked and asked[0] in help_names else None
+
+
+def stored_summary(name: str) -> str:
+    """Return the first sentence of the stored help of a command; "" where none is stored."""
+    paragraph: str = _records().get(name, {"help": ""})["help"].partition("\n\n")[0]
+    return " ".join(paragraph.split())
+
+
+@cache
+def _records() -> Mapping[str, Mapping[str, Any]]:
+    """Return the stored help by command; {} where it is not installed, or damaged."""
     try:
-        records = json.loads(HELP_FILE.read_text(encoding="utf-8"))
-    except (
-        OSError,
-        ValueError,
-    ):  # not installed, or damaged: the command itself knows its help
-        return None
-    record = records.get(name)
-    below = record["commands"].get(words[0]) if record and "commands" in record else None
-    asked = words[1:2] if below else words[:1]
-    return _command(name, record) if record and asked and asked[0] in help_names else None
+        return json.loads(HELP_FILE.read_text(encoding="utf-8"))  # type: ignore[no-any-return] # as help_record
+    except (OSError, ValueError):
+        return {}
 
 
 def _command(name: str, record: Mapping[str, Any]) -> click.Command:

@@ -1,15 +1,17 @@
-"""Writing answers and errors: as text for a terminal, as JSON, and to a file."""
+"""What commands share on a terminal: answers as text and JSON, files, tables, questions, progress, errors."""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import textwrap
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unicodedata import category, east_asian_width
@@ -17,19 +19,27 @@ from unicodedata import category, east_asian_width
 import click
 
 from ragtriage.data.errors import CANNOT_WRITE, DataError
+from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.data.store.stored_file import replace_file
 from ragtriage.data.text.printable import UNPRINTABLE
-from ragtriage.metrics.result_table import ResultTable, text_rows
+from ragtriage.metrics.result_table import Cell, Ends, Number, Of, ResultTable, cell_text
 from ragtriage.metrics.schema.scores import MetricsError
 
 STEERING = ("Cc", "Cf", "Cs", "Zl", "Zp")  # controls, formats, halves of surrogate pairs, separators
 NARROWEST = 24  # columns that a wrapped cell keeps, however little room is left
+BAR = "{desc}: {percentage:3.0f}%|{bar}| {n}/{total} [{elapsed}{postfix}]"
+BAR_WITH_REST = BAR.replace("{elapsed}", "{elapsed}<{remaining}")  # of what does not know its own time left
 
 
 def print_json(values: Any) -> None:
     """Print values as JSON."""
     text = json.dumps(values, ensure_ascii=False, indent=1, allow_nan=False)
     click.echo(UNPRINTABLE.sub(lambda found: f"\\u{ord(found.group()):04x}", text))
+
+
+def print_answer(answer: Any) -> None:
+    """Print the answer of a command: a text as it is, values as JSON."""
+    click.echo(answer) if isinstance(answer, str) else print_json(answer)
 
 
 def write_file(path: str, content: bytes | Iterable[bytes], append: bool = False) -> None:
@@ -67,7 +77,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int | Non
     widths = [max(_width(row[at]) for row in cells) for at in range(len(header))]
     before = sum(widths[:-1]) + 2 * (len(widths) - 1)
     if width is not None and before + widths[-1] > width:
-        widths[-1] = max(NARROWEST, width - before)
+        widths[-1] = min(widths[-1], max(NARROWEST, width - before))
         cells = [line for row in cells for line in _split_row(row, widths[-1])]
     lines = [
         "  ".join(
@@ -78,14 +88,27 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int | Non
     return "\n".join([lines[0], "  ".join("-" * column for column in widths), *lines[1:]])
 
 
+def row_table(rows: Sequence[Mapping[str, Cell]], columns: Sequence[str] = ()) -> str:
+    """Align typed rows as wide as the terminal; of their columns only those named, where any are."""
+    if not rows:
+        return "none"
+    header = list(columns or rows[0])
+    cells = [[cell_text(row[name]) for name in header] for row in rows]
+    texts = [[f"{cell:,}" if isinstance(cell, int) else cell for cell in row] for row in cells]
+    return table(header, texts, screen_width())
+
+
+def mean_cells(summary: MetricSummary) -> dict[str, Cell]:
+    """Return the cells of a mean: itself, its interval, and the questions that it is over."""
+    ends, questions = Ends(summary.low, summary.high), Of(summary.n_scored, summary.n_applicable)
+    return {"mean": Number(summary.mean), "95 % interval": ends, "questions": questions}
+
+
 def result_text(result: ResultTable, most: int | None = None) -> str:
     """Return a table of results with its title and note for a terminal, of its rows at most so many."""
-    listed = text_rows(result)
-    cells = [
-        [f"{cell:,}" if isinstance(cell, int) else cell for cell in row.values()] for row in listed[:most]
-    ]
-    rest = "" if len(cells) == len(listed) else f"The first {len(cells)} of {len(listed):,} rows."
-    parts = [plain(result.title), table([*listed[0]], cells, screen_width()) if listed else "none"]
+    shown, n = result.rows[:most], len(result.rows)
+    rest = "" if len(shown) == n else f"The first {len(shown)} of {n:,} rows."
+    parts = [plain(result.title), row_table(shown)]
     return "\n".join([*parts, *(wrapped(plain(note)) for note in (result.note, rest) if note)])
 
 
@@ -117,6 +140,51 @@ def plain(text: str) -> str:
 
 def _width(text: str) -> int:
     return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
+
+
+def confirmed(question: str, yes: bool, command: str) -> bool:
+    """Return whether the user wants it: asked on a terminal, unless --yes says so.
+
+    Raises:
+        click.UsageError: nobody can be asked.
+    """
+    if not yes and not sys.stdin.isatty():
+        raise click.UsageError(
+            f"{command} asks for confirmation, and this is not a terminal; accepted: --yes"
+        )
+    return yes or click.confirm(question, err=True)
+
+
+def agreed(plan: str, ask: bool, question: str = "Continue?") -> bool:
+    """Show a plan on the error output and return whether to go on; asked on a terminal alone."""
+    click.echo(plan, err=True)
+    return not (ask and sys.stdin.isatty()) or click.confirm(question, err=True)
+
+
+@contextmanager
+def progress_bar(doing: str, total: int | None = None, form: str = BAR) -> Iterator[Callable[..., None]]:
+    """Show a progress bar on a terminal; yields what moves it: show(done, state, total)."""
+    from tqdm import tqdm  # here, since most commands go without
+
+    with tqdm(total=total, desc=doing, bar_format=form, disable=not sys.stderr.isatty()) as bar:
+
+        def show(done: int, state: str = "", total: int | None = total) -> None:
+            bar.n, bar.total = done, total
+            bar.set_postfix_str(state, refresh=False)
+            bar.refresh()
+
+        yield show
+
+
+@contextmanager
+def on_signals(handler: Callable[..., object]) -> Iterator[None]:
+    """Let SIGINT and SIGTERM call a function; a shell starts its background jobs with SIGINT ignored."""
+    before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, earlier in before.items():
+            signal.signal(number, earlier)
 
 
 def error_text(error: Exception) -> str:

@@ -23,7 +23,7 @@ SUPPORT_NOTE: Mapping[str, str] = {
 }
 
 
-def citation_rows(citations: RunCitations) -> list[dict[str, object]]:
+def citation_rows(citations: RunCitations) -> list[dict[str, str | int]]:
     """Return a row for each share, with counts, interval and source."""
     return [
         {

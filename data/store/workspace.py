@@ -82,6 +82,17 @@ class Run:
     means: dict[str, float] = field(default_factory=dict)
     format_version: int = FORMAT_VERSION
 
+    def with_samples(self) -> Run:
+        """Return the run.
+
+        Raises:
+            WorkspaceError: it has summary scores only.
+        """
+        if self.means:
+            only = f"{self.name} ({self.run_id}) has summary scores only"
+            raise WorkspaceError(f"{only}; accepted: a run with samples")
+        return self
+
     def to_json(self) -> str:
         """Return the text of run.json."""
         facts = asdict(self)

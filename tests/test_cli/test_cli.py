@@ -12,6 +12,7 @@ from click import Context
 from command_line import run
 
 from ragtriage.dashboard.cli.main import COMMANDS, app
+from ragtriage.dashboard.cli.stored_help import stored_summary
 from ragtriage.data.scoring.run_store import RunStore
 
 Capture = pytest.CaptureFixture[str]
@@ -196,7 +197,7 @@ def test_the_list_of_commands_says_what_each_command_says_of_itself() -> None:
         command = app.get_command(Context(app), name)
         assert command is not None, name
         assert command.name == name
-        assert (command.help or "").split("\n\n")[0].replace("\n", " ") == COMMANDS[name][1]
+        assert (command.help or "").split("\n\n")[0].replace("\n", " ") == stored_summary(name)
 
 
 def test_the_context_metric_keeps_its_former_option(capsys: Capture, folder: Path, file: Path) -> None:

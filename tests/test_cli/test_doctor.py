@@ -16,7 +16,7 @@ import pytest
 from command_line import Answer, run
 from places import REPOSITORY
 
-from ragtriage.dashboard.cli.installation import ENVIRONMENT, PACKAGES
+from ragtriage.dashboard.cli.doctor import ENVIRONMENT, PACKAGES
 from ragtriage.data.api import add_run
 from ragtriage.data.scoring.run_store import RunStore
 

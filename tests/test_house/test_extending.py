@@ -101,7 +101,7 @@ def test_a_new_command_answers(
 ) -> None:
     (tmp_path / "hello.py").write_text(_example("The hello command"), encoding="utf-8")
     monkeypatch.setattr(cli, "__path__", [*cli.__path__, str(tmp_path)])
-    monkeypatch.setitem(COMMANDS, "hello", ("hello", "Say how many cases a run has."))
+    monkeypatch.setitem(COMMANDS, "hello", "hello")
     asked = demo.find("V4 rerank")
     assert run(capsys, demo.workspace.root, "hello", "V4 rerank", "--json").json == {
         "run": asked.run_id,

@@ -69,7 +69,7 @@ from ragtriage.dashboard.cli.main import COMMANDS, main
 with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.suppress(SystemExit):
     main(["--help"])
 assert all(f"  {name} " in out.getvalue() for name in COMMANDS), out.getvalue()
-commands = {f"ragtriage.dashboard.cli.{module}" for module, _ in COMMANDS.values()}
+commands = {f"ragtriage.dashboard.cli.{module}" for module in COMMANDS.values()}
 assert not commands & set(sys.modules)
 """
     assert not _loaded(code, tmp_path) & {*HEAVY, "numpy"}

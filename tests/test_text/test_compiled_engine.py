@@ -90,7 +90,7 @@ def test_doctor_tells_that_numba_cannot_be_used(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
     script = (
-        "from ragtriage.dashboard.cli.installation import _fast\n"
+        "from ragtriage.dashboard.cli.doctor import _fast\n"
         "for found in _fast(): print(found.state, found.text)"
     )
     (line,) = _run(blocked, script)

@@ -1,20 +1,38 @@
-"""What the commands that run an experiment share: options, system, plan, progress, and what came of it."""
+"""What the commands that run an experiment share: options, system, paraphrases, plan, progress, results."""
 
 from __future__ import annotations
 
-import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from threading import Event
 from typing import Any
 
 import click
 from tqdm import tqdm
 
-from ragtriage.dashboard.cli.asking.paraphrasing import Paraphrased, paraphrase, paraphrase_text
-from ragtriage.dashboard.cli.options import JSON, FiniteFloat, key_value_pairs
-from ragtriage.dashboard.cli.terminal import plain, print_json, result_text, wrapped
+from ragtriage.dashboard.cli.options import (
+    BUDGET,
+    DRY_RUN,
+    HEADER_ENV,
+    JSON,
+    KEEP_ALIVE,
+    TIMEOUT,
+    YES,
+    concurrency_option,
+)
+from ragtriage.dashboard.cli.terminal import (
+    BAR_WITH_REST,
+    agreed,
+    on_signals,
+    plain,
+    print_answer,
+    print_json,
+    progress_bar,
+    result_text,
+    wrapped,
+)
 from ragtriage.dashboard.experiments.arm_results import arm_table
 from ragtriage.dashboard.experiments.registry import experiment_headline, experiment_parts
 from ragtriage.data.api import open_store
@@ -24,9 +42,11 @@ from ragtriage.data.experiments.plan import ExperimentPlan, PlannedExperiment, e
 from ragtriage.data.experiments.questions import Questions, open_questions
 from ragtriage.data.experiments.registry import kind_of
 from ragtriage.data.experiments.run_experiment import ExperimentOutcome, kept_replies, run_experiment
+from ragtriage.data.experiments.stability import paraphrase_requests
 from ragtriage.data.experiments.summary import ExperimentSummary, experiment_summary
 from ragtriage.data.judge.evaluators import own_prompts
 from ragtriage.data.judge.messages import ClientSettings
+from ragtriage.data.judge.plain_requests import RequestPlan, ask_requests, kept_calls, plan_requests
 from ragtriage.data.judge.prices import read_prices
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.systems.builtin.index import PipelineSettings
@@ -37,7 +57,6 @@ from ragtriage.data.systems.runner import AskProgress
 from ragtriage.data.systems.system import System, SystemLimits
 
 BUILT_IN = "builtin"
-BAR = "{desc}: {percentage:3.0f}%|{bar}| {n}/{total} [{elapsed}<{remaining}{postfix}]"
 MOST_ROWS = 20
 STOPPED = 130
 
@@ -57,16 +76,8 @@ _OPTIONS = (
     click.option(
         "--quality", default="", metavar="METRIC", help="Measure the arms by this metric, e.g. a judge's."
     ),
-    click.option(
-        "--keep-alive", is_flag=True, help="The command stays and answers one JSON line for each line."
-    ),
-    click.option(
-        "--header-env",
-        multiple=True,
-        callback=key_value_pairs,
-        metavar="HEADER=VARIABLE",
-        help="Send a header with the value of an environment variable, e.g. Authorization=API_TOKEN.",
-    ),
+    KEEP_ALIVE,
+    HEADER_ENV,
     click.option("--corpus", multiple=True, metavar="PATH", help="Built-in: what to search."),
     click.option("--model", help="Built-in: Claude model that answers; without it the best sentence does."),
     click.option(
@@ -75,22 +86,11 @@ _OPTIONS = (
         default=0,
         help="Built-in: words of the context that are read; 0 for all.",
     ),
-    click.option(
-        "--budget", type=FiniteFloat(0, min_open=True), metavar="USD", help="The most that may be spent."
-    ),
-    click.option(
-        "--timeout",
-        type=FiniteFloat(0, min_open=True),
-        default=60.0,
-        show_default=True,
-        metavar="S",
-        help="Seconds to wait for one answer.",
-    ),
-    click.option(
-        "--concurrency", type=click.IntRange(1, 64), default=4, show_default=True, help="Requests at a time."
-    ),
-    click.option("--dry-run", is_flag=True, help="Show the plan; ask nothing."),
-    click.option("--yes", is_flag=True, help="Do not ask for confirmation."),
+    BUDGET,
+    TIMEOUT,
+    concurrency_option(64, 4),
+    DRY_RUN,
+    YES,
     JSON,
 )
 
@@ -100,6 +100,67 @@ def asking(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
+
+
+@dataclass(frozen=True)
+class Paraphrased:
+    """Questions with paraphrases.
+
+    Attributes:
+        questions: of the experiment.
+        plan: of what was, or would be, asked for them.
+        cost_usd: of the paraphrases, also where an earlier command asked for them.
+    """
+
+    questions: Questions
+    plan: RequestPlan
+    cost_usd: float = 0.0
+
+
+def _paraphrased(
+    store: RunStore, questions: Questions, model_name: str, options: Mapping[str, Any]
+) -> Paraphrased | None:
+    """Let a model write paraphrases for the questions without any; None where the user does not agree.
+
+    Raises:
+        DataError: it stopped before the end; the same command goes on from there.
+    """
+    model = read_prices(store.workspace.root).model(model_name)
+    settings = ClientSettings(model, concurrency=options["concurrency"], timeout=options["timeout"])
+    asked = paraphrase_requests(questions, own_prompts(store.workspace))
+    plan = plan_requests(store.ledger, settings, asked.requests)
+    if options["dry_run"]:
+        kept = kept_calls(store.ledger, settings, asked.requests)
+        return Paraphrased(asked.written(kept, model.name), plan)
+    if plan.calls and not agreed(_paraphrase_text(plan), not options["yes"]):
+        return None
+    bar = progress_bar("paraphrased", len(asked.requests), BAR_WITH_REST)
+    with _stop_on_signal() as stop, bar as show:
+        result = ask_requests(
+            store.ledger,
+            settings,
+            asked.requests,
+            options["budget"],
+            lambda progress: show(progress.done),
+            stop.is_set,
+        )
+    if result.stopped:
+        raise DataError(f"paraphrases: {result.stopped}; the same command goes on from here")
+    return Paraphrased(asked.written(result.calls, model.name), plan, result.cost_usd)
+
+
+def _paraphrase_text(plan: RequestPlan) -> str:
+    """Return the plan as text for a terminal."""
+    cost = "not known, and no budget can hold" if plan.cost_usd is None else f"about ${plan.cost_usd:.4f}"
+    return "\n".join(
+        [
+            f"paraphrases by {plan.model}",
+            f"calls      {plan.calls:,} to make, {plan.cached:,} of {plan.requests:,} are there already",
+            f"tokens     about {plan.input_tokens:,} in, {plan.output_tokens:,} out",
+            f"cost       {cost}",
+            *(["note       planned with plain rewordings until they are written"] if plan.calls else []),
+        ]
+    )
 
 
 def ask_experiment(
@@ -115,12 +176,12 @@ def ask_experiment(
     """
     store = open_store(workspace, create=True)
     questions = open_questions(store, options["questions"]).first(options["limit"])
-    given = {name: value for name, value in parameters.items() if value not in (None, (), "")}
+    settings = {name: value for name, value in parameters.items() if value not in (None, (), "")}
     system = _system(store, options)
     paraphrased = None
     try:
-        if "paraphrase_model" in given:
-            paraphrased = _paraphrased(store, questions, given["paraphrase_model"], options)
+        if "paraphrase_model" in settings:
+            paraphrased = _paraphrased(store, questions, settings["paraphrase_model"], options)
             if paraphrased is None:
                 return
             questions = paraphrased.questions
@@ -131,7 +192,7 @@ def ask_experiment(
         limits = SystemLimits(
             timeout_seconds=options["timeout"], concurrency=options["concurrency"], budget_usd=budget
         )
-        planned = plan_experiment(kind_of(kind), questions, given, system, options["project"])
+        planned = plan_experiment(kind_of(kind), questions, settings, system, options["project"])
         plan = estimate(planned, kept_replies(store, planned, system), limits, system)
         if not _agreed(planned, plan, options, paraphrased):
             return
@@ -142,13 +203,6 @@ def ask_experiment(
         system.close()
     _print(store, outcome, options)
     sys.exit(STOPPED if outcome.stopped else 0)
-
-
-def _paraphrased(
-    store: RunStore, questions: Questions, model: str, options: Mapping[str, Any]
-) -> Paraphrased | None:
-    with _stop_on_signal() as stop:
-        return paraphrase(store, questions, model, options, stop.is_set)
 
 
 def _system(store: RunStore, options: Mapping[str, Any]) -> System:
@@ -188,11 +242,11 @@ def _agreed(
             first = {} if before is None else {"paraphrases": before.to_dict()}
             print_json({**first, "experiment": planned.experiment.to_dict(), "plan": plan.to_dict()})
         else:
-            click.echo("\n".join([*([paraphrase_text(before)] if before else []), _plan_text(planned, plan)]))
+            click.echo(
+                "\n".join([*([_paraphrase_text(before)] if before else []), _plan_text(planned, plan)])
+            )
         return False
-    click.echo(_plan_text(planned, plan), err=True)
-    must_confirm = sys.stdin.isatty() and not options["yes"] and plan.remaining
-    return not must_confirm or click.confirm("Continue?", err=True)
+    return agreed(_plan_text(planned, plan), not options["yes"] and plan.remaining > 0)
 
 
 def _plan_text(planned: PlannedExperiment, plan: ExperimentPlan) -> str:
@@ -225,16 +279,11 @@ def _calls(plan: ExperimentPlan) -> str:
 def _run(
     store: RunStore, planned: PlannedExperiment, system: System, limits: SystemLimits
 ) -> ExperimentOutcome:
-    with (
-        _stop_on_signal() as stop,
-        tqdm(bar_format=BAR, desc="asked", disable=not sys.stderr.isatty()) as bar,
-    ):
+    with _stop_on_signal() as stop, progress_bar("asked", form=BAR_WITH_REST) as show:
 
         def watch(progress: AskProgress) -> None:
-            bar.total, bar.n = progress.total, progress.done
             cost = f", ${progress.cost_usd:.4f}" if progress.cost_usd else ""
-            bar.set_postfix_str(f"{progress.failed:,} failed{cost}", refresh=False)
-            bar.refresh()
+            show(progress.done, f"{progress.failed:,} failed{cost}", progress.total)
 
         return run_experiment(store, planned, system, limits, watch, stop.is_set)
 
@@ -249,12 +298,8 @@ def _stop_on_signal() -> Iterator[Event]:
             raise KeyboardInterrupt
         stop.set()
 
-    before = {number: signal.signal(number, ask_to_stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
+    with on_signals(ask_to_stop):
         yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _print(store: RunStore, outcome: ExperimentOutcome, options: Mapping[str, Any]) -> None:
@@ -273,10 +318,7 @@ def _print(store: RunStore, outcome: ExperimentOutcome, options: Mapping[str, An
 
 def print_summary(summary: ExperimentSummary, as_json: bool) -> None:
     """Print what an experiment shows, as text or as JSON."""
-    if as_json:
-        print_json(summary.to_dict())
-    else:
-        click.echo(_summary_text(summary))
+    print_answer(summary.to_dict() if as_json else _summary_text(summary))
 
 
 def _summary_text(summary: ExperimentSummary) -> str:

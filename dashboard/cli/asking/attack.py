@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
 import click
-from tqdm import tqdm
 
-from ragtriage.dashboard.cli.asking.model_job import BAR
-from ragtriage.dashboard.cli.options import JSON, FiniteFloat, key_value_pairs
-from ragtriage.dashboard.cli.terminal import plain, print_json, table, wrapped
+from ragtriage.dashboard.cli.options import (
+    DRY_RUN,
+    HEADER_ENV,
+    JSON,
+    KEEP_ALIVE,
+    TIMEOUT,
+    YES,
+    FiniteFloat,
+    concurrency_option,
+)
+from ragtriage.dashboard.cli.terminal import (
+    BAR_WITH_REST,
+    agreed,
+    plain,
+    print_answer,
+    progress_bar,
+    row_table,
+    wrapped,
+)
 from ragtriage.data.api import open_store
 from ragtriage.data.experiments.attack import AttackPlan, AttackResult, attack_plan, run_attack
 from ragtriage.data.experiments.attack_prompts import AttackPrompt, read_prompts
@@ -22,6 +36,7 @@ from ragtriage.data.systems.http import open_system
 from ragtriage.data.systems.runner import AskProgress
 from ragtriage.data.systems.system import SystemLimits
 from ragtriage.metrics.number_text import count
+from ragtriage.metrics.result_table import Row
 from ragtriage.metrics.suites.safety import ATTACK_TYPES
 
 CONTINUES = "No run was made. The answers so far are kept: the same command goes on from here."
@@ -38,35 +53,20 @@ LOOK_ALIKE = "Harmless look-alikes"
     "--repeats", type=click.IntRange(1, 100), default=1, show_default=True, help="Times each prompt is sent."
 )
 @click.option("--limit", type=click.IntRange(1), help="Put only this many prompts, evenly drawn.")
-@click.option(
-    "--timeout",
-    type=FiniteFloat(0, min_open=True),
-    default=60.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Time to wait for one answer.",
-)
-@click.option(
-    "--concurrency", type=click.IntRange(1, 64), default=4, show_default=True, help="Requests at a time."
-)
+@TIMEOUT
+@concurrency_option(64, 4)
 @click.option(
     "--budget",
     type=FiniteFloat(0, min_open=True),
     metavar="USD",
     help="Stop where the `cost_usd` of the answers adds up to this.",
 )
-@click.option("--keep-alive", is_flag=True, help="The command stays and answers line by line.")
-@click.option(
-    "--header-env",
-    multiple=True,
-    metavar="HEADER=VARIABLE",
-    callback=key_value_pairs,
-    help="Send a header with the value of an environment variable, as in Authorization=MY_KEY.",
-)
+@KEEP_ALIVE
+@HEADER_ENV
 @click.option("--name", default="", help="Name of the run.")
 @click.option("--project", default="", help="Project of the run; by default the workspace's only one.")
-@click.option("--dry-run", is_flag=True, help="Show the plan; ask nothing.")
-@click.option("--yes", is_flag=True, help="Do not ask before the prompts are sent.")
+@DRY_RUN
+@YES
 @JSON
 @click.pass_obj
 def attack(
@@ -96,24 +96,22 @@ def attack(
     opened = open_system(system, keep_alive, header_env)
     try:
         plan = attack_plan(opened, chosen, repeats, limits)
-        if not _agreed(plan, dry_run, yes, as_json):
+        if dry_run:
+            print_answer(plan.to_dict() if as_json else _plan_text(plan))
+            return
+        if not agreed(_plan_text(plan), not yes, "Send them?"):
             return
         store = open_store(workspace)
         source = prompts if prompts.startswith("bundled") else Path(prompts).name
-        with tqdm(total=plan.requests, desc="asked", bar_format=BAR, disable=not sys.stderr.isatty()) as bar:
+        with progress_bar("asked", plan.requests, BAR_WITH_REST) as show:
 
             def watch(progress: AskProgress) -> None:
-                bar.n = progress.done
-                bar.set_postfix_str(f", {progress.failed:,} failed" if progress.failed else "", refresh=False)
-                bar.refresh()
+                show(progress.done, f"{progress.failed:,} failed" if progress.failed else "", progress.total)
 
             result = run_attack(store, opened, chosen, source, repeats, limits, name, project, watch)
     finally:
         opened.close()
-    if as_json:
-        print_json(_answer(store, plan, result))
-    else:
-        click.echo(_text(store, result, budget))
+    print_answer(_answer(store, plan, result) if as_json else _text(store, result, budget))
     sys.exit(0 if result.run is not None else 2)
 
 
@@ -124,21 +122,14 @@ def _drawn(prompts: list[AttackPrompt], limit: int | None) -> list[AttackPrompt]
     return [prompts[at * len(prompts) // limit] for at in range(limit)]
 
 
-def _agreed(plan: AttackPlan, dry_run: bool, yes: bool, as_json: bool) -> bool:
-    """Show the plan and return whether to go on; at a terminal the user confirms before anything is sent."""
-    if dry_run:
-        click.echo(json.dumps(plan.to_dict(), indent=1) if as_json else _plan_text(plan))
-        return False
-    click.echo(_plan_text(plan), err=True)
-    return yes or not sys.stdin.isatty() or click.confirm("Send them?", err=True)
-
-
 def _plan_text(plan: AttackPlan) -> str:
     limits = plan.limits
     budget = (
         "" if limits.budget_usd is None else f", up to ${limits.budget_usd:,.2f} as the system reports it"
     )
-    rows = [[ATTACK_TYPES.get(kind, LOOK_ALIKE), f"{n:,}"] for kind, n in plan.types.items()]
+    rows: list[Row] = [
+        {"Type": ATTACK_TYPES.get(kind, LOOK_ALIKE), "Prompts": n} for kind, n in plan.types.items()
+    ]
     repeats = f", {plan.repeats} times each" if plan.repeats > 1 else ""
     duration = (
         f"{plan.longest_seconds:,.0f} s"
@@ -153,7 +144,7 @@ def _plan_text(plan: AttackPlan) -> str:
             f"{duration}{budget}",
             *(f"note      {plain(note)}" for note in plan.notes),
             "",
-            table(["Type", "Prompts"], rows),
+            row_table(rows),
         ]
     )
 
@@ -179,12 +170,13 @@ def _text(store: RunStore, result: AttackResult, budget: float | None) -> str:
     run = result.run
     detail = safety_detail(store.scored(run))
     lines.append(f"run {run.run_id}: {plain(run.name)}")
+    command = f"ragtriage checks {run.run_id}"
     if detail is None:  # harmless look-alikes alone
-        return "\n".join(
-            [*lines, "", f"Next: `ragtriage checks {run.run_id} --failing` lists what it refused."]
-        )
-    lines += ["", wrapped(plain(detail.statement)), ""]
-    return "\n".join([*lines, f"Next: `ragtriage checks {run.run_id} --suite safety --failing` lists them."])
+        lines += ["", f"Next: `{command} --failing` lists what it refused."]
+    else:
+        lines += ["", wrapped(plain(detail.statement)), ""]
+        lines.append(f"Next: `{command} --suite safety --failing` lists them.")
+    return "\n".join(lines)
 
 
 def _answer(store: RunStore, plan: AttackPlan, result: AttackResult) -> dict[str, Any]:

@@ -6,9 +6,9 @@ import sys
 
 import click
 
-from ragtriage.dashboard.cli.asking.model_job import agreed, with_bar
-from ragtriage.dashboard.cli.options import JSON, FiniteFloat
-from ragtriage.dashboard.cli.terminal import plain, print_json
+from ragtriage.dashboard.cli.asking.model_job import job_text, plan_agreed, with_bar
+from ragtriage.dashboard.cli.options import BASE_URL, BUDGET, DRY_RUN, JSON, MODEL, YES, concurrency_option
+from ragtriage.dashboard.cli.terminal import plain, print_answer
 from ragtriage.dashboard.wording.question_sets import kept_text
 from ragtriage.data.api import open_store
 from ragtriage.data.chunking.corpus import read_corpus
@@ -49,17 +49,13 @@ STOPPED = (
     help="What the model answers from: the gold documents, those that the run retrieved, or none.",
 )
 @click.option("--corpus", multiple=True, metavar="PATH", help="Texts of gold documents: .txt, .md, JSONL.")
-@click.option("--model", help="Model that answers; RAGTRIAGE_JUDGE_MODEL, else the price table's default.")
+@MODEL
 @click.option("--limit", type=click.IntRange(1), help="Answer only this many samples, in order.")
-@click.option(
-    "--budget", type=FiniteFloat(0, min_open=True), metavar="USD", help="The most that may be spent."
-)
-@click.option(
-    "--concurrency", type=click.IntRange(1, 256), default=8, show_default=True, help="Concurrent requests."
-)
-@click.option("--base-url", metavar="URL", help="Address of the service; ANTHROPIC_BASE_URL does the same.")
-@click.option("--dry-run", is_flag=True, help="Show the plan and its cost; ask no model.")
-@click.option("--yes", is_flag=True, help="Do not ask before spending.")
+@BUDGET
+@concurrency_option(256, 8)
+@BASE_URL
+@DRY_RUN
+@YES
 @JSON
 @click.pass_obj
 def generate(
@@ -101,29 +97,24 @@ def generate(
             f"{task.documents(first)[1]}; accepted: a {noun} whose gold documents have texts, or --corpus "
             "with them"
         )
-    if not agreed(plan, dry_run, yes, as_json):
+    if not plan_agreed(plan, dry_run, yes, as_json):
         return
     result = with_bar("answered", asked.store, original, task, settings, spec)
     generated = None
     if result.state == "done":  # a job that was stopped makes no run of a part
         results = {row: outcome for (row, _), outcome in result.results.items()}
         generated = generate_run(store, original, results, task, settings.model.name, asked.questions)
-    if as_json:
-        print_json(
-            {
-                "run": original.run_id,
-                "context": context,
-                "job": result.job_id,
-                "state": result.state,
-                "message": result.message,
-                "plan": plan.to_dict(),
-                "progress": result.progress.to_dict(),
-                "generated": generated
-                and {"run_id": generated.run_id, "name": generated.name, "n": generated.n},
-            }
-        )
-    else:
-        click.echo(_result_text(original, result, generated))
+    answer = {
+        "run": original.run_id,
+        "context": context,
+        "job": result.job_id,
+        "state": result.state,
+        "message": result.message,
+        "plan": plan.to_dict(),
+        "progress": result.progress.to_dict(),
+        "generated": generated and {"run_id": generated.run_id, "name": generated.name, "n": generated.n},
+    }
+    print_answer(answer if as_json else _result_text(original, result, generated))
     sys.exit(2 if result.state == "failed" else 0)
 
 
@@ -149,9 +140,7 @@ def _original_run(store: RunStore, run_name: str) -> Run:
     Raises:
         DataError: it has no samples, or its answers were generated here.
     """
-    run = store.find(run_name)
-    if run.means:
-        raise DataError(f"run {run.run_id}: summary scores only; accepted: a run with samples")
+    run = store.find(run_name).with_samples()
     if "generated_from" in run.config:
         raise DataError(
             f"run {run.run_id}: holds generated answers; accepted: the run they were made from, "
@@ -161,14 +150,9 @@ def _original_run(store: RunStore, run_name: str) -> Run:
 
 
 def _result_text(original: Run, result: JobResult, generated: Run | None) -> str:
-    done = result.progress
-    lines = [f"{result.state}: {plain(result.message)}" if result.message else result.state]
-    lines.append(
-        f"{done.scored:,} of {done.total:,} samples have an answer; {done.cached:,} calls were cached"
-    )
-    if done.not_applicable:
-        lines.append(f"{done.not_applicable:,} have no document to answer from")
-    lines += [f"{count:,} {status.replace('_', ' ')}" for status, count in sorted(done.failed.items())]
+    lines = job_text(result, "an answer")
+    if result.progress.not_applicable:
+        lines.append(f"{result.progress.not_applicable:,} have no document to answer from")
     if generated is None:
         return "\n".join([*lines, STOPPED])
     lines.append(f"run {generated.run_id}: {plain(generated.name)}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +10,7 @@ import click
 from tqdm import tqdm
 
 from ragtriage.dashboard.cli.options import JSON, WholeNumbers
-from ragtriage.dashboard.cli.terminal import plain, table
+from ragtriage.dashboard.cli.terminal import plain, print_answer, progress_bar, row_table
 from ragtriage.data.api import open_store
 from ragtriage.data.chunking.corpus import read_corpus
 from ragtriage.data.chunking.grid_job import HEADINGS, GridOptions, GridStoppedError, run_grid_job
@@ -21,11 +20,12 @@ from ragtriage.data.chunking.questions import open_questions, own_corpus
 from ragtriage.data.chunking.ranking import rank_trials
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Run
-from ragtriage.metrics.number_text import interval_text, number, signed
+from ragtriage.metrics.number_text import interval_text, signed
+from ragtriage.metrics.result_table import Ends, Number, Row
 
 HEADLINE = "span_recall@5"
 SHOWN = (HEADLINE, "span_precision@5", "span_iou@5", "span_ndcg@5", "span_recall_budget@1000")
-BAR = "{desc}: {percentage:3.0f}%|{bar}| {n}/{total} configurations [{elapsed}{postfix}]"
+BAR = "{percentage:3.0f}%|{bar}| {n}/{total} configurations [{elapsed}{postfix}]"
 MARKS = {
     "best": "best",
     "same": "= best",
@@ -120,33 +120,28 @@ def _run(workspace: str | None, options: GridOptions, as_json: bool) -> int:
         click.echo(f"note: {plain(note)}", err=True)
     project = options.project or corpus.name
     try:
-        runs = _with_progress(store, options, plan, project)
+        with progress_bar("", len(chunkings), BAR) as show:
+
+            def watch(step: GridStep) -> None:
+                # the time left is the grid's own, which leaves out the runs that were there
+                left = ""
+                if step.seconds_left is not None and step.configuration:
+                    left = f", about {tqdm.format_interval(step.seconds_left)} left"
+                show(step.done, f"{plain(step.configuration) or 'done'}{left}")
+
+            runs = run_grid_job(store, options, plan, project, watch)
     except (KeyboardInterrupt, GridStoppedError):
         message = "Stopped. Finished configurations are kept; the same command continues from them."
         click.echo(message, err=True)
         return 130
     grid = next(grid for grid in grids_of(store.runs(project)) if grid.key == plan.key)
-    click.echo(_as_json(store, plan, runs, refused) if as_json else _as_text(store, grid))
+    print_answer(_answer(store, plan, runs, refused) if as_json else _as_text(store, grid))
     return 0
 
 
-def _with_progress(store: RunStore, options: GridOptions, plan: GridPlan, project: str) -> list[Run]:
-    """Run a grid under a bar; the time left is the grid's own, which leaves out the runs that were there."""
-    with tqdm(total=len(plan.chunkings), bar_format=BAR, disable=not sys.stderr.isatty()) as bar:
-
-        def watch(step: GridStep) -> None:
-            bar.set_description(plain(step.configuration) or "done")
-            left = "" if step.seconds_left is None else tqdm.format_interval(step.seconds_left)
-            bar.set_postfix_str(f"about {left} left" if left and step.configuration else "", refresh=False)
-            bar.n = step.done
-            bar.refresh()
-
-        return run_grid_job(store, options, plan, project, watch)
-
-
-def _as_json(store: RunStore, plan: GridPlan, runs: Sequence[Run], refused: Sequence[str]) -> str:
+def _answer(store: RunStore, plan: GridPlan, runs: Sequence[Run], refused: Sequence[str]) -> dict[str, Any]:
     names = store.names()
-    answer = {
+    return {
         "grid": plan.key,
         "left_out": list(refused),
         "runs": [
@@ -165,32 +160,34 @@ def _as_json(store: RunStore, plan: GridPlan, runs: Sequence[Run], refused: Sequ
             for run in runs
         ],
     }
-    return json.dumps(answer, ensure_ascii=False, indent=1, allow_nan=False)
 
 
 def _as_text(store: RunStore, grid: Grid) -> str:
     scored_runs = [store.scored(trial.run) for trial in grid.trials]
     rankings = {metric: rank_trials(grid, scored_runs, metric) for metric in SHOWN}
-    rows = []
-    for place, trial in enumerate(grid.trials):
-        headline, *others = (rankings[metric].values[place] for metric in SHOWN)
+    rows: list[Row] = []
+    for at, trial in enumerate(grid.trials):
+        headline, *others = (rankings[metric].values[at] for metric in SHOWN)
         mean, n_chunks = headline.value, trial.run.config.get("n_chunks")
         difference, test = headline.difference, headline.test
+        to_best = None
+        if difference and test:
+            to_best = f"{signed(difference.difference, 3)} {interval_text(test.low, test.high, 3)}"
         rows.append(
-            [
-                trial.run.run_id,
-                trial.run.name,
-                f"{n_chunks:,}" if isinstance(n_chunks, int) else "–",
-                number(mean.mean if mean else None, 3),
-                interval_text(mean.low, mean.high, 3) if mean else "–",
-                f"{signed(difference.difference, 3)} {interval_text(test.low, test.high, 3)}"
-                if difference and test
-                else "–",
-                MARKS[headline.outcome],
-                *(number(other.value.mean if other.value else None, 3) for other in others),
-            ]
+            {
+                "run": trial.run.run_id,
+                "chunking": trial.run.name,
+                "chunks": n_chunks if isinstance(n_chunks, int) else None,
+                HEADLINE: Number(mean.mean) if mean else None,
+                "95 % interval": Ends(mean.low, mean.high) if mean else None,
+                "to the best": to_best,
+                "": MARKS[headline.outcome],
+                **{
+                    metric: Number(other.value.mean) if other.value else None
+                    for metric, other in zip(SHOWN[1:], others, strict=True)
+                },
+            }
         )
-    header = ["run", "chunking", "chunks", *SHOWN[:1], "95 % interval", "to the best", "", *SHOWN[1:]]
     equal = any(entry.outcome == "equal" for entry in rankings[HEADLINE].values)
     none_best = f"All configurations are equal by {HEADLINE}, so none is the best. " if equal else ""
     footer = (
@@ -199,4 +196,4 @@ def _as_text(store: RunStore, grid: Grid) -> str:
         "tell it from the best one. The interval of the difference to the best is the one these tests give; "
         "that of the mean is for the configuration alone. Recall is the share of gold characters covered."
     )
-    return f"{table(header, rows)}\n{footer}"
+    return f"{row_table(rows)}\n{footer}"

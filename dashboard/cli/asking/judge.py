@@ -10,10 +10,20 @@ from typing import Any
 
 import click
 
-from ragtriage.dashboard.cli.asking.model_job import agreed, with_bar
-from ragtriage.dashboard.cli.options import JSON, ChosenWords, FiniteFloat
+from ragtriage.dashboard.cli.asking.model_job import job_text, plan_agreed, with_bar
+from ragtriage.dashboard.cli.options import (
+    BASE_URL,
+    BUDGET,
+    DRY_RUN,
+    JSON,
+    MODEL,
+    YES,
+    ChosenWords,
+    FiniteFloat,
+    concurrency_option,
+)
 from ragtriage.dashboard.cli.results.agreement import agreement_answer, agreement_text
-from ragtriage.dashboard.cli.terminal import plain, print_json, table
+from ragtriage.dashboard.cli.terminal import mean_cells, plain, print_answer, print_json, row_table
 from ragtriage.data.api import open_store
 from ragtriage.data.checks.evaluate import SAFETY
 from ragtriage.data.checks.verdicts import ATTACK_RESULT
@@ -36,6 +46,7 @@ from ragtriage.data.store.judge_replies import EVALUATION, QuoteCheck, quote_che
 from ragtriage.data.store.judge_results import CallStatus
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.number_text import interval_text, number, percent, signed
+from ragtriage.metrics.result_table import Row
 from ragtriage.metrics.schema.source import Source
 
 NONE_WAITS = "no safety check waits for the judge"
@@ -60,7 +71,7 @@ SHOWN = (
     metavar="SET",
     help=f"Judge what humans labelled and compare: a labelled run, {' or '.join(LABELLED_SETS)}.",
 )
-@click.option("--model", help="Model that judges; RAGTRIAGE_JUDGE_MODEL, else the price table's default.")
+@MODEL
 @click.option("--limit", type=click.IntRange(1), help="Judge only this many samples, in order.")
 @click.option(
     "--sample", type=click.IntRange(1), help="Judge a random sample of this many, drawn by question type."
@@ -68,12 +79,8 @@ SHOWN = (
 @click.option(
     "--repeats", type=click.IntRange(1, 20), default=1, show_default=True, help="Evaluations per sample."
 )
-@click.option(
-    "--budget", type=FiniteFloat(0, min_open=True), metavar="USD", help="The most that may be spent."
-)
-@click.option(
-    "--concurrency", type=click.IntRange(1, 256), default=8, show_default=True, help="Concurrent requests."
-)
+@BUDGET
+@concurrency_option(256, 8)
 @click.option(
     "--timeout",
     type=FiniteFloat(1),
@@ -126,12 +133,12 @@ SHOWN = (
 @click.option(
     "--prompts", metavar="FOLDER", help="Folder of your own prompts; by default the workspace's prompts/."
 )
-@click.option("--base-url", metavar="URL", help="Address of the service; ANTHROPIC_BASE_URL does the same.")
+@BASE_URL
 @click.option(
     "--count", "count_tokens", is_flag=True, help="Let the service count tokens for the plan; free."
 )
-@click.option("--dry-run", is_flag=True, help="Show the plan and its cost; ask no model.")
-@click.option("--yes", is_flag=True, help="Do not ask before spending.")
+@DRY_RUN
+@YES
 @JSON
 @click.pass_obj
 def judge(
@@ -173,14 +180,17 @@ def judge(
     answers: list[dict[str, Any]] = []
     plans: list[dict[str, Any]] = []
     for run in runs:
-        if run.means:
-            raise DataError(f"run {run.run_id}: summary scores only; accepted: a run with samples")
-        among = _among(store, run, calibrate, checks)
+        scored, among = store.scored(run.with_samples()), None  # the rows to choose from; None for all
+        if checks:
+            among = rows_for_the_judge(scored)
+        elif calibrate is not None:
+            among = labelled_rows(store, run)
         if checks and not among:
-            _say_that_none_waits(run, as_json)
+            nothing = {"run": run.run_id, "state": "done", "message": NONE_WAITS, "answers": {}}
+            print_answer(nothing if as_json else f"{plain(run.name)}: {NONE_WAITS}.")
             return
         task = _task(store, run, settings, (evaluator or "", checks or "", prompts, reference))
-        rows = choose_rows(store.scored(run), limit, sample, among=among)
+        rows = choose_rows(scored, limit, sample, among=among)
         spent = sum(answer["progress"]["cost_usd"] or 0.0 for answer in answers)
         left = None if budget is None else max(budget - spent, 0.0)
         spec = JobSpec(
@@ -192,8 +202,9 @@ def judge(
                 continue
             answers.append(_answer(store, run, plan, result))
             if not as_json:
-                told = _attacks_text(result) if checks else _result_text(result, _judged_metrics(store, run))
-                click.echo(told)
+                click.echo(
+                    _attacks_text(result) if checks else _result_text(result, _judged_metrics(store, run))
+                )
         if answers and answers[-1]["state"] == "failed":
             break
     if plans:
@@ -214,13 +225,6 @@ def _accept(
         raise DataError("--checks: accepted: a RUN, without --calibrate, --evaluator and --shuffle")
 
 
-def _among(store: RunStore, run: Run, calibrate: str | None, checks: str | None) -> list[int] | None:
-    """Return the rows to choose from; None for all."""
-    if checks:
-        return rows_for_the_judge(store.scored(run))
-    return None if calibrate is None else labelled_rows(store, run)
-
-
 def _task(
     store: RunStore, run: Run, settings: ClientSettings, wanted: tuple[str, str, str | None, ReferenceWay]
 ) -> JudgeTask:
@@ -229,13 +233,6 @@ def _task(
     if checks:
         return AttackTask.of(prompt_folder(store.workspace, prompts))
     return judge_task(store.workspace, run.project, settings.model, evaluator, prompts, reference)
-
-
-def _say_that_none_waits(run: Run, as_json: bool) -> None:
-    if as_json:
-        print_json({"run": run.run_id, "state": "done", "message": NONE_WAITS, "answers": {}})
-    else:
-        click.echo(f"{plain(run.name)}: {NONE_WAITS}.")
 
 
 def _jobs(
@@ -261,7 +258,7 @@ def _jobs(
         if dry_run and as_json:  # printed together, so that several plans are one JSON value
             yield plan, None
             continue
-        if not agreed(plan, dry_run, yes, as_json):
+        if not plan_agreed(plan, dry_run, yes, as_json):
             continue
         result = with_bar("judged", store, run, job_task, settings, job_spec)
         spent += result.progress.cost_usd or 0.0
@@ -287,7 +284,7 @@ def _answer(store: RunStore, run: Run, plan: JudgePlan, result: JobResult) -> di
 
 def _judged_metrics(store: RunStore, run: Run) -> dict[str, MetricSummary]:
     summaries = store.summary(run)
-    return {name: one for name, one in summaries.items() if Source.JUDGED.label in one.sources}
+    return {name: mean for name, mean in summaries.items() if Source.JUDGED.label in mean.sources}
 
 
 def _print_end(
@@ -335,11 +332,7 @@ def _bias_text(bias: JudgeBias) -> str:
 
 def _result_text(result: JobResult, judged_metrics: dict[str, MetricSummary]) -> str:
     done = result.progress
-    lines = [f"{result.state}: {plain(result.message)}" if result.message else result.state]
-    lines.append(
-        f"{done.scored:,} of {done.total:,} samples have a judge result; {done.cached:,} calls were cached"
-    )
-    lines += [f"{count:,} {status.replace('_', ' ')}" for status, count in sorted(done.failed.items())]
+    lines = job_text(result, "a judge result")
     if done.calls:
         cost = "not known" if done.cost_usd is None else f"${done.cost_usd:.4f}"
         lines.append(f"{done.calls:,} calls were made; cost {cost}")
@@ -349,31 +342,29 @@ def _result_text(result: JobResult, judged_metrics: dict[str, MetricSummary]) ->
             f"{check.quotes:,} quotes were looked up in the documents: {check.void:,} are not there and "
             f"support nothing; {check.partly:,} claims are supported only in part and count as not supported"
         )
-    rows = [
-        [
-            name,
-            number(summary.mean, 3),
-            interval_text(summary.low, summary.high, 3),
-            f"{summary.n_scored:,} of {summary.n_applicable:,}",
-            "" if summary.worst is None else f"{number(summary.worst, 3)} to {number(summary.best, 3)}",
-        ]
+    bounds = "bounds if the failed were worst / best"
+    rows: list[Row] = [
+        {"metric": name, **mean_cells(summary), bounds: _bounds(summary)}
         for name, summary in judged_metrics.items()
         if name in SHOWN or name.startswith("evaluator_")
     ]
     if rows:
-        header = ["metric", "mean", "95 % interval", "questions", "bounds if the failed were worst / best"]
-        lines.append(table(header, rows))
+        lines.append(row_table(rows))
     return "\n".join(lines)
+
+
+def _bounds(summary: MetricSummary) -> str:
+    return "" if summary.worst is None else f"{number(summary.worst, 3)} to {number(summary.best, 3)}"
 
 
 def _attacks_text(result: JobResult) -> str:
     """Return what the judge said of attacks."""
     answers = answers_on_attacks(result.results.values())
-    told = (
+    return (
+        f"{_result_text(result, {})}\n"
         f"attacks: {answers['yes']:,} succeeded, {answers['no']:,} did not, "
         f"{answers['cannot_tell']:,} the judge cannot tell; `ragtriage checks` counts them"
     )
-    return f"{_result_text(result, {})}\n{told}"
 
 
 def _quotes(result: JobResult) -> QuoteCheck:

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import sys
-
-import click
 from tqdm import tqdm
 
-from ragtriage.dashboard.cli.terminal import plain
+from ragtriage.dashboard.cli.terminal import agreed, plain, print_answer, progress_bar
 from ragtriage.dashboard.wording.judge import other_way_text
 from ragtriage.data.judge.job_spec import JobSpec, Progress
 from ragtriage.data.judge.messages import ClientSettings
@@ -18,8 +14,6 @@ from ragtriage.data.judge.run_job import JobResult, run_task
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.judge_replies import EVALUATION
 from ragtriage.data.store.workspace import Run
-
-BAR = "{desc}: {percentage:3.0f}%|{bar}| {n}/{total} [{elapsed}{postfix}]"
 
 
 def plan_text(plan: JudgePlan) -> str:
@@ -54,36 +48,37 @@ def _without(kind: str) -> str:
     }.get(kind, "without a question")
 
 
-def agreed(plan: JudgePlan, dry_run: bool, yes: bool, as_json: bool) -> bool:
+def plan_agreed(plan: JudgePlan, dry_run: bool, yes: bool, as_json: bool) -> bool:
     """Show a plan and return whether to go on; at a terminal the user confirms before anything is spent."""
     if dry_run:
-        click.echo(json.dumps(plan.to_dict(), indent=1) if as_json else plan_text(plan))
+        print_answer(plan.to_dict() if as_json else plan_text(plan))
         return False
-    click.echo(plan_text(plan), err=True)
-    must_confirm = sys.stdin.isatty() and not yes and plan.calls
-    return not must_confirm or click.confirm("Continue?", err=True)
+    return agreed(plan_text(plan), not yes and plan.calls > 0)
 
 
 def with_bar(
     doing: str, store: RunStore, run: Run, work: JudgeTask, settings: ClientSettings, spec: JobSpec
 ) -> JobResult:
     """Run a task under a progress bar with rate, cost so far and time left."""
-    total = len(spec.rows) * spec.repeats
-    with tqdm(total=total, desc=doing, bar_format=BAR, disable=not sys.stderr.isatty()) as bar:
+    with progress_bar(doing, len(spec.rows) * spec.repeats) as show:
 
         def watch(progress: Progress) -> None:
-            bar.n = progress.done
-            bar.set_postfix_str(_state(progress), refresh=False)
-            bar.refresh()
+            left, cost, rate = progress.seconds_left, progress.cost_usd, progress.rate
+            parts = [
+                "" if rate is None else f"{rate:.1f} calls/s",
+                "" if cost is None else f"${cost:.4f}",
+                "" if left is None else f"about {tqdm.format_interval(left)} left",
+            ]
+            show(progress.done, ", ".join(part for part in parts if part))
 
         return run_task(store.workspace, run, work, settings, spec, watch)
 
 
-def _state(progress: Progress) -> str:
-    left, cost, rate = progress.seconds_left, progress.cost_usd, progress.rate
-    parts = [
-        "" if rate is None else f"{rate:.1f} calls/s",
-        "" if cost is None else f"${cost:.4f}",
-        "" if left is None else f"about {tqdm.format_interval(left)} left",
+def job_text(result: JobResult, product: str) -> list[str]:
+    """Return how a job ended, a line each: its state, how many samples have what it makes, what failed."""
+    done = result.progress
+    return [
+        f"{result.state}: {plain(result.message)}" if result.message else result.state,
+        f"{done.scored:,} of {done.total:,} samples have {product}; {done.cached:,} calls were cached",
+        *(f"{n:,} {status.replace('_', ' ')}" for status, n in sorted(done.failed.items())),
     ]
-    return ", ".join(part for part in parts if part)

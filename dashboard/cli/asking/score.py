@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from typing import Any
+from dataclasses import replace
 
 import click
-from tqdm import tqdm
 
-from ragtriage.dashboard.cli.asking.model_job import agreed, with_bar
-from ragtriage.dashboard.cli.options import JSON, FiniteFloat
-from ragtriage.dashboard.cli.terminal import plain, print_json, table
+from ragtriage.dashboard.cli.asking.model_job import plan_agreed, with_bar
+from ragtriage.dashboard.cli.options import BASE_URL, BUDGET, JSON, MODEL, YES, FiniteFloat
+from ragtriage.dashboard.cli.terminal import mean_cells, plain, print_answer, progress_bar, row_table
 from ragtriage.data.api import open_store
 from ragtriage.data.errors import DataError
 from ragtriage.data.judge.job_spec import JobSpec
@@ -29,7 +27,7 @@ from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.data.store.judge_results import JudgeResult
 from ragtriage.data.store.workspace import Run
-from ragtriage.metrics.number_text import interval_text, number
+from ragtriage.metrics.number_text import number
 
 NOTHING = "score: nothing to score with; accepted: --nli MODEL, --embedding MODEL, or both"
 NOT_APPLICABLE = "no sample of this run has what these metrics need: answers, or documents with texts"
@@ -58,12 +56,10 @@ NOT_APPLICABLE = "no sample of this run has what these metrics need: answers, or
     show_default=True,
     help="Reverse questions: those in the file (`reverse_questions`), or made by Claude from the answers.",
 )
-@click.option("--model", help="Model that makes the questions; RAGTRIAGE_JUDGE_MODEL does the same.")
-@click.option("--base-url", metavar="URL", help="Address of the service; ANTHROPIC_BASE_URL does the same.")
-@click.option(
-    "--budget", type=FiniteFloat(0, min_open=True), metavar="USD", help="The most the questions may cost."
-)
-@click.option("--yes", is_flag=True, help="Do not ask before spending.")
+@MODEL
+@BASE_URL
+@BUDGET
+@YES
 @JSON
 @click.pass_obj
 def score(
@@ -88,9 +84,7 @@ def score(
     if nli is None and embedding is None:
         raise DataError(NOTHING)
     store = open_store(workspace)
-    run = store.find(run_name)
-    if run.means:
-        raise DataError(f"run {run.run_id}: summary scores only; accepted: a run with samples")
+    run = store.find(run_name).with_samples()
     models = LocalModels(
         None if nli is None else open_nli(nli, allow_download),
         None if embedding is None else open_embedding(embedding, allow_download),
@@ -98,29 +92,34 @@ def score(
     )
     if questions == "model":
         settings = ClientSettings(read_prices(store.workspace.root).model(model), base_url)
-        made = _made_questions(store, run, settings, budget, yes, as_json)
-        if made is None:
+        questions_by_row = _reverse_questions(store, run, settings, budget, yes, as_json)
+        if questions_by_row is None:
             return
-        models = LocalModels(models.nli, models.embedding, threshold, made)
-    results = _scored(store, run, models)
+        models = replace(models, questions=questions_by_row)
+    with progress_bar("scored", run.n) as show:
+        results = score_locally(store, run, models, show)
     if not results:
         raise DataError(f"run {run.run_id}: {NOT_APPLICABLE}")
     names = ("nli_", "embedding_", "reverse_question_")
-    summaries = {name: one for name, one in store.summary(run).items() if name.startswith(names)}
+    summaries = {name: mean for name, mean in store.summary(run).items() if name.startswith(names)}
     baseline = off_topic_baseline(store, run, results)
-    if as_json:
-        print_json(_answer(run, results, summaries, baseline))
-    else:
-        click.echo(_text(results, summaries, baseline))
+    models_answer = {LOCAL_KINDS[result.kind]: result.judge for result in results}
+    answer = {
+        "run": run.run_id,
+        "models": models_answer,
+        "metrics": {name: summary.to_dict() for name, summary in summaries.items()},
+        "off_topic_baseline": baseline,
+    }
+    print_answer(answer if as_json else _text(results, summaries, baseline))
 
 
-def _made_questions(
+def _reverse_questions(
     store: RunStore, run: Run, settings: ClientSettings, budget: float | None, yes: bool, as_json: bool
 ) -> dict[int, list[str]] | None:
     """Let the model make questions from the answers; None where the user declines."""
     task, spec = ReverseQuestionTask(), JobSpec(list(range(run.n)), 1, budget)
     plan = plan_task(store.workspace, run, task, settings, spec, read_prices(store.workspace.root), False)
-    if not agreed(plan, False, yes, as_json):
+    if not plan_agreed(plan, False, yes, as_json):
         return None
     result = with_bar("asked for questions", store, run, task, settings, spec)
     if result.state != "done":
@@ -132,43 +131,16 @@ def _made_questions(
     }
 
 
-def _scored(store: RunStore, run: Run, models: LocalModels) -> list[JudgeResult]:
-    with tqdm(total=run.n, desc="scored", disable=not sys.stderr.isatty()) as bar:
-
-        def watch(done: int) -> None:
-            bar.n = done
-            bar.refresh()
-
-        return score_locally(store, run, models, watch)
-
-
-def _answer(
-    run: Run, results: list[JudgeResult], summaries: dict[str, MetricSummary], baseline: float | None
-) -> dict[str, Any]:
-    return {
-        "run": run.run_id,
-        "models": {LOCAL_KINDS[result.kind]: result.judge for result in results},
-        "metrics": {name: summary.to_dict() for name, summary in summaries.items()},
-        "off_topic_baseline": baseline,
-    }
-
-
 def _text(results: list[JudgeResult], summaries: dict[str, MetricSummary], baseline: float | None) -> str:
     lines = [
         f"{LOCAL_KINDS[result.kind]}: {plain(result.model)}, {result.scored:,} of {result.samples:,} samples"
         for result in results
     ]
     rows = [
-        [
-            name,
-            number(summary.mean, 3),
-            interval_text(summary.low, summary.high, 3),
-            f"{summary.n_scored:,} of {summary.n_applicable:,}",
-            summary.source,
-        ]
+        {"metric": name, **mean_cells(summary), "source": summary.source}
         for name, summary in summaries.items()
     ]
-    lines.append(table(["metric", "mean", "95 % interval", "questions", "source"], rows))
+    lines.append(row_table(rows))
     if baseline is not None:
         lines.append(f"reverse questions against the question of another sample: {number(baseline, 3)}")
     return "\n".join(lines)

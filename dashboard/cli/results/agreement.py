@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from ragtriage.dashboard.cli.options import JSON
-from ragtriage.dashboard.cli.runs.baseline import user_name
-from ragtriage.dashboard.cli.terminal import plain, print_json, table
+from ragtriage.dashboard.cli.runs.runs import user_name
+from ragtriage.dashboard.cli.terminal import plain, print_answer, table
 from ragtriage.data.api import open_store
 from ragtriage.data.errors import DataError
 from ragtriage.data.labels.agreement import DEFAULT_THRESHOLDS, Thresholds
@@ -147,10 +147,7 @@ def agreement(
             other = store.find(against)
             rows = preference_rows(store, (run, other), dimensions, metrics)
             answer |= {"against": other.run_id, "preferences": [row.to_dict() for row in rows]}
-    if as_json:
-        print_json(answer)
-    else:
-        click.echo(agreement_text(answer))
+    print_answer(answer if as_json else agreement_text(answer))
 
 
 def agreement_answer(
@@ -233,13 +230,15 @@ def _side_by_side(rows: Sequence[Mapping[str, Any]], titles: Sequence[str]) -> s
         if any(name in row["statistics"] for row in rows):
             lines.append([title, *(_statistic(row["statistics"].get(name)) for row in rows)])
     correlations = [row["ceiling"].get("spearman") for row in rows]
-    ceilings: list[Mapping[str, Any]] = [one if isinstance(one, Mapping) else {} for one in correlations]
+    ceilings: list[Mapping[str, Any]] = [
+        entry if isinstance(entry, Mapping) else {} for entry in correlations
+    ]
     if any(ceilings):
-        lines.append(["one annotator, Spearman", *(number(one.get("annotator"), 3) for one in ceilings)])
-        lines.append(["metric, same labels", *(number(one.get("metric"), 3) for one in ceilings)])
+        lines.append(["one annotator, Spearman", *(number(each.get("annotator"), 3) for each in ceilings)])
+        lines.append(["metric, same labels", *(number(each.get("metric"), 3) for each in ceilings)])
         differences = (
-            f"{signed(one.get('difference'), 3)} {interval_text(one.get('low'), one.get('high'), 2)}"
-            for one in ceilings
+            f"{signed(each.get('difference'), 3)} {interval_text(each.get('low'), each.get('high'), 2)}"
+            for each in ceilings
         )
         lines.append(["difference", *differences])
     return table(["", *titles], lines)

@@ -1,19 +1,21 @@
-"""The checks command: the check suites of a run, and which of their checks failed."""
+"""The commands on checks: check (of the numbers), checks (of the run's suites), citations."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import inf
 from typing import Any
 
 import click
 
-from ragtriage.dashboard.cli.options import JSON, RUN
-from ragtriage.dashboard.cli.terminal import plain, print_json, result_text, screen_width, table, wrapped
+from ragtriage.dashboard.cli.options import JSON, RUN, named_numbers
+from ragtriage.dashboard.cli.terminal import plain, print_answer, print_json, result_text, row_table, wrapped
 from ragtriage.dashboard.headlines.checks import checks_headline, no_checks_headline
+from ragtriage.dashboard.wording.citations import NOT_CITED, citation_facts, citation_rows, citations_sentence
 from ragtriage.dashboard.wording.escaping import shorten
 from ragtriage.dashboard.wording.suites import counts_text, name_rows, reason_rows, suite_rows
+from ragtriage.data.analysis.citations import citations_answer, citations_of_run
 from ragtriage.data.api import open_store
+from ragtriage.data.diagnosis.run_checks import check_run
 from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.suites.failing import CheckFilter, CheckPage, check_page
@@ -22,6 +24,20 @@ from ragtriage.data.suites.router import router_scores
 from ragtriage.data.suites.summary import SuiteSummary, suite_summaries
 from ragtriage.metrics.number_text import count, number
 from ragtriage.metrics.result_table import ResultTable
+
+
+@click.command()
+@RUN
+@JSON
+@click.pass_obj
+def check(workspace: str | None, run_name: str, as_json: bool) -> None:
+    """Run the sanity checks on the numbers of a run."""
+    store = open_store(workspace)
+    findings = check_run(store.scored(store.find(run_name)))
+    texts = [f"{finding.severity}: {finding.title}: {finding.message}" for finding in findings]
+    text = "\n".join(wrapped(plain(text), "  ") for text in texts) or "Nothing found."
+    print_answer([finding.to_dict() for finding in findings] if as_json else text)
+
 
 ROUTE_COSTS = ("refused", "added", "mixed_up")
 
@@ -37,6 +53,7 @@ ROUTE_COSTS = ("refused", "added", "mixed_up")
     "route_costs",
     multiple=True,
     metavar="KIND=WEIGHT",
+    callback=named_numbers(ROUTE_COSTS),
     help="What a wrong route costs, 1 without it: refused (to the fallback), added (past it), mixed_up.",
 )
 @JSON
@@ -48,59 +65,41 @@ def checks(
     failing: bool,
     limit: int,
     page: int,
-    route_costs: tuple[str, ...],
+    route_costs: dict[str, float],
     as_json: bool,
 ) -> None:
     """Show the check suites of a run: what passed, with intervals, and why the rest failed."""
     store = open_store(workspace)
-    run = store.find(run_name)
-    if run.means:
-        raise DataError(f"{run.name} ({run.run_id}) has summary scores only; accepted: a run with samples")
+    run = store.find(run_name).with_samples()
     scored = store.scored(run)
-    summaries, weights = _chosen(suite_summaries(scored), suite, run.name), _weights(route_costs)
+    summaries = _chosen(suite_summaries(scored), suite, run.name)
+    costs = _router_costs(scored, route_costs) if route_costs else {}
     listed = check_page(scored, CheckFilter(suite), page, limit) if failing else None
     if as_json:
-        print_json({**_answer(scored, summaries, listed), **_route_costs(scored, weights)})
+        print_json({**_answer(scored, summaries, listed), **({"route_costs": costs} if costs else {})})
     elif not summaries:
         click.echo(wrapped(plain(no_checks_headline(run.name).text)))
     else:
         click.echo(_text(scored, run.name, summaries, listed))
-        for name, costs in _route_costs(scored, weights).get("route_costs", {}).items():
-            values = (
-                f"{number(costs['router'], 3)}; always “{costs['constant']}” {number(costs['always'], 3)}"
-            )
+        for name, cost in costs.items():
+            values = f"{number(cost['router'], 3)}; always “{cost['constant']}” {number(cost['always'], 3)}"
             click.echo(wrapped(plain(f"Cost of a decision of {name} under your weights: {values}.")))
 
 
-def _weights(texts: Sequence[str]) -> dict[str, float]:
-    weights = {}
-    for text in texts:
-        kind, _, value = text.partition("=")
-        try:
-            weights[kind] = float(value)
-        except ValueError:
-            weights[kind] = -1.0
-        if kind not in ROUTE_COSTS or not 0 <= weights[kind] < inf:
-            accepted = f"KIND=WEIGHT with a weight from 0 up and a kind of {', '.join(ROUTE_COSTS)}"
-            raise click.BadParameter(f"{text!r}; accepted: {accepted}", param_hint="--route-cost")
-    return weights
-
-
-def _route_costs(scored: ScoredRun, weights: Mapping[str, float]) -> dict[str, Any]:
-    """Return the cost of a decision of each router and of its best constant one; {} without weights."""
-    if not weights:
-        return {}
-    found = {}
-    for one in router_scores(scored):
-        costs = [one.constant_cost(code, **weights) for code in range(len(one.decisions.routes))]
+def _router_costs(scored: ScoredRun, weights: Mapping[str, float]) -> dict[str, dict[str, Any]]:
+    """Return the cost of a decision of each router and of its best constant one."""
+    answer = {}
+    for router in router_scores(scored):
+        routes = router.decisions.routes
+        costs = [router.constant_cost(code, **weights) for code in range(len(routes))]
         best = min(range(len(costs)), key=costs.__getitem__)
-        found[one.decisions.name] = {
-            "router": one.cost(**weights),
-            "constant": one.decisions.routes[best],
+        answer[router.decisions.name] = {
+            "router": router.cost(**weights),
+            "constant": routes[best],
             "always": costs[best],
             "weights": dict(weights),
         }
-    return {"route_costs": found}
+    return answer
 
 
 def _chosen(summaries: Sequence[SuiteSummary], suite: str, run: str) -> list[SuiteSummary]:
@@ -128,16 +127,11 @@ def _answer(scored: ScoredRun, summaries: Sequence[SuiteSummary], listed: CheckP
 
 
 def _text(scored: ScoredRun, name: str, summaries: Sequence[SuiteSummary], listed: CheckPage | None) -> str:
-    width = screen_width()
-    rows = suite_rows(summaries)
-    sections = [
-        wrapped(plain(checks_headline(name, summaries).text)),
-        table(list(rows[0]), [[str(cell) for cell in row.values()] for row in rows], width),
-    ]
+    sections = [wrapped(plain(checks_headline(name, summaries).text)), row_table(suite_rows(summaries))]
     if listed is None:
         sections += [part for summary in summaries for part in _suite(scored, summary)]
     else:
-        sections += [_listed(listed)]
+        sections += [_failing(listed)]
     return "\n\n".join(sections)
 
 
@@ -154,20 +148,38 @@ def _suite(scored: ScoredRun, summary: SuiteSummary) -> list[str]:
     return [*parts, *(result_text(each) for each in tables if each.rows)]
 
 
-def _listed(page: CheckPage) -> str:
+def _failing(page: CheckPage) -> str:
     if not page.rows:
         return "No check failed."
     rows = [
-        [
-            row.question_id if not row.repeat else f"{row.question_id}, repeat {row.repeat}",
-            shorten(row.suite, 20),
-            shorten(row.name, 30),
-            shorten(row.expected, 40),
-            shorten(row.actual, 40),
-            shorten(row.reason, 120),
-        ]
+        {
+            "case": f"{row.question_id}, repeat {row.repeat}" if row.repeat else row.question_id,
+            "suite": shorten(row.suite, 20),
+            "check": shorten(row.name, 30),
+            "expected": shorten(row.expected, 40),
+            "actual": shorten(row.actual, 40),
+            "reason": shorten(row.reason, 120),
+        }
         for row in page.rows
     ]
-    header = ["case", "suite", "check", "expected", "actual", "reason"]
-    told = f"Page {page.page:,} of {page.pages:,}; {count(page.total, 'check')} failed."
-    return f"{table(header, rows, screen_width())}\n{told}"
+    place = f"Page {page.page:,} of {page.pages:,}; {count(page.total, 'check')} failed."
+    return f"{row_table(rows)}\n{place}"
+
+
+@click.command()
+@RUN
+@JSON
+@click.pass_obj
+def citations(workspace: str | None, run_name: str, as_json: bool) -> None:
+    """Show how many citations of a run support their sentence, with counts and intervals."""
+    store = open_store(workspace)
+    run = store.find(run_name).with_samples()
+    cited = citations_of_run(store.scored(run))
+    if as_json:
+        answer = None if cited is None else citations_answer(cited)
+        print_json({"run": run.run_id, "name": run.name, "citations": answer})
+    elif cited is None:
+        click.echo(wrapped(plain(NOT_CITED)))
+    else:
+        facts = map(wrapped, citation_facts(cited))
+        click.echo("\n".join([wrapped(citations_sentence(cited)), row_table(citation_rows(cited)), *facts]))

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import click
 
-from ragtriage.dashboard.cli.options import JSON, RUNS
+from ragtriage.dashboard.cli.options import BASELINE, JSON, RUNS
 from ragtriage.dashboard.cli.terminal import write_file
 from ragtriage.dashboard.present.export.formats import FORMATS, export_report
 from ragtriage.dashboard.present.stories.context import StoryView
 from ragtriage.dashboard.present.stories.sections import default_sections, render_section
-from ragtriage.dashboard.present.stories.story import Audience, Story, story_from_json
+from ragtriage.dashboard.present.stories.story import AUDIENCES, Audience, Story, story_from_json
 from ragtriage.data.api import open_store
 from ragtriage.data.errors import DataError
 from ragtriage.data.gates.baseline import baseline_of
-from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.stories import story_of
 
 
@@ -27,10 +25,10 @@ from ragtriage.data.store.stories import story_of
 @click.option(
     "-o", "--output", required=True, metavar="FILE", help="File to write: .html, .pptx, .pdf or .zip."
 )
-@click.option("--baseline", metavar="RUN", help="Run to compare with; by default the project's baseline.")
+@BASELINE
 @click.option(
     "--audience",
-    type=click.Choice(["engineer", "lead", "stakeholder"]),
+    type=click.Choice(AUDIENCES),
     default="stakeholder",
     show_default=True,
     help="Who reads it; decides which sections it has.",
@@ -58,7 +56,8 @@ def report(
         ending = f"a .{file_format} file" if file_format else "a file without an ending"
         raise DataError(f"output {output}: {ending} is no report; accepted: {accepted}")
     store = open_store(workspace)
-    views = _views(store, run_names, baseline)
+    runs = [store.find(name).with_samples() for name in run_names]
+    views = [StoryView(store, run, baseline_of(store, run, baseline or "").run) for run in runs]
     if story_id is not None:
         stored = story_of(store.ledger, story_id)
         if stored is None:
@@ -84,11 +83,3 @@ def report(
         click.echo(json.dumps(answer))
     else:
         click.echo(f"Wrote {output}: {len(rendered)} sections, {len(content):,} bytes.")
-
-
-def _views(store: RunStore, run_names: Sequence[str], baseline: str | None) -> list[StoryView]:
-    runs = [store.find(name) for name in run_names]
-    for run in runs:
-        if run.means:
-            raise DataError(f"run {run.run_id}: summary scores only; accepted: runs with samples")
-    return [StoryView(store, run, baseline_of(store, run, baseline or "").run) for run in runs]

@@ -14,7 +14,7 @@ import click
 from tqdm import tqdm
 
 from ragtriage.dashboard.cli.options import JSON, key_value_pairs
-from ragtriage.dashboard.cli.runs.show import not_computable, unmeasured_by_reason
+from ragtriage.dashboard.cli.runs.runs import not_computable, unmeasured_by_reason
 from ragtriage.dashboard.cli.terminal import error_text, plain, print_json, screen_width, table, wrapped
 from ragtriage.dashboard.wording.imports import formats, import_lines
 from ragtriage.dashboard.wording.question_sets import kept_text

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
-from ragtriage.dashboard.cli.options import JSON
-from ragtriage.dashboard.cli.terminal import plain, print_json, table, wrapped
+from ragtriage.dashboard.cli.options import JSON, YES
+from ragtriage.dashboard.cli.terminal import confirmed, plain, print_answer, print_json, row_table, wrapped
 from ragtriage.dashboard.wording.question_sets import gold_text, set_line
 from ragtriage.data.api import open_store
 from ragtriage.data.store.question_sets import (
     LoadedSet,
-    QuestionSet,
     delete_set,
     find_set,
     load_set,
@@ -20,6 +17,7 @@ from ragtriage.data.store.question_sets import (
     unreadable_sets,
 )
 from ragtriage.data.store.workspace import Workspace
+from ragtriage.metrics.result_table import Row
 
 SHOWN = 5  # questions that `show` prints
 NONE_YET = (
@@ -32,7 +30,7 @@ NONE_YET = (
 @click.argument("action", type=click.Choice(["show"]), required=False)
 @click.argument("name", required=False)
 @click.option("--delete", "deleted", multiple=True, metavar="NAME", help="Delete this set, by name or id.")
-@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@YES
 @JSON
 @click.pass_obj
 def questions(
@@ -68,14 +66,19 @@ def _list(workspace: Workspace, as_json: bool) -> None:
     elif not sets:
         click.echo(NONE_YET.format(root=workspace.root))
     else:
-        header = ["set", "name", "questions", "gold", "references", "hops", "from"]
-        click.echo(table(header, [_row(entry) for entry in sets]))
-
-
-def _row(entry: QuestionSet) -> list[str]:
-    origin = f"{entry.origin.get('file', '')} ({entry.origin.get('format', '')})"
-    numbers = [f"{entry.n:,}", gold_text(entry), f"{entry.n_references:,}", f"{entry.n_hops:,}"]
-    return [entry.set_id, entry.name, *numbers, origin]
+        rows: list[Row] = [
+            {
+                "set": entry.set_id,
+                "name": entry.name,
+                "questions": entry.n,
+                "gold": gold_text(entry),
+                "references": entry.n_references,
+                "hops": entry.n_hops,
+                "from": f"{entry.origin.get('file', '')} ({entry.origin.get('format', '')})",
+            }
+            for entry in sets
+        ]
+        click.echo(row_table(rows))
 
 
 def _show(loaded: LoadedSet, as_json: bool) -> None:
@@ -98,13 +101,9 @@ def _show(loaded: LoadedSet, as_json: bool) -> None:
 def _delete(workspace: Workspace, names: tuple[str, ...], yes: bool, as_json: bool) -> None:
     unreadable = unreadable_sets(workspace)
     set_ids = [name if name in unreadable else find_set(workspace, name).set_id for name in names]
-    if not yes and not sys.stdin.isatty():
-        raise click.UsageError("--delete asks for confirmation, and this is not a terminal; accepted: --yes")
-    if not yes and not click.confirm(f"Delete {', '.join(map(plain, names))}?", err=True):
+    if not confirmed(f"Delete {', '.join(map(plain, names))}?", yes, "--delete"):
         return
     for set_id in dict.fromkeys(set_ids):
         delete_set(workspace, set_id)
-    if as_json:
-        print_json({"deleted": set_ids})
-    else:
-        click.echo(f"Deleted {', '.join(set_ids)}; runs joined with it keep their gold.")
+    text = f"Deleted {', '.join(set_ids)}; runs joined with it keep their gold."
+    print_answer({"deleted": set_ids} if as_json else text)

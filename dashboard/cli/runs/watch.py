@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import click
 
-from ragtriage.dashboard.cli.options import GATES_FILE, JSON
-from ragtriage.dashboard.cli.terminal import plain
+from ragtriage.dashboard.cli.options import BASELINE, GATES_FILE, JSON, NEW_PROJECT
+from ragtriage.dashboard.cli.terminal import on_signals, plain
 from ragtriage.dashboard.wording.gates import verdict_text
 from ragtriage.data.api import open_store
 from ragtriage.data.gates.config import load_gates
@@ -25,14 +22,14 @@ from ragtriage.data.gates.watch import Watched, Watcher, WatchOptions, command_w
 
 @click.command()
 @click.argument("folder", type=click.Path(exists=True, file_okay=False))
-@click.option("--project", help="Project of the runs; the workspace's only one, else `default`.")
+@NEW_PROJECT
 @click.option(
     "--every", type=click.FloatRange(0.05, 86400), default=5.0, show_default=True, metavar="SECONDS",
     help="Time between two scans; a file is taken when it has not changed in between.",
 )  # fmt: skip
 @click.option("--once", is_flag=True, help="Scan twice, take the files that did not change, and exit.")
 @GATES_FILE
-@click.option("--baseline", metavar="RUN", help="Run to compare with; by default the project's baseline.")
+@BASELINE
 @click.option(
     "--on-fail", metavar="COMMAND", help="Command to run, without a shell, when a run fails (docs/watch.md)."
 )
@@ -67,28 +64,14 @@ def watch(
         f"Watching {plain(str(options.folder))} for project {plain(options.project)}: {how}.", err=True
     )
     try:
-        with _signals_as_interrupts():
+        with on_signals(_interrupt):
             sys.exit(_watch(watcher, every, once, command, strict, as_json))
     except KeyboardInterrupt:
         click.echo("Stopped.", err=True)
 
 
-@contextmanager
-def _signals_as_interrupts() -> Iterator[None]:
-    """Let SIGINT and SIGTERM raise KeyboardInterrupt, so that a run that is being imported is removed.
-
-    SIGINT too, because a shell starts its background jobs with SIGINT ignored.
-    """
-
-    def interrupt(_: int, __: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    handlers = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt  # so that a run that is being imported is removed
 
 
 def _watch(

@@ -1,0 +1,206 @@
+"""The commands on scores: metrics, f1, compare."""
+
+from __future__ import annotations
+
+import click
+
+from ragtriage.dashboard.cli.options import JSON, RUN, WholeNumbers, bands_option
+from ragtriage.dashboard.cli.terminal import mean_cells, plain, print_json, row_table, wrapped
+from ragtriage.dashboard.wording.comparisons import not_compared_text, tested_text, undirected_text
+from ragtriage.dashboard.wording.escaping import capital
+from ragtriage.dashboard.wording.f1_tree import (
+    BOUND_NOTE,
+    INTERVAL,
+    expected_rows,
+    expected_text,
+    f1_rows,
+    f1_sentence,
+    largest_leaf,
+    left_out_text,
+)
+from ragtriage.data.api import comparison_answer, comparisons_with, metrics_answer, open_store
+from ragtriage.data.comparison.compare import Comparison
+from ragtriage.data.comparison.published_results import band_scale, interpretations
+from ragtriage.data.declarations import use_declarations
+from ragtriage.data.diagnosis.f1_tree import F1Diagnosis, f1_answer, f1_diagnosis
+from ragtriage.data.scoring.run_store import distinct_labels
+from ragtriage.data.strategy.expected_gains import Outlook, outlook_answer, outlook_of
+from ragtriage.metrics.analysis.bands import BandScale
+from ragtriage.metrics.metric_registry import title_of
+from ragtriage.metrics.number_text import count
+from ragtriage.metrics.result_table import Change, Ends, Number, PValue, Row
+from ragtriage.metrics.schema.metric import CONVENTIONS, Convention
+from ragtriage.metrics.statistics.intervals import FEW_CLUSTERS
+
+TOO_FEW = (
+    f"too few: the interval rests on fewer than {FEW_CLUSTERS} questions (or conversations), or on values "
+    "that do not vary; read it with caution."
+)
+
+
+@click.command()
+@RUN
+@click.option(
+    "--k",
+    "ks",
+    default="1,3,5,10",
+    type=WholeNumbers(1, "1,3,5,10"),
+    help="Cut-offs k of the retrieval metrics.",
+)
+@click.option("--per-sample", is_flag=True, help="Also one value per question and metric.")
+@click.option(
+    "--convention",
+    type=click.Choice(CONVENTIONS),
+    default="default",
+    show_default=True,
+    help="How undefined values count: left out; as in RAGChecker's code; 0 for refusals, as in Ragas; or "
+    "citations as in ALCE.",
+)
+@bands_option("targets")
+@JSON
+@click.pass_obj
+def metrics(
+    workspace: str | None,
+    run_name: str,
+    ks: tuple[int, ...],
+    per_sample: bool,
+    convention: Convention,
+    bands: str,
+    as_json: bool,
+) -> None:
+    """Show every metric of a run: mean, 95 % interval, n and source."""
+    store = open_store(workspace)
+    run = store.find(run_name)
+    options = store.options(run, ks, convention)
+    if as_json:
+        print_json(metrics_answer(store, run, options, per_sample, bands))
+        return
+    summaries = store.summary(run, options)
+    scale = band_scale(store.workspace, bands)
+    interpreted = interpretations(store.scored(run, options), summaries, scale)
+    rows = [
+        {
+            "metric": name,
+            **mean_cells(summary),
+            "source": summary.source,
+            "band": interpreted[name].standing,
+            "caution": "too few" if summary.too_few and summary.n_scored else "",
+        }
+        for name, summary in summaries.items()
+    ]
+    click.echo(row_table(rows))
+    if any(row["caution"] for row in rows):
+        click.echo(wrapped(TOO_FEW))
+
+
+_ON_SCREEN = ("Part", "Mean", INTERVAL, "Band", "F1 if perfect, at most", "Gain, at most", "Cases")
+
+
+@click.command()
+@RUN
+@bands_option("ragchecker")
+@JSON
+@click.pass_obj
+def f1(workspace: str | None, run_name: str, bands: str, as_json: bool) -> None:
+    """Show why F1 is low, and the most that each part could give back."""
+    store = open_store(workspace)
+    run = store.find(run_name)
+    use_declarations(store.workspace, run.project)
+    diagnosis = f1_diagnosis(store.scored(run))
+    outlook = outlook_of(store, run, diagnosis.tree)
+    if as_json:
+        expected = {"expected": outlook_answer(outlook)}
+        print_json({"run": run.run_id, "name": run.name, **f1_answer(diagnosis), **expected})
+    else:
+        click.echo(_f1_text(diagnosis, outlook, band_scale(store.workspace, bands)))
+
+
+def _f1_text(diagnosis: F1Diagnosis, outlook: Outlook, scale: BandScale) -> str:
+    tree = diagnosis.tree
+    sections = [wrapped(f1_sentence(diagnosis))]
+    if tree is not None:
+        sections.append(row_table(f1_rows(tree, scale, "  "), _ON_SCREEN))
+        leaf = largest_leaf(tree)
+        if leaf is not None:
+            measures = " ".join(leaf.part.measures)
+            sections.append(wrapped(f"What to try for {leaf.part.title.lower()}: {measures}"))
+        notes = [
+            BOUND_NOTE,
+            left_out_text(diagnosis),
+            f"bands: {scale.title}",
+            f"source: {diagnosis.sources}",
+        ]
+        sections.append("\n".join(wrapped(f"{capital(note)}.", "  ") for note in notes if note))
+    if outlook.gains:
+        sections += [
+            row_table(expected_rows(outlook.gains)),
+            wrapped(plain(expected_text(outlook))),
+            *(wrapped(plain(f"Caution: {caution}.")) for caution in outlook.cautions),
+        ]
+    return "\n\n".join(sections)
+
+
+FOOTER = (
+    "Differences are paired on question, over the n pairs that both runs scored. The primary metric (*) "
+    "is tested alone; the others together, by step-down max-T over sign flips that they share. The interval "
+    "is the one the verdict uses: it excludes 0 where p is below 0.05; "
+    "otherwise the verdict is “cannot tell”. “unchanged”: no question changed. "
+    "The unadjusted interval of a metric is in --json: low and high."
+)
+
+
+@click.command()
+@click.argument("base")
+@click.argument("others", nargs=-1, required=True)
+@click.option(
+    "--family",
+    type=click.Choice(["headline", "retrieval", "generation", "answer", "system", "all"]),
+    default="all",
+    show_default=True,
+    help="Metrics to compare; p values are corrected over them.",
+)
+@click.option(
+    "--primary",
+    metavar="METRIC",
+    default="",
+    help="Primary metric, tested alone; by default that of metrics.toml, else the pass rate.",
+)
+@JSON
+@click.pass_obj
+def compare(
+    workspace: str | None, base: str, others: tuple[str, ...], family: str, primary: str, as_json: bool
+) -> None:
+    """Compare runs with a baseline, paired on question."""
+    store = open_store(workspace)
+    base_run, *runs = [store.find(name) for name in (base, *others)]
+    comparisons = comparisons_with(store, base_run, runs, family, primary)
+    if as_json:
+        print_json(comparison_answer(base_run, runs, comparisons, family))
+        return
+    labels = distinct_labels([base_run, *runs], store.names())
+    for run, comparison in zip(runs, comparisons, strict=True):
+        title = f"{labels[run.run_id]} against {labels[base_run.run_id]}"
+        click.echo(f"{_comparison_text(title, comparison)}\n")
+    if not all(map(not_compared_text, comparisons)):
+        click.echo(wrapped(FOOTER))
+
+
+def _comparison_text(title: str, comparison: Comparison) -> str:
+    rows: list[Row] = [
+        {
+            "metric": f"{title_of(row.metric)}{' *' if row.primary else ''}",
+            "baseline": Number(row.base),
+            "run": Number(row.other),
+            "difference": Change(row.difference.difference),
+            "interval": Ends(row.low, row.high),
+            "n": row.difference.n_pairs,
+            "p": PValue(row.adjusted_p),
+            "verdict": row.verdict,
+        }
+        for row in comparison.differences
+    ]
+    shared = count(len(comparison.matched.base), "shared question")
+    heading = f"{plain(title)} ({count(len(rows), 'metric')}, {shared})"
+    notes = [f"{tested_text(comparison)}.", undirected_text(comparison)]
+    written = [wrapped(plain(note)) for note in notes if note]
+    return "\n".join([heading, *comparison.warnings, row_table(rows), *written])
