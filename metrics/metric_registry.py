@@ -23,6 +23,7 @@ from ragtriage.metrics.definitions import (
     similarity,
     spans,
     system,
+    wording,
 )
 from ragtriage.metrics.definitions.claims import METRICS as CLAIM_METRICS
 from ragtriage.metrics.definitions.spans import BUDGET_METRICS, BUDGETS, CHUNK_COUNT_METRICS
@@ -74,6 +75,7 @@ REGISTRY: dict[str, Metric] = {
         hallucination.METRICS,
         alignment.METRICS,
         judged.METRICS,
+        wording.METRICS,
         imported.ANSWERS,
         similarity.METRICS,
         experiments.METRICS,

@@ -21,6 +21,7 @@ from ragtriage.metrics.schema.batch import (
     Rankings,
     ReferenceClaims,
     SpanRankings,
+    Wordings,
 )
 from ragtriage.metrics.schema.scores import FloatArray, Status
 from ragtriage.metrics.schema.source import Source
@@ -83,6 +84,7 @@ class Row:
     repeats: Sequence[int] = ()  # ranks of near-duplicates
     covered: float = float("nan")  # share of the reference's words that the passages have
     says: Sequence[int] = ()  # code of the answer that each passage gives
+    outcome: int = -1  # of the words of answer and reference
 
     @property
     def documents(self) -> int:
@@ -324,4 +326,9 @@ def batch(rows: Sequence[Row]) -> Batch:
         citations=citations(rows),
         facets=facets(rows),
         passages=passages(rows),
+        wordings=Wordings(
+            np.array([row.outcome for row in rows], dtype=np.int8),
+            np.array([np.nan if row.outcome < 0 else row.outcome / 2 for row in rows], dtype=np.float64),
+            np.array([row.answered for row in rows], dtype=np.bool_),
+        ),
     )

@@ -327,7 +327,9 @@ def _judged_only(batch: Batch) -> Batch:
     if use is not None:
         told = (use.source == Source.JUDGED) | (use.status != Status.SCORED)
         use = replace(use, status=np.where(told, use.status, Status.NOT_RUN).astype(np.int8))
-    return replace(batch, rankings=None, spans=None, checks=None, first_pass=None, context_use=use)
+    return replace(
+        batch, rankings=None, spans=None, checks=None, first_pass=None, wordings=None, context_use=use
+    )
 
 
 def judge_result_of(readings: Sequence[JudgeReply]) -> JudgeLabels:

@@ -28,6 +28,8 @@ STAGE_FEATURES = (
     "failed_kinds",
     "contradicts_context",
     "documents",
+    "text_outcome",
+    "text_score",
 )
 
 
@@ -39,11 +41,13 @@ def stage_features_of(table: Any, batch: Batch) -> dict[str, FloatArray]:
         `answerable` a code into batch.ANSWERABLE, whether a reference answers the question, the shares of the
         gold in the context and among candidates, whether candidates were recorded, whether any check and
         whether a format check failed, which kinds of checks did, whether a document contradicts a claim that
-        none supports, and the number of documents in the context.
+        none supports, the number of documents in the context, and how the words of answer and reference
+        compare: the code of batch.Wordings and the score.
     """
     answers = batch.answers
     assert answers is not None  # noqa: S101 -- batch_of always makes this block
-    candidates = Ragged.of(table["candidates"])
+    candidates, wordings = Ragged.of(table["candidates"]), batch.wordings
+    unknown = np.full(batch.n, np.nan)
     # 1 where a reference answer is recorded, 0 where it is empty or itself a refusal; NaN without one
     references = table["reference_answer"]
     found = np.full(len(references), np.nan)
@@ -62,6 +66,8 @@ def stage_features_of(table: Any, batch: Batch) -> dict[str, FloatArray]:
         **check_features(batch.checks, batch.n),
         "contradicts_context": _contradicts_context(batch.claims, batch.n),
         "documents": batch.documents.astype(np.float64),
+        "text_outcome": unknown if wordings is None else _known(wordings.outcome),
+        "text_score": unknown if wordings is None else wordings.score,
     }
 
 

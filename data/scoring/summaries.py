@@ -10,7 +10,7 @@ import numpy as np
 
 from ragtriage.data.scoring.scored_run import MetricColumn, ScoredRun
 from ragtriage.data.store.workspace import Run
-from ragtriage.metrics.metric_registry import bounds_of, ordered
+from ragtriage.metrics.metric_registry import bounds_of, declared, ordered
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
 from ragtriage.metrics.schema.source import Source
 from ragtriage.metrics.statistics.intervals import intervals, missing_bounds
@@ -32,7 +32,8 @@ class MetricSummary:
         method: how the interval was obtained.
         too_few: whether the interval rests on too few questions to be trusted.
         sources: samples scored by each source, best first.
-        worst: mean if all failed questions had the worst value; None where nothing failed.
+        worst: mean if all failed questions had the worst value, or all without one where these are too many
+            for a mean; None elsewhere.
         best: mean if they had the best value.
     """
 
@@ -127,16 +128,26 @@ class _Measured:
 
 
 def _measured(name: str, column: MetricColumn, question: IntArray, means: FloatArray) -> _Measured:
-    """Put the means of a metric by question into `means`, and return the rest."""
+    """Put the means of a metric by question into `means`, and return the rest.
+
+    Where too few questions have a value for a mean to be stated, they are left out, and the bounds stay.
+    """
     means[:] = question_means(column.values[:, None], question)[0][:, 0]
-    failed = _failed(question, column, means)
+    failed, declaration = _failed(question, column, means), declared(name)
+    applicable = int(np.count_nonzero(np.bincount(question[(column.status != Status.NOT_APPLICABLE)])))
+    open_questions, missing = applicable - int(np.isfinite(means).sum()), failed
+    if declaration and open_questions > (1 - declaration.least_scored) * applicable + 1e-9:
+        missing = open_questions
+    bounds = _missing(means, missing, bounds_of(name))
+    if missing > failed:
+        means[:] = np.nan
     return _Measured(
         metric=name,
-        n_applicable=int(np.count_nonzero(np.bincount(question[(column.status != Status.NOT_APPLICABLE)]))),
+        n_applicable=applicable,
         n_failed=failed,
         binary=bool(np.isin(means[np.isfinite(means)], (0.0, 1.0)).all()),
         sources=column.sources,
-        **_missing(means, failed, bounds_of(name)),
+        **bounds,
     )
 
 

@@ -38,6 +38,7 @@ _FIELDS: dict[str, tuple[str, str]] = {
         "claims with `contradicted_by`, or documents with the `answer` that they give",
     ),
     "retrieved.text": ("passages", "the texts of the documents: `retrieved`"),
+    "wording": ("wordings", "reference answers: `reference_answer`"),
     "checks": ("checks", "expected-against-actual checks: `checks`"),
     "retrieved.relevant": (
         "document_relevant",

@@ -173,6 +173,24 @@ class JudgeLabels:
     has_answer: BoolArray
 
 
+OTHER, UNDECIDED, SAME = range(3)  # codes of Wordings.outcome; -1 where nothing was compared
+
+
+@dataclass(frozen=True)
+class Wordings:
+    """How the words of n answers compare with those of their references.
+
+    Attributes:
+        outcome: (n,) int8: SAME, OTHER, UNDECIDED where the words do not tell, -1 without a reference.
+        score: (n,) from 0 to 1, to sort by; NaN where nothing was compared.
+        has_answer: (n,) whether an answer was recorded.
+    """
+
+    outcome: NDArray[np.int8]
+    score: FloatArray
+    has_answer: BoolArray
+
+
 @dataclass(frozen=True)
 class Checks:
     """The m expected-against-actual checks of n samples.
@@ -270,6 +288,7 @@ class Batch:
         judge_labels: a judge's labels of the answers as a whole.
         facets: what the documents say of the facets of the questions.
         passages: the texts of the documents, compared by their words.
+        wordings: the answers, compared with their references by their words.
     """
 
     n: int
@@ -288,6 +307,7 @@ class Batch:
     citations: Citations | None = None
     facets: Facets | None = None
     passages: Passages | None = None
+    wordings: Wordings | None = None
 
     @property
     def chunk_tokens(self) -> FloatArray | None:

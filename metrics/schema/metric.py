@@ -38,6 +38,8 @@ class Metric:
         unit: what k counts.
         aliases: other names in use.
         caution: a warning shown beside the number, or "".
+        least_scored: share of the applicable questions that must have a value for a mean to be stated; with
+            fewer there are bounds alone.
     """
 
     key: str
@@ -56,6 +58,7 @@ class Metric:
     unit: Literal["ranks", "tokens"] = "ranks"
     aliases: tuple[str, ...] = ()
     caution: str = ""
+    least_scored: float = 0.0
 
 
 @dataclass(frozen=True)

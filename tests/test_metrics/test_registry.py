@@ -65,6 +65,7 @@ def rows(draw: st.DrawFn) -> Row:
         labels=draw(st.lists(st.integers(-1, 1), max_size=WIDTH)),
         judged=draw(st.none() | st.tuples(LEVEL, LEVEL, LEVEL | st.just(float("nan")), FLAG, FLAG)),
         answered=draw(st.booleans()),
+        outcome=draw(st.integers(-1, 2)),
         **draw(st.fixed_dictionaries(PASSAGES)),
     )
 
