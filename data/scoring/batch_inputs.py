@@ -12,9 +12,9 @@ from ragtriage.data.citations.style import CitationStyle
 from ragtriage.data.contexts.batch_words import BatchWords, with_text, words_of
 from ragtriage.data.contexts.passages import passages_of
 from ragtriage.data.scoring.gold_join import Match, facets_of, rankings, span_rankings
-from ragtriage.data.scoring.wordings import wordings_of
 from ragtriage.data.store.ragged import Ragged, flags, numbers, padded, rank_matrix
 from ragtriage.data.text.refusal_detection import refused_answers
+from ragtriage.data.text.wordings import wordings_of
 from ragtriage.metrics.schema.batch import (
     ANSWERABLE,
     Answers,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ RIGHT, OTHER, OPEN = "It is Ann Lee.", "It is Bob Ray.", "It is Ann Ray."
 REFUSED = "I cannot answer that."
 
 
-def _scored(store: RunStore, answers: list[str | None], reference: str | None = "Ann Lee") -> ScoredRun:
+def _scored(store: RunStore, answers: Sequence[str | None], reference: str | None = "Ann Lee") -> ScoredRun:
     records: list[dict[str, Any]] = [
         {
             "question_id": f"q{at:03}",
