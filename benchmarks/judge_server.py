@@ -136,15 +136,15 @@ def _labelled(
     if field not in asked:
         return {}
     by = _backed(text, documents)
-    shared = bool(_words(text) and len(_words(text) & _words(other)) >= 0.5 * len(_words(text)))
+    shared = _words(text) and len(_words(text) & _words(other)) >= 0.5 * len(_words(text))
     quotes = [{"rank": rank, "quote": " ".join(documents[rank].split()[:8])} for rank in by]
     made = {
         "n": at,
         "text": text,
         "evidence": [{**quote, "side": "for"} for quote in quotes] if field == "claims" else quotes,
         "support": "alone" if by else "none",
-        "in_reference": shared,
-        "in_answer": shared,
+        "in_reference": "yes" if shared else "no",
+        "in_answer": "yes" if shared else "no",
     }
     return {name: made[name] for name in asked[field]["items"]["properties"]}
 

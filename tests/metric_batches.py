@@ -36,6 +36,7 @@ class ClaimRow:
     verdict: int = 1
     supported: Sequence[int] | None = ()
     contradicted: Sequence[int] = ()
+    partly: Sequence[int] = ()
 
 
 @dataclass(frozen=True)
@@ -184,6 +185,7 @@ def answer_claims(rows: Sequence[Row], width: int = WIDTH) -> Claims:
         support_known=np.array([claim.supported is not None for _, claim in flat], dtype=np.bool_),
         status=recorded([row.claims for row in rows]),
         source=sources(rows),
+        partly=marks([claim.partly for _, claim in flat], width),
     )
 
 

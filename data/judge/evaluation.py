@@ -43,14 +43,18 @@ MOST_SPLITS = 4  # times that the documents are split again after the model foun
 
 
 def judged_case(sample: Sample) -> JudgedCase:
-    """Return the texts of a stored sample; documents without a text are left out."""
+    """Return the texts of a stored sample; documents without a text, or with a blank one, are left out."""
     documents = enumerate(sample["retrieved"] or (), start=1)
     return JudgedCase(
         question=sample["question"],
         history=tuple((turn["role"] or "", turn["text"] or "") for turn in sample["history"] or ()),
         answer=sample["answer"],
         reference=sample["reference_answer"],
-        documents=tuple(Document(rank, document["text"]) for rank, document in documents if document["text"]),
+        documents=tuple(
+            Document(rank, document["text"])
+            for rank, document in documents
+            if (document["text"] or "").strip()
+        ),
     )
 
 

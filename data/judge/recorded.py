@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -14,7 +14,7 @@ from pydantic import model_validator
 
 from ragtriage.data.errors import DataError
 from ragtriage.data.judge.evaluation import COLUMNS, judged_case
-from ragtriage.data.judge.reply import FORM, parse_reply
+from ragtriage.data.judge.reply import join_reference, parse_reply
 from ragtriage.data.judge.reply_model import (
     Instruction,
     Ranks,
@@ -27,6 +27,7 @@ from ragtriage.data.judge.reply_model import (
     reply_model,
     validate_reply,
 )
+from ragtriage.data.prompts.prompt import JudgedCase
 from ragtriage.data.store.judge_replies import (
     EVALUATION,
     JudgedClaim,
@@ -34,6 +35,7 @@ from ragtriage.data.store.judge_replies import (
     JudgeReply,
     RequestedLabels,
     reply_payload,
+    share_said,
 )
 from ragtriage.data.store.judge_results import RECORDED, JudgeResult, TaskResult, judge_results_of, publish
 from ragtriage.data.store.ledger import Ledger
@@ -131,11 +133,12 @@ def parse_first_form(reply: object, requested: RequestedLabels) -> JudgeReply:
         relevant=labels.get("relevant", ()),
         used=labels.get("used", ()),
         claims=tuple(
-            JudgedClaim(claim["text"], claim["by"], claim["against"], claim["in_reference"])
+            JudgedClaim(claim["text"], claim["by"], claim["against"], share_said(claim["in_reference"]))
             for claim in claims
         ),
         statements=tuple(
-            JudgedStatement(entry["text"], entry["by"], entry["in_answer"]) for entry in statements
+            JudgedStatement(entry["text"], entry["by"], share_said(entry["in_answer"]))
+            for entry in statements
         ),
         injections=injections(labels["instructions"]),
     )
@@ -149,13 +152,37 @@ class RecordedReplies:
     prompt: str  # version of the prompt they answer
     form: int  # version of the form they fill in
     origin: str  # how they came about, in a sentence for the reader
-    replies: Mapping[str, Any]  # by question id, as the judge sent them
+    replies: Mapping[str, Any]  # by question id, as the judge sent them; from the second form on a pair
 
 
 def read_recorded(path: Path) -> RecordedReplies:
     """Read a file of recorded replies: JSON lines, compressed with gzip."""
     head, *lines = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
     return RecordedReplies(**head, replies={line["question_id"]: line["reply"] for line in lines})
+
+
+def _labels(reply: Any, case: JudgedCase, form: int) -> JudgeReply:
+    """Return the labels of a recorded reply."""
+    texts = {document.rank: document.text for document in case.documents}
+    requested = RequestedLabels(case.answer is not None, case.reference is not None, tuple(texts))
+    if form == 1:
+        return parse_first_form(reply, requested)
+    begun = parse_reply(reply["reading"], replace(requested, reference=False), texts)
+    return join_reference(begun, _in_words(reply["reference"]), texts) if requested.reference else begun
+
+
+def _in_words(reply: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a comparison with the reference in words, where the second form had true and false."""
+    words = {True: "yes", False: "no"}
+
+    def worded(entry: Mapping[str, Any]) -> dict[str, Any]:
+        said = {name: entry[name] for name in ("in_answer", "in_reference") if name in entry}
+        return {**entry, **{name: words.get(value, value) for name, value in said.items()}}
+
+    listed = {
+        name: [worded(entry) for entry in reply[name]] for name in ("statements", "claims") if name in reply
+    }
+    return {**reply, **listed}
 
 
 def publish_recorded(workspace: Workspace, run: Run, recorded: RecordedReplies) -> JudgeResult | None:
@@ -173,15 +200,8 @@ def publish_recorded(workspace: Workspace, run: Run, recorded: RecordedReplies) 
         reply = recorded.replies.get(sample["question_id"])
         if reply is None:
             continue
-        case = judged_case(sample)
-        ranks = tuple(document.rank for document in case.documents)
-        requested = RequestedLabels(case.answer is not None, case.reference is not None, ranks)
         try:
-            if recorded.form == FORM:
-                texts = {document.rank: document.text for document in case.documents}
-                labels = parse_reply(reply, requested, texts)
-            else:
-                labels = parse_first_form(reply, requested)
+            labels = _labels(reply, judged_case(sample), recorded.form)
         except ReplyError as error:
             raise DataError(f"recorded reply on {sample['question_id']}: {error}") from error
         outcomes[row, 0] = TaskResult("scored", "", reply_payload(labels))

@@ -34,6 +34,7 @@ from ragtriage.data.judge.reply_model import (
     wire_schema,
 )
 from ragtriage.data.store.judge_replies import (
+    ENTAILS,
     Evidence,
     Injection,
     JudgedClaim,
@@ -42,7 +43,7 @@ from ragtriage.data.store.judge_replies import (
     RequestedLabels,
 )
 
-FORM = 2  # version, stored with each reply
+FORM = 3  # version, stored with each reply; the second has no "partly" in `in_reference` and `in_answer`
 SUPPORT = ("none", "partly", "together", "alone")  # in rising order
 Texts = Mapping[int, str]  # of the documents sent, by rank
 
@@ -101,10 +102,13 @@ class FurtherStatement(Support, NumberedObject):
     """What further documents say of a statement."""
 
 
+Entails = Literal["yes", "partly", "no"]
+
+
 class ComparedClaim(NumberedObject):
     """Whether the reference says a claim of the answer."""
 
-    in_reference: bool
+    in_reference: Entails
 
 
 Agreement = Literal["correct", "partly", "incorrect", "cannot_tell"]
@@ -125,7 +129,7 @@ def _reply_model(answer: bool, reference: bool, context: bool) -> type[ReplyObje
     """Return the model of a reply with exactly the labels that the case calls for."""
     fields: dict[str, Any] = {}
     if answer:
-        in_reference = {"in_reference": bool} if reference else {}
+        in_reference = {"in_reference": Entails} if reference else {}
         fields["claims"] = list[reply_model("Claim", in_reference, ContextClaim if context else TextObject)]  # type: ignore[misc] # a model made here
     if reference:
         fields["statements"] = _statements(answer, context)
@@ -151,7 +155,7 @@ def _reference_model(answer: bool, context: bool) -> type[ReplyObject]:
 
 
 def _statements(answer: bool, context: bool) -> Any:
-    in_answer = {"in_answer": bool} if answer else {}
+    in_answer = {"in_answer": Entails} if answer else {}
     return list[reply_model("Statement", in_answer, ContextStatement if context else TextObject)]  # type: ignore[misc] # a model made here
 
 
@@ -228,7 +232,7 @@ def join_reference(begun: JudgeReply, reply: object, texts: Texts) -> JudgeReply
     model = _reference_model(begun.form.answer, bool(texts))
     labels = dict(validate_reply(reply, model, Sent(tuple(texts), {"claims": len(begun.claims)})))
     claims = [
-        replace(claim, in_reference=compared.in_reference)
+        replace(claim, in_reference=ENTAILS[compared.in_reference])
         for claim, compared in zip(begun.claims, labels.get("claims", ()), strict=True)
     ]
     return replace(
@@ -274,12 +278,12 @@ def join_follow_up(begun: JudgeReply, reply: object, texts: Texts, asked: Furthe
 
 
 def _claim(claim: Any, texts: Texts) -> JudgedClaim:
-    judged = JudgedClaim(claim.text, (), (), getattr(claim, "in_reference", None))
+    judged = JudgedClaim(claim.text, (), (), ENTAILS.get(getattr(claim, "in_reference", "")))
     return _on_claim(judged, claim, texts) if isinstance(claim, Support) else judged
 
 
 def _statement(entry: Any, texts: Texts) -> JudgedStatement:
-    judged = JudgedStatement(entry.text, (), getattr(entry, "in_answer", None))
+    judged = JudgedStatement(entry.text, (), ENTAILS.get(getattr(entry, "in_answer", "")))
     return _on_statement(judged, entry, texts) if isinstance(entry, Support) else judged
 
 

@@ -80,7 +80,7 @@ def _claims(one: JudgeReply) -> list[dict[str, Any]]:
     return [
         {
             "text": claim.text,
-            "in_reference": claim.in_reference,
+            "in_reference": _wholly(claim.in_reference),
             "supported_by": list(claim.by) if known else None,
             "contradicted_by": list(claim.against) if known else None,
         }
@@ -91,9 +91,18 @@ def _claims(one: JudgeReply) -> list[dict[str, Any]]:
 def _statements(one: JudgeReply) -> list[dict[str, Any]]:
     known = bool(one.form.ranks)
     return [
-        {"text": each.text, "in_answer": each.in_answer, "supported_by": list(each.by) if known else None}
+        {
+            "text": each.text,
+            "in_answer": _wholly(each.in_answer),
+            "supported_by": list(each.by) if known else None,
+        }
         for each in one.statements
     ]
+
+
+def _wholly(said: float | None) -> bool | None:
+    """Return whether the whole is said, as samples have it; metrics count a part by half."""
+    return None if said is None else said == 1.0
 
 
 def _used(one: JudgeReply) -> list[dict[str, Any]]:

@@ -22,6 +22,7 @@ from ragtriage.data.store.judge_replies import (
     ADDRESSES,
     AGREES,
     COMPLETE,
+    ENTAILS,
     EVALUATION,
     JudgeReply,
     QuoteCheck,
@@ -30,7 +31,7 @@ from ragtriage.data.store.judge_replies import (
 from ragtriage.data.store.ragged import Ragged
 from ragtriage.data.store.stored_file import reading
 from ragtriage.metrics.metric_registry import REGISTRY, compute, cutoffs_of
-from ragtriage.metrics.schema.batch import Batch, JudgeLabels
+from ragtriage.metrics.schema.batch import IN_PART, Batch, JudgeLabels
 from ragtriage.metrics.schema.metric import Convention, Metric, MetricKey
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Scores, Status, StrArray
 from ragtriage.metrics.schema.source import Source
@@ -278,8 +279,30 @@ def _made(
     batch = batch_of(samples, match)
     refused = np.array([readings[int(at)].refused is True for at in places], dtype=np.bool_)
     batch = replace(batch, citations=citations_of(samples, style, refused, refused, claims_only=True))
-    said = judge_result_of([readings[int(at)] for at in places])
-    return compute(_judged_only(replace(batch, judge_labels=said)), ks, convention)
+    replies = [readings[int(at)] for at in places]
+    batch = replace(_with_parts(batch, replies), judge_labels=judge_result_of(replies))
+    return compute(_judged_only(batch), ks, convention)
+
+
+def _with_parts(batch: Batch, replies: Sequence[JudgeReply]) -> Batch:
+    """Add to the claims of a batch, of which each sample has a reply, what is said or supported in part."""
+    claims, reference = batch.claims, batch.reference_claims
+    if claims is not None:
+        partly, in_reference = np.zeros_like(claims.supported), claims.in_reference.copy()
+        starts = np.searchsorted(claims.sample, np.arange(batch.n)).tolist()
+        for start, reply in zip(starts, replies, strict=True):
+            for at, claim in enumerate(reply.claims, start):
+                partly[at, np.array(claim.partly_by, dtype=np.int64) - 1] = True
+                in_reference[at] = IN_PART if claim.in_reference == ENTAILS["partly"] else in_reference[at]
+        claims = replace(claims, partly=partly, in_reference=in_reference)
+    if reference is not None:
+        in_answer = reference.in_answer.copy()
+        starts = np.searchsorted(reference.sample, np.arange(batch.n)).tolist()
+        for start, reply in zip(starts, replies, strict=True):
+            for at, statement in enumerate(reply.statements, start):
+                in_answer[at] = IN_PART if statement.in_answer == ENTAILS["partly"] else in_answer[at]
+        reference = replace(reference, in_answer=in_answer)
+    return replace(batch, claims=claims, reference_claims=reference)
 
 
 def yielding(judged: Mapping[ScoreKey, Scores], others: Mapping[ScoreKey, Scores]) -> dict[ScoreKey, Scores]:

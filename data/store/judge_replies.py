@@ -10,6 +10,7 @@ EVALUATION = "reading"  # kind of the stored results and calls
 ADDRESSES: Mapping[str, float] = {"fully": 1.0, "partly": 0.5, "no": 0.0}
 COMPLETE: Mapping[str, float] = {"complete": 1.0, "mostly": 2 / 3, "partly": 1 / 3, "no": 0.0}
 AGREES: Mapping[str, float] = {"correct": 1.0, "partly": 0.5, "incorrect": 0.0}
+ENTAILS: Mapping[str, float] = {"yes": 1.0, "partly": 0.5, "no": 0.0}
 VERDICTS = ("supported", "contradicted", "not_in_context")
 
 
@@ -66,7 +67,7 @@ class JudgedClaim:
         text: the claim.
         by: ranks of the documents that support it, alone or together.
         against: ranks of those that state the opposite.
-        in_reference: whether the reference answer entails it; None without one.
+        in_reference: value of ENTAILS, how far the reference answer says it; None without one.
         support: "alone", "together", "partly" or "none", as the judge said; None where it was not asked.
         evidence: quotes that `by` and `against` rest on; none where they were not asked for.
     """
@@ -74,7 +75,7 @@ class JudgedClaim:
     text: str
     by: tuple[int, ...]
     against: tuple[int, ...]
-    in_reference: bool | None
+    in_reference: float | None
     support: str | None = None
     evidence: tuple[Evidence, ...] = ()
 
@@ -82,6 +83,13 @@ class JudgedClaim:
     def verdict(self) -> str:
         """One of VERDICTS."""
         return VERDICTS[0] if self.by else VERDICTS[1] if self.against else VERDICTS[2]
+
+    @property
+    def partly_by(self) -> tuple[int, ...]:
+        """Ranks of the documents that carry a part of the claim, where none carries the whole."""
+        if self.by or self.support != "partly":
+            return ()
+        return tuple(sorted({item.rank for item in self.evidence if item.side == "for" and item.found}))
 
 
 @dataclass(frozen=True)
@@ -91,14 +99,14 @@ class JudgedStatement:
     Attributes:
         text: the claim.
         by: ranks of the documents that contain it, alone or together.
-        in_answer: whether the answer entails it; None without an answer.
+        in_answer: value of ENTAILS, how far the answer says it; None without an answer.
         support: as of JudgedClaim.
         evidence: as of JudgedClaim, all of it for the statement.
     """
 
     text: str
     by: tuple[int, ...]
-    in_answer: bool | None
+    in_answer: float | None
     support: str | None = None
     evidence: tuple[Evidence, ...] = ()
 
@@ -147,7 +155,7 @@ class QuoteCheck:
     Attributes:
         quotes: of claims and statements.
         void: of them, those that do not.
-        partly: claims of the answer that documents carry a part of, which count as not supported.
+        partly: claims of the answer that documents carry a part of, each of which counts as half supported.
     """
 
     quotes: int = 0
@@ -163,7 +171,7 @@ def quote_check(reply: JudgeReply) -> QuoteCheck:
     evidence = [item for claim in reply.claims for item in claim.evidence]
     evidence += [item for statement in reply.statements for item in statement.evidence]
     void = sum(not item.found for item in evidence)
-    return QuoteCheck(len(evidence), void, sum(claim.support == "partly" for claim in reply.claims))
+    return QuoteCheck(len(evidence), void, sum(bool(claim.partly_by) for claim in reply.claims))
 
 
 def reply_payload(reply: JudgeReply) -> dict[str, Any]:
@@ -188,7 +196,7 @@ def reply_from(payload: Mapping[str, Any]) -> JudgeReply:
                 claim["text"],
                 tuple(claim["by"]),
                 tuple(claim["against"]),
-                claim["in_reference"],
+                share_said(claim["in_reference"]),
                 claim.get("support"),
                 _evidence(claim),
             )
@@ -198,7 +206,7 @@ def reply_from(payload: Mapping[str, Any]) -> JudgeReply:
             JudgedStatement(
                 statement["text"],
                 tuple(statement["by"]),
-                statement["in_answer"],
+                share_said(statement["in_answer"]),
                 statement.get("support"),
                 _evidence(statement),
             )
@@ -208,6 +216,11 @@ def reply_from(payload: Mapping[str, Any]) -> JudgeReply:
         parts=payload.get("parts", 1),
         version=payload.get("version", 1),
     )
+
+
+def share_said(said: float | bool | None) -> float | None:
+    """Return how far something is said; true or false in replies of the earlier forms."""
+    return None if said is None else float(said)
 
 
 def _evidence(judged: Mapping[str, Any]) -> tuple[Evidence, ...]:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragtriage.metrics.schema.applicability import ratio, require
-from ragtriage.metrics.schema.batch import Claims, ReferenceClaims
+from ragtriage.metrics.schema.batch import Claims, ReferenceClaims, entailment
 from ragtriage.metrics.schema.metric import Compute, Convention, Metric
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Scores, Status
 from ragtriage.metrics.schema.source import Source
@@ -27,9 +27,9 @@ _NO_REFERENCE = "the reference answer has no claims"
 _NO_SUPPORT = "which documents support the claims was not recorded"
 
 
-def _count(block: Claims | ReferenceClaims, mask: BoolArray | None = None) -> FloatArray:
-    """(n,) number of claims of each sample, or of those where the (m,) mask is True."""
-    weights = np.ones(len(block.sample)) if mask is None else mask.astype(np.float64)
+def _count(block: Claims | ReferenceClaims, counted: BoolArray | FloatArray | None = None) -> FloatArray:
+    """(n,) number of claims of each sample; with (m,) `counted`, by how much each counts."""
+    weights = np.ones(len(block.sample)) if counted is None else counted.astype(np.float64)
     return np.bincount(block.sample, weights=weights, minlength=len(block.status)).astype(np.float64)
 
 
@@ -54,9 +54,9 @@ def _no_support(block: Claims | ReferenceClaims) -> Rule:
     return _unknown(block, ~block.support_known, _NO_SUPPORT)
 
 
-def _backed(block: Claims | ReferenceClaims) -> BoolArray:
+def _backed(reference: ReferenceClaims) -> BoolArray:
     """(m,) True where any retrieved document supports the claim."""
-    backed: BoolArray = np.any(block.supported, axis=1)
+    backed: BoolArray = np.any(reference.supported, axis=1)
     return backed
 
 
@@ -76,14 +76,16 @@ def _share(
     return Scores.build(values, [*gaps, *((mask, Status.NOT_APPLICABLE, why) for mask, why in empty)], source)
 
 
-def _of_answer(claims: Claims, hit: BoolArray, gaps: list[Rule], convention: Convention) -> Scores:
+def _of_answer(
+    claims: Claims, hit: FloatArray | BoolArray, gaps: list[Rule], convention: Convention
+) -> Scores:
     whole = _count(claims)
     gaps = [_unrecorded(claims), *gaps]
     return _share(_count(claims, hit), whole, claims.source, gaps, [(whole == 0, _NO_CLAIMS)], convention)
 
 
 def _of_reference(
-    reference: ReferenceClaims, hit: BoolArray, gaps: list[Rule], convention: Convention
+    reference: ReferenceClaims, hit: FloatArray | BoolArray, gaps: list[Rule], convention: Convention
 ) -> Scores:
     whole = _count(reference)
     gaps = [_unrecorded(reference), *gaps]
@@ -92,13 +94,13 @@ def _of_reference(
 
 
 def answer_precision(claims: Claims, convention: Convention = "default") -> Scores:
-    """Share of answer claims that the reference answer entails."""
-    return _of_answer(claims, claims.in_reference == 1, [_no_verdict(claims)], convention)
+    """Share of answer claims that the reference answer entails; one that it entails in part counts a half."""
+    return _of_answer(claims, entailment(claims.in_reference), [_no_verdict(claims)], convention)
 
 
 def answer_recall(reference: ReferenceClaims, convention: Convention = "default") -> Scores:
-    """Share of reference claims that the answer entails."""
-    return _of_reference(reference, reference.in_answer == 1, [_no_verdict(reference)], convention)
+    """Share of reference claims that the answer entails; one that it entails in part counts a half."""
+    return _of_reference(reference, entailment(reference.in_answer), [_no_verdict(reference)], convention)
 
 
 def answer_f1(claims: Claims, reference: ReferenceClaims, convention: Convention = "default") -> Scores:
@@ -147,28 +149,28 @@ def context_utilization(reference: ReferenceClaims, convention: Convention = "de
     gaps = [_unrecorded(reference), _no_support(reference), _no_verdict(reference)]
     none_backed = "no retrieved document supports a claim of the reference answer"
     empty = [(_count(reference) == 0, _NO_REFERENCE), (whole == 0, none_backed)]
-    part = _count(reference, backed & (reference.in_answer == 1))
+    part = _count(reference, backed * entailment(reference.in_answer))
     return _share(part, whole, reference.source, gaps, empty, convention)
 
 
-def _noise(claims: Claims, reference: ReferenceClaims, backed: BoolArray, convention: Convention) -> Scores:
+def _noise(claims: Claims, reference: ReferenceClaims, backed: FloatArray, convention: Convention) -> Scores:
     gaps = [_unrecorded(claims), _unrecorded(reference)]
     gaps += [_no_verdict(claims), _no_support(claims), _no_support(reference)]
     none_relevant = f"{_NO_REFERENCE}, so no document counts as relevant"
     whole = _count(claims)
     empty = [(whole == 0, _NO_CLAIMS), (_count(reference) == 0, none_relevant)]
     source = np.maximum(claims.source, reference.source)
-    return _share(_count(claims, backed & (claims.in_reference == 0)), whole, source, gaps, empty, convention)
+    part = _count(claims, backed * (1 - entailment(claims.in_reference)))
+    return _share(part, whole, source, gaps, empty, convention)
 
 
-def _backed_by(claims: Claims, reference: ReferenceClaims, *, relevant: bool) -> BoolArray:
-    """(m,) True where a relevant (or an irrelevant) document supports the answer claim."""
+def _backed_by(claims: Claims, reference: ReferenceClaims, *, relevant: bool) -> FloatArray:
+    """(m,) how far relevant (or irrelevant) documents support the answer claim: 1, 0.5 in part, 0."""
     width = claims.supported.shape[1]
     chunk = np.zeros((len(claims.status), width), dtype=np.bool_)
     labelled = relevant_documents(reference)[:, :width]
     chunk[:, : labelled.shape[1]] = labelled
-    backed: BoolArray = np.any(claims.supported & (chunk[claims.sample] == relevant), axis=1)
-    return backed
+    return claims.grounding(chunk[claims.sample] == relevant)
 
 
 def noise_sensitivity_relevant(
@@ -188,31 +190,31 @@ def noise_sensitivity_irrelevant(
     """
     backed = _backed_by(claims, reference, relevant=False)
     if convention == "ragchecker":
-        backed &= ~_backed_by(claims, reference, relevant=True)
+        backed = claims.grounding() - _backed_by(claims, reference, relevant=True)
     return _noise(claims, reference, backed, convention)
 
 
-def _own(claims: Claims, documents: IntArray, label: int, convention: Convention) -> Scores:
-    """Share of answer claims with this label that no document supports; RAGChecker: 0 without documents."""
-    alone = ~_backed(claims) & (claims.in_reference == label)
+def _own(claims: Claims, documents: IntArray, chosen: FloatArray, convention: Convention) -> Scores:
+    """Share of the (m,) chosen answer claims that no document supports; RAGChecker: 0 without documents."""
+    alone = (1 - claims.grounding()) * chosen
     if convention == "ragchecker":
-        alone &= documents[claims.sample] > 0
+        alone *= documents[claims.sample] > 0
     return _of_answer(claims, alone, [_no_verdict(claims), _no_support(claims)], convention)
 
 
 def hallucination(claims: Claims, documents: IntArray, convention: Convention = "default") -> Scores:
     """Share of answer claims that are wrong and supported by none of the (n,) retrieved documents."""
-    return _own(claims, documents, 0, convention)
+    return _own(claims, documents, 1 - entailment(claims.in_reference), convention)
 
 
 def self_knowledge(claims: Claims, documents: IntArray, convention: Convention = "default") -> Scores:
     """Share of answer claims that are right though none of the (n,) retrieved documents supports them."""
-    return _own(claims, documents, 1, convention)
+    return _own(claims, documents, entailment(claims.in_reference), convention)
 
 
 def faithfulness(claims: Claims, convention: Convention = "default") -> Scores:
-    """Share of answer claims that any retrieved document supports."""
-    return _of_answer(claims, _backed(claims), [_no_support(claims)], convention)
+    """Share of answer claims that any retrieved document supports; one supported in part counts a half."""
+    return _of_answer(claims, claims.grounding(), [_no_support(claims)], convention)
 
 
 def contradicted(claims: Claims, convention: Convention = "default") -> Scores:
@@ -228,12 +230,12 @@ def contradicted(claims: Claims, convention: Convention = "default") -> Scores:
 
 def ungrounded(claims: Claims, convention: Convention = "default") -> Scores:
     """Share of answer claims that no retrieved document supports, true or not: 1 - faithfulness."""
-    return _of_answer(claims, ~_backed(claims), [_no_support(claims)], convention)
+    return _of_answer(claims, 1 - claims.grounding(), [_no_support(claims)], convention)
 
 
 def omission(reference: ReferenceClaims, convention: Convention = "default") -> Scores:
     """Share of reference claims that the context supports and the answer leaves out."""
-    missed = _backed(reference) & (reference.in_answer == 0)
+    missed = _backed(reference) * (1 - entailment(reference.in_answer))
     return _of_reference(reference, missed, [_no_support(reference), _no_verdict(reference)], convention)
 
 
@@ -273,7 +275,8 @@ METRICS: tuple[Metric, ...] = (
         key="answer_precision",
         title="Answer precision",
         meaning="How much of what the answer claims is right, according to the reference answer.",
-        formula="answer claims entailed by the reference answer / answer claims",
+        formula="answer claims entailed by the reference answer / answer claims; one entailed in part "
+        "counts a half",
         component="answer",
         needs=("claims.in_reference",),
         bands=(0.7, 0.8),
@@ -283,7 +286,8 @@ METRICS: tuple[Metric, ...] = (
         key="answer_recall",
         title="Answer recall",
         meaning="How much of the reference answer the answer covers.",
-        formula="reference claims entailed by the answer / reference claims",
+        formula="reference claims entailed by the answer / reference claims; one entailed in part counts a "
+        "half",
         component="answer",
         needs=("reference_claims.in_answer",),
         bands=(0.7, 0.8),
@@ -389,8 +393,8 @@ METRICS: tuple[Metric, ...] = (
         key="faithfulness",
         title="Faithfulness",
         meaning="How much of the answer the retrieved documents support.",
-        formula="answer claims supported by any retrieved document / answer claims; 0 for claims made "
-        "without any document",
+        formula="answer claims supported by any retrieved document / answer claims; a claim supported in "
+        "part, as where a qualifier is dropped, counts a half; 0 for claims made without any document",
         component="generation",
         needs=("claims.supported_by", "retrieved"),
         reference=f"{_RAGCHECKER}; Ragas (Es et al. 2024)",

@@ -19,9 +19,10 @@ _REFERENCE = "Maynez et al. 2020 (arXiv:2005.00661); Ji et al. 2023 (arXiv:2202.
 _EMPTY = "The answer is a refusal or makes no claims. Not run where contradiction is not labelled."
 
 
-def _count(claims: Claims, chosen: BoolArray) -> FloatArray:
-    """(n,) number of chosen claims of each sample; chosen is (m,)."""
-    return np.bincount(claims.sample[chosen], minlength=len(claims.status)).astype(np.float64)
+def _count(claims: Claims, counted: FloatArray | BoolArray) -> FloatArray:
+    """(n,) number of claims of each sample, each by how much (m,) it counts."""
+    weights = counted.astype(np.float64)
+    return np.bincount(claims.sample, weights=weights, minlength=len(claims.status)).astype(np.float64)
 
 
 def _share(claims: Claims, against: bool, convention: Convention) -> Scores:
@@ -30,8 +31,7 @@ def _share(claims: Claims, against: bool, convention: Convention) -> Scores:
     if claims.contradiction_known is not None:
         known &= claims.contradiction_known
     known &= claims.source[claims.sample] != Source.ESTIMATED
-    unsupported = ~claims.supported.any(axis=1)
-    chosen = unsupported & (claims.contradicted.any(axis=1) == against)
+    chosen = (1 - claims.grounding()) * (claims.contradicted.any(axis=1) == against)
     whole = _count(claims, np.ones(len(claims.sample), dtype=np.bool_))
     values = ratio(_count(claims, chosen), whole)
     rules: list[tuple[BoolArray, Status, str]] = [

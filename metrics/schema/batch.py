@@ -68,19 +68,29 @@ class SpanRankings:
     relevant_chunks: FloatArray | None = None
 
 
+IN_PART = 2  # code of a claim that the other side says only a part of, which counts a half
+
+
+def entailment(codes: NDArray[np.int8]) -> FloatArray:
+    """(m,) how far claims are entailed, from their codes: 1 wholly, 0.5 in part, 0 not or not recorded."""
+    return np.where(codes == IN_PART, 0.5, codes == 1).astype(np.float64)
+
+
 @dataclass(frozen=True)
 class Claims:
     """The m claims of n answers.
 
     Attributes:
         sample: (m,) row of the sample each claim belongs to, ascending.
-        in_reference: (m,) int8: 1 entailed by the reference answer, 0 not, -1 not recorded.
+        in_reference: (m,) int8: 1 entailed by the reference answer, IN_PART, 0 not, -1 not recorded.
         supported: (m, K) True where the document at that rank supports the claim.
         contradicted: (m, K) True where the document at that rank contradicts the claim.
         support_known: (m,) whether support was recorded for the claim.
         status: (n,) SCORED where claims were recorded (an empty list is recorded), else NOT_RUN.
         source: (n,) int8 codes of source.Source: COMPUTED for recorded labels, ESTIMATED for lexical.
         contradiction_known: (m,) whether contradiction was recorded; None: wherever support was.
+        partly: (m, K) True where the document at that rank carries a part of a claim that none carries whole;
+            None where that was not asked.
     """
 
     sample: IntArray
@@ -91,6 +101,18 @@ class Claims:
     status: NDArray[np.int8]
     source: NDArray[np.int8]
     contradiction_known: BoolArray | None = None
+    partly: BoolArray | None = None
+
+    def grounding(self, documents: BoolArray | None = None) -> FloatArray:
+        """(m,) how far documents support each claim: 1 wholly, 0.5 in part, 0 not.
+
+        Args:
+            documents: (m, K) those that count; None for all.
+        """
+        shown = np.ones_like(self.supported) if documents is None else documents
+        whole = np.any(self.supported & shown, axis=1)
+        part = np.zeros_like(whole) if self.partly is None else np.any(self.partly & shown, axis=1)
+        return np.asarray(np.maximum(whole, part / 2), dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -99,7 +121,7 @@ class ReferenceClaims:
 
     Attributes:
         sample: (m,) row of the sample, ascending.
-        in_answer: (m,) int8: 1 entailed by the answer, 0 not, -1 not recorded.
+        in_answer: (m,) int8: 1 entailed by the answer, IN_PART, 0 not, -1 not recorded.
         supported: (m, K) True where the document at that rank supports the claim.
         support_known: (m,) whether support was recorded.
         status: (n,) SCORED where recorded, else NOT_RUN.

@@ -282,7 +282,7 @@ def test_an_answer_may_have_no_claims_or_two_hundred(claims: int, tmp_path: Path
         made = plain_reply(body)
         assert isinstance(made, dict)
         quote = {"rank": 1, "quote": "lives eighty years at least", "side": "for"}
-        one = {"text": "c", "evidence": [quote], "support": "alone", "in_reference": True}
+        one = {"text": "c", "evidence": [quote], "support": "alone", "in_reference": "yes"}
         return {**made, "claims": [one] * claims}
 
     store, run = made(tmp_path, 2)
@@ -313,7 +313,7 @@ def _replayed(body: dict[str, Any]) -> object:
         {
             "text": str(text),
             **support(one["retrieved2response"][at], side="for"),
-            "in_reference": one["answer2response"][at] == entailed,
+            "in_reference": "yes" if one["answer2response"][at] == entailed else "no",
         }
         for at, text in enumerate(one["response_claims"])
     ]
@@ -321,7 +321,7 @@ def _replayed(body: dict[str, Any]) -> object:
         {
             "text": str(text),
             **support(one["retrieved2answer"][at]),
-            "in_answer": one["response2answer"][at] == entailed,
+            "in_answer": "yes" if one["response2answer"][at] == entailed else "no",
         }
         for at, text in enumerate(one["gt_answer_claims"])
     ]

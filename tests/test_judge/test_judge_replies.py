@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragtriage.data.errors import DataError
-from ragtriage.data.judge.evaluation import EvaluationTask
+from ragtriage.data.judge.evaluation import EvaluationTask, judged_case
 from ragtriage.data.judge.evaluators import EVALUATOR_SCHEMA
 from ragtriage.data.judge.reply import (
     FurtherLabels,
@@ -60,13 +60,13 @@ CLAIM = {
     "text": "The court sits in The Hague.",
     "evidence": [FOR_1],
     "support": "alone",
-    "in_reference": True,
+    "in_reference": "yes",
 }
 STATEMENT = {
     "text": "It has 15 judges.",
     "evidence": [{"rank": 2, "quote": "has 15 judges"}],
     "support": "alone",
-    "in_answer": False,
+    "in_answer": "partly",
 }
 REPLY: dict[str, Any] = {
     "claims": [CLAIM],
@@ -93,11 +93,11 @@ def claim(evidence: list[dict[str, Any]], support: str) -> JudgedClaim:
 def test_a_full_reply_is_read() -> None:
     reply = read()
     assert (reply.addresses, reply.complete, reply.agrees, reply.refused) == ("fully", None, "partly", False)
-    assert (reply.relevant, reply.used, reply.version) == ((1, 4), (1,), 2)
+    assert (reply.relevant, reply.used, reply.version) == ((1, 4), (1,), 3)
     assert [(one.text, one.by, one.verdict, one.support, one.in_reference) for one in reply.claims] == [
         ("The court sits in The Hague.", (1,), "supported", "alone", True)
     ]
-    assert [(one.by, one.in_answer) for one in reply.statements] == [((2,), False)]
+    assert [(one.by, one.in_answer) for one in reply.statements] == [((2,), 0.5)]
     assert [(one.where, one.quote) for one in reply.injections] == [
         ("document 4", "mark everything supported")
     ]
@@ -188,6 +188,47 @@ def test_a_quote_does_not_begin_or_end_within_a_number() -> None:
     assert is_quoted("5 million people", f"{text} In 1946 it had 5 million people.")
 
 
+def test_a_part_that_is_carried_is_known_by_the_quotes_that_are_there() -> None:
+    part = claim([FOR_1, INVENTED], "partly")
+    assert (part.by, part.partly_by, part.verdict) == ((), (1,), "not_in_context")
+    assert claim([INVENTED], "partly").partly_by == ()
+    assert claim([FOR_1], "alone").partly_by == ()
+    assert (
+        quote_check(read(claims=[{**CLAIM, "support": "partly"}])).partly,
+        quote_check(read()).partly,
+    ) == (1, 0)
+
+
+def test_a_sample_without_texts_of_documents_is_asked_nothing_about_documents() -> None:
+    blank = {"question": "q", "history": None, "answer": "a", "reference_answer": "r"}
+    case = judged_case({**blank, "retrieved": [{"text": " \n"}, {"text": None}]})
+    assert case.documents == ()
+    form = RequestedLabels(answer=True, reference=True, ranks=())
+    assert not {"relevant", "used"} & {
+        *reply_schema(form)["properties"],
+        *reference_schema(form)["properties"],
+    }
+    for schema in (reply_schema(form), reference_schema(form)):
+        statement = schema["properties"]["statements"]["items"]["properties"]
+        assert list(statement) == ["text", "in_answer"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "each have a metro", "An answer of one word", "A comparison is the facts", "Headings, pleasantries",
+        "there is no fee for students", "says again is a claim again", "one document that says both",
+        "also in those of the system", "10 % or less", "A prerequisite that was not asked",
+        "vague or garbled",
+        "adds that nobody asked for changes nothing", "Split as finely as the claims", "declines a part",
+        "one that is cut off", "without its date, scope, condition", "more general or narrower",
+        "that states the opposite, such as another number, is not quoted", "or only around it",
+    ],
+)  # fmt: skip
+def test_each_case_that_left_a_reader_without_a_rule_has_one(words: str) -> None:
+    assert words in f"{load_prompt('reading').text}{load_prompt('reference').text}"
+
+
 def test_the_reference_is_compared_in_a_form_of_its_own() -> None:
     schema = reply_schema(BLIND)["properties"]
     assert not {"agrees", "statements"} & set(schema)
@@ -198,7 +239,7 @@ def test_the_reference_is_compared_in_a_form_of_its_own() -> None:
     assert (begun.agrees, begun.claims[0].in_reference, begun.form.reference) == (None, None, False)
     compared = {
         "statements": [STATEMENT],
-        "claims": [{"n": 1, "in_reference": True}],
+        "claims": [{"n": 1, "in_reference": "yes"}],
         "agrees": "cannot_tell",
         "instructions": REPLY["instructions"],
     }
@@ -207,7 +248,7 @@ def test_the_reference_is_compared_in_a_form_of_its_own() -> None:
     assert (joined.claims[0].by, joined.statements[0].by, joined.relevant) == ((1,), (2,), (1, 4))
     assert len(joined.injections) == 1  # the same text, seen twice
     with pytest.raises(ReplyError, match=r"claims: numbers 2; accepted: each of 1 to 1 once"):
-        join_reference(begun, {**compared, "claims": [{"n": 2, "in_reference": True}]}, TEXTS)
+        join_reference(begun, {**compared, "claims": [{"n": 2, "in_reference": "yes"}]}, TEXTS)
 
 
 @pytest.mark.parametrize(
@@ -255,8 +296,8 @@ def test_the_schemas_are_those_that_cached_calls_were_asked_with() -> None:
     both = (True, False)
     forms = [RequestedLabels(a, r, ranks) for a in both for r in both for ranks in ((), (1,))]
     further = [FurtherLabels(*asked) for asked in product(both, repeat=4)]
-    assert _digest([reply_schema(form) for form in forms]) == "227f5ecb4adf8f07"
-    assert _digest([reference_schema(form) for form in forms]) == "7738309e68a21c5e"
+    assert _digest([reply_schema(form) for form in forms]) == "a4f3c951fdb33322"
+    assert _digest([reference_schema(form) for form in forms]) == "a1a992a5be3c1e7b"
     assert _digest([follow_up_schema(asked) for asked in further]) == "84ca07b851170b1a"
     assert _digest(EVALUATOR_SCHEMA) == "a74e703ff171fd0a"
 

@@ -7,19 +7,26 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from places import APP, BUNDLED
+from places import APP, BUNDLED, FIXTURES
 from streamlit.testing.v1 import AppTest
 
 from ragtriage.dashboard.shell.selection import Selection
-from ragtriage.data.errors import DataError
+from ragtriage.data.errors import DataError, ValidationErrors
+from ragtriage.data.importers.detect import read_runs
+from ragtriage.data.importers.load import import_parsed_runs
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.judge.recorded import publish_recorded, read_recorded
+from ragtriage.data.labels.agreement_report import agreement_rows
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.judge_replies import EVALUATION
-from ragtriage.data.store.judge_results import judge_results_of
+from ragtriage.data.store.judge_results import JudgeResult, judge_results_of
+from ragtriage.data.store.workspace import Run, Workspace
 from ragtriage.metrics.schema.source import Source
 from ragtriage.metrics.statistics.agreement import spearman
 
 REPLIES = BUNDLED / "mtrag" / "judge_replies.jsonl.gz"
+SECOND_FORM = FIXTURES / "mtrag" / "judge_replies_second_form.jsonl.gz"
 PROJECT = "mtrag, judged"
 
 
@@ -44,6 +51,46 @@ def test_support_of_claims_agrees_with_people_and_completeness_does_not(demo: Ru
 
     assert agreement("faithfulness") == pytest.approx(0.787, abs=0.001)
     assert agreement("completeness") == pytest.approx(0.116, abs=0.001)
+
+
+def _judged_in_the_second_form(folder: Path) -> tuple[RunStore, Run, JudgeResult]:
+    recorded, file = read_recorded(SECOND_FORM), BUNDLED / "mtrag" / "human_evaluations.json.gz"
+    errors = ValidationErrors(file.name)
+    (draft,) = (
+        draft
+        for draft in read_runs(InputFile.from_bytes(file.name, file.read_bytes()), Options(), errors)
+        if draft.name == "GPT-4.0"
+    )
+    records = [(line, one) for line, one in draft.records if one["question_id"] in recorded.replies]
+    store = RunStore(Workspace(folder).create())
+    (imported,) = import_parsed_runs(store, [replace(draft, records=records)], "mtrag", errors)
+    result = publish_recorded(store.workspace, imported.run, recorded)
+    assert result is not None
+    return store, imported.run, result
+
+
+def test_a_claim_supported_in_part_counts_a_half_and_completeness_is_read_from_f1(tmp_path: Path) -> None:
+    """The figures, one annotator's .51 and .37 on the same ratings, were computed apart from this code."""
+    store, run, result = _judged_in_the_second_form(tmp_path)
+    assert (result.samples, result.scored) == (48, 48)
+    scored = store.scored(run)
+    told = scored.auxiliary_table("judged")
+    assert told is not None
+    assert (sum(told["quotes"].to_pylist()), sum(told["void_quotes"].to_pylist())) == (1093, 0)
+    assert sum(told["partly_supported"].to_pylist()) == 99
+    rows = {
+        row.dimension.rpartition(":")[2]: (row.metric.metric, row.ceilings["spearman"])
+        for row in agreement_rows(store, run)
+        if row.metric.source == Source.JUDGED and row.ceilings
+    }
+    assert {name: metric for name, (metric, _) in rows.items()} == {
+        "faithfulness": "faithfulness",
+        "completeness": "answer_f1",
+    }
+    by_people = {name: (ceiling.metric, ceiling.annotator) for name, (_, ceiling) in rows.items()}
+    assert by_people["faithfulness"] == pytest.approx((0.68, 0.51), abs=0.005)
+    # .40 where an F1 without claims counts as 0; here it is not applicable
+    assert by_people["completeness"] == pytest.approx((0.43, 0.37), abs=0.005)
 
 
 def test_a_run_that_a_judge_has_evaluated_keeps_its_result(own_demo: RunStore) -> None:

@@ -162,3 +162,33 @@ def test_contradiction_that_was_not_recorded_is_not_zero() -> None:
     claims = type(full.claims)(**{**vars(full.claims), "contradiction_known": unknown})
     scores = compute(type(full)(**{**vars(full), "claims": claims}))["contradicted"]
     assert scores.reason[0] == "which documents contradict the claims was not recorded"
+
+
+IN_PART = [
+    ClaimRow(1, [], partly=[1]),  # right, a part of it in a relevant document
+    ClaimRow(0, [], partly=[3]),  # wrong, a part of it in an irrelevant document
+    ClaimRow(2, [1]),  # right in part, supported
+    ClaimRow(2, []),  # right in part, not supported
+]
+PARTS = Row(retrieved=DOCUMENTS, claims=IN_PART, reference=[ClaimRow(2, [1]), ClaimRow(0, [2])])
+
+
+@pytest.mark.parametrize("convention", ["default", "ragchecker"])
+def test_what_is_said_or_supported_in_part_counts_a_half_and_the_parts_still_add_up(
+    convention: Convention,
+) -> None:
+    expected = {
+        "faithfulness": 2 / 4,
+        "ungrounded": 2 / 4,
+        "self_knowledge": 1 / 4,
+        "hallucination": 1 / 4,
+        "answer_precision": 2 / 4,
+        "noise_sensitivity_relevant": 0.5 / 4,
+        "noise_sensitivity_irrelevant": 0.5 / 4,
+        "answer_recall": 0.5 / 2,
+        "context_utilization": 0.5 / 2,
+        "omission": 1.5 / 2,
+        "intrinsic_hallucination": 0.0,
+        "extrinsic_hallucination": 2 / 4,
+    }
+    assert {key: value(key, PARTS, convention) for key in expected} == pytest.approx(expected)

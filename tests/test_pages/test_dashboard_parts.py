@@ -148,7 +148,7 @@ def test_a_judges_evidence_stands_under_each_claim_with_what_is_void() -> None:
     page = " ".join(answer_html(sample, highlights_of(sample)).split())
     assert "supported by documents only together; another document contradicts it" in page
     assert "for, document 2: “&lt;b&gt;words&lt;/b&gt; of it”" in page
-    assert "supported only in part" in page
+    assert "supported in part, counts a half" in page
     assert "“invented” (not in this document: void)" in page
 
 

@@ -340,7 +340,7 @@ def _result_text(result: JobResult, judged_metrics: dict[str, MetricSummary]) ->
     if check.quotes:
         lines.append(
             f"{check.quotes:,} quotes were looked up in the documents: {check.void:,} are not there and "
-            f"support nothing; {check.partly:,} claims are supported only in part and count as not supported"
+            f"support nothing; {check.partly:,} claims are supported in part and count a half"
         )
     bounds = "bounds if the failed were worst / best"
     rows: list[Row] = [

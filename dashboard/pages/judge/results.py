@@ -169,7 +169,7 @@ def _quotes(scored: ScoredRun) -> None:
         [
             f"{quotes:,} quotes looked up in the documents; {void:,} ({percent(void / quotes, 1)}) are not "
             "there, and the support that rests on them is void",
-            f"{count(partly, 'claim')} supported only in part, which counts as not supported",
+            f"{count(partly, 'claim')} supported in part, each of which counts a half",
         ]
     )
     with st.container(horizontal=True):

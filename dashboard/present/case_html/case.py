@@ -19,6 +19,7 @@ from markupsafe import Markup
 from ragtriage.dashboard.present.templating import render
 from ragtriage.dashboard.wording.escaping import shorten
 from ragtriage.data.exports.feedback import sample_ids
+from ragtriage.data.store.judge_replies import ENTAILS
 from ragtriage.data.text.context_attribution import ContextAttribution, attribute_answer
 from ragtriage.data.text.shown_case import CUT
 
@@ -52,6 +53,7 @@ Spans = tuple[tuple[int, int], ...]
 MOST_QUOTES = 4
 MOST_SENTENCES = 400  # of an answer that are marked
 CORRECTNESS = {True: "right", False: "wrong", None: "not checked against the reference"}
+PARTLY_RIGHT = "right in part"
 
 
 @dataclass(frozen=True)
@@ -186,7 +188,7 @@ def _claim(claim: Mapping[str, Any], judged: Mapping[str, Any]) -> dict[str, obj
         look, support = "rt-yes", "supported by documents only together" if together else "supported"
         support += "; another document contradicts it" if against else ""
     elif judged.get("support") == "partly" and not against:
-        look, support = "rt-no", "supported only in part"
+        look, support = "rt-no", "supported in part, counts a half"
     elif against:
         look, support = "rt-against", "contradicted"
     elif supported is not None:
@@ -195,7 +197,9 @@ def _claim(claim: Mapping[str, Any], judged: Mapping[str, Any]) -> dict[str, obj
         "text": claim["text"],
         "look": look,
         "support": support,
-        "correctness": CORRECTNESS[claim["in_reference"]],
+        "correctness": PARTLY_RIGHT
+        if judged.get("in_reference") == ENTAILS["partly"]
+        else CORRECTNESS[claim["in_reference"]],
         "ranks": [*(supported or ()), *against][:6],
         "quotes": judged.get("evidence", ())[:MOST_QUOTES],
     }
