@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -61,7 +62,11 @@ def _judged_in_the_second_form(folder: Path) -> tuple[RunStore, Run, JudgeResult
         for draft in read_runs(InputFile.from_bytes(file.name, file.read_bytes()), Options(), errors)
         if draft.name == "GPT-4.0"
     )
-    records = [(line, one) for line, one in draft.records if one["question_id"] in recorded.replies]
+    records = [
+        (line, one)
+        for line, one in draft.records
+        if isinstance(one, Mapping) and one["question_id"] in recorded.replies
+    ]
     store = RunStore(Workspace(folder).create())
     (imported,) = import_parsed_runs(store, [replace(draft, records=records)], "mtrag", errors)
     result = publish_recorded(store.workspace, imported.run, recorded)
