@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from math import isfinite
+from typing import Protocol, TypeAlias
 
 from ragtriage.metrics.number_text import NOT_MEASURED, interval_text, number, p_value, percent, signed
 from ragtriage.metrics.statistics.intervals import Interval
@@ -46,10 +47,10 @@ class Change:
 class PValue:
     """A p value."""
 
-    value: float
+    value: float | None
 
     def __str__(self) -> str:
-        return p_value(self.value)
+        return NOT_MEASURED if self.value is None else p_value(self.value)
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,28 @@ class Ends:
 
 
 @dataclass(frozen=True)
+class ShareEnds:
+    """The ends of an interval of a share, written in percent."""
+
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        known = isfinite(self.low) and isfinite(self.high)
+        return f"{percent(self.low)} to {percent(self.high)}" if known else NOT_MEASURED
+
+
+@dataclass(frozen=True)
+class Count:
+    """A number of things, written as text with separators of thousands."""
+
+    value: int
+
+    def __str__(self) -> str:
+        return f"{self.value:,}"
+
+
+@dataclass(frozen=True)
 class Of:
     """A part of a whole number of things."""
 
@@ -75,13 +98,27 @@ class Of:
         return f"{self.part:,} of {self.whole:,}"
 
 
-Cell: TypeAlias = str | int | float | Interval | Number | Share | Change | PValue | Ends | Of | None
+Cell: TypeAlias = (
+    str | int | float | Interval | Number | Share | Change | PValue | Ends | ShareEnds | Count | Of | None
+)
 Row: TypeAlias = Mapping[str, Cell]
 
 
-def ends_of(interval: Interval, digits: int = 3) -> Ends:
+class WithEnds(Protocol):
+    """Whatever has the ends of an interval."""
+
+    @property
+    def low(self) -> float | None:
+        """The lower end; None where there is none."""
+
+    @property
+    def high(self) -> float | None:
+        """The upper end."""
+
+
+def ends_of(value: WithEnds | None, digits: int = 3) -> Ends:
     """Return the ends of an interval as a cell."""
-    return Ends(interval.low, interval.high, digits)
+    return Ends(None, None) if value is None else Ends(value.low, value.high, digits)
 
 
 @dataclass(frozen=True)

@@ -98,11 +98,3 @@ BLUE, ORANGE, GREEN, VERMILION, PURPLE, GREY = (
     "#CC79A7",
     "#8a949e",
 )
-
-VERDICT_LABELS = {
-    "better": "▲ better",
-    "worse": "▼ worse",
-    "cannot tell": "· cannot tell",
-    "unchanged": "= unchanged",
-    "no direction": "? no direction",
-}

@@ -12,8 +12,8 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from ragtriage.dashboard.shell.session import View
+from ragtriage.dashboard.tables.runs import config_table
 from ragtriage.dashboard.wording.escaping import capital, markdown_text
-from ragtriage.data.store.run_config import flat_settings, setting_text
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.number_text import NOT_MEASURED
@@ -63,23 +63,20 @@ def clicked(
     return None
 
 
-def show_table(rows: Sequence[Mapping[str, Any]], alt: str, columns: Mapping[str, Any] | None = None) -> None:
-    """Draw a table of text and numbers, as high as its rows, with a menu to export it."""
-    frame = pd.DataFrame([dict(row) for row in rows])
+def show_table(table: ResultTable, columns: Mapping[str, Any] | None = None) -> None:
+    """Draw a table of results, as high as its rows, with a menu to export it and what is to know of it."""
+    rows = text_rows(table)
     st.dataframe(
-        frame, hide_index=True, alt=alt, column_config=dict(columns or {}), height="content", placeholder="–"
-    )
-    if len(frame):
-        export_menu(rows, alt)
+        pd.DataFrame(rows), hide_index=True, alt=table.title, column_config=dict(columns or {}),
+        height="content", placeholder=NOT_MEASURED,
+    )  # fmt: skip
+    if rows:
+        export_menu(rows, table.title)
+    if table.note:
+        facts([markdown_text(table.note)])
 
 
-def show_result(table: ResultTable) -> None:
-    """Draw a table of results with what is to know of it."""
-    show_table(text_rows(table), table.title)
-    facts([markdown_text(table.note)])
-
-
-def choose_row(table: ResultTable, key: str, hint: str) -> int | None:
+def choose_row(table: ResultTable, key: str, hint: str = "") -> int | None:
     """Draw a table of results whose rows can be chosen; return the chosen one.
 
     Args:
@@ -89,11 +86,12 @@ def choose_row(table: ResultTable, key: str, hint: str) -> int | None:
     """
     rows = text_rows(table)
     event = st.dataframe(
-        rows, hide_index=True, key=key, on_select="rerun", selection_mode="single-row", height="content",
-        alt=table.title,
+        pd.DataFrame(rows), hide_index=True, key=key, on_select="rerun", selection_mode="single-row",
+        height="content", placeholder=NOT_MEASURED, alt=table.title,
     )  # fmt: skip
     export_menu(rows, table.title)
-    facts([markdown_text(table.note), hint])
+    if table.note or hint:
+        facts([markdown_text(table.note), hint])
     chosen = event["selection"]["rows"]
     return chosen[0] if chosen and chosen[0] < len(rows) else None
 
@@ -147,28 +145,12 @@ def metric_title(name: str) -> str:
     return capital(title_of(name))
 
 
-def config_table(view: View, runs: Sequence[Run]) -> None:
+def config_section(view: View, runs: Sequence[Run]) -> None:
     """List the configurations of runs side by side, differing settings first."""
-    configs = [
-        {path: setting_text(value) for path, value in flat_settings(run.config).items()} for run in runs
-    ]
-    values = {key: {config.get(key) for config in configs} for config in configs for key in config}
-    if not values:
+    table = config_table(runs, view.labels)
+    if table is None:
         st.caption(
             "No configuration was recorded with these runs; `ragtriage import --config key=value` records it."
         )
-        return
-    show_table(
-        [
-            {
-                "Setting": key,
-                **{
-                    view.labels[run.run_id]: config.get(key, NOT_MEASURED)
-                    for run, config in zip(runs, configs, strict=True)
-                },
-                "": "differs" if len(values[key]) > 1 else "",
-            }
-            for key in sorted(values, key=lambda key: (len(values[key]) == 1, key))
-        ],
-        "Configuration of each version",
-    )
+    else:
+        show_table(table)

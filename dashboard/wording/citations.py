@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ragtriage.dashboard.wording.formatting import methods, source_text, span
+from ragtriage.dashboard.wording.formatting import methods
 from ragtriage.data.analysis.citations import RunCitations
-from ragtriage.metrics.number_text import count, percent
+from ragtriage.metrics.number_text import count
 
 NOT_CITED = (
     "The answers of this run do not cite: fewer than one in ten has a mark such as [1], and no `citations` "
@@ -21,21 +21,6 @@ SUPPORT_NOTE: Mapping[str, str] = {
     "computed": "support from labels of sentences or claims",
     "judged": "support from the judge's labels of claims",
 }
-
-
-def citation_rows(citations: RunCitations) -> list[dict[str, str | int]]:
-    """Return a row for each share, with counts, interval and source."""
-    return [
-        {
-            "What": share.title,
-            "Share": percent(share.value.mean),
-            "95 % interval": span(share.value),
-            "Count": f"{share.part:,} of {share.whole:,}",
-            "Source": source_text(None, share.sources),
-            "Answers that fall short": share.n_cohort,
-        }
-        for share in citations.shares
-    ]
 
 
 def citations_sentence(citations: RunCitations) -> str:

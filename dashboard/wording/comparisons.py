@@ -10,6 +10,13 @@ from ragtriage.metrics.metric_registry import declared, title_of
 from ragtriage.metrics.number_text import count
 
 MOST_NAMED = 6
+VERDICT_LABELS = {
+    "better": "▲ better",
+    "worse": "▼ worse",
+    "cannot tell": "· cannot tell",
+    "unchanged": "= unchanged",
+    "no direction": "? no direction",
+}
 
 
 def not_compared_text(comparison: Comparison) -> str:

@@ -1,16 +1,14 @@
-"""The F1 tree in words and rows, the same on the page, on the command line and in reports."""
+"""The F1 tree in words, the same on the page, on the command line and in reports."""
 
 from __future__ import annotations
 
 from ragtriage.dashboard.wording.escaping import in_sentence
 from ragtriage.data.diagnosis.f1_tree import F1Diagnosis
-from ragtriage.data.strategy.expected_gains import ExpectedGain, Outlook
-from ragtriage.metrics.analysis.bands import BandScale
+from ragtriage.data.strategy.expected_gains import Outlook
 from ragtriage.metrics.diagnosis.f1_tree import F1_PARTS, F1Branch, F1Part, F1Tree
-from ragtriage.metrics.metric_registry import declared, title_of
-from ragtriage.metrics.number_text import NOT_MEASURED, count, interval_text, number, signed
+from ragtriage.metrics.metric_registry import title_of
+from ragtriage.metrics.number_text import count, interval_text, number, signed
 
-INTERVAL = "95 % interval"
 BOUND_NOTE = (
     "at most: the mean F1 if the part were perfect and the other side of F1 stayed as it is; parts of one "
     "side overlap, so their gains do not add up"
@@ -80,53 +78,6 @@ def left_out_text(diagnosis: F1Diagnosis) -> str:
         "" if tree.by_support else "which documents support the claims is not known, so there are no parts",
     ]
     return "; ".join(part for part in parts if part)
-
-
-def f1_rows(tree: F1Tree, scale: BandScale, indent: str = "\u2003") -> list[dict[str, str]]:
-    """Return the cells of the tree, one row a part in the order of the tree."""
-    return [_row(branch, scale, indent) for branch in tree.branches]
-
-
-def _row(branch: F1Branch, scale: BandScale, indent: str) -> dict[str, str]:
-    value, part = branch.value, branch.part
-    gains = part.costs_f1
-    gain = f"{signed(branch.gain.mean)} {interval_text(branch.gain.low, branch.gain.high)}"
-    return {
-        "Part": f"{indent * depth_of(part)}{part.title}",
-        "Mean": number(value.mean),
-        INTERVAL: interval_text(value.low, value.high),
-        "n": f"{value.n_scored:,}",
-        "Band": _band(branch, scale),
-        "F1 if perfect, at most": number(branch.bound) if gains else NOT_MEASURED,
-        "Gain, at most": gain if gains else "costs no F1",
-        "Cases": f"{branch.n_cases:,}",
-        "If perfect": part.repaired,
-        "What to try": " ".join(part.measures),
-    }
-
-
-def _band(branch: F1Branch, scale: BandScale) -> str:
-    """Return the band of a part's mean; "cannot tell" where its interval spans several."""
-    metric, value = declared(branch.part.metric), branch.value
-    bands = None if metric is None else scale.of(metric)
-    if bands is None or not value.n_scored:
-        return NOT_MEASURED
-    reached = {bands.at(edge) for edge in (value.low, value.mean, value.high)}
-    return bands.at(value.mean) if len(reached) == 1 else "cannot tell"
-
-
-def expected_rows(gains: tuple[ExpectedGain, ...]) -> list[dict[str, str]]:
-    """Return the cells of the expected gains, oldest first."""
-    return [
-        {
-            "Assumption": entry.measure or part_title(entry.part),
-            "Part": part_title(entry.part),
-            "Expected F1": signed(entry.gain),
-            "By": entry.who,
-            "Entered": entry.at[:16].replace("T", " "),
-        }
-        for entry in gains
-    ]
 
 
 def expected_text(outlook: Outlook) -> str:

@@ -1,4 +1,4 @@
-"""Gate results as table rows and sentences, the same on the page, on the command line and in CI files."""
+"""Gate results in sentences, the same on the page, on the command line and in CI files."""
 
 from __future__ import annotations
 
@@ -6,48 +6,15 @@ from collections.abc import Mapping
 
 from ragtriage.data.gates.report import GateReport
 from ragtriage.metrics.gates.gates import GateResult, GateVerdict
-from ragtriage.metrics.gates.wording import distance_text, judged_title, nothing_shows
-from ragtriage.metrics.number_text import NOT_MEASURED, count, interval_text, number, signed
+from ragtriage.metrics.gates.wording import judged_title
+from ragtriage.metrics.number_text import count
 
-DETECTABLE = "Detectable difference (80 % power)"  # the column of the smallest effect
 EXPLAINED: Mapping[GateVerdict, str] = {
     "PASS": "every blocking gate holds",
     "FAIL": "a blocking gate does not hold",
     "INCONCLUSIVE": "this sample cannot tell whether every blocking gate holds",
     "UNMEASURED": "a blocking gate could not be judged",
 }
-
-
-def gate_row(result: GateResult) -> dict[str, str]:
-    """Return the cells of one gate by column."""
-    change = result.gate.kind == "regression"
-    interval = interval_text(result.low, result.high)
-    if change and interval != NOT_MEASURED:
-        interval = f"[{signed(result.low)}, {signed(result.high)}]"
-    return {
-        "Verdict": result.verdict,
-        "Gate": judged_title(result),
-        "Measured": _measured(result),
-        "95 % interval": interval,
-        "Distance": distance_text(result) or NOT_MEASURED,
-        "n": f"{result.n_scored:,} of {result.n_total:,}" if result.n_total else NOT_MEASURED,
-        "If it fails": consequence(result),
-        DETECTABLE: "none possible" if nothing_shows(result) else number(result.smallest_effect),
-        "Obtained": result.obtained or NOT_MEASURED,
-    }
-
-
-def _measured(result: GateResult) -> str:
-    """Return what was measured: a mean, a change with both of its ends, or how many cases newly fail."""
-    if result.mean is None:
-        return NOT_MEASURED
-    if result.gate.kind == "critical":
-        return f"{round(result.mean * result.n_total):,} of {result.n_total:,} newly fail"
-    if result.gate.kind != "regression":
-        return number(result.mean)
-    if result.before is None:
-        return signed(result.mean)
-    return f"{signed(result.mean)} ({number(result.before)} → {number(result.before + result.mean)})"
 
 
 def rule_texts(report: GateReport) -> list[str]:

@@ -1,4 +1,4 @@
-"""The evaluation plan in words and rows, the same on the page and on the command line."""
+"""The evaluation plan in words, the same on the page and on the command line."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from ragtriage.dashboard.wording.escaping import capital
 from ragtriage.data.strategy.holdings import HELD
 from ragtriage.data.strategy.plan import Plan
 from ragtriage.metrics.metric_registry import title_of
-from ragtriage.metrics.number_text import NOT_MEASURED, count
+from ragtriage.metrics.number_text import count
 
 
 def plan_sentence(plan: Plan) -> str:
@@ -43,29 +43,3 @@ def held_text(plan: Plan) -> str:
     lacking = [HELD[field] for field, is_there in held.items() if not is_there]
     parts = [f"has {', '.join(there)}" if there else "", f"lacks {', '.join(lacking)}" if lacking else ""]
     return f"{capital('; '.join(part for part in parts if part))}."
-
-
-def metric_rows(plan: Plan) -> list[dict[str, str]]:
-    """Return the cells of the metrics that decide."""
-    return [
-        {
-            "Metric": capital(title_of(metric.name)),
-            "Why": metric.why,
-            "Measured": count(metric.n, "question") if metric.n else NOT_MEASURED,
-        }
-        for metric in plan.metrics
-    ]
-
-
-def step_rows(plan: Plan) -> list[dict[str, str]]:
-    """Return the cells of the steps in order."""
-    return [
-        {
-            "Step": f"{at}",
-            "Done": "✓" if step.done else "",
-            "What": step.what,
-            "Command": step.command,
-            "Why": step.why,
-        }
-        for at, step in enumerate(plan.steps, 1)
-    ]

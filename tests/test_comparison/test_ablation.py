@@ -16,8 +16,8 @@ from streamlit.testing.v1 import AppTest
 
 from ragtriage.dashboard.charts.ablation import cost_map, effect_forest
 from ragtriage.dashboard.charts.tokens import LIGHT
-from ragtriage.dashboard.pages.compare.ablation import _effect_row
 from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.dashboard.tables.comparison import effect_table
 from ragtriage.dashboard.wording.comparisons import correction_text
 from ragtriage.data.api import add_run
 from ragtriage.data.comparison.ablation import Ablation, ablation, factors_of
@@ -27,6 +27,7 @@ from ragtriage.data.comparison.leaderboard import cost_points, measured_costs, p
 from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings, diagnose
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.result_table import text_rows
 from ragtriage.metrics.schema.scores import MetricsError
 from ragtriage.metrics.statistics.pareto import pareto_front
 
@@ -224,7 +225,7 @@ def test_interval_and_verdict_on_a_factor_agree(workspace: RunStore) -> None:
         assert (not one.low <= 0 <= one.high) == decided == (one.adjusted_p < 0.05)
     drawn = [reach for trace in effect_forest(effects, "x", LIGHT).data for reach in trace.error_x.array]
     assert sorted(drawn) == pytest.approx(sorted(one.high - one.difference.difference for one in effects))
-    assert {row["Interval"] == row["Unadjusted 95 %"] for row in map(_effect_row, effects)} == {False}
+    assert {row["Interval"] == row["Unadjusted 95 %"] for row in text_rows(effect_table(effects))} == {False}
 
 
 def test_a_family_holds_its_metrics_alone(demo: RunStore) -> None:

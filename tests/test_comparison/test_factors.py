@@ -8,8 +8,8 @@ import pytest
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from ragtriage.dashboard.pages.compare.ablation import _cost_row
 from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.dashboard.tables.comparison import cost_table
 from ragtriage.dashboard.wording.formatting import mean_text
 from ragtriage.data.api import add_run
 from ragtriage.data.comparison.ablation import Ablation, ablation, factors_of
@@ -17,6 +17,7 @@ from ragtriage.data.comparison.leaderboard import CostPoint
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.result_table import text_rows
 from ragtriage.metrics.statistics.intervals import Interval
 
 
@@ -85,11 +86,9 @@ def test_a_cost_tells_questions_from_samples(workspace: RunStore) -> None:
     run = add_run(records, "r", "p", str(workspace.workspace.root))
     scored = workspace.scored(run)
 
-    class View:
-        labels = {run.run_id: "r"}  # noqa: RUF012 -- a stand-in
-
     span = Interval(20.0, 15.0, 25.0, 1, 1, 1, "t", too_few=True)
-    row = _cost_row(View(), run, scored, CostPoint(run.run_id, None, span, True), "latency_ms")  # type: ignore[arg-type] # labels are all it reads
+    point = CostPoint(run.run_id, None, span, True)
+    (row,) = text_rows(cost_table([("r", scored, point)], "latency_ms", "latency"))
     assert (row["Questions"], row["Samples"], row["Quality"]) == ("1", "3", "–")
 
 

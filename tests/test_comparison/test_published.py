@@ -9,8 +9,8 @@ import pytest
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from ragtriage.dashboard.pages.benchmarks.tables import band_rows, difference_rows, matrix_rows
 from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.dashboard.tables.benchmarks import band_table, published_table, system_table
 from ragtriage.data.api import add_run, metrics_answer
 from ragtriage.data.comparison.published_results import Published, PublishedRow, read_published
 from ragtriage.data.importers.load import import_source
@@ -19,6 +19,7 @@ from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.metrics.analysis.bands import BandScale
+from ragtriage.metrics.result_table import text_rows
 from ragtriage.metrics.sanity.means import Means, check_means
 
 FACTS = {"title": "Mine", "source": "my team", "date": "2026", "unit": "percent"}
@@ -109,12 +110,11 @@ def _mean(metric: str, mean: float) -> MetricSummary:
 def test_a_row_called_ours_does_not_take_our_place(workspace: RunStore) -> None:
     ours = {"answer_f1": _mean("answer_f1", 0.5)}
     against = PublishedRow("own/x:0", "Ours", {"answer_f1": 0.9}, 0.001)
-    (row,) = difference_rows(ours, ["answer_f1"], against)
+    (row,) = text_rows(published_table(ours, ["answer_f1"], against))
     assert (row["Ours"], row["Published: Ours"]) == ("50.0", "90.0")
     bands = read_published(workspace.workspace).bands
-    (banded,) = band_rows(
-        ours, BandScale("targets", "targets", {"answer_f1": bands["answer_f1"].as_bands()}), against
-    )
+    scale = BandScale("targets", "targets", {"answer_f1": bands["answer_f1"].as_bands()})
+    (banded,) = text_rows(band_table(ours, scale, against))
     assert (banded["Ours"], banded["95 % interval"], banded["n"]) == ("50.0 · good", "[40.0, 60.0]", "30")
     assert banded["Published: Ours"] == "90.0 · excellent"
 
@@ -132,22 +132,23 @@ def test_a_row_called_ours_does_not_take_our_place(workspace: RunStore) -> None:
 )
 def test_a_difference_is_told_as_it_is_printed(metric: str, ours: float, theirs: float, written: str) -> None:
     against = PublishedRow("own/x:0", "A", {metric: theirs}, 0.001)
-    (row,) = difference_rows({metric: _mean(metric, ours)}, [metric], against)
+    (row,) = text_rows(published_table({metric: _mean(metric, ours)}, [metric], against))
     assert row["Difference, + is better"] == written
 
 
 def test_no_star_without_a_direction(demo: RunStore) -> None:
     (table,) = read_published(demo.workspace).tables
     names = ["answer_f1", "hallucination", "self_knowledge"]
-    rows = matrix_rows("v1", {one: _mean(one, 0.99) for one in names}, table, names)
+    ours = {name: _mean(name, 0.99) for name in names}
+    rows = text_rows(system_table("v1", ours, table, names))
     assert rows[0] == {
         "System": "v1 (ours)",
         "Answer F1": "99.0 ★",
         "Hallucination (lower is better)": "99.0",
         "Self-knowledge": "99.0",
     }
-    assert not any("★" in row["Self-knowledge"] for row in rows)
-    assert [row["System"] for row in rows if "★" in row["Hallucination (lower is better)"]] == [
+    assert not any("★" in str(row["Self-knowledge"]) for row in rows)
+    assert [row["System"] for row in rows if "★" in str(row["Hallucination (lower is better)"])] == [
         "E5-Mistral + GPT-4"
     ]
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ragtriage.dashboard.wording.gates import DETECTABLE, gate_row
+from ragtriage.dashboard.tables.gates import DETECTABLE, gate_table
 from ragtriage.data.comparison.compared_metrics import FAMILIES
 from ragtriage.metrics.gates.gates import (
     Gate,
@@ -116,7 +116,7 @@ def test_an_effect_larger_than_any_possible_one_is_no_number() -> None:
     assert "with 5 questions no possible difference is detectable (80 % power)" in gate_sentence(found)
     assert "no possible difference is detectable" in gate_sentence(judge_gate(AT_LEAST, 0.5, 0.0, 1.3, 6))
     assert "detectable difference (80 % power): 0.29" in gate_sentence(judge_gate(AT_LEAST, 0.7, 0.5, 0.9, 6))
-    assert gate_row(found)[DETECTABLE] == "none possible"
+    assert gate_table([found]).rows[0][DETECTABLE] == "none possible"
 
 
 def test_a_drop_that_all_questions_share_needs_no_interval() -> None:

@@ -23,8 +23,8 @@ from ragtriage.dashboard.charts.benchmarks import (
     progress,
 )
 from ragtriage.dashboard.charts.tokens import DARK, LIGHT
-from ragtriage.dashboard.pages.benchmarks.tables import step_rows
 from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.dashboard.tables.benchmarks import step_table
 from ragtriage.data.api import add_run
 from ragtriage.data.comparison.published_results import read_published
 from ragtriage.data.diagnosis.run_checks import check_run
@@ -35,6 +35,7 @@ from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.summaries import reported_means
 from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.result_table import text_rows
 from ragtriage.metrics.sanity.means import MEAN_RULES, Means, check_means
 from ragtriage.metrics.sanity.run import RULES
 
@@ -404,7 +405,7 @@ def test_steps_skip_versions_without_the_metric_and_know_the_direction() -> None
         VersionPoint("V3", last, True),
         VersionPoint("V4", last, False),
     ]
-    rows = step_rows(points, [0.0, 0.0, 0.01, 0.01], "hallucination", None)
+    rows = text_rows(step_table(points, [0.0, 0.0, 0.01, 0.01], "hallucination", None))
     assert [row["vs previous"] for row in rows] == ["–", "–", "–", "−10 ▲"]
     assert [row["Hallucination (lower is better)"] for row in rows] == ["30.00", "–", "not computed?", "20"]
 

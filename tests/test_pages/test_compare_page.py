@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,6 @@ from streamlit.testing.v1 import AppTest
 
 from ragtriage.dashboard.charts.comparison import QuestionCounts, cell_colours, forest, question_bars
 from ragtriage.dashboard.charts.tokens import DARK, LIGHT, Tokens, contrast
-from ragtriage.dashboard.pages.compare.numbers import metric_rows
 from ragtriage.dashboard.present.case_html.compared_case import (
     ComparedSide,
     compared_cases_html,
@@ -25,10 +24,12 @@ from ragtriage.dashboard.present.case_html.compared_case import (
     shared_words,
 )
 from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.dashboard.tables.comparison import version_table
 from ragtriage.data.api import add_run
-from ragtriage.data.comparison.compare import MetricDifference, compare
+from ragtriage.data.comparison.compare import Comparison, MetricDifference, compare
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
 from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.metrics.result_table import text_rows
 from ragtriage.metrics.statistics.paired import PairedDifference
 
 LOW, HIGH = 0.3, 0.9
@@ -270,11 +271,15 @@ def test_each_version_stands_beside_the_baseline_over_its_own_pairs(workspace: R
     versions = {"v": scored("v", [1.0, 1.0, None]), "w": scored("w", [None, 1.0, 1.0])}
     names = {"v": "V", "w": "W"}
     found = {key: compare(base, each, ["faithfulness"]) for key, each in versions.items()}
-    (row,) = [row for row in metric_rows(found, names, "base") if row["Metric"] == "Faithfulness"]
+
+    def faithfulness(comparisons: Mapping[str, Comparison]) -> dict[str, str]:
+        rows = text_rows(version_table(comparisons, names, "base"))
+        (row,) = [row for row in rows if row["Metric"] == "Faithfulness"]
+        return {column: str(cell) for column, cell in row.items()}
+
+    row = faithfulness(found)
     assert "base (baseline)" not in row
     assert row["V"].startswith("0.75 → 1.00  (+0.25")
     assert row["W"].startswith("0.25 → 1.00  (+0.75")
-    (alone,) = [
-        row for row in metric_rows({"v": found["v"]}, names, "base") if row["Metric"] == "Faithfulness"
-    ]
+    alone = faithfulness({"v": found["v"]})
     assert (alone["base (baseline)"], alone["V"][:13]) == ("0.75", "1.00  (+0.25 ")

@@ -12,9 +12,10 @@ from places import APP
 from streamlit.testing.v1 import AppTest
 
 from ragtriage.dashboard.charts.judge import MOST_BARS, label_bars
-from ragtriage.dashboard.pages.judge.evaluators import check_rows, missing_text
+from ragtriage.dashboard.pages.judge.evaluators import missing_text
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.dashboard.shell.session import open_store
+from ragtriage.dashboard.tables.judge import evaluator_table
 from ragtriage.data.api import add_run
 from ragtriage.data.judge.evaluators import Evaluator, EvaluatorTask, add_evaluator, evaluators
 from ragtriage.data.labels.failure_taxonomy import (
@@ -28,6 +29,7 @@ from ragtriage.data.labels.failure_taxonomy import (
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.judge_results import JudgeResult, TaskResult, publish
 from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.result_table import text_rows
 from ragtriage.metrics.statistics.prevalence import evaluator_accuracy
 
 HOSTILE = [
@@ -370,9 +372,9 @@ def test_injections_and_what_cannot_be_told_stand_beside_an_evaluator(
 def test_a_judge_no_better_than_chance_cannot_be_corrected() -> None:
     truth = np.repeat([1.0, 0.0], [10, 15])
     check = evaluator_accuracy(1 - truth, truth, np.arange(25), np.arange(25))
-    first, *_ = check_rows(check)
+    first, *_ = text_rows(evaluator_table(check, "wrong_date"))
     assert (first["Value"], first["95 %"]) == ("–", "–")
-    assert "no better than chance" in first["How"]
+    assert "no better than chance" in str(first["How"])
 
 
 def test_labels_on_cases_not_judged_are_named() -> None:

@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ragtriage.dashboard.pages.retrieval.question_types import _notes, _type_row
+from ragtriage.dashboard.pages.retrieval.question_types import _notes
+from ragtriage.dashboard.tables.retrieval import type_table
 from ragtriage.data.analysis.question_types import TypeCurve, type_curves, types_named
 from ragtriage.data.api import add_run
 from ragtriage.data.scoring.ranked_lists import ranked_lists
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.metrics.analysis.cutoff_curves import curve_intervals
+from ragtriage.metrics.result_table import text_rows
 from ragtriage.metrics.statistics.intervals import intervals
 
 GOLD = ["g1", "g6", "g7", "g8", "g9"]
@@ -87,7 +89,7 @@ def test_gains_of_a_type_reach_below_0(workspace: RunStore) -> None:
 
 def test_the_mean_at_the_suggested_k_has_its_interval(workspace: RunStore) -> None:
     _, (one,) = _loaded(workspace, [_record(f"q{at}", query_type="list") for at in range(12)])
-    row = _type_row(one, 1)
+    (row,) = text_rows(type_table([one], 1))
     assert row["at suggested k"] == "1.000 [0.735, 1.000]"
     assert str(row["at k = 1"]).startswith("0.200 [")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -10,9 +11,11 @@ import click
 from ragtriage.dashboard.cli.options import JSON, RUN, named_numbers
 from ragtriage.dashboard.cli.terminal import plain, print_answer, print_json, result_text, row_table, wrapped
 from ragtriage.dashboard.headlines.checks import checks_headline, no_checks_headline
-from ragtriage.dashboard.wording.citations import NOT_CITED, citation_facts, citation_rows, citations_sentence
+from ragtriage.dashboard.tables.citations import citation_table
+from ragtriage.dashboard.tables.suites import check_name_table, reason_table, suite_table
+from ragtriage.dashboard.wording.citations import NOT_CITED, citation_facts, citations_sentence
 from ragtriage.dashboard.wording.escaping import shorten
-from ragtriage.dashboard.wording.suites import counts_text, name_rows, reason_rows, suite_rows
+from ragtriage.dashboard.wording.suites import counts_text
 from ragtriage.data.analysis.citations import citations_answer, citations_of_run
 from ragtriage.data.api import open_store
 from ragtriage.data.diagnosis.run_checks import check_run
@@ -23,7 +26,6 @@ from ragtriage.data.suites.registry import suite_detail
 from ragtriage.data.suites.router import router_scores
 from ragtriage.data.suites.summary import SuiteSummary, suite_summaries
 from ragtriage.metrics.number_text import count, number
-from ragtriage.metrics.result_table import ResultTable
 
 
 @click.command()
@@ -127,7 +129,7 @@ def _answer(scored: ScoredRun, summaries: Sequence[SuiteSummary], listed: CheckP
 
 
 def _text(scored: ScoredRun, name: str, summaries: Sequence[SuiteSummary], listed: CheckPage | None) -> str:
-    sections = [wrapped(plain(checks_headline(name, summaries).text)), row_table(suite_rows(summaries))]
+    sections = [wrapped(plain(checks_headline(name, summaries).text)), row_table(suite_table(summaries).rows)]
     if listed is None:
         sections += [part for summary in summaries for part in _suite(scored, summary)]
     else:
@@ -143,8 +145,8 @@ def _suite(scored: ScoredRun, summary: SuiteSummary) -> list[str]:
         parts += [wrapped(plain(detail.statement))]
     tables = [] if detail is None else list(detail.tables)
     if len(summary.names) > 1:
-        tables.append(ResultTable("By check", tuple(name_rows(summary.names))))
-    tables.append(ResultTable("Why", tuple(reason_rows(summary))))
+        tables.append(replace(check_name_table(summary), title="By check"))
+    tables.append(replace(reason_table(summary), title="Why"))
     return [*parts, *(result_text(each) for each in tables if each.rows)]
 
 
@@ -182,4 +184,6 @@ def citations(workspace: str | None, run_name: str, as_json: bool) -> None:
         click.echo(wrapped(plain(NOT_CITED)))
     else:
         facts = map(wrapped, citation_facts(cited))
-        click.echo("\n".join([wrapped(citations_sentence(cited)), row_table(citation_rows(cited)), *facts]))
+        click.echo(
+            "\n".join([wrapped(citations_sentence(cited)), row_table(citation_table(cited).rows), *facts])
+        )

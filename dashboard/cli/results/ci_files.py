@@ -10,10 +10,12 @@ from pathlib import Path
 
 from ragtriage.dashboard.cli.terminal import plain
 from ragtriage.dashboard.headlines.triage import report_headline
+from ragtriage.dashboard.tables.gates import gate_table
 from ragtriage.dashboard.wording.escaping import capital, markdown_text, shorten
-from ragtriage.dashboard.wording.gates import consequence, gate_row, newly_failing_text, rule_texts
+from ragtriage.dashboard.wording.gates import consequence, newly_failing_text, rule_texts
 from ragtriage.data.gates.report import GateReport, NewlyFailingCase
 from ragtriage.metrics.gates.wording import gate_title
+from ragtriage.metrics.result_table import text_rows
 
 MOST_LISTED = 50  # newly failing questions that are written out
 FOOTER = (
@@ -137,12 +139,10 @@ def markdown_summary(report: GateReport, strict: bool = False) -> str:
 
 
 def _table(report: GateReport) -> str:
-    rows = [gate_row(result) for result in report.results]
-    head = list(rows[0])
-    lines = [head, ["---"] * len(head)]
-    lines += [
-        [f"{MARKS[row['Verdict']]} {row['Verdict']}", *map(_md, list(row.values())[1:])] for row in rows
-    ]
+    rows = text_rows(gate_table(report.results))
+    lines = [list(rows[0]), ["---"] * len(rows[0])]
+    for verdict, *cells in (map(str, row.values()) for row in rows):
+        lines.append([f"{MARKS[verdict]} {verdict}", *map(_md, cells)])
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 

@@ -9,10 +9,11 @@ import click
 
 from ragtriage.dashboard.cli.options import GATES_FILE, JSON, RUN
 from ragtriage.dashboard.cli.results.ci_files import junit_xml, markdown_summary
-from ragtriage.dashboard.cli.terminal import plain, print_json, screen_width, table, wrapped, write_file
+from ragtriage.dashboard.cli.terminal import plain, print_json, row_table, wrapped, write_file
 from ragtriage.dashboard.headlines.triage import report_headline
+from ragtriage.dashboard.tables.gates import DETECTABLE, gate_table
 from ragtriage.dashboard.wording.escaping import capital
-from ragtriage.dashboard.wording.gates import DETECTABLE, gate_row, newly_failing_text, rule_texts
+from ragtriage.dashboard.wording.gates import newly_failing_text, rule_texts
 from ragtriage.data import api
 from ragtriage.data.gates.report import GateReport
 
@@ -57,9 +58,8 @@ def gate(
 def _report_text(report: GateReport, strict: bool) -> str:
     verdict, code = report.verdict_under(strict), report.exit_code(strict)
     headline = f"{verdict}: {plain(report_headline(report, strict).text)}"
-    rows = [gate_row(result) for result in report.results]
-    columns = [name for name in rows[0] if name != DETECTABLE]  # the sentences below have it
-    gates = table(columns, [[row[name] for name in columns] for row in rows], screen_width())
+    rows = gate_table(report.results).rows
+    gates = row_table(rows, [name for name in rows[0] if name != DETECTABLE])  # the sentences below have it
     sentences = [
         f"{result.verdict}: {result.sentence}" for result in report.results if result.verdict != "PASS"
     ]

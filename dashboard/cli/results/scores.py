@@ -6,14 +6,12 @@ import click
 
 from ragtriage.dashboard.cli.options import JSON, RUN, WholeNumbers, bands_option
 from ragtriage.dashboard.cli.terminal import mean_cells, plain, print_json, row_table, wrapped
+from ragtriage.dashboard.tables.f1_tree import expected_table, f1_table
 from ragtriage.dashboard.wording.comparisons import not_compared_text, tested_text, undirected_text
 from ragtriage.dashboard.wording.escaping import capital
 from ragtriage.dashboard.wording.f1_tree import (
     BOUND_NOTE,
-    INTERVAL,
-    expected_rows,
     expected_text,
-    f1_rows,
     f1_sentence,
     largest_leaf,
     left_out_text,
@@ -93,7 +91,7 @@ def metrics(
         click.echo(wrapped(TOO_FEW))
 
 
-_ON_SCREEN = ("Part", "Mean", INTERVAL, "Band", "F1 if perfect, at most", "Gain, at most", "Cases")
+_ON_SCREEN = ("Part", "Mean", "95 % interval", "Band", "F1 if perfect, at most", "Gain, at most", "Cases")
 
 
 @click.command()
@@ -119,7 +117,7 @@ def _f1_text(diagnosis: F1Diagnosis, outlook: Outlook, scale: BandScale) -> str:
     tree = diagnosis.tree
     sections = [wrapped(f1_sentence(diagnosis))]
     if tree is not None:
-        sections.append(row_table(f1_rows(tree, scale, "  "), _ON_SCREEN))
+        sections.append(row_table(f1_table(tree, scale, "  ").rows, _ON_SCREEN))
         leaf = largest_leaf(tree)
         if leaf is not None:
             measures = " ".join(leaf.part.measures)
@@ -133,7 +131,7 @@ def _f1_text(diagnosis: F1Diagnosis, outlook: Outlook, scale: BandScale) -> str:
         sections.append("\n".join(wrapped(f"{capital(note)}.", "  ") for note in notes if note))
     if outlook.gains:
         sections += [
-            row_table(expected_rows(outlook.gains)),
+            row_table(expected_table(outlook.gains).rows),
             wrapped(plain(expected_text(outlook))),
             *(wrapped(plain(f"Caution: {caution}.")) for caution in outlook.cautions),
         ]

@@ -6,7 +6,8 @@ import click
 
 from ragtriage.dashboard.cli.options import JSON
 from ragtriage.dashboard.cli.terminal import plain, print_answer, print_json, row_table, wrapped
-from ragtriage.dashboard.wording.strategy import held_text, metric_rows, plan_sentence, size_text, step_rows
+from ragtriage.dashboard.tables.plan import deciding_table, step_table
+from ragtriage.dashboard.wording.strategy import held_text, plan_sentence, size_text
 from ragtriage.data.api import diagnosis_of, open_store
 from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings
 from ragtriage.data.errors import DataError
@@ -50,14 +51,13 @@ def _project(store: RunStore, wanted: str | None) -> str:
 
 
 def _plan_text(plan: Plan) -> str:
-    steps = step_rows(plan)
     return "\n\n".join(
         [
             wrapped(plain(plan_sentence(plan))),
             wrapped(f"{held_text(plan)} {size_text(plan)}"),
-            row_table(metric_rows(plan)),
-            row_table(steps, ["Step", "Done", "What", "Why"]),
-            "\n".join(f"{row['Step']:>2}  {plain(row['Command'])}" for row in steps),
+            row_table(deciding_table(plan).rows),
+            row_table(step_table(plan).rows, ["Step", "Done", "What", "Why"]),
+            "\n".join(f"{at:>2}  {plain(step.command)}" for at, step in enumerate(plan.steps, 1)),
         ]
     )
 

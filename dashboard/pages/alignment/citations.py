@@ -7,7 +7,8 @@ import streamlit as st
 from ragtriage.dashboard.shell.components import facts, show_table
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import open_cases
-from ragtriage.dashboard.wording.citations import NOT_CITED, citation_facts, citation_rows, citations_sentence
+from ragtriage.dashboard.tables.citations import citation_table
+from ragtriage.dashboard.wording.citations import NOT_CITED, citation_facts, citations_sentence
 from ragtriage.dashboard.wording.escaping import capital
 from ragtriage.data.analysis.citations import RunCitations, citations_of_run
 from ragtriage.data.scoring.scored_run import ScoredRun
@@ -27,7 +28,7 @@ def citation_section(scored: ScoredRun) -> None:
         st.caption(NOT_CITED)
         return
     st.markdown(citations_sentence(citations))
-    show_table(citation_rows(citations), "Citations")
+    show_table(citation_table(citations))
     facts(citation_facts(citations))
     with st.container(horizontal=True):
         for share in citations.shares:

@@ -42,6 +42,7 @@ from ragtriage.data.scoring.context_use import ORIGINS, RunContextUse, context_u
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.number_text import count, interval_text, number, percent
+from ragtriage.metrics.result_table import Count, ResultTable, Row, Share, ShareEnds
 from ragtriage.metrics.statistics.intervals import Interval
 
 OUTCOME_METRICS = (
@@ -318,7 +319,7 @@ def version_section(view: View) -> None:
             if st.button(markdown_text(title), key=f"v_{version.run_id}_{source}", width="stretch"):
                 _open_version(rates, version.run_id, source)
     with st.expander("The numbers"):
-        show_table([_rate_row(version) for version in rates], "Rates by version with intervals")
+        show_table(_rate_table(rates))
     if point is not None:
         _open_version(rates, str(point[0]), str(point[3]))
 
@@ -329,17 +330,21 @@ def _open_version(rates: Sequence[VersionRate], run_id: str, source: str) -> Non
         open_cases(run=run_id, cohort=with_source("ignored_top", source if n_rates > 1 else ""))
 
 
-def _rate_row(version: VersionRate) -> dict[str, str]:
-    value = version.rate.value
-    return {
-        "Version": version.label,
-        "Rate": percent(value.mean),
-        "95 % interval": f"{percent(value.low)} to {percent(value.high)}",
-        "Interval by": method_text(value.method, value.too_few),
-        "n": f"{value.n_scored:,}",
-        "Used nothing": f"{version.rate.used_nothing:,}",
-        "Source": ORIGINS[version.rate.source],
-    }
+def _rate_table(rates: Sequence[VersionRate]) -> ResultTable:
+    rows: list[Row] = [
+        {
+            "Version": version.label,
+            "Rate": Share(value.mean),
+            "95 % interval": ShareEnds(value.low, value.high),
+            "Interval by": method_text(value.method, value.too_few),
+            "n": Count(value.n_scored),
+            "Used nothing": Count(version.rate.used_nothing),
+            "Source": ORIGINS[version.rate.source],
+        }
+        for version in rates
+        for value in (version.rate.value,)
+    ]
+    return ResultTable("Rates by version with intervals", tuple(rows))
 
 
 def advice(context_use: RunContextUse, rate: Rate) -> None:

@@ -11,141 +11,31 @@ from ragtriage.dashboard.charts.benchmarks import VersionPoint, dot_plot, progre
 from ragtriage.dashboard.shell.components import clicked, draw, facts, finding_list, show_table
 from ragtriage.dashboard.shell.session import View, open_cases
 from ragtriage.dashboard.shell.widgets import choose
+from ragtriage.dashboard.tables.benchmarks import (
+    band_table,
+    published_table,
+    source_table,
+    step_table,
+    system_table,
+)
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.dashboard.wording.formatting import metric_label, source_text
+from ragtriage.dashboard.wording.formatting import metric_label
 from ragtriage.data.comparison.published_results import (
     Published,
     PublishedRow,
     PublishedTable,
     read_published,
 )
-from ragtriage.data.comparison.trend import Difference, VersionMean, best_published, version_steps
+from ragtriage.data.comparison.trend import best_published
 from ragtriage.data.diagnosis.run_checks import uncomputed_metrics
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.data.store.workspace import Run
-from ragtriage.metrics.analysis.bands import Bands, BandScale
+from ragtriage.metrics.analysis.bands import BandScale
 from ragtriage.metrics.metric_registry import declared, imported_declarations, is_share
-from ragtriage.metrics.number_text import NOT_MEASURED, count, interval_text, number, signed
+from ragtriage.metrics.number_text import count
 from ragtriage.metrics.sanity.means import check_means
 
 MOST_DIGITS = 2  # of a value that is not rounded
-
-
-def difference_rows(
-    ours: Mapping[str, MetricSummary], shared: Sequence[str], against: PublishedRow
-) -> list[dict[str, str]]:
-    """Compare our means with a published row, metric by metric."""
-    rows = []
-    for name in shared:
-        summary, published = ours[name], against.values.get(name)
-        rows.append(
-            {
-                "Metric": metric_label(name),
-                "Ours": _value_text(name, summary.mean),
-                **_uncertainty(name, summary),
-                "Obtained": source_text(summary) if summary.n_scored else "imported mean",
-                _published_column(against): _value_text(name, published),
-                "Difference, + is better": NOT_MEASURED
-                if published is None
-                else _difference_text(name, (summary.mean or 0.0) - published),
-            }
-        )
-    return rows
-
-
-def _uncertainty(name: str, summary: MetricSummary | None) -> dict[str, str]:
-    """Return the cells with the interval and n of our own mean."""
-    if summary is None:
-        return {"95 % interval": NOT_MEASURED, "n": NOT_MEASURED}
-    low, high = _scaled(name, summary.low), _scaled(name, summary.high)
-    return {
-        "95 % interval": interval_text(low, high, _digits(name)),
-        "n": f"{summary.n_scored:,}" if summary.n_scored else "not stated",
-    }
-
-
-def _published_column(row: PublishedRow) -> str:
-    """Return the title of a published row's column, which differs from ours whatever the row's name is."""
-    return f"Published: {row.name}"
-
-
-def _difference_text(metric: str, difference: float) -> str:
-    """Format a difference with its sign turned so that + is better; it says nothing of significance."""
-    declaration = declared(metric)
-    scaled, digits = _scaled(metric, difference) or 0.0, _digits(metric)
-    if declaration is None or declaration.higher_is_better is None:
-        return f"{signed(scaled, digits)} (no direction)"
-    improvement = scaled if declaration.higher_is_better else -scaled
-    if abs(improvement) < 0.5 * 10.0**-digits:
-        return "= the same"
-    return f"{signed(improvement, digits)} {'▲ better' if improvement > 0 else '▼ worse'} by the number"
-
-
-def matrix_rows(
-    name: str, ours: Mapping[str, MetricSummary], table: PublishedTable, shared: Sequence[str]
-) -> list[dict[str, str]]:
-    """List every system with its means, the best of each metric starred; name is that of our run."""
-    systems = [(f"{name} (ours)", {metric: ours[metric].mean for metric in shared})]
-    systems += [(row.name, {metric: row.values.get(metric) for metric in shared}) for row in table.rows]
-    best = {metric: _best(metric, [values[metric] for _, values in systems]) for metric in shared}
-    return [
-        {
-            "System": system,
-            **{
-                metric_label(metric): _value_text(metric, values[metric])
-                + (" ★" if best[metric] is not None and values[metric] == best[metric] else "")
-                for metric in shared
-            },
-        }
-        for system, values in systems
-    ]
-
-
-def _best(metric: str, values: Sequence[float | None]) -> float | None:
-    """Return the best of the measured values; None where the metric has no direction."""
-    declaration = declared(metric)
-    measured_values = [value for value in values if value is not None]
-    if not measured_values or declaration is None or declaration.higher_is_better is None:
-        return None
-    return max(measured_values) if declaration.higher_is_better else min(measured_values)
-
-
-def _value_text(metric: str, value: float | None) -> str:
-    """Format a share in percent, and any other value on its own scale."""
-    return number(_scaled(metric, value), _digits(metric))
-
-
-def _scaled(metric: str, value: float | None) -> float | None:
-    return 100 * value if value is not None and is_share(metric) else value
-
-
-def _digits(metric: str) -> int:
-    return 1 if is_share(metric) else 3
-
-
-def band_rows(
-    ours: Mapping[str, MetricSummary], scale: BandScale, against: PublishedRow
-) -> list[dict[str, str]]:
-    """List the bands of a scale, and in which of them our mean and the published one are."""
-    rows = []
-    for name, bands in scale.bands.items():
-        summary = ours.get(name)
-        edges = zip(bands.names[1:], bands.edges, strict=True)
-        rows.append(
-            {
-                "Metric": metric_label(name),
-                "Ours": _band_text(name, bands, summary.mean if summary else None),
-                **_uncertainty(name, summary),
-                _published_column(against): _band_text(name, bands, against.values.get(name)),
-                **{title: f"{_scaled(name, edge):g}" for title, edge in edges},
-                "Scale": bands.scale,
-            }
-        )
-    return rows
-
-
-def _band_text(metric: str, bands: Bands, value: float | None) -> str:
-    return NOT_MEASURED if value is None else f"{_value_text(metric, value)} · {bands.at(value)}"
 
 
 def published_in(view: View) -> Published:
@@ -202,9 +92,9 @@ def against_section(view: View, table: PublishedTable, against: PublishedRow) ->
         "Published results were measured on other questions and perhaps by another judge. Differences are "
         "shown without a claim of significance: they do not tell which system is better."
     )
-    show_table(difference_rows(ours, shared, against), f"Ours compared with {against.name}")
+    show_table(published_table(ours, shared, against))
     with st.expander("All published rows, the best of each column marked ★"):
-        show_table(matrix_rows(name, ours, table, shared), "All systems by metric")
+        show_table(system_table(name, ours, table, shared))
     if point is not None and view.run.n:
         metric = str(point[0])
         declaration = declared(metric)
@@ -222,8 +112,7 @@ def _sample_sizes(ours: Mapping[str, MetricSummary], shared: Sequence[str]) -> s
 
 def band_section(view: View, scale: BandScale, against: PublishedRow) -> None:
     """Show in which bands of a scale our means and the chosen row are."""
-    rows = band_rows(measured(view, view.run), scale, against)
-    show_table(rows, "Target bands with ours and the published row")
+    show_table(band_table(measured(view, view.run), scale, against))
     facts(
         [
             "an edge belongs to the better band",
@@ -265,9 +154,7 @@ def progress_section(view: View, published: Published) -> None:
         ]
     )
     steps = [_last_digit(run, metric) for run in view.runs]
-    show_table(
-        step_rows(points, steps, metric, best), f"{metric_label(metric)}: steps from version to version"
-    )
+    show_table(step_table(points, steps, metric, best))
     facts(
         [
             "differences of means, in percentage points" if is_share(metric) else "differences of means",
@@ -284,64 +171,6 @@ def _last_digit(run: Run, metric: str) -> float:
     """Return the last digit that is known of a mean of the run; 0.0 where it is not rounded."""
     step = run.config.get("step") if run.means and is_share(metric) else None
     return float(step) if isinstance(step, int | float) else 0.0
-
-
-def step_rows(
-    points: Sequence[VersionPoint], last_digits: Sequence[float], metric: str, best: PublishedRow | None
-) -> list[dict[str, str]]:
-    """List the versions with how far each is from the first, the one before, and a published result.
-
-    Args:
-        points: the versions, oldest first.
-        last_digits: of each version's mean, 0.0 where it is not rounded.
-        metric: the metric.
-        best: the published result; None for none.
-    """
-    summaries = [None if point.uncomputed else point.summary for point in points]
-    means = [
-        VersionMean(None if summary is None else summary.mean, step)
-        for summary, step in zip(summaries, last_digits, strict=True)
-    ]
-    rows = []
-    for point, mean, summary, step in zip(
-        points, means, summaries, version_steps(means, metric, best), strict=True
-    ):
-        known = Difference(mean.mean or 0.0, mean.step)
-        value = number(_scaled(metric, mean.mean), known.digits(_factor(metric), MOST_DIGITS))
-        rows.append(
-            {
-                "Version": point.label,
-                metric_label(metric): "not computed?" if point.uncomputed else value,
-                **_uncertainty(metric, summary),
-                "vs first": _step_text(metric, step.first),
-                "vs previous": _step_text(metric, step.previous),
-                **(
-                    {}
-                    if best is None
-                    else {
-                        f"vs published {_value_text(metric, best.values[metric])}": _step_text(
-                            metric, step.published
-                        )
-                    }
-                ),
-            }
-        )
-    return rows
-
-
-def _factor(metric: str) -> float:
-    return 100.0 if is_share(metric) else 1.0
-
-
-def _step_text(metric: str, difference: Difference | None) -> str:
-    """Format a difference with the digits that both means have, and whether it is for the better."""
-    if difference is None:
-        return NOT_MEASURED
-    declaration = declared(metric)
-    text = signed(_scaled(metric, difference.value), difference.digits(_factor(metric), MOST_DIGITS))
-    if declaration is None or declaration.higher_is_better is None or not text.startswith(("+", "−")):
-        return text
-    return f"{text} {'▲' if (difference.value > 0) == declaration.higher_is_better else '▼'}"
 
 
 def _measured_summary(view: View, run: Run, metric: str) -> MetricSummary | None:
@@ -382,22 +211,7 @@ def finding_section(view: View, tables: Sequence[PublishedTable]) -> None:
 
 def sources_section(published: Published) -> None:
     """List where published results and targets come from, and how to add others."""
-    rows = [
-        {
-            "What": table.title,
-            "Questions": table.dataset,
-            "Source": table.source,
-            "Date": table.date,
-            "Rows": f"{len(table.rows):,}",
-        }
-        for table in published.tables
-    ]
-    titles = {(band.title, band.source) for band in published.bands.values()}
-    rows += [
-        {"What": title, "Questions": NOT_MEASURED, "Source": source, "Date": NOT_MEASURED, "Rows": "targets"}
-        for title, source in sorted(titles)
-    ]
-    show_table(rows, "Sources of published results and targets")
+    show_table(source_table(published))
     st.caption(
         "To add your own results, put JSON files in the folder `benchmarks` of the workspace; "
         "docs/benchmarks.md describes the format."

@@ -16,7 +16,7 @@ from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.exports.feedback import IDS
 from ragtriage.data.scoring.batch_inputs import batch_of
 from ragtriage.metrics.metric_registry import compute, ordered
-from ragtriage.metrics.number_text import NOT_MEASURED, number
+from ragtriage.metrics.result_table import Number, ResultTable
 from ragtriage.metrics.schema.scores import Status
 from ragtriage.metrics.schema.source import Source
 
@@ -47,26 +47,31 @@ def _score_tables(view: View, diagnosis: Diagnosis, sample: dict[str, Any]) -> N
         if status == Status.SCORED and np.isfinite(column.values[row]):
             source = Source(int(column.source[row])).label
             scored.append(
-                {"Metric": title, "Value": number(column.values[row]), "Obtained": source, "Reason": reason}
+                {
+                    "Metric": title,
+                    "Value": Number(column.values[row], 2),
+                    "Obtained": source,
+                    "Reason": reason,
+                }
             )
         else:
             absent.append((name, {"Metric": title, "Status": status.label, "Why": reason}))
-    show_table(scored, "Scores of this case")
+    show_table(ResultTable("Scores of this case", tuple(scored)))
     ratings = [
         {
             "Person": rating["annotator"],
             "Metric": rating["metric"],
-            "Value": number(rating["value"]),
+            "Value": Number(rating["value"], 2),
             "Note": rating["note"],
         }
         for rating in sample["human"] or ()
     ]
     if ratings:
-        show_table(ratings, "Human labels in the imported file, on their own scale")
+        show_table(ResultTable("Human labels in the imported file, on their own scale", tuple(ratings)))
     if absent and st.toggle(f"Show the {len(absent)} without a value, and why", key="absent_scores"):
         computed = _computed_reasons(sample, view)
         rows = [{**cells, "Why": cells["Why"] or computed.get(name, "")} for name, cells in absent]
-        show_table(rows, "Metrics without a value for this case")
+        show_table(ResultTable("Metrics without a value for this case", tuple(rows)))
 
 
 def _computed_reasons(sample: dict[str, Any], view: View) -> dict[str, str]:
@@ -97,13 +102,13 @@ def _other_runs(view: View, question: str) -> None:
             if name in scored.sources
         }
         measured = diagnosis.measured[samples].any()
-        rows.append({"Run": view.labels[run.run_id], "Cases": bad if measured else NOT_MEASURED, **means})
-    show_table(rows, "The same question in every run of the project")
+        rows.append({"Run": view.labels[run.run_id], "Cases": bad if measured else None, **means})
+    show_table(ResultTable("The same question in every run of the project", tuple(rows)))
 
 
-def _mean(values: Any) -> str:
+def _mean(values: Any) -> Number:
     finite = values[np.isfinite(values)]
-    return number(float(finite.mean())) if len(finite) else NOT_MEASURED
+    return Number(float(finite.mean()) if len(finite) else None, 2)
 
 
 def sample_facts(sample: dict[str, Any]) -> None:

@@ -28,6 +28,7 @@ from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.store.judge_replies import EVALUATION
 from ragtriage.data.store.judge_results import judge_of
 from ragtriage.data.text.shown_case import cuts_told, shown_case
+from ragtriage.metrics.result_table import ResultTable
 from ragtriage.metrics.sanity.documents import read_first
 
 JUDGED_LABELS = {
@@ -69,7 +70,7 @@ def open_case(view: View, diagnosis: Diagnosis, sample: dict[str, Any]) -> None:
     _judge_labels(diagnosis, sample)
     checks = check_rows(sample)
     if checks:
-        show_table(checks, "Checks of this case, failed ones first")
+        show_table(ResultTable("Checks of this case, failed ones first", tuple(checks)))
     doubts = [finding.title for finding in read_first(findings) if not finding.rows or row in finding.rows]
     st.html(
         case_scores(scores_with_thresholds(diagnosis, sample), notes(diagnosis, findings, sample))

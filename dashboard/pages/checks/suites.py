@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
 
-import pandas as pd
 import streamlit as st
 
 from ragtriage.dashboard.headlines.checks import ENOUGH, suite_state
@@ -13,14 +12,14 @@ from ragtriage.dashboard.headlines.headline import State
 from ragtriage.dashboard.pages.checks.registry import SECTIONS
 from ragtriage.dashboard.present.page_html.blocks import Strip, Tile
 from ragtriage.dashboard.shell.blocks import draw_tiles
-from ragtriage.dashboard.shell.components import export_menu, facts
+from ragtriage.dashboard.shell.components import choose_row, facts, show_table
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, open_cases
 from ragtriage.dashboard.shell.widgets import choose
+from ragtriage.dashboard.tables.suites import check_name_table, reason_table
 from ragtriage.dashboard.wording.escaping import markdown_text, shorten
 from ragtriage.dashboard.wording.formatting import METHODS, span
-from ragtriage.dashboard.wording.suites import counts_text, name_rows, reason_rows, source_of
-from ragtriage.data.cases.suite_cohorts import check_cohort
+from ragtriage.dashboard.wording.suites import counts_text, source_of
 from ragtriage.data.checks.check import DIFFERS
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.suites.detail import SuiteDetail
@@ -28,7 +27,7 @@ from ragtriage.data.suites.registry import suite_detail
 from ragtriage.data.suites.summary import SuiteSummary, suite_summaries
 from ragtriage.metrics.diagnosis.check_kinds import CRITICAL_SUITES
 from ragtriage.metrics.number_text import NOT_MEASURED, count, percent, points
-from ragtriage.metrics.result_table import ResultTable, text_rows
+from ragtriage.metrics.result_table import ResultTable
 
 MOST_TILES = 8
 WORDS: Mapping[State, str] = {
@@ -118,49 +117,31 @@ def suite_section(view: View, summary: SuiteSummary) -> None:
     if detail is not None and summary.key in SECTIONS:
         SECTIONS[summary.key](view, detail)
     for at, table in enumerate(() if detail is None else detail.tables):
-        _table(table, f"{summary.key}_{at}")
+        if table.rows:
+            st.markdown(f"#### {markdown_text(table.title)}")
+            _linked_table(replace(table, note=""), f"{summary.key}_{at}")
+            facts([markdown_text(table.note), "click a row for its cases" if any(table.cohorts) else ""])
     _common_tables(summary)
-
-
-def _table(table: ResultTable, key: str) -> None:
-    rows = text_rows(table)
-    if not rows:
-        return
-    st.markdown(f"#### {markdown_text(table.title)}")
-    _linked_rows(rows, table.title, key, table.cohorts)
-    facts([markdown_text(table.note), "click a row for its cases" if any(table.cohorts) else ""])
 
 
 def _common_tables(summary: SuiteSummary) -> None:
     """Draw what every suite has: its checks by name, and the commonest reasons."""
-    names, reasons = name_rows(summary.names), reason_rows(summary)
-    if len(names) > 1:
+    if len(summary.names) > 1:
         st.markdown("#### By check")
-        cohorts = [check_cohort(summary.key, name.name) for name in summary.names]
-        _linked_rows(names, f"{summary.title} by check", f"{summary.key}_names", cohorts)
+        _linked_table(check_name_table(summary), f"{summary.key}_names")
         facts(["failing cases: click a row"])
-    if [row for row in reasons if row["Reason"] != DIFFERS]:
+    reasons = reason_table(summary)
+    if any(row["Reason"] != DIFFERS for row in reasons.rows):
         st.markdown("#### Why")
-        cohorts = [check_cohort(summary.key, "", reason) for reason, _ in summary.reasons]
-        cohorts += [""] * len(summary.not_measured)
-        _linked_rows(reasons, f"{summary.title}: reasons", f"{summary.key}_reasons", cohorts)
+        _linked_table(reasons, f"{summary.key}_reasons")
         facts(["the commonest reasons; a check that is not measured is neither passed nor failed"])
 
 
-def _linked_rows(rows: Sequence[Mapping[str, str | int]], alt: str, key: str, cohorts: Sequence[str]) -> None:
+def _linked_table(table: ResultTable, key: str) -> None:
     """Draw a table whose rows open their cases where they name a cohort."""
-    linked = any(cohorts)
-    event: Any = st.dataframe(
-        pd.DataFrame([dict(row) for row in rows]),
-        hide_index=True,
-        key=f"suite_{key}",
-        height="content",
-        alt=alt,
-        placeholder=NOT_MEASURED,
-        on_select="rerun" if linked else "ignore",
-        selection_mode="single-row",
-    )
-    export_menu(rows, alt)
-    chosen = event["selection"]["rows"] if linked else []
-    if chosen and chosen[0] < len(cohorts) and cohorts[chosen[0]]:
-        open_cases(cohort=cohorts[chosen[0]])
+    if not any(table.cohorts):
+        show_table(table)
+        return
+    chosen = choose_row(table, f"suite_{key}")
+    if chosen is not None and table.cohorts[chosen]:
+        open_cases(cohort=table.cohorts[chosen])

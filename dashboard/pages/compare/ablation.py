@@ -7,32 +7,27 @@ from collections.abc import Sequence
 import streamlit as st
 
 from ragtriage.dashboard.charts.ablation import cost_map, effect_forest
-from ragtriage.dashboard.charts.style import VERDICT_LABELS
 from ragtriage.dashboard.charts.tokens import THEMES
 from ragtriage.dashboard.shell.blocks import current_theme
-from ragtriage.dashboard.shell.components import draw, export_menu, facts, metric_title, show_table
+from ragtriage.dashboard.shell.components import choose_row, draw, facts, metric_title, show_table
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, keep
 from ragtriage.dashboard.shell.widgets import choose
-from ragtriage.dashboard.wording.comparisons import effect_label, family_text
+from ragtriage.dashboard.tables.comparison import cost_table, effect_table, factor_table
+from ragtriage.dashboard.wording.comparisons import family_text
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.dashboard.wording.formatting import mean_text
 from ragtriage.data.comparison.ablation import Ablation, Effect, ablation
 from ragtriage.data.comparison.leaderboard import (
     COSTS,
-    PERCENTILES,
     CostPoint,
     cost_points,
     measured_costs,
-    percentiles,
 )
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.metric_registry import declared
-from ragtriage.metrics.number_text import NOT_MEASURED, interval_text, number, p_value, signed
 
-TABLE_METRICS = 4
 MOST_PAIRS = 6  # pairs of runs offered for one effect
 
 
@@ -84,21 +79,12 @@ def factor_section(view: View, runs: Sequence[Run], metrics: Sequence[str]) -> N
         draw(figure, "effects", f"Effects of single changes on {title}", theme=None)
         _effect_table(view, result.effects)
     with st.expander("Runs by factor, with their metrics", expanded=not result.effects):
-        _factor_table(view, runs, result, metrics)
+        summaries = {run.run_id: view.summary(run) for run in runs}
+        show_table(factor_table(result, view.labels, summaries, metrics))
 
 
 def _effect_table(view: View, effects: Sequence[Effect]) -> None:
-    rows = [_effect_row(effect) for effect in effects]
-    event = st.dataframe(
-        rows,
-        hide_index=True,
-        key="effects_table",
-        on_select="rerun",
-        selection_mode="single-row",
-        height="content",
-        alt="Effects of single changes with intervals and corrected p values",
-    )
-    export_menu(rows, "Effects of single changes")
+    chosen = choose_row(effect_table(effects), "effects_table")
     facts(
         [
             "each from all pairs of the chosen runs that differ only in this factor",
@@ -107,23 +93,8 @@ def _effect_table(view: View, effects: Sequence[Effect]) -> None:
             "choose a row to compare its pairs case by case",
         ]
     )
-    chosen = event["selection"]["rows"]
-    if chosen and chosen[0] < len(effects):
-        _pair_buttons(view, effects[chosen[0]])
-
-
-def _effect_row(effect: Effect) -> dict[str, str]:
-    difference = effect.difference
-    return {
-        "Change": effect_label(effect),
-        "Difference": signed(difference.difference, 3),
-        "Interval": interval_text(effect.low, effect.high, 3),
-        "Unadjusted 95 %": interval_text(difference.low, difference.high, 3),
-        "p (corrected)": p_value(effect.adjusted_p),
-        "Verdict": VERDICT_LABELS[effect.verdict],
-        "Questions": f"{difference.n_pairs:,}",
-        "Pairs of runs": str(len(effect.pairs)),
-    }
+    if chosen is not None:
+        _pair_buttons(view, effects[chosen])
 
 
 def _pair_buttons(view: View, effect: Effect) -> None:
@@ -137,21 +108,6 @@ def _pair_buttons(view: View, effect: Effect) -> None:
 
 def _open_pair(left: str, right: str) -> None:
     keep(baseline=left, run=right, versions=(right,), other=right, case="")
-
-
-def _factor_table(view: View, runs: Sequence[Run], result: Ablation, metrics: Sequence[str]) -> None:
-    rows = []
-    for run in runs:
-        summary = view.summary(run)
-        values = {metric_title(name): mean_text(summary.get(name)) for name in metrics[:TABLE_METRICS]}
-        settings = {
-            f"{factor.key} ({factor.kind})"
-            if factor.kind and factor.kind not in factor.key
-            else factor.key: factor.values.get(run.run_id, NOT_MEASURED)
-            for factor in result.factors
-        }
-        rows.append({"Run": view.labels[run.run_id], **settings, **values})
-    show_table(rows, "Runs by factor with their metrics")
 
 
 def cost_section(view: View, runs: Sequence[Run], metrics: Sequence[str]) -> None:
@@ -192,28 +148,4 @@ def cost_section(view: View, runs: Sequence[Run], metrics: Sequence[str]) -> Non
             "the front is that of the means, whatever their intervals",
         ]
     )
-    show_table(
-        [
-            _cost_row(view, run, scored, point, cost)
-            for run, scored, point in zip(runs, scored_runs, points, strict=True)
-        ],
-        f"Percentiles of {COSTS[cost]} by version",
-    )
-
-
-def _cost_row(view: View, run: Run, scored: ScoredRun, point: CostPoint, cost: str) -> dict[str, str]:
-    n, values = percentiles(scored, cost)
-    mean_cost = point.cost
-    digits = 4 if cost == "cost_usd" else 0
-    return {
-        "Version": view.labels[run.run_id],
-        "": "on the front" if point.front else "",
-        "Quality": mean_text(point.quality),
-        "Mean": number(mean_cost.mean if mean_cost else None, digits),
-        "95 % interval": NOT_MEASURED
-        if mean_cost is None
-        else interval_text(mean_cost.low, mean_cost.high, digits),
-        "Questions": NOT_MEASURED if mean_cost is None else f"{mean_cost.n_scored:,}",
-        **{f"p{p}": number(values.get(p), digits) for p in PERCENTILES},
-        "Samples": f"{n:,}" if n else NOT_MEASURED,
-    }
+    show_table(cost_table(list(zip(names, scored_runs, points, strict=True)), cost, COSTS[cost]))

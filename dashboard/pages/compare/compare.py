@@ -14,7 +14,7 @@ from ragtriage.dashboard.pages.compare.questions import draw_questions
 from ragtriage.dashboard.pages.compare.slices import draw_slices
 from ragtriage.dashboard.present.page_html.blocks import page_style
 from ragtriage.dashboard.shell.blocks import bundled_example, current_theme, open_page, run_facts
-from ragtriage.dashboard.shell.components import config_table
+from ragtriage.dashboard.shell.components import config_section
 from ragtriage.dashboard.shell.session import current_view
 from ragtriage.dashboard.shell.widgets import page_tabs
 from ragtriage.dashboard.wording.directions import on_share_scale
@@ -67,4 +67,4 @@ if cost.open:
         cost_section(view, runs, [name for name in shared if on_share_scale(name)])
 if configurations.open:
     with configurations:
-        config_table(view, runs)
+        config_section(view, runs)

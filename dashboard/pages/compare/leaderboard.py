@@ -14,6 +14,7 @@ from ragtriage.dashboard.shell.blocks import current_theme
 from ragtriage.dashboard.shell.components import CHART, export_menu, facts, metric_title
 from ragtriage.dashboard.shell.kept_results import kept_with_spinner
 from ragtriage.dashboard.shell.session import keep
+from ragtriage.dashboard.tables.comparison import leaderboard_table
 from ragtriage.dashboard.wording.directions import is_flipped, on_share_scale
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.data.comparison.leaderboard import Leaderboard, LeaderboardRow, leaderboard, rate_leaderboard
@@ -21,16 +22,10 @@ from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, dia
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.metrics.gates.wording import GOOD_SHARE
-from ragtriage.metrics.number_text import NOT_MEASURED, count, interval_text, number, p_value, signed
+from ragtriage.metrics.number_text import count, number
+from ragtriage.metrics.result_table import text_rows
 
 PAGE = 25
-STANDINGS = {
-    "best": "best",
-    "same": "cannot be told from the best",
-    "worse": "below the best",
-    "not compared": "no shared question with the best",
-    "no direction": "no direction",
-}
 
 
 @kept_with_spinner("Ranking all versions")
@@ -61,7 +56,8 @@ def draw_leaderboard(compared: Compared) -> None:
         _chart(compared, board, rows, names)
     if pages > 1:
         st.pagination(pages, default=page, key=f"board_page_{metric}")
-    export_menu([_table_row(row, names) for row in board.rows], f"Leaderboard of {metric_title(metric)}")
+    table = leaderboard_table(board, names)
+    export_menu(text_rows(table), table.title)
     facts(
         [
             "★ best, ● the paired test cannot tell it from the best, ○ below the best, × shares no question",
@@ -139,19 +135,3 @@ def _compare_clicked(compared: Compared) -> None:
         if run_id and run_id != compared.base.run_id:
             versions = dict.fromkeys([run_id, *compared.versions])
             keep(versions=tuple(versions)[:MOST_VERSIONS], other=run_id, case="")
-
-
-def _table_row(row: LeaderboardRow, names: dict[str, str]) -> dict[str, str]:
-    tested = row.test is not None and row.difference is not None
-    return {
-        "Version": names[row.run_id],
-        "Mean": number(row.value.mean, 3),
-        "95 % interval": interval_text(row.value.low, row.value.high, 3),
-        "Questions": f"{row.value.n_scored:,}",
-        "Standing": STANDINGS[row.standing],
-        "To the best": signed(row.difference.difference, 3) if row.difference else NOT_MEASURED,
-        "Interval of the difference": interval_text(row.test.low, row.test.high, 3)
-        if row.test
-        else NOT_MEASURED,
-        "p (corrected)": p_value(row.test.p) if tested and row.test else NOT_MEASURED,
-    }

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import streamlit as st
 
-from ragtriage.dashboard.charts.style import VERDICT_LABELS
 from ragtriage.dashboard.pages.compare.choices import Compared
 from ragtriage.dashboard.shell.components import facts, show_table
 from ragtriage.dashboard.shell.kept_results import kept_with_spinner
 from ragtriage.dashboard.shell.session import open_cases
+from ragtriage.dashboard.tables.comparison import slice_table, slice_title, slice_verdict
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.data.comparison.question_changes import FEWEST_PAIRS, SliceChange, slice_changes
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
-from ragtriage.metrics.number_text import count, interval_text, p_value, percent, points
-from ragtriage.metrics.statistics.paired import verdict
+from ragtriage.metrics.number_text import count
 
 MOST_SLICES = 20
 
@@ -35,14 +34,14 @@ def draw_slices(compared: Compared) -> None:
         )
         return
     shown = changes[:MOST_SLICES]
-    moved = [change for change in changes if _verdict(change) in ("better", "worse")]
+    moved = [change for change in changes if slice_verdict(change) in ("better", "worse")]
     sentence = (
         f"{count(len(moved), 'slice')} of {len(changes):,} moved beyond chance"
         if moved
         else f"None of {count(len(changes), 'slice')} moved beyond chance, corrected for testing them all"
     )
     st.markdown(markdown_text(f"{name} against {base_name}: {sentence}."))
-    show_table([_row(change, base_name, name) for change in shown], "Pass rate by slice")
+    show_table(slice_table(shown, base_name, name))
     facts(
         [
             "pass rate, paired on question; 95 % interval of each slice by itself",
@@ -52,29 +51,7 @@ def draw_slices(compared: Compared) -> None:
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         at = st.selectbox(
-            "Slice", range(len(shown)), format_func=lambda at: _title(shown[at]), key="slice_at"
+            "Slice", range(len(shown)), format_func=lambda at: slice_title(shown[at]), key="slice_at"
         )
         if st.button(f"Open its cases in {name}", key="open_slice_change"):
             open_cases(slices={shown[at].name: shown[at].value}, run=subject.run_id)
-
-
-def _row(change: SliceChange, base_name: str, name: str) -> dict[str, str]:
-    pair = change.difference
-    return {
-        "Slice": _title(change),
-        base_name: percent(change.base),
-        name: percent(change.other),
-        "Change": points(pair.difference),
-        "95 % (share)": interval_text(pair.low, pair.high),
-        "p (Holm)": p_value(change.adjusted_p),
-        "Verdict": VERDICT_LABELS[_verdict(change)],
-        "n": f"{pair.n_pairs:,}",
-    }
-
-
-def _verdict(change: SliceChange) -> str:
-    return verdict(change.difference, change.adjusted_p, higher_is_better=True)
-
-
-def _title(change: SliceChange) -> str:
-    return f"{change.name}: {change.value}"

@@ -34,7 +34,8 @@ from ragtriage.data.comparison.oracle_gap import (
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.workspace import Run
-from ragtriage.metrics.number_text import count, interval_text, number, signed
+from ragtriage.metrics.number_text import count, interval_text, number
+from ragtriage.metrics.result_table import Change, Count, Number, ResultTable, ends_of
 
 TITLE = "Oracle gap: retrieval error and generation error"
 GOLD_FIELDS = {"relevant", "relevant_spans"}
@@ -152,21 +153,19 @@ def _show_gap(
     _show_cautions(view, original, oracle, outcome_metric)
     _cohort_buttons(gap, cohorts)
     with st.expander("The numbers"):
-        show_table(
-            [
-                {
-                    "Part": PARTS[estimate.key],
-                    metric_title(outcome_metric): signed(estimate.value)
-                    if estimate.key == "context"
-                    else number(estimate.value),
-                    "95 % interval": interval_text(estimate.low, estimate.high),
-                    "Interval by": method_text(estimate.method, estimate.too_few),
-                    "n": f"{estimate.n:,}",
-                }
-                for estimate in gap.gaps
-            ],
-            "Retrieval and generation error with intervals",
-        )
+        rows = [
+            {
+                "Part": PARTS[estimate.key],
+                metric_title(outcome_metric): Change(estimate.value, 2)
+                if estimate.key == "context"
+                else Number(estimate.value, 2),
+                "95 % interval": ends_of(estimate, 2),
+                "Interval by": method_text(estimate.method, estimate.too_few),
+                "n": Count(estimate.n),
+            }
+            for estimate in gap.gaps
+        ]
+        show_table(ResultTable("Retrieval and generation error with intervals", tuple(rows)))
     if point is not None and point[0]:
         open_cases(cohort=str(point[0]))
 

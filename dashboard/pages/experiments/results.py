@@ -13,7 +13,7 @@ from ragtriage.dashboard.experiments.arm_results import arm_table
 from ragtriage.dashboard.experiments.registry import experiment_parts
 from ragtriage.dashboard.experiments.view import Opening, Part
 from ragtriage.dashboard.shell.blocks import current_theme
-from ragtriage.dashboard.shell.components import choose_row, clicked, draw, facts, show_result
+from ragtriage.dashboard.shell.components import choose_row, clicked, draw, facts, show_table
 from ragtriage.dashboard.shell.session import View, go_to_page, open_cases
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.data.experiments.record import ArmRecord
@@ -50,13 +50,13 @@ def _show(view: View, part: Part) -> None:
     facts([markdown_text(text) for text in part.facts])
     if part.table is not None and part.folded:
         with st.expander(part.folded):
-            show_result(part.table)
+            show_table(part.table)
     elif part.table is not None and part.rows:
         chosen = choose_row(part.table, part.key or "rows", "choose a row to open the case as asked")
         if chosen is not None:
             _buttons(view, [part.rows[chosen]])
     elif part.table is not None:
-        show_result(part.table)
+        show_table(part.table)
     _buttons(view, part.openings)
 
 

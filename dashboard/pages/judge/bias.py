@@ -7,12 +7,13 @@ import streamlit as st
 from ragtriage.dashboard.shell.components import facts, show_table
 from ragtriage.dashboard.shell.kept_results import kept_with_spinner
 from ragtriage.dashboard.shell.session import View
+from ragtriage.dashboard.tables.judge import length_table, order_table, position_table
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.data.judge.bias import JudgeBias, LengthEffect, judge_bias
+from ragtriage.data.judge.bias import JudgeBias, judge_bias
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.metrics.metric_registry import title_of
-from ragtriage.metrics.number_text import NOT_MEASURED, count, interval_text, number, percent, signed
+from ragtriage.metrics.number_text import count
 
 STRONG = 0.3  # a rank correlation with length from which on it is pointed at
 
@@ -44,31 +45,8 @@ def _order(bias: JudgeBias, run_id: str) -> None:
         )
         st.code(f"ragtriage judge {run_id} --shuffle 0.2", language="bash")
         return
-    rows = [
-        {
-            "Metric": title_of(effect.metric),
-            "Samples": effect.n,
-            "In their order": number(effect.mean),
-            "Change in another order": signed(effect.difference, 3),
-            "95 % interval": interval_text(effect.low, effect.high, 3),
-            "Same value": percent(effect.same_share),
-        }
-        for effect in bias.order
-    ]
-    show_table(rows, "The same samples with their documents in another order")
-    positions = [
-        {
-            "Label of a document": effect.label,
-            "Documents": effect.n,
-            "Other label": percent(effect.changed),
-            "Shown earlier": signed(effect.earlier, 3),
-            "Shown later": signed(effect.later, 3),
-            "Earlier minus later": signed(effect.difference, 3),
-            "95 % interval": interval_text(effect.low, effect.high, 3),
-        }
-        for effect in bias.position
-    ]
-    show_table(positions, "Change in the share of documents with a label, by how they moved")
+    show_table(order_table(bias.order))
+    show_table(position_table(bias.position))
     favoured = [effect.label for effect in bias.position if effect.low > 0]
     if favoured:
         st.warning(f"The judge favours documents that it sees earlier: {', '.join(favoured)}.")
@@ -84,17 +62,7 @@ def _order(bias: JudgeBias, run_id: str) -> None:
 def _length(bias: JudgeBias) -> None:
     if not bias.length:
         return
-    rows = [
-        {
-            "Metric": title_of(effect.metric),
-            "Judge": number(effect.judge.value),
-            "95 % interval": interval_text(effect.judge.low, effect.judge.high),
-            "Samples": effect.judge.n,
-            "Human labels": _human(effect),
-        }
-        for effect in bias.length
-    ]
-    show_table(rows, "Spearman's rank correlation with the length of the answer")
+    show_table(length_table(bias.length))
     strong = [
         title_of(effect.metric)
         for effect in bias.length
@@ -105,10 +73,3 @@ def _length(bias: JudgeBias) -> None:
             f"{', '.join(strong)} goes with length. Longer answers may be better or worse: the same "
             "correlation of human labels tells, where there are some."
         )
-
-
-def _human(effect: LengthEffect) -> str:
-    if effect.human is None:
-        return NOT_MEASURED
-    interval = interval_text(effect.human.low, effect.human.high)
-    return f"{number(effect.human.value)} {interval}, n = {effect.human.n:,}"

@@ -13,6 +13,7 @@ from ragtriage.dashboard.shell.kept_results import kept, kept_with_spinner
 from ragtriage.dashboard.shell.session import View, current_selection, keep, open_cases
 from ragtriage.dashboard.shell.user import may_write
 from ragtriage.dashboard.shell.widgets import choose, slide
+from ragtriage.dashboard.tables.judge import agreement_table
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.dashboard.wording.formatting import METHODS
 from ragtriage.data.cases.agreement_cohorts import confusion_cohort, disagreement_cohort
@@ -43,20 +44,6 @@ from ragtriage.metrics.number_text import count, interval_text, number, signed
 from ragtriage.metrics.statistics.agreement import Agreement
 
 ADVICE = f"{ADVISED_LABELS[0]} to {ADVISED_LABELS[1]} labels drawn at random are advised"
-_TITLES = {
-    "spearman": "Spearman's rank correlation",
-    "true_positive_rate": "True positive rate",
-    "true_negative_rate": "True negative rate",
-    "kappa": "Cohen's kappa",
-    "accuracy": "Accuracy",
-}
-_MEANINGS = {
-    "spearman": "same order of cases: 1",
-    "true_positive_rate": "human label {yes}: metric high",
-    "true_negative_rate": "human label {no}: metric low",
-    "kappa": "perfect agreement: 1, as by chance: 0",
-    "accuracy": "same side of both thresholds",
-}
 _COMPARED = {"nominal": "same or not", "ordinal": "by their order", "interval": "by their distance"}
 
 
@@ -175,7 +162,7 @@ def _agreement(
         ]
     )
     if calibration.confusion is None:
-        show_table([_row(calibration.spearman, ratings)], "Agreement with human labels")
+        show_table(agreement_table([calibration.spearman], ratings))
         st.caption("This metric declares no scale, so there is no threshold and no confusion matrix.")
         return
     matrix, numbers = st.columns([2, 3], gap="medium", vertical_alignment="center")
@@ -191,21 +178,10 @@ def _agreement(
         same = f"{counts.tp + counts.tn} of {counts.n} cases with the same label"
         hit = clicked(figure, "calibration_matrix", same)
     with numbers:
-        show_table([_row(row, ratings) for row in rows], "Agreement with human labels")
+        show_table(agreement_table(rows, ratings))
         _case_buttons(ratings, metric, thresholds, calibration)
     if hit is not None:
         open_cases(cohort=str(hit[0]))
-
-
-def _row(agreement: Agreement, ratings: HumanRatings) -> dict[str, str]:
-    yes, no = answer_words(ratings.key)
-    return {
-        "Agreement": _TITLES[agreement.name],
-        "Value": number(agreement.value),
-        "95 %": interval_text(agreement.low, agreement.high),
-        "n": f"{agreement.n:,}",
-        "Meaning": _MEANINGS[agreement.name].format(yes=yes, no=no),
-    }
 
 
 def _case_buttons(

@@ -12,8 +12,8 @@ from ragtriage.dashboard.shell.components import facts, show_table
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, open_cases
 from ragtriage.dashboard.shell.user import attempt, current_user, may_write
+from ragtriage.dashboard.tables.judge import evaluator_table
 from ragtriage.dashboard.wording.escaping import markdown_text, shorten
-from ragtriage.dashboard.wording.formatting import METHODS
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.judge.evaluators import (
     LONGEST_NAME,
@@ -32,10 +32,10 @@ from ragtriage.data.judge.evaluators import (
 from ragtriage.data.labels.failure_taxonomy import LabelCount, label_counts
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.judge_results import JudgeResult, judge_results_of
-from ragtriage.metrics.number_text import NOT_MEASURED, count, interval_text, number, percent
+from ragtriage.metrics.number_text import count, percent
 from ragtriage.metrics.schema.scores import Status
 from ragtriage.metrics.schema.source import Source
-from ragtriage.metrics.statistics.intervals import Interval, missing_bounds
+from ragtriage.metrics.statistics.intervals import missing_bounds
 from ragtriage.metrics.statistics.prevalence import LEAST_LABELS, EvaluatorAccuracy
 from ragtriage.metrics.statistics.question_means import question_means
 
@@ -80,9 +80,7 @@ def _evaluator(view: View, evaluator: Evaluator, judge_result: JudgeResult | Non
         st.code(_command(view, evaluator), language="bash")
         return
     if check.enough:
-        show_table(
-            check_rows(check), f"What evaluator {evaluator.name} finds, and its agreement with human labels"
-        )
+        show_table(evaluator_table(check, evaluator.name))
     else:
         st.info(missing_text(check, evaluator.label), title="Its rate is withheld")
     _injections(scored, evaluator)
@@ -110,47 +108,6 @@ def missing_text(check: EvaluatorAccuracy, label: str) -> str:
         f"{check.positives:,} with this failure, {check.negatives:,} otherwise. "
         f"Missing: {', '.join(lacking)}.{rest}"
     )
-
-
-def check_rows(check: EvaluatorAccuracy) -> list[dict[str, str]]:
-    """Return the rows of the table: the rate, corrected and raw, with its check."""
-    corrected, kappa = check.corrected, check.kappa
-    questions = count(check.rate.n_applicable, "question")
-    return [
-        {
-            "": "Rate, corrected",
-            "Value": percent(corrected.value),
-            "95 %": _span(corrected.low, corrected.high),
-            "n": f"{count(check.rate.n_scored, 'question')}, {check.pairs.n:,} labelled",
-            "How": "Rogan-Gladen, parametric bootstrap"
-            if np.isfinite(corrected.value)
-            else "no better than chance: cannot be corrected",
-        },
-        _rate_row("Rate, as judged", check.rate, f"{check.rate.n_scored:,} of {questions}"),
-        _rate_row("True positive rate", check.true_positive, f"{check.positives:,} with the failure"),
-        _rate_row("True negative rate", check.true_negative, f"{check.negatives:,} without"),
-        {
-            "": "Cohen's kappa",
-            "Value": number(kappa.value),
-            "95 %": interval_text(kappa.low, kappa.high),
-            "n": f"{kappa.n:,} labelled",
-            "How": METHODS.get(kappa.method, "no interval"),
-        },
-    ]
-
-
-def _rate_row(title: str, rate: Interval, n: str) -> dict[str, str]:
-    return {
-        "": title,
-        "Value": percent(rate.mean),
-        "95 %": _span(rate.low, rate.high),
-        "n": n,
-        "How": METHODS.get(rate.method, "no interval"),
-    }
-
-
-def _span(low: float, high: float) -> str:
-    return f"{percent(low)} to {percent(high)}" if np.isfinite([low, high]).all() else NOT_MEASURED
 
 
 def _origin(

@@ -13,6 +13,7 @@ from ragtriage.dashboard.pages.judge.bias import bias_section
 from ragtriage.dashboard.shell.components import draw, facts, show_table
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, open_cases
+from ragtriage.dashboard.tables.judge import judged_table, variance_table
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.data.cases.judge_cohorts import STATUS_TITLES
 from ragtriage.data.judge.bias import Variance, judge_variance
@@ -20,8 +21,8 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.scoring.summaries import MetricSummary, summarise
 from ragtriage.data.store.judge_replies import EVALUATION
 from ragtriage.data.store.judge_results import JudgeResult, judge_results_of
-from ragtriage.metrics.metric_registry import title_of
-from ragtriage.metrics.number_text import NOT_MEASURED, count, interval_text, number, percent
+from ragtriage.metrics.number_text import count, percent
+from ragtriage.metrics.result_table import ResultTable, Row
 from ragtriage.metrics.schema.source import Source
 from ragtriage.metrics.statistics.intervals import FEW_CLUSTERS
 
@@ -95,10 +96,10 @@ def _statuses(scored: ScoredRun) -> None:
     texts, frequency = np.unique(reasons, return_counts=True)
     order = np.argsort(-frequency)[:8]
     if len(order):
-        rows = [
+        rows: list[Row] = [
             {"Reason": str(texts[at]).removeprefix("judge: "), "Samples": int(frequency[at])} for at in order
         ]
-        show_table(rows, "Reasons of the samples without a verdict")
+        show_table(ResultTable("Reasons of the samples without a verdict", tuple(rows)))
 
 
 @kept
@@ -116,8 +117,8 @@ def _metrics(scored: ScoredRun) -> None:
     if not summaries:
         st.info("No sample has a verdict yet.")
         return
-    rows = [_row(name, summaries[name]) for name in FIRST if name in summaries]
-    show_table(rows, "Metrics by the judge's labels")
+    first = {name: summaries[name] for name in FIRST if name in summaries}
+    show_table(judged_table(first, "Metrics by the judge's labels"))
     facts(
         [
             "computed from the judge's labels, judged; repeated evaluations of a sample averaged",
@@ -128,20 +129,8 @@ def _metrics(scored: ScoredRun) -> None:
     )
     others = sorted(name for name in summaries if name not in FIRST)
     if others and st.toggle(f"Show the {len(others)} other metrics of this evaluation", key="judge_others"):
-        show_table([_row(name, summaries[name]) for name in others], "Further metrics by the judge's labels")
-
-
-def _row(name: str, summary: MetricSummary) -> dict[str, str]:
-    bounds = NOT_MEASURED if summary.worst is None else f"{number(summary.worst)} to {number(summary.best)}"
-    return {
-        "Metric": title_of(name),
-        "Mean": number(summary.mean),
-        "95 % interval": interval_text(summary.low, summary.high),
-        "Questions": f"{summary.n_scored:,} of {summary.n_applicable:,}",
-        "Failed": f"{summary.n_failed:,}",
-        "Bounds": bounds,
-        "": "with caution" if summary.too_few else "",
-    }
+        further = {name: summaries[name] for name in others}
+        show_table(judged_table(further, "Further metrics by the judge's labels"))
 
 
 def _injections(scored: ScoredRun) -> None:
@@ -188,19 +177,7 @@ def _variance(path: Path) -> list[Variance]:
 
 def _variance_table(variances: list[Variance]) -> None:
     st.markdown("**The judge's agreement with itself**")
-    rows = [
-        {
-            "Metric": title_of(variance.metric),
-            "Samples evaluated several times": variance.samples,
-            "Evaluations each": f"{variance.evaluations:.1f}",
-            "Standard deviation within a sample": number(variance.deviation, 3),
-            "Share of samples with the same value every time": number(variance.same_share),
-            "Noise of a difference of means": f"± {number(variance.noise, 3)}",
-            "n": f"{variance.n:,}",
-        }
-        for variance in variances
-    ]
-    show_table(rows, "How far repeated evaluations of the same sample differ")
+    show_table(variance_table(variances))
     facts(
         [
             "repeated evaluations of the same sample, judged",

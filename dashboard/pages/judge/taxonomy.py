@@ -10,6 +10,7 @@ from ragtriage.dashboard.charts.judge import MOST_BARS, label_bars
 from ragtriage.dashboard.shell.components import clicked, facts, show_table
 from ragtriage.dashboard.shell.session import View, open_cases
 from ragtriage.dashboard.shell.user import attempt, current_user, may_write, only_reads
+from ragtriage.dashboard.tables.judge import taxonomy_table
 from ragtriage.dashboard.wording.escaping import markdown_text, shorten
 from ragtriage.data.labels.failure_taxonomy import (
     LabelCount,
@@ -46,8 +47,7 @@ def taxonomy_section(view: View, ids: Sequence[str]) -> None:
     st.subheader("Failure labels")
     if counts:
         _bars(view, counts)
-        rows = [_row(label_count, view.run.run_id) for label_count in counts]
-        show_table(rows, "Failure labels with their definitions", WIDTHS)
+        show_table(taxonomy_table(counts, view.run.run_id), WIDTHS)
     else:
         st.caption(
             "None yet. Make them from notes above, give one on Cases beside Fail, or define one here first."
@@ -82,18 +82,6 @@ def _bars(view: View, counts: Sequence[LabelCount]) -> None:
                 open_cases(failure=label_count.label)
     if hit is not None:
         open_cases(failure=str(hit[0]))
-
-
-def _row(label_count: LabelCount, run_id: str) -> dict[str, object]:
-    return {
-        "Failure label": label_count.label,
-        "Definition": label_count.definition or None,
-        "Cases, this run": label_count.by_run.get(run_id, 0),
-        "Cases, project": label_count.cases,
-        "Defined by": f"{label_count.who}, {label_count.at[:10]}"
-        if label_count.defined
-        else "not in the taxonomy yet",
-    }
 
 
 def _editor(view: View, ids: Sequence[str], counts: Sequence[LabelCount]) -> None:

@@ -37,6 +37,7 @@ from ragtriage.data.errors import DataError
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.stories import StoredStory, add_story, change_story, remove_story, stories, story_of
 from ragtriage.data.text.shown_case import shown_case
+from ragtriage.metrics.result_table import ResultTable
 
 CASES_SHOWN = 3
 EXPORTS = ("pptx", "html", "pdf", "zip")
@@ -303,7 +304,7 @@ def show_rendered(section: RenderedSection, key: str, heading: bool = True) -> N
     if section.chart is not None:
         draw(plotly_figure(section.chart), f"story_figure_{key}", section.alt)
     elif section.rows:
-        show_table(section.rows, section.alt or section.heading)
+        show_table(ResultTable(section.alt or section.heading, tuple(section.rows)))
     for case in map(shown_case, section.cases[:CASES_SHOWN]):
         st.markdown(
             f"{markdown_text(str(case['question']))}  \n→ {markdown_text(str(case.get('answer') or '–'))}"
@@ -390,7 +391,7 @@ def _section_slide(rendered: Sequence[RenderedSection], at: int, number: int) ->
         )
         draw(enlarged, f"slide_figure_{number}", section.alt)
     elif section.rows:
-        show_table(section.rows[:ROWS_SHOWN], section.alt or section.heading)
+        show_table(ResultTable(section.alt or section.heading, tuple(section.rows[:ROWS_SHOWN])))
         if len(section.rows) > ROWS_SHOWN:
             st.caption(f"the first {ROWS_SHOWN} of {len(section.rows)} rows; all of them are in the exports")
     for case in map(shown_case, section.cases[:1]):

@@ -7,13 +7,12 @@ import streamlit as st
 from ragtriage.dashboard.pages.retrieval.curves import case_buttons
 from ragtriage.dashboard.shell.components import show_table
 from ragtriage.dashboard.shell.session import View
+from ragtriage.dashboard.tables.retrieval import context_table
 from ragtriage.data.cases.cohorts import cohort_rows, cohort_title
 from ragtriage.data.cases.context_cohorts import CONTEXT_COHORTS
 from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.metrics.definitions.context_quality import LOCAL_MODEL_METRICS, METRICS
-from ragtriage.metrics.metric_registry import REGISTRY, title_of
-from ragtriage.metrics.number_text import NOT_MEASURED, interval_text, number
 
 SHOWN = tuple(
     metric.key
@@ -42,7 +41,7 @@ def context_section(view: View) -> None:
     if not summaries:
         st.info("The quality of the context needs the texts of the retrieved documents; the run has none.")
         return
-    show_table([_row(name, summary) for name, summary in summaries.items()], "Quality of the context")
+    show_table(context_table(summaries))
     scored = view.scored(view.run)
     entries = []
     for key in CONTEXT_COHORTS:
@@ -52,14 +51,3 @@ def context_section(view: View) -> None:
             continue
     case_buttons("context_quality", entries)
     st.caption(BY_MODEL)
-
-
-def _row(name: str, summary: MetricSummary) -> dict[str, str]:
-    return {
-        "Metric": title_of(name),
-        "Mean": NOT_MEASURED if summary.mean is None else number(summary.mean, 3),
-        "95 % interval": interval_text(summary.low, summary.high, 3),
-        "n": f"{summary.n_scored:,} of {summary.n_applicable:,}",
-        "Source": summary.source,
-        "What it says": REGISTRY[name].meaning,
-    }

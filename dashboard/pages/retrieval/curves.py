@@ -12,14 +12,13 @@ from ragtriage.dashboard.charts.retrieval import k_curves
 from ragtriage.dashboard.shell.components import draw, facts, show_table
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, open_cases
+from ragtriage.dashboard.tables.retrieval import curve_table
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.dashboard.wording.formatting import method_text
 from ragtriage.data.analysis.retrieval_curves import LONGEST_K, Curve, curves, list_lengths, longest_list
 from ragtriage.data.scoring.ranked_lists import RankedLists, ranked_lists
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.workspace import Run
-from ragtriage.metrics.metric_registry import title_of
-from ragtriage.metrics.number_text import NOT_MEASURED, count, interval_text, number
+from ragtriage.metrics.number_text import count
 from ragtriage.metrics.schema.scores import IntArray
 
 
@@ -65,7 +64,7 @@ def curve_section(view: View, lists: RankedLists, k: int) -> None:
             "bars at k: 95 % interval",
         ]
     )
-    show_table([_row(curve, base, k) for curve in ours], f"Metrics at k = {k} with intervals")
+    show_table(curve_table(ours, base, k))
 
 
 def list_facts(lists: RankedLists, k: int) -> list[str]:
@@ -81,22 +80,6 @@ def list_facts(lists: RankedLists, k: int) -> list[str]:
 def _length_range(lengths: IntArray) -> str:
     low, high = int(np.min(lengths)), int(np.max(lengths))
     return count(low, "document") if low == high else f"{low:,} to {count(high, 'document')}"
-
-
-def _row(curve: Curve, base: Sequence[Curve], k: int) -> dict[str, str]:
-    point = curve.at(k)
-    baseline = next((other.at(k) for other in base if other.metric == curve.metric), None)
-    return {
-        "Metric": title_of(f"{curve.metric}@{k}"),
-        "Value": number(point.mean, 3),
-        "95 % interval": interval_text(point.low, point.high, 3),
-        "Interval by": method_text(point.method),
-        "n": f"{point.n_scored:,}",
-        "Baseline": NOT_MEASURED if baseline is None else number(baseline.mean, 3),
-        "Baseline interval": NOT_MEASURED
-        if baseline is None
-        else interval_text(baseline.low, baseline.high, 3),
-    }
 
 
 def baseline_curves(view: View, k: int) -> tuple[list[Curve], str]:

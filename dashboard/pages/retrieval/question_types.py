@@ -9,10 +9,11 @@ import streamlit as st
 from ragtriage.dashboard.charts.plotly_figure import plotly_figure
 from ragtriage.dashboard.charts.retrieval import type_lines
 from ragtriage.dashboard.pages.retrieval.curves import k_beyond
-from ragtriage.dashboard.shell.components import draw, export_menu, facts, show_table
+from ragtriage.dashboard.shell.components import choose_row, draw, facts, show_table
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, current_selection, keep, open_cases
 from ragtriage.dashboard.shell.widgets import show_in
+from ragtriage.dashboard.tables.retrieval import gain_table, type_table, without_k
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.data.analysis.question_types import EVERY, TypeCurve, type_curves, types_named
 from ragtriage.data.scoring.grouping import MOST_SLICE_VALUES
@@ -20,8 +21,7 @@ from ragtriage.data.scoring.ranked_lists import RankedLists, ranked_lists
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.metrics.analysis.cutoff_curves import LEAST_GAIN
 from ragtriage.metrics.analysis.retrieval_breakdowns import KINDS
-from ragtriage.metrics.metric_registry import title_of
-from ragtriage.metrics.number_text import NOT_MEASURED, count, interval_text, number, signed
+from ragtriage.metrics.number_text import count
 
 MOST_TYPES = 12
 FEW = 10  # below this number of questions a suggested k is unreliable
@@ -52,55 +52,19 @@ def type_section(view: View, lists: RankedLists, k: int) -> None:
             _gain_table(question_type)
     with st.expander("Kind of each question type"):
         for kind, (metric, reason) in KINDS.items():
-            st.caption(f"**{kind}**: {_title_without_k(metric)}; {reason}.")
+            st.caption(f"**{kind}**: {without_k(metric)}; {reason}.")
         for question_type in types:
             name, key = question_type.name, f"kind_{question_type.name}"
             show_in(key, question_type.kind)
             st.selectbox(markdown_text(name), list(KINDS), key=key, on_change=_keep_kind, args=(name, key))
 
 
-def _title_without_k(metric: str) -> str:
-    return title_of(f"{metric}@5").removesuffix("@5")
-
-
 def _type_table(scored: ScoredRun, types: Sequence[TypeCurve], k: int) -> None:
-    rows = [_type_row(question_type, k) for question_type in types]
-    event = st.dataframe(
-        rows,
-        hide_index=True,
-        key="types",
-        height="content",
-        on_select="rerun",
-        selection_mode="single-row",
-        placeholder=NOT_MEASURED,
-        alt="Question types with their primary metric and a suggested k",
-    )
-    export_menu(rows, "Question types")
-    chosen = event["selection"]["rows"]
-    name = types[chosen[0]].name if chosen and chosen[0] < len(types) else ""
+    chosen = choose_row(type_table(types, k), "types")
+    name = "" if chosen is None else types[chosen].name
     sliced = next((group.labels for group in scored.slices if group.name == "query_type"), ())
     if name and name in sliced:
         open_cases(slices={"query_type": name})
-
-
-def _type_row(question_type: TypeCurve, k: int) -> dict[str, object]:
-    curve, suggested = question_type.curve, question_type.suggested
-    row: dict[str, object] = {
-        "Type": question_type.name,
-        "Kind": question_type.kind,
-        "n": question_type.n,
-    }
-    if curve is None or suggested is None:
-        return row
-    at_k, at_suggested = curve.at(k), curve.at(suggested)
-    return {
-        **row,
-        "Primary metric": _title_without_k(curve.metric),
-        f"at k = {k}": f"{number(at_k.mean, 3)} {interval_text(at_k.low, at_k.high, 3)}",
-        "Suggested k": f"{suggested} or more" if question_type.rising else f"{suggested}",
-        "at suggested k": f"{number(at_suggested.mean, 3)} "
-        f"{interval_text(at_suggested.low, at_suggested.high, 3)}",
-    }
 
 
 def _notes(types: Sequence[TypeCurve], total: int, named: int) -> list[str]:
@@ -150,31 +114,13 @@ def _notes(types: Sequence[TypeCurve], total: int, named: int) -> list[str]:
 def _gain_table(question_type: TypeCurve) -> None:
     if not question_type.gains or question_type.curve is None:
         return
-    metric = _title_without_k(question_type.curve.metric)
+    metric = without_k(question_type.curve.metric)
     n = count(question_type.n, "question")
     st.caption(
         f"**{markdown_text(question_type.name)}**: {metric}, n = {n}; each step by its own interval, not "
         f"corrected over {count(len(question_type.gains), 'step')}"
     )
-    show_table(
-        [
-            {
-                "From k": gain.start,
-                "to k": gain.end,
-                "Gain per document": signed(gain.each.mean, 4),
-                "95 % interval": f"{signed(gain.each.low, 4)} to {signed(gain.each.high, 4)}",
-                f"Compared with {LEAST_GAIN}": _outcome(gain.each.low, gain.each.high),
-            }
-            for gain in question_type.gains
-        ],
-        "Gain of the metric per document between two values of k, paired on question",
-    )
-
-
-def _outcome(low: float, high: float) -> str:
-    if high < LEAST_GAIN:
-        return "▼ less"
-    return "▲ more" if low > LEAST_GAIN else "· cannot tell"
+    show_table(gain_table(question_type))
 
 
 def _keep_kind(name: str, key: str) -> None:

@@ -6,19 +6,18 @@ import streamlit as st
 
 from ragtriage.dashboard.charts.plotly_figure import plotly_figure
 from ragtriage.dashboard.charts.retrieval import hop_bars, hop_lines, move_bars
-from ragtriage.dashboard.charts.style import VERDICT_LABELS
 from ragtriage.dashboard.pages.retrieval.curves import case_buttons, k_beyond
 from ragtriage.dashboard.shell.components import clicked, draw, facts, show_table
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, open_cases
+from ragtriage.dashboard.tables.retrieval import reranking_table
 from ragtriage.dashboard.wording.comparisons import family_text
 from ragtriage.data.analysis.multi_hop import hop_curves, hop_tallies
-from ragtriage.data.analysis.reranking import Change, RerankingEffect, misranked, nowhere, reranking_effect
+from ragtriage.data.analysis.reranking import RerankingEffect, misranked, nowhere, reranking_effect
 from ragtriage.data.analysis.retrieval_curves import HOPS, Curve
 from ragtriage.data.scoring.ranked_lists import RankedLists, ranked_lists
 from ragtriage.data.scoring.scored_run import ScoredRun
-from ragtriage.metrics.metric_registry import title_of
-from ragtriage.metrics.number_text import count, interval_text, number, p_value, percent, signed
+from ragtriage.metrics.number_text import count, percent
 
 
 @kept
@@ -68,9 +67,7 @@ def rerank_section(view: View, lists: RankedLists, k: int) -> None:
         ("missed: no gold in the list, none among the candidates", "nowhere", int(nowhere(lists).sum())),
     ]
     st.markdown(" · ".join(f"**{n:,}** {title}" for title, _, n in lost))
-    show_table(
-        [_change_row(name, change, k) for name, change in effect.changes.items()], "Paired on question"
-    )
+    show_table(reranking_table(effect.changes, k))
     facts(
         [
             "computed, paired on question",
@@ -82,22 +79,6 @@ def rerank_section(view: View, lists: RankedLists, k: int) -> None:
     case_buttons("moves", [*((title, cohort, n) for title, n, cohort in bars), *lost])
     if point is not None:
         open_cases(cohort=str(point[0]))
-
-
-def _change_row(name: str, change: Change, k: int) -> dict[str, str]:
-    difference = change.difference
-    return {
-        "Metric": title_of(f"{name}@{k}"),
-        "First pass": number(change.before, 3),
-        "Reranked": number(change.after, 3),
-        "Difference": signed(difference.difference, 3),
-        "Interval": interval_text(change.low, change.high, 3),
-        "Unadjusted 95 %": interval_text(difference.low, difference.high, 3),
-        "p (corrected)": p_value(change.adjusted_p),
-        "Verdict": VERDICT_LABELS[change.verdict],
-        "n": f"{difference.n_pairs:,}",
-        "▲ / ▼ / =": f"{difference.better:,} / {difference.worse:,} / {difference.same:,}",
-    }
 
 
 def hop_section(view: View, lists: RankedLists, k: int) -> None:

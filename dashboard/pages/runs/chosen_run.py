@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 
 from ragtriage.dashboard.shell.blocks import run_facts
-from ragtriage.dashboard.shell.components import config_table, facts, finding_list
+from ragtriage.dashboard.shell.components import config_section, facts, finding_list
 from ragtriage.dashboard.shell.session import View, go_to_page, keep
 from ragtriage.dashboard.shell.tool_downloads import tool_downloads
 from ragtriage.dashboard.shell.user import attempt, current_user, may_write, name_box, only_reads
@@ -200,7 +200,7 @@ def run_detail(view: View) -> None:
     left, right = st.columns(2, gap="large")
     with left:
         st.markdown("**Configuration**")
-        config_table(view, [run])
+        config_section(view, [run])
         st.markdown("**Fields recorded**")
         st.caption(", ".join(run.fields))
     with right:

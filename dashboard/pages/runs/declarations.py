@@ -7,10 +7,11 @@ import streamlit as st
 from ragtriage.dashboard.shell.components import show_table
 from ragtriage.dashboard.shell.session import View
 from ragtriage.dashboard.shell.user import attempt, may_write
+from ragtriage.dashboard.tables.runs import declaration_table
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.data.declarations import FILE_NAME, declaration_of, declarations_of, declare
 from ragtriage.metrics.metric_registry import declared, imported_declarations
-from ragtriage.metrics.number_text import NOT_MEASURED, count
+from ragtriage.metrics.number_text import count
 
 DIRECTIONS = {"higher": "higher is better", "lower": "lower is better"}
 
@@ -32,18 +33,7 @@ def declaration_section(view: View) -> None:
             "neither better nor worse anywhere."
         )
     if known:
-        rows = [
-            {
-                "Score": name,
-                "Title": imported[name].title if name in imported else NOT_MEASURED,
-                "Better": DIRECTIONS[entry.direction].split(" ")[0],
-                "Range": NOT_MEASURED
-                if entry.bounds is None
-                else f"{entry.bounds[0]:g} to {entry.bounds[1]:g}",
-            }
-            for name, entry in known.items()
-        ]
-        show_table(rows, "Declared scores")
+        show_table(declaration_table(known))
     if may_write():
         _form(view, offered)
 

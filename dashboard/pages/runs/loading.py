@@ -28,6 +28,7 @@ from ragtriage.data.importers.preview import Preview, computable, preview
 from ragtriage.data.importers.registry import importers
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.metrics.number_text import count
+from ragtriage.metrics.result_table import ResultTable
 
 _LOADED = "load_results"
 _OPEN = "loader_is_open"
@@ -75,7 +76,7 @@ def loader(store: RunStore, project: str) -> None:
                 }
                 for row in formats(importers().values())
             ]
-            show_table(rows, "Formats that are read")
+            show_table(ResultTable("Formats that are read", tuple(rows)))
         return
     try:
         inputs: list[Input] = [(_uploaded(upload), options) for upload in uploads]
@@ -201,10 +202,8 @@ def _show_preview(file_preview: Preview) -> None:
     metrics = sorted({name.partition("@")[0] for name in names})
     st.markdown(f"**Will be measured:** {markdown_text(', '.join(metrics)) or 'nothing'}")
     with st.expander(f"Cannot be computed ({len(missing)}), and why"):
-        show_table(
-            [{"Metric": metric, "Why": reason} for metric, reason in missing.items()],
-            "Metrics that cannot be computed",
-        )
+        rows = [{"Metric": metric, "Why": reason} for metric, reason in missing.items()]
+        show_table(ResultTable("Metrics that cannot be computed", tuple(rows)))
 
 
 def _noun(file_preview: Preview) -> str:

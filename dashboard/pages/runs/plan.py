@@ -7,8 +7,9 @@ import streamlit as st
 from ragtriage.dashboard.shell.components import show_table
 from ragtriage.dashboard.shell.session import View
 from ragtriage.dashboard.shell.widgets import choose
+from ragtriage.dashboard.tables.plan import deciding_table, step_table
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.dashboard.wording.strategy import held_text, metric_rows, plan_sentence, size_text, step_rows
+from ragtriage.dashboard.wording.strategy import held_text, plan_sentence, size_text
 from ragtriage.data.strategy.plan import USE_CASES, plan_of
 
 USUAL = "production"
@@ -22,6 +23,6 @@ def plan_section(view: View) -> None:
     plan = plan_of(view.store, view.project, use_case, view.usual_diagnosis)
     st.markdown(f"**{markdown_text(plan_sentence(plan))}**")
     st.caption(markdown_text(f"{held_text(plan)} {size_text(plan)}"))
-    show_table(step_rows(plan), "Steps of the evaluation plan with their commands")
+    show_table(step_table(plan))
     st.markdown("#### What decides")
-    show_table(metric_rows(plan), "Metrics that decide, and where they are measured")
+    show_table(deciding_table(plan))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import PurePath
-
 import streamlit as st
 
 from ragtriage.dashboard.shell.components import facts, show_table
 from ragtriage.dashboard.shell.user import may_write
+from ragtriage.dashboard.tables.runs import question_set_table
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.dashboard.wording.question_sets import gold_text, set_argument
+from ragtriage.dashboard.wording.question_sets import set_argument
 from ragtriage.data.store.question_sets import (
     LoadedSet,
     QuestionSet,
@@ -19,7 +18,6 @@ from ragtriage.data.store.question_sets import (
     unreadable_sets,
 )
 from ragtriage.data.store.workspace import Workspace
-from ragtriage.metrics.number_text import NOT_MEASURED
 
 NONE = ""
 
@@ -59,20 +57,8 @@ def question_set_list(workspace: Workspace) -> None:
             "test set of Ragas or goldens of DeepEval, is kept as one when it is loaded."
         )
         return
-    rows = [
-        {
-            "Name": entry.name,
-            "Questions": f"{entry.n:,}",
-            "Gold": gold_text(entry) if entry.n_gold else NOT_MEASURED,
-            "References": f"{entry.n_references:,}" if entry.n_references else NOT_MEASURED,
-            "Two or more hops": f"{entry.n_hops:,}" if entry.n_hops else NOT_MEASURED,
-            "From": f"{PurePath(entry.origin.get('file', '')).name} ({entry.origin.get('format', '')})",
-            "Kept": f"{entry.created_at:%Y-%m-%d}",
-            "Id": entry.set_id,
-        }
-        for entry in reversed(sets)
-    ]
-    show_table(rows, "Question sets", {"Name": st.column_config.TextColumn(width="medium")})
+    table = question_set_table(sets[::-1])
+    show_table(table, {"Name": st.column_config.TextColumn(width="medium")})
     name = set_argument(sets[-1])
     facts(
         [

@@ -8,7 +8,7 @@ from ragtriage.dashboard.headlines.runs import runs_headline
 from ragtriage.dashboard.pages.runs.chosen_run import run_card, run_detail
 from ragtriage.dashboard.pages.runs.declarations import declaration_section
 from ragtriage.dashboard.pages.runs.loading import load_button, load_results, loader
-from ragtriage.dashboard.pages.runs.means import run_table
+from ragtriage.dashboard.pages.runs.means import means_section
 from ragtriage.dashboard.pages.runs.plan import plan_section
 from ragtriage.dashboard.pages.runs.question_sets import question_set_list
 from ragtriage.dashboard.pages.runs.run_list import (
@@ -86,7 +86,7 @@ if tabs[0].open:
         run_detail(view)
 if tabs[1].open:
     with tabs[1]:
-        run_table(view)
+        means_section(view)
 if tabs[2].open:
     with tabs[2]:
         declaration_section(view)

@@ -38,7 +38,8 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.versions import releases_of
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.gates.wording import GOOD_SHARE
-from ragtriage.metrics.number_text import NOT_MEASURED, count, interval_text, number, p_value, signed
+from ragtriage.metrics.number_text import NOT_MEASURED, count, interval_text, signed
+from ragtriage.metrics.result_table import Count, Number, Of, PValue, ResultTable, Row, ends_of, text_rows
 
 VERDICTS = {
     "regression": "▼ regression",
@@ -327,7 +328,7 @@ def _take_row(ids: Sequence[str]) -> None:
 def show_numbers(view: View, trend: Trend) -> None:
     """List the versions with all their numbers, the newest first; choosing a row shows its run."""
     runs = list(reversed(trend.versions.runs))
-    rows = [_row(view, trend, run) for run in runs]
+    rows = text_rows(ResultTable("Versions over time", tuple(_row(view, trend, run) for run in runs)))
     st.dataframe(
         rows,
         hide_index=True,
@@ -363,38 +364,35 @@ def show_releases(view: View, trend: Trend) -> None:
             "No version is marked as a release. Mark one on the Runs page, or with `ragtriage release`."
         )
         return
-    rows = []
+    rows: list[Row] = []
     for run in runs:
         release, row = releases[run.run_id], _row(view, trend, run)
         marked = f"{release.at[:10]}{f' by {release.who}' if release.who else ''}"
-        rows.append({"Release": release.name, "Marked": marked} | {name: row[name] for name in row if name})
-    show_table(rows, "Releases with their numbers")
+        rows.append({"Release": release.name, "Marked": marked, **{name: row[name] for name in row if name}})
+    show_table(ResultTable("Releases with their numbers", tuple(rows)))
 
 
-def _row(view: View, trend: Trend, run: Run) -> dict[str, str]:
+def _row(view: View, trend: Trend, run: Run) -> Row:
     level, change = trend.levels[run.run_id], trend.changes.get(run.run_id)
     difference = None if change is None or not change.pair.difference.n_pairs else change.pair.difference
     few = " few" if level.too_few and level.mean is not None else ""
     answered = trend.answered.get(run.run_id)
+    obtained = "reported" if level.reported else level.source
     return {
         "": "▸" if run.run_id == view.run.run_id else "",
         "Version": view.labels[run.run_id],
         "Created": f"{run.created_at:%Y-%m-%d %H:%M}",
-        "Value": number(level.mean, 3),
-        "95 % interval": f"{interval_text(level.low, level.high, 3)}{few}",
-        "n": f"{level.n:,}" if level.n else NOT_MEASURED,
-        "Answered": f"{answered.answered:,} of {answered.asked:,}" if answered else NOT_MEASURED,
-        "Difference": NOT_MEASURED if difference is None else signed(difference.difference, 3),
-        "Corrected interval": NOT_MEASURED
-        if change is None or difference is None
-        else interval_text(change.low, change.high, 3),
-        "Unadjusted 95 %": NOT_MEASURED
-        if difference is None
-        else interval_text(difference.low, difference.high, 3),
-        "Shared": NOT_MEASURED if difference is None else f"{difference.n_pairs:,}",
-        "p (corrected)": NOT_MEASURED if change is None else p_value(change.adjusted_p),
-        "Verdict": VERDICTS[status_of(trend, run)] if level.mean is not None else "not measured",
-        "Obtained": NOT_MEASURED if level.mean is None else "reported" if level.reported else level.source,
+        "Value": Number(level.mean),
+        "95 % interval": f"{ends_of(level)}{few}",
+        "n": Count(level.n) if level.n else None,
+        "Answered": Of(answered.answered, answered.asked) if answered else None,
+        "Difference": signed(difference.difference, 3) if difference else None,
+        "Corrected interval": ends_of(change if difference else None),
+        "Unadjusted 95 %": ends_of(difference),
+        "Shared": Count(difference.n_pairs) if difference else None,
+        "p (corrected)": PValue(change.adjusted_p if change else None),
+        "Verdict": "not measured" if level.mean is None else VERDICTS[status_of(trend, run)],
+        "Obtained": None if level.mean is None else obtained,
         **({"Caution": " ".join(change.pair.warnings)} if change and change.pair.warnings else {}),
     }
 

@@ -12,12 +12,11 @@ from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, open_cases
 from ragtriage.dashboard.shell.user import attempt, current_user, may_write, name_box, only_reads
 from ragtriage.dashboard.shell.widgets import choose
+from ragtriage.dashboard.tables.f1_tree import expected_table, f1_table
 from ragtriage.dashboard.wording.escaping import capital, markdown_text
 from ragtriage.dashboard.wording.f1_tree import (
     BOUND_NOTE,
-    expected_rows,
     expected_text,
-    f1_rows,
     f1_sentence,
     largest_leaf,
     left_out_text,
@@ -66,9 +65,7 @@ def _part_table(view: View, tree: F1Tree) -> None:
     scale = band_scale(
         view.store.workspace, choose("Bands", "bands", list(SCALE_TITLES), SCALE_TITLES, width=320)
     )
-    show_table(
-        f1_rows(tree, scale), "Parts of F1 with mean, interval, band and the most that they could give"
-    )
+    show_table(f1_table(tree, scale))
     parts = {branch.part.key: branch for branch in tree.branches if branch.n_cases}
     if not parts:
         return
@@ -90,7 +87,7 @@ def _expected(view: View, tree: F1Tree) -> None:
     )
     outlook = outlook_of(view.store, view.run, tree)
     if outlook.gains:
-        show_table(expected_rows(outlook.gains), "Expected gains in F1, all assumptions")
+        show_table(expected_table(outlook.gains))
         st.markdown(markdown_text(expected_text(outlook)))
     for caution in outlook.cautions:
         st.caption(f"⚠ {markdown_text(capital(caution))}.")

@@ -9,8 +9,9 @@ import streamlit as st
 from ragtriage.dashboard.shell.components import facts, show_table
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View
-from ragtriage.dashboard.wording.escaping import markdown_text, shorten
-from ragtriage.dashboard.wording.gates import gate_row, newly_failing_text, rule_texts
+from ragtriage.dashboard.tables.gates import gate_table, newly_failing_table
+from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.dashboard.wording.gates import newly_failing_text, rule_texts
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.errors import DataError
 from ragtriage.data.gates.baseline import Baseline
@@ -47,8 +48,7 @@ def gate_section(view: View, report: GateReport | DataError) -> None:
         return
     changes = any(result.gate.kind == "regression" for result in report.results)
     show_table(
-        [gate_row(result) for result in report.results],
-        "Gates with verdict, measured value, interval and number of questions",
+        gate_table(report.results),
         {"Measured": st.column_config.Column(width=CHANGE_WIDTH)} if changes else None,
     )
     usual = type(view.selection)()
@@ -76,12 +76,4 @@ def _newly_failing(report: GateReport) -> None:
     st.markdown(markdown_text(newly_failing_text(report)))
     if not report.newly_failing:
         return
-    rows = [
-        {
-            "Newly failing": case.question_id,
-            "Question": shorten(case.question, 160),
-            "Critical": "critical" if case.critical else "",
-        }
-        for case in report.newly_failing[:LISTED]
-    ]
-    show_table(rows, "Questions that newly fail, critical first")
+    show_table(newly_failing_table(report, LISTED))

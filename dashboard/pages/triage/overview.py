@@ -9,14 +9,13 @@ import streamlit as st
 
 from ragtriage.dashboard.charts.overview import Point, trend
 from ragtriage.dashboard.charts.plotly_figure import plotly_figure
-from ragtriage.dashboard.charts.style import VERDICT_LABELS
 from ragtriage.dashboard.shell.components import draw, facts, metric_title, show_table
 from ragtriage.dashboard.shell.session import View, open_cases
 from ragtriage.dashboard.shell.widgets import choose
+from ragtriage.dashboard.tables.run import metric_table, missing_table, worst_slice_table
 from ragtriage.dashboard.wording.comparisons import tested_text
 from ragtriage.dashboard.wording.diagnosis import doubted_by
-from ragtriage.dashboard.wording.escaping import capital, markdown_text
-from ragtriage.dashboard.wording.formatting import source_text
+from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.data.comparison.compare import Comparison, MetricDifference
 from ragtriage.data.comparison.compared_metrics import shared_metrics
 from ragtriage.data.comparison.published_results import SCALE_TITLES, band_scale, interpretations
@@ -26,8 +25,7 @@ from ragtriage.data.diagnosis.doubts import metric_doubts
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.gates.wording import GOOD_SHARE
-from ragtriage.metrics.metric_registry import declared, imported_declarations, title_of
-from ragtriage.metrics.number_text import NOT_MEASURED, count, interval_text, number, p_value, percent, signed
+from ragtriage.metrics.number_text import count, number
 
 MOST_SLICES = 6
 
@@ -53,78 +51,47 @@ def slice_section(diagnosis: Diagnosis) -> None:
     )
     shown = findings[:MOST_SLICES]
     titles = [f"{finding.name}: {finding.value}" for finding in shown]
-    rows = [
-        {
-            "Slice": title,
-            "Bad": f"{finding.n_bad:,} of {finding.n:,}",
-            "Share": percent(finding.rate),
-            "The rest": percent(finding.rate_rest),
-            "p (Holm)": p_value(finding.adjusted_p),
-        }
-        for title, finding in zip(titles, shown, strict=True)
-    ]
-    show_table(rows, "Slices with the highest share of bad cases")
+    show_table(worst_slice_table(shown))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         at = st.selectbox("Slice", range(len(titles)), format_func=titles.__getitem__, key="triage_slice")
         if st.button("Open its bad cases", key="open_slice"):
             open_cases(slices={shown[at].name: shown[at].value}, bad="yes")
 
 
-def metric_table(view: View, summaries: Mapping[str, MetricSummary], comparison: Comparison | None) -> None:
-    """List every metric of the run with its mean, interval, n, source and change.
-
-    Baseline and change are over the questions with a value in both runs; where the mean is over more of them,
-    or nothing is compared, the column beside says so.
-    """
+def metric_section(view: View, summaries: Mapping[str, MetricSummary], comparison: Comparison | None) -> None:
+    """List every metric of the run with its mean, interval, n, source and change."""
     changes = {change.metric: change for change in comparison.differences} if comparison else {}
     base_title = f"{view.labels[view.previous.run_id]} (run before)" if view.previous else "Baseline"
     show_all = st.toggle("Show every k, and metrics without a value", key="every_metric")
     scale = band_scale(
         view.store.workspace, choose("Bands", "bands", list(SCALE_TITLES), SCALE_TITLES, width=320)
     )
-    findings = view.findings(view.run)
-    readings = interpretations(view.scored(view.run), summaries, scale)
-    rows = []
-    for name, summary in summaries.items():
-        if not show_all and (not summary.n_scored or not _is_usual_k(name)):
-            continue
-        metric, change, reading = declared(name), changes.get(name), readings[name]
-        compared = change is not None and change.difference.n_pairs > 0
-        few = " few" if summary.too_few and summary.n_scored else ""
-        doubts = doubted_by(metric_doubts(view.scored(view.run), findings, name))
-        rows.append(
-            {
-                "Metric": f"{metric_title(name)}{' ⚠' if doubts else ''}",
-                "Stage": "imported"
-                if metric is None or name in imported_declarations()
-                else metric.component,
-                "Mean": number(summary.mean),
-                "Band": reading.standing,
-                "95 % interval": f"{interval_text(summary.low, summary.high)}{few}",
-                "n": f"{summary.n_scored:,} of {summary.n_applicable:,}",
-                "Obtained": source_text(summary),
-                base_title: number(change.base) if change and compared else NOT_MEASURED,
-                "Change": _change_text(change) if change and compared else NOT_MEASURED,
-                "Compared over": _compared_over(view, name, summary, change),
-                "In words": f"{capital(f'{doubts}. ') if doubts else ''}{reading.sentence} {reading.meaning}",
-            }
+    scored, findings = view.scored(view.run), view.findings(view.run)
+    listed = {
+        name: summary
+        for name, summary in summaries.items()
+        if show_all or (summary.n_scored and _is_usual_k(name))
+    }
+    show_table(
+        metric_table(
+            listed,
+            interpretations(scored, listed, scale),
+            {name: doubted_by(metric_doubts(scored, findings, name)) for name in listed},
+            changes,
+            base_title,
+            lambda summary: _compared_over(view, summary, changes.get(summary.metric)),
         )
-    show_table(rows, "Every metric with mean, interval, number of questions and source")
+    )
     if comparison is not None:
         facts([markdown_text(tested_text(comparison))])
         for warning in comparison.warnings:
             st.caption(f"⚠ {markdown_text(warning)}")
-    missing = view.scored(view.run).missing
-    if missing:
-        with st.expander(f"Not computable from what this run records ({len(missing)})"):
-            reasons = [
-                {"Metric": title_of(name.replace("@k", "@5")).replace("@5", "@k"), "Why": reason}
-                for name, reason in missing.items()
-            ]
-            show_table(reasons, "Metrics that this run does not allow, and why")
+    if scored.missing:
+        with st.expander(f"Not computable from what this run records ({len(scored.missing)})"):
+            show_table(missing_table(scored.missing))
 
 
-def _compared_over(view: View, metric: str, summary: MetricSummary, change: MetricDifference | None) -> str:
+def _compared_over(view: View, summary: MetricSummary, change: MetricDifference | None) -> str:
     """Return over how many questions a metric is compared, with the mean over them; or why it is not."""
     if view.baseline is None:
         return view.found.note if view.found.itself else "no other run"
@@ -138,13 +105,9 @@ def _compared_over(view: View, metric: str, summary: MetricSummary, change: Metr
     if not summary.n_scored:
         return "no value here"
     scored = view.scored(view.baseline)
-    if not np.isfinite(scored.values(metric)).any():
+    if not np.isfinite(scored.values(summary.metric)).any():
         return f"no value in {view.labels[view.baseline.run_id]}"
     return "not compared: of several k, 5 alone"
-
-
-def _change_text(change: MetricDifference) -> str:
-    return f"{signed(change.difference.difference)} {VERDICT_LABELS[change.verdict].split(' ')[0]}"
 
 
 def _is_usual_k(name: str) -> bool:

@@ -10,7 +10,7 @@ from ragtriage.dashboard.pages.triage.gates import gate_report, gate_section
 from ragtriage.dashboard.pages.triage.lists import change_list, fix_list, gate_list
 from ragtriage.dashboard.pages.triage.overview import (
     compared_with_baseline,
-    metric_table,
+    metric_section,
     slice_section,
     trend_section,
 )
@@ -61,7 +61,7 @@ if gates.open:
         gate_section(view, found)
 if metrics.open:
     with metrics:
-        metric_table(view, summaries, comparison)
+        metric_section(view, summaries, comparison)
 if f1.open:
     with f1:
         f1_section(view)

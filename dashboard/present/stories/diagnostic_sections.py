@@ -11,9 +11,11 @@ from ragtriage.dashboard.charts.retrieval import k_curves
 from ragtriage.dashboard.charts.stages.f1_tree import f1_bars
 from ragtriage.dashboard.present.stories.context import StoryView
 from ragtriage.dashboard.present.stories.story import RenderedSection
-from ragtriage.dashboard.wording.citations import NOT_CITED, citation_facts, citation_rows, citations_sentence
+from ragtriage.dashboard.tables.citations import citation_table
+from ragtriage.dashboard.tables.f1_tree import f1_table
+from ragtriage.dashboard.wording.citations import NOT_CITED, citation_facts, citations_sentence
 from ragtriage.dashboard.wording.escaping import capital
-from ragtriage.dashboard.wording.f1_tree import BOUND_NOTE, expected_text, f1_rows, f1_sentence, left_out_text
+from ragtriage.dashboard.wording.f1_tree import BOUND_NOTE, expected_text, f1_sentence, left_out_text
 from ragtriage.data.analysis.alignment import by_rank, rate_of, sources_of_use
 from ragtriage.data.analysis.citations import citations_of_run
 from ragtriage.data.analysis.retrieval_curves import curves
@@ -28,6 +30,7 @@ from ragtriage.data.scoring.ranked_lists import ranked_lists
 from ragtriage.data.strategy.expected_gains import outlook_of
 from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.number_text import count, interval_text, number, percent, signed
+from ragtriage.metrics.result_table import text_rows
 from ragtriage.metrics.schema.whole_number import whole_number
 
 USUAL_K = 5
@@ -82,7 +85,7 @@ def f1_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
         return RenderedSection("f1", heading, f1_sentence(diagnosis), measured=False)
     outlook = outlook_of(view.store, view.run, tree)
     assumed = expected_text(outlook)
-    rows = f1_rows(tree, band_scale(view.store.workspace, "ragchecker"))
+    rows = text_rows(f1_table(tree, band_scale(view.store.workspace, "ragchecker")))
     return RenderedSection(
         "f1",
         heading,
@@ -132,7 +135,7 @@ def citations_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSe
         "citations",
         heading,
         citations_sentence(citations),
-        rows=citation_rows(citations),
+        rows=text_rows(citation_table(citations)),
         facts=citation_facts(citations),
         alt="Shares of citations and sentences",
     )

@@ -33,6 +33,8 @@ from ragtriage.dashboard.present.stories.story import (
 )
 from ragtriage.dashboard.present.stories.suite_section import suite_section
 from ragtriage.dashboard.present.stories.verdict_slide import HEADLINE, verdict_section
+from ragtriage.dashboard.tables.gates import gate_table
+from ragtriage.dashboard.tables.run import worst_slice_table
 from ragtriage.dashboard.wording.diagnosis import (
     context_metric_text,
     doubted_by,
@@ -40,7 +42,7 @@ from ragtriage.dashboard.wording.diagnosis import (
 )
 from ragtriage.dashboard.wording.escaping import capital
 from ragtriage.dashboard.wording.formatting import source_text
-from ragtriage.dashboard.wording.gates import gate_row, rule_texts, verdict_text
+from ragtriage.dashboard.wording.gates import rule_texts, verdict_text
 from ragtriage.data.cases.cases import read_judged_cases
 from ragtriage.data.cases.export import native_record
 from ragtriage.data.comparison.published_results import band_scale, interpretations
@@ -55,7 +57,8 @@ from ragtriage.metrics.diagnosis.patterns import PATTERNS
 from ragtriage.metrics.diagnosis.stages import STAGES
 from ragtriage.metrics.gates.gates import ORDER
 from ragtriage.metrics.metric_registry import title_of
-from ragtriage.metrics.number_text import count, interval_text, number, p_value, percent
+from ragtriage.metrics.number_text import count, interval_text, number, percent
+from ragtriage.metrics.result_table import text_rows
 from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.schema.whole_number import whole_number
 
@@ -174,8 +177,8 @@ def gate_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection
         f"Gates: {report.verdict}",
         sentence or f"{capital(verdict_text(report))}.",
         rows=[
-            {column: cell for column, cell in gate_row(result).items() if column in GATE_COLUMNS}
-            for result in ranked
+            {column: cell for column, cell in row.items() if column in GATE_COLUMNS}
+            for row in text_rows(gate_table(ranked))
         ],
         facts=[
             f"baseline: {report.baseline_name or 'none'} ({report.baseline.note})",
@@ -274,16 +277,7 @@ def _slices(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
         "slices",
         heading,
         f"{n_worse} of {slices[0].n_looked_at} slices do significantly worse than the rest.",
-        rows=[
-            {
-                "Slice": f"{piece.name}: {piece.value}",
-                "Bad": f"{piece.n_bad:,} of {piece.n:,}",
-                "Share": percent(piece.rate),
-                "The rest": percent(piece.rate_rest),
-                "p (Holm)": p_value(piece.adjusted_p),
-            }
-            for piece in slices[:MOST_SLICES]
-        ],
+        rows=text_rows(worst_slice_table(slices[:MOST_SLICES])),
         facts=[f"{slices[0].n_looked_at} slices tested by one-sided exact tests, corrected by Holm"],
     )
 

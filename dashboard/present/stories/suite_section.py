@@ -10,12 +10,13 @@ from ragtriage.dashboard.charts.checks.confusion import confusion_map
 from ragtriage.dashboard.headlines.checks import checks_headline
 from ragtriage.dashboard.present.stories.context import StoryView
 from ragtriage.dashboard.present.stories.story import RenderedSection
-from ragtriage.dashboard.wording.suites import suite_rows
+from ragtriage.dashboard.tables.suites import suite_table
 from ragtriage.data.suites.detail import SuiteDetail
 from ragtriage.data.suites.registry import suite_detail
 from ragtriage.data.suites.router_detail import RouterDetail
 from ragtriage.data.suites.safety import SafetyDetail
 from ragtriage.data.suites.summary import suite_summaries
+from ragtriage.metrics.result_table import text_rows
 
 HEADING = "Which checks fail?"
 
@@ -38,7 +39,7 @@ def suite_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection
         HEADING,
         " ".join([told.text, *sentences]),
         chart=chart,
-        rows=suite_rows(summaries),
+        rows=text_rows(suite_table(summaries)),
         facts=[
             "pass rate: mean over questions, 95 % interval",
             "a check that is not measured is neither passed nor failed",

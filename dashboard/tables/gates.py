@@ -1,0 +1,65 @@
+"""The gates of a run, and the questions that newly fail."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ragtriage.dashboard.wording.escaping import shorten
+from ragtriage.dashboard.wording.gates import consequence
+from ragtriage.data.gates.report import GateReport
+from ragtriage.metrics.gates.gates import GateResult
+from ragtriage.metrics.gates.wording import distance_text, judged_title, nothing_shows
+from ragtriage.metrics.number_text import NOT_MEASURED, number, signed
+from ragtriage.metrics.result_table import Cell, Change, Number, Of, ResultTable, Row, ends_of
+
+DETECTABLE = "Detectable difference (80 % power)"  # the column of the smallest effect
+
+
+def gate_table(results: Sequence[GateResult]) -> ResultTable:
+    """Return what each gate measured, in the order of the results."""
+    rows: list[Row] = [
+        {
+            "Verdict": result.verdict,
+            "Gate": judged_title(result),
+            "Measured": _measured(result),
+            "95 % interval": _interval(result),
+            "Distance": distance_text(result) or NOT_MEASURED,
+            "n": Of(result.n_scored, result.n_total) if result.n_total else None,
+            "If it fails": consequence(result),
+            DETECTABLE: "none possible" if nothing_shows(result) else Number(result.smallest_effect, 2),
+            "Obtained": result.obtained or NOT_MEASURED,
+        }
+        for result in results
+    ]
+    return ResultTable("Gates with verdict, measured value, interval and number of questions", tuple(rows))
+
+
+def _interval(result: GateResult) -> Cell:
+    ends = ends_of(result, 2)
+    if result.gate.kind != "regression" or str(ends) == NOT_MEASURED:
+        return ends
+    return f"[{signed(result.low)}, {signed(result.high)}]"
+
+
+def _measured(result: GateResult) -> Cell:
+    """Return what was measured: a mean, a change with both of its ends, or how many cases newly fail."""
+    if result.mean is None or result.gate.kind not in ("critical", "regression"):
+        return Number(result.mean, 2)
+    if result.gate.kind == "critical":
+        return f"{round(result.mean * result.n_total):,} of {result.n_total:,} newly fail"
+    if result.before is None:
+        return Change(result.mean, 2)
+    return f"{signed(result.mean)} ({number(result.before)} → {number(result.before + result.mean)})"
+
+
+def newly_failing_table(report: GateReport, most: int) -> ResultTable:
+    """Return the questions that newly fail, of them at most so many."""
+    rows: list[Row] = [
+        {
+            "Newly failing": case.question_id,
+            "Question": shorten(case.question, 160),
+            "Critical": "critical" if case.critical else "",
+        }
+        for case in report.newly_failing[:most]
+    ]
+    return ResultTable("Questions that newly fail, critical first", tuple(rows))

@@ -1,0 +1,124 @@
+"""The runs of a project side by side, and the question sets of a workspace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+
+from ragtriage.dashboard.wording.question_sets import gold_text
+from ragtriage.data.comparison.answered import Answered
+from ragtriage.data.declarations import Declaration
+from ragtriage.data.diagnosis.run_checks import means_of
+from ragtriage.data.scoring.summaries import MetricSummary
+from ragtriage.data.store.question_sets import QuestionSet
+from ragtriage.data.store.run_config import flat_settings, setting_text
+from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.metric_registry import imported_declarations
+from ragtriage.metrics.number_text import NOT_MEASURED, interval_text, number
+from ragtriage.metrics.result_table import Cell, Count, ResultTable, Row
+from ragtriage.metrics.sanity.means import looks_uncomputed
+
+
+def run_table(
+    runs: Sequence[Run],
+    shown: Run,
+    names: Mapping[str, str],
+    labels: Mapping[str, Sequence[str]],
+    summaries: Mapping[str, Mapping[str, MetricSummary]],
+    answered: Mapping[str, Answered],
+    metrics: Sequence[str],
+) -> ResultTable:
+    """Return the runs with some of their means.
+
+    Args:
+        runs: in the order of the rows.
+        shown: the run on display.
+        names: run id -> name.
+        labels: run id -> tags and marks.
+        summaries: run id -> metric -> its mean.
+        answered: run id -> how much of the test set it answered.
+        metrics: the columns of means.
+    """
+    rows: list[Row] = [
+        {
+            "": "▸" if run == shown else "",
+            "Run": names[run.run_id],
+            "Created": f"{run.created_at:%Y-%m-%d %H:%M}",
+            "Questions": _questions(run, answered.get(run.run_id)),
+            "Samples": Count(run.n) if run.n else "means only",
+            **{metric: _mean(run, summaries[run.run_id].get(metric)) for metric in metrics},
+            "Tags": ", ".join(labels.get(run.run_id, [])),
+            "Format": run.origin["format"],
+            "Id": run.run_id,
+        }
+        for run in runs
+    ]
+    return ResultTable("Runs of the project", tuple(rows))
+
+
+def _questions(run: Run, answered: Answered | None) -> Cell:
+    """Return how many questions a run has, or how many of the test set it answered where that is not all."""
+    if answered is not None and not answered.complete:
+        return f"{answered.answered:,} of {answered.asked:,} answered"
+    return Count(run.n_questions) if run.n_questions else "not stated"
+
+
+def _mean(run: Run, summary: MetricSummary | None) -> Cell:
+    """Return a mean with its interval; a 0 that looks uncomputed is not shown as 0."""
+    if summary is None or summary.mean is None:
+        return None
+    if run.means and summary.metric in looks_uncomputed(means_of(run)):
+        return "not computed?"
+    interval = interval_text(summary.low, summary.high)
+    return number(summary.mean) if interval == NOT_MEASURED else f"{number(summary.mean)} {interval}"
+
+
+def config_table(runs: Sequence[Run], names: Mapping[str, str]) -> ResultTable | None:
+    """Return the configurations of runs side by side, differing settings first; None where there are none."""
+    configs = {
+        run.run_id: {path: setting_text(value) for path, value in flat_settings(run.config).items()}
+        for run in runs
+    }
+    values = {key: {config.get(key) for config in configs.values()} for by in configs.values() for key in by}
+    rows: list[Row] = [
+        {
+            "Setting": key,
+            **{names[run_id]: config.get(key) for run_id, config in configs.items()},
+            "": "differs" if len(values[key]) > 1 else "",
+        }
+        for key in sorted(values, key=lambda key: (len(values[key]) == 1, key))
+    ]
+    return ResultTable("Configuration of each version", tuple(rows)) if rows else None
+
+
+def question_set_table(sets: Sequence[QuestionSet]) -> ResultTable:
+    """Return the question sets in their order."""
+    rows: list[Row] = [
+        {
+            "Name": entry.name,
+            "Questions": Count(entry.n),
+            "Gold": gold_text(entry) if entry.n_gold else None,
+            "References": Count(entry.n_references) if entry.n_references else None,
+            "Two or more hops": Count(entry.n_hops) if entry.n_hops else None,
+            "From": f"{PurePath(entry.origin.get('file', '')).name} ({entry.origin.get('format', '')})",
+            "Kept": f"{entry.created_at:%Y-%m-%d}",
+            "Id": entry.set_id,
+        }
+        for entry in sets
+    ]
+    return ResultTable("Question sets", tuple(rows))
+
+
+def declaration_table(declarations: Mapping[str, Declaration]) -> ResultTable:
+    """Return the imported scores whose direction is declared."""
+    imported = imported_declarations()
+    rows: list[Row] = [
+        {
+            "Score": name,
+            "Title": imported[name].title if name in imported else None,
+            "Better": entry.direction,
+            "Range": f"{entry.bounds[0]:g} to {entry.bounds[1]:g}" if entry.bounds else None,
+        }
+        for name, entry in declarations.items()
+    ]
+    return ResultTable("Declared scores", tuple(rows))
