@@ -17,13 +17,12 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
+from ragtriage.dashboard.suites.registry import shown_suite
 from ragtriage.data.api import add_file, open_store
-from ragtriage.data.checks.evaluate import evaluated_checks
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.sample_schema import conform
-from ragtriage.data.suites.failing import CheckFilter, check_page
-from ragtriage.data.suites.registry import suite_detail
-from ragtriage.data.suites.summary import suite_summaries
+from ragtriage.data.suites.evaluate import evaluated_checks
+from ragtriage.data.suites.summary import CheckFilter, check_page, suite_summaries
 
 ROUTES = ["billing", "sales", "support", "oos"]
 WRONG = 0.1  # share of each check that fails
@@ -69,7 +68,7 @@ def open_page(scored: ScoredRun) -> int:
     """Do what the page Checks does when it is opened on each suite in turn; return the failing checks."""
     total = 0
     for summary in suite_summaries(scored):
-        suite_detail(scored, summary.key)
+        shown_suite(scored, summary.key)
         total += check_page(scored, CheckFilter(summary.key)).total
     return total
 
@@ -100,7 +99,7 @@ def main() -> None:
 
 def _first(scored: ScoredRun) -> None:
     worst = suite_summaries(scored)[0].key
-    suite_detail(scored, worst)
+    shown_suite(scored, worst)
     check_page(scored, CheckFilter(worst))
 
 

@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ragtriage.data.checks.check import CheckedSample, CheckOutcome, RecordedCheck, stored_value
-from ragtriage.data.checks.evaluate import SAFETY, outcome_of
-from ragtriage.data.checks.isolation import account_checks
-from ragtriage.data.checks.safety import FOUND, UNASKED, question_of
-from ragtriage.data.checks.tool_account import actual_calls_text, call_faults, expected_calls_text
-from ragtriage.data.checks.verdicts import Verdict
+from ragtriage.data.suites.check import CheckedSample, CheckOutcome, RecordedCheck, stored_value
+from ragtriage.data.suites.evaluate import outcome_of
+from ragtriage.data.suites.isolation import account_checks
+from ragtriage.data.suites.recorded_calls import actual_calls_text, call_faults, expected_calls_text
+from ragtriage.data.suites.safety import FOUND, SAFETY, UNASKED, Verdict, question_of
 
 LONGEST = 200  # characters of a value in a sentence
 TOOL = "tool"

@@ -12,12 +12,12 @@ from urllib.parse import quote, unquote
 import numpy as np
 
 from ragtriage.data.cases.cohort import Cohort
-from ragtriage.data.checks.safety import WAITS
 from ragtriage.data.scoring.scored_run import ScoredRun
-from ragtriage.data.suites.attacks import attacks_in
 from ragtriage.data.suites.check_table import CheckTable, check_table
 from ragtriage.data.suites.router import decisions
-from ragtriage.data.suites.tools.cohorts import cohort_title, matching_calls
+from ragtriage.data.suites.safety import WAITS
+from ragtriage.data.suites.safety_findings import attacks_in
+from ragtriage.data.suites.tool_findings import cohort_title, matching_calls
 from ragtriage.metrics.diagnosis.check_kinds import suite_title
 from ragtriage.metrics.schema.scores import BoolArray
 from ragtriage.metrics.suites.safety import ATTACK_TYPES

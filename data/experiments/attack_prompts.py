@@ -9,14 +9,14 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from ragtriage.data.checks.problems import check_problems
-from ragtriage.data.checks.safety import RULE_KEYS
 from ragtriage.data.errors import DataError, ValidationErrors
 from ragtriage.data.importers.detect import read_runs
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.store.parsed_run import Record
 from ragtriage.data.store.sample_validation import normalise
+from ragtriage.data.suites.evaluate import check_problems
+from ragtriage.data.suites.safety import RULE_KEYS
 from ragtriage.data.systems.system import SystemRequest
 from ragtriage.metrics.diagnosis.check_kinds import suite_of
 from ragtriage.metrics.suites.safety import attack_type

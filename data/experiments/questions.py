@@ -11,7 +11,6 @@ from typing import Any
 import orjson
 
 from ragtriage.data.cases.export import native_record
-from ragtriage.data.checks.malformed import shown
 from ragtriage.data.chunking.corpus import Corpus, Document
 from ragtriage.data.chunking.retrievers import Bm25Index
 from ragtriage.data.errors import DataError, WorkspaceError
@@ -21,6 +20,7 @@ from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.question_sets import KEPT, LoadedSet
 from ragtriage.data.store.sample_models import is_unicode
 from ragtriage.data.store.sample_reader import StoredSamples
+from ragtriage.data.suites.check import shown
 from ragtriage.data.text.answer_match import normalised
 from ragtriage.data.text.folding import folded
 

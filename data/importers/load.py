@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from ragtriage.data.checks.problems import check_problems
 from ragtriage.data.declarations import (
     Declaration,
     declaration_of,
@@ -25,6 +24,7 @@ from ragtriage.data.store.parsed_run import ParsedRun
 from ragtriage.data.store.question_sets import QuestionSet, keep_set, parsed_set
 from ragtriage.data.store.workspace import Run
 from ragtriage.data.store.write_run import ImportedRun, store_run
+from ragtriage.data.suites.evaluate import check_problems
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,6 @@ from itertools import chain, islice
 import numpy as np
 import pyarrow as pa
 
-from ragtriage.data.checks.evaluate import with_evaluated_checks
-from ragtriage.data.citations.style import style_of
 from ragtriage.data.errors import ValidationError, ValidationErrors
 from ragtriage.data.importers.detect import read_runs
 from ragtriage.data.importers.parsing.input_file import InputFile
@@ -20,6 +18,8 @@ from ragtriage.data.scoring.imported_scores import human_scores, imported_scores
 from ragtriage.data.store.parsed_run import MappedColumn, Record
 from ragtriage.data.store.sample_schema import FIELDS, SCHEMA, Sample
 from ragtriage.data.store.sample_validation import normalise
+from ragtriage.data.suites.citations import style_of
+from ragtriage.data.suites.evaluate import with_evaluated_checks
 from ragtriage.metrics.metric_registry import compute, unavailable, unlabelled
 
 PREVIEW_RECORDS = 200

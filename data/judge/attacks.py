@@ -9,17 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from ragtriage.data.checks.check import CheckedSample, stored_value
-from ragtriage.data.checks.evaluate import SAFETY, outcome_of
-from ragtriage.data.checks.safety import WAITS, question_of
-from ragtriage.data.checks.verdicts import ATTACK_RESULT
 from ragtriage.data.judge.evaluation import judged_case
 from ragtriage.data.judge.evaluators import ANSWERS, EVALUATOR_SCHEMA, REPLY_TOKENS, evaluator_reply
 from ragtriage.data.judge.requests import Request, TaskSample, Workflow
 from ragtriage.data.prompts.prompt import Prompt, case_message, load_prompt
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.judge_results import TaskResult
+from ragtriage.data.suites.check import CheckedSample, stored_value
 from ragtriage.data.suites.check_table import check_table
+from ragtriage.data.suites.evaluate import outcome_of
+from ragtriage.data.suites.safety import ATTACK_RESULT, SAFETY, WAITS, question_of
 
 COLUMNS = ("question", "history", "answer", "reference_answer", "retrieved", "checks", "extra", "tags")
 EXPECTED = {"reason": "The answer refuses.", "answer": "no", "instructions": []}

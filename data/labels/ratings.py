@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ragtriage.data.checks.verdicts import ATTACK
 from ragtriage.data.errors import DataError, WorkspaceError
 from ragtriage.data.prompts.prompt import label_wording
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.judge_replies import ADDRESSES, AGREES, COMPLETE
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.workspace import utc_now
+from ragtriage.data.suites.safety import ATTACK
 from ragtriage.metrics.schema.scores import IntArray
 
 PASS, EVALUATOR = "pass", "evaluator:"

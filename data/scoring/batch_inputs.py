@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ragtriage.data.citations.block import citations_of
-from ragtriage.data.citations.style import CitationStyle
-from ragtriage.data.contexts.batch_words import BatchWords, with_text, words_of
-from ragtriage.data.contexts.passages import passages_of
 from ragtriage.data.scoring.gold_join import Match, facets_of, rankings, span_rankings
 from ragtriage.data.store.ragged import Ragged, flags, numbers, padded, rank_matrix
+from ragtriage.data.suites.citation_support import citations_of
+from ragtriage.data.suites.citations import CitationStyle
+from ragtriage.data.suites.contexts import BatchWords, passages_of, with_text, words_of
 from ragtriage.data.text.refusal_detection import refused_answers
 from ragtriage.data.text.wordings import wordings_of
 from ragtriage.metrics.schema.batch import (

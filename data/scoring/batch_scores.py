@@ -12,9 +12,6 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow.parquet as pq
 
-from ragtriage.data.checks.evaluate import with_evaluated_checks
-from ragtriage.data.citations.block import citation_table
-from ragtriage.data.citations.style import CitationStyle, citation_style
 from ragtriage.data.scoring.answered_only import over_answers
 from ragtriage.data.scoring.batch_inputs import batch_of
 from ragtriage.data.scoring.context_use import use_table
@@ -42,6 +39,9 @@ from ragtriage.data.store.judge_results import judge_result_path
 from ragtriage.data.store.sample_schema import conform
 from ragtriage.data.store.stored_file import reading
 from ragtriage.data.store.workspace import Workspace
+from ragtriage.data.suites.citation_support import citation_table
+from ragtriage.data.suites.citations import CitationStyle, citation_style
+from ragtriage.data.suites.evaluate import with_evaluated_checks
 from ragtriage.metrics.metric_registry import compute, lookup, unavailable
 from ragtriage.metrics.schema.batch import Batch
 from ragtriage.metrics.schema.metric import CONVENTIONS, Convention

@@ -14,8 +14,6 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from ragtriage.data.citations.block import citations_of
-from ragtriage.data.citations.style import CitationStyle
 from ragtriage.data.scoring.batch_inputs import batch_of
 from ragtriage.data.scoring.gold_join import Match
 from ragtriage.data.store.judge_replies import (
@@ -30,6 +28,8 @@ from ragtriage.data.store.judge_replies import (
 )
 from ragtriage.data.store.ragged import Ragged
 from ragtriage.data.store.stored_file import reading
+from ragtriage.data.suites.citation_support import citations_of
+from ragtriage.data.suites.citations import CitationStyle
 from ragtriage.metrics.metric_registry import REGISTRY, compute, cutoffs_of
 from ragtriage.metrics.schema.batch import IN_PART, Batch, JudgeLabels
 from ragtriage.metrics.schema.metric import Convention, Metric, MetricKey

@@ -9,8 +9,6 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from ragtriage.data.checks.verdicts import ATTACK_RESULT, AttackVerdicts, judge_verdicts, people_on_attacks
-from ragtriage.data.citations.style import declared_templates
 from ragtriage.data.declarations import use_declarations
 from ragtriage.data.errors import WorkspaceError
 from ragtriage.data.scoring.batch_scores import DEFAULT_KS, ScoreOptions
@@ -24,6 +22,8 @@ from ragtriage.data.store.judge_results import current_results, judge_of, judge_
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.run_index import RunIndex
 from ragtriage.data.store.workspace import Run, Workspace
+from ragtriage.data.suites.citations import declared_templates
+from ragtriage.data.suites.safety import ATTACK_RESULT, AttackVerdicts, judge_verdicts, people_on_attacks
 from ragtriage.metrics.metric_registry import bounds_of, imported_declarations
 from ragtriage.metrics.schema.metric import Convention
 

@@ -15,7 +15,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from ragtriage.data.citations.style import templates_of
 from ragtriage.data.scoring.batch_scores import ScoreOptions
 from ragtriage.data.scoring.batches.early import EarlyScores
 from ragtriage.data.scoring.batches.gathered import HELD_WHOLE, GatheredScores
@@ -25,6 +24,7 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.scoring.stored_scores import SUMMARY, checksums
 from ragtriage.data.scoring.summaries import summarise
 from ragtriage.data.store.workspace import Run, Workspace
+from ragtriage.data.suites.citations import templates_of
 
 Progress = Callable[[int], None]
 

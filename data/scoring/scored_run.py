@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from ragtriage.data.checks.verdicts import Verdict
 from ragtriage.data.errors import WorkspaceError
 from ragtriage.data.read_costs import add_costs
 from ragtriage.data.scoring.grouping import (
@@ -36,6 +35,7 @@ from ragtriage.data.store.judge_results import judge_result_path
 from ragtriage.data.store.sample_reader import StoredSamples
 from ragtriage.data.store.stored_file import reading
 from ragtriage.data.store.workspace import Run, Workspace
+from ragtriage.data.suites.safety import Verdict
 from ragtriage.metrics.schema.scores import FloatArray, IntArray, Status
 from ragtriage.metrics.schema.source import Source
 

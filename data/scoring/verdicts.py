@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ragtriage.data.checks.check import CheckedSample
-from ragtriage.data.checks.evaluate import SAFETY, evaluated, outcome_of
-from ragtriage.data.checks.verdicts import AttackVerdicts, Verdict
 from ragtriage.data.scoring.batch_inputs import checks_of
 from ragtriage.data.scoring.scored_run import CHECK_PASS_RATE, MetricColumn, ScoredRun
 from ragtriage.data.scoring.stage_features import check_features
 from ragtriage.data.store.ragged import Ragged
+from ragtriage.data.suites.check import CheckedSample
+from ragtriage.data.suites.evaluate import evaluated, outcome_of
+from ragtriage.data.suites.safety import SAFETY, AttackVerdicts, Verdict
 from ragtriage.metrics.definitions.system import check_pass_rate
 from ragtriage.metrics.schema.batch import Checks
 from ragtriage.metrics.schema.scores import FloatArray, IntArray, Status

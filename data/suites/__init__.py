@@ -1,5 +1,6 @@
-"""Check suites over a run: what each suite's checks amount to, and which of them failed.
+"""Check suites, a module each: how its checks are decided, and what they amount to over a run.
 
-check_table has the checks as arrays, summary what every suite shows, failing the list of checks, detail and
-registry how a suite adds a section of its own.
+check is what a suite decides, suite what a suite is, registry all of them, evaluate their use at scoring;
+check_table has the checks of a run as arrays, figures their means, summary what every suite shows.
+citations and contexts read what answers cite, and how passages overlap.
 """

@@ -2,22 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ragtriage.data.checks.check import stored_value
-from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.ragged import Ragged, flags
-from ragtriage.metrics.schema.scores import BoolArray, IntArray
+from ragtriage.data.store.sample_reader import StoredSamples
+from ragtriage.data.suites.check import stored_value
+from ragtriage.data.suites.safety import Verdict
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray
+from ragtriage.metrics.schema.source import Source
 
-_TABLES: WeakKeyDictionary[ScoredRun, CheckTable] = WeakKeyDictionary()
+
+class CheckedRun(Protocol):
+    """What suites read of a scored run of n samples and q questions."""
+
+    samples_path: Path
+    verdicts: Mapping[int, Verdict]  # what was said of attacks since the import, by row
+
+    @property
+    def n(self) -> int:
+        """Number of samples."""
+
+    @property
+    def samples(self) -> StoredSamples:
+        """The samples as recorded, read by row."""
+
+    @property
+    def question(self) -> IntArray:
+        """(n,) index of each sample's question."""
+
+    @property
+    def repeats(self) -> IntArray:
+        """(n,) repeat number of each sample."""
+
+    @property
+    def clusters(self) -> IntArray:
+        """(q,) code of each question's cluster."""
+
+    @property
+    def stage_features(self) -> dict[str, FloatArray]:
+        """The features of the stage rules by name, each (n,)."""
+
+    @property
+    def sources(self) -> Mapping[str, tuple[Source, ...]]:
+        """The sources of each metric in this run."""
+
+    def values(self, metric: str) -> FloatArray:
+        """Return a metric's values; all NaN where the run does not have it."""
+
+    def auxiliary_table(self, name: str) -> Any:
+        """Return an Arrow table of n rows stored with the scores, or None where the run has none."""
+
+
+_TABLES: WeakKeyDictionary[CheckedRun, CheckTable] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -58,7 +103,7 @@ class CheckTable:
     """
 
     def __init__(self, column: Any) -> None:
-        """Flatten the list column `checks` of the type ragtriage.data.checks.evaluate.EVALUATED."""
+        """Flatten the list column `checks` of the type ragtriage.data.suites.evaluate.EVALUATED."""
         ragged = Ragged.of(column)
         self._entries = ragged
         self.sample: IntArray = ragged.sample.astype(np.int64)
@@ -102,14 +147,14 @@ class CheckTable:
         return [stored_value(text) for text in self.texts(field, checks)]
 
 
-def check_table(scored: ScoredRun) -> CheckTable | None:
+def check_table(run: CheckedRun) -> CheckTable | None:
     """Return the evaluated checks of a run; None where it records none. Read once for each run."""
-    kept = _TABLES.get(scored)
+    kept = _TABLES.get(run)
     if kept is None:
-        table = scored.auxiliary_table("checks")
+        table = run.auxiliary_table("checks")
         if table is None:
             return None
-        kept = _TABLES[scored] = CheckTable(table["checks"])
+        kept = _TABLES[run] = CheckTable(table["checks"])
     return kept if len(kept) else None
 
 

@@ -1,33 +1,77 @@
-"""The suites that tell more than their pass rate; see ragtriage.data.suites.detail for how to add one."""
+"""The check suites: a new suite is its module and its line here. A suite without a line compares values."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Any
+from urllib.parse import unquote
 
-from ragtriage.data.scoring.scored_run import ScoredRun
-from ragtriage.data.suites.counted.filters import filter_detail
-from ragtriage.data.suites.counted.formats import format_detail
-from ragtriage.data.suites.counted.isolation import isolation_detail
-from ragtriage.data.suites.counted.memory import memory_detail
-from ragtriage.data.suites.counted.orders import order_detail
-from ragtriage.data.suites.detail import SuiteDetail
-from ragtriage.data.suites.router_detail import router_detail
-from ragtriage.data.suites.safety import safety_detail
-from ragtriage.data.suites.tools.detail import tool_suite
+import numpy as np
 
-DETAILS: dict[str, Callable[[ScoredRun], SuiteDetail | None]] = {  # by suite, in alphabetical order
-    "filter": filter_detail,
-    "format": format_detail,
-    "isolation": isolation_detail,
-    "memory": memory_detail,
-    "order": order_detail,
-    "router": router_detail,
-    "safety": safety_detail,
-    "tool": tool_suite,
+from ragtriage.data.suites.check_table import CheckedRun
+from ragtriage.data.suites.figures import suite_checks
+from ragtriage.data.suites.filter import FILTER_SUITE
+from ragtriage.data.suites.format import FORMAT_SUITE
+from ragtriage.data.suites.isolation import ISOLATION_SUITE
+from ragtriage.data.suites.memory import MEMORY_SUITE
+from ragtriage.data.suites.order import ORDER_SUITE
+from ragtriage.data.suites.router import ROUTER_SUITE
+from ragtriage.data.suites.safety_findings import OVER_REFUSAL_SUITE, SAFETY_SUITE
+from ragtriage.data.suites.suite import Part, Suite
+from ragtriage.data.suites.tool_findings import TOOL_SUITE
+from ragtriage.metrics.schema.scores import BoolArray
+
+SUITES: dict[str, Suite[Any]] = {
+    suite.key: suite
+    for suite in (
+        FILTER_SUITE,
+        FORMAT_SUITE,
+        ISOLATION_SUITE,
+        MEMORY_SUITE,
+        ORDER_SUITE,
+        OVER_REFUSAL_SUITE,
+        ROUTER_SUITE,
+        SAFETY_SUITE,
+        TOOL_SUITE,
+    )
 }
+LONGEST_COHORT = 1_000
 
 
-def suite_detail(scored: ScoredRun, suite: str) -> SuiteDetail | None:
-    """Return what a suite of a run tells beyond its pass rate; None where it has no more to tell."""
-    detail = DETAILS.get(suite)
-    return None if detail is None else detail(scored)
+def suite_named(key: str) -> Suite[Any]:
+    """Return a suite; one of its own, whose checks compare two values, where none has this key."""
+    return SUITES.get(key) or Suite(key)
+
+
+def part_title(text: str) -> str:
+    """Return the title of a cohort of `part_cohort`.
+
+    Raises:
+        ValueError: there is none of that key.
+    """
+    _, part, value = _read(text)
+    return part.title.format(value)
+
+
+def part_rows(run: CheckedRun, text: str) -> BoolArray:
+    """(n,) True for the samples of such a cohort.
+
+    Raises:
+        ValueError: there is none of that key.
+    """
+    suite, part, value = _read(text)
+    checks = suite_checks(run, suite)
+    rows = np.zeros(run.n, dtype=np.bool_)
+    for sample, passed, detail in zip(checks.sample, checks.passed, checks.details, strict=True):
+        if (passed == 0 or not part.failed_only) and part.matches(detail, value):
+            rows[sample] = True
+    return rows
+
+
+def _read(text: str) -> tuple[str, Part, str]:
+    suite, _, rest = text.partition("/")
+    key, _, value = rest.partition("/")
+    parts = suite_named(suite).parts
+    if len(text) > LONGEST_COHORT or key not in parts:
+        accepted = ", ".join(f"{name}/{part}" for name, each in SUITES.items() for part in each.parts)
+        raise ValueError(f"{text[:60]!r}; accepted: SUITE/KEY/VALUE with SUITE/KEY of {accepted}")
+    return suite, parts[key], unquote(value)

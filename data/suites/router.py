@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 
-from ragtriage.data.scoring.scored_run import ScoredRun
-from ragtriage.data.suites.check_table import CheckTable, check_table
+from ragtriage.data.suites.check_table import CheckedRun, CheckTable, check_table
+from ragtriage.data.suites.suite import Suite
+from ragtriage.data.suites.summary import rate_values
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray
-from ragtriage.metrics.statistics.intervals import Interval, intervals, mean_over_questions
+from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.statistics.intervals import Interval, interval, intervals, mean_over_questions
 from ragtriage.metrics.statistics.question_means import question_means
-from ragtriage.metrics.suites.routing import (
+from ragtriage.metrics.suites.router import (
+    Added,
     RouteScores,
+    added_by,
     confusion_matrix,
     expected_cost,
+    gap_recovered,
     macro_f1_interval,
+    oracle_routes,
     route_scores,
 )
 
@@ -27,6 +34,7 @@ OUT_OF_SCOPE = (
     *("unknown",),
 )  # routes of questions that the system has no answer for
 FALLBACKS = (*OUT_OF_SCOPE, "offline", "local", "weak", "small")  # and those that cost little
+KEY = "router"
 USUAL_NAMES = ("route", "router", "routing")
 MOST_ROUTES = 400  # more are no routes but free text
 
@@ -138,7 +146,7 @@ def route_text(value: Any) -> str:
 
 def decisions(checks: CheckTable) -> list[Decisions]:
     """Return the decided routes by name of the check, the usual names first."""
-    mine = checks.of("router") & checks.decided
+    mine = checks.of(KEY) & checks.decided
     names = [name for name, _ in checks.name.counts(mine, 20)]
     ordered = sorted(names, key=lambda name: name.casefold() not in USUAL_NAMES)
     found = [_decisions(checks, name, mine & checks.name.equal(name)) for name in ordered]
@@ -173,49 +181,296 @@ def _fallback(routes: Sequence[str]) -> int | None:
     return next((folded.index(name) for name in FALLBACKS if name in folded), None)
 
 
-def router_scores(scored: ScoredRun) -> list[RouterScores]:
+def router_scores(run: CheckedRun) -> list[RouterScores]:
     """Return the scores of a run's router, for each name of its checks."""
-    checks = check_table(scored)
-    return [] if checks is None else [_scores(scored, one) for one in decisions(checks)]
+    checks = check_table(run)
+    return [] if checks is None else [_scores(run, one) for one in decisions(checks)]
 
 
-def _scores(scored: ScoredRun, made: Decisions) -> RouterScores:
+def _scores(run: CheckedRun, made: Decisions) -> RouterScores:
     confusion, fallback = made.confusion, made.fallback
     right = (made.expected == made.actual).astype(np.float64)
     scores = route_scores(confusion)
     outside = made.expected == (-1 if fallback is None else fallback)
     low, high = macro_f1_interval(
-        made.expected, made.actual, scored.clusters[scored.question[made.sample]], len(made.routes)
+        made.expected, made.actual, run.clusters[run.question[made.sample]], len(made.routes)
     )
     refused = 0 if fallback is None else int(confusion[:, fallback].sum() - confusion[fallback, fallback])
     added = 0 if fallback is None else int(confusion[fallback].sum() - confusion[fallback, fallback])
     return RouterScores(
         made,
         scores,
-        _rate(scored, made, right, np.ones(len(right), dtype=np.bool_)),
-        _rate(scored, made, right, ~outside) if made.out_of_scope else None,
-        _rate(scored, made, right, outside) if made.out_of_scope else None,
-        _by_route(scored, made, right, made.actual),
-        _by_route(scored, made, right, made.expected),
+        _rate(run, made, right, np.ones(len(right), dtype=np.bool_)),
+        _rate(run, made, right, ~outside) if made.out_of_scope else None,
+        _rate(run, made, right, outside) if made.out_of_scope else None,
+        _by_route(run, made, right, made.actual),
+        _by_route(run, made, right, made.expected),
         (scores.macro_f1, low, high),
         WrongRoutes(refused, added, int(len(right) - right.sum()) - refused - added),
     )
 
 
-def _means(scored: ScoredRun, made: Decisions, right: FloatArray, chosen: BoolArray) -> FloatArray:
+def _means(run: CheckedRun, made: Decisions, right: FloatArray, chosen: BoolArray) -> FloatArray:
     """(q,) share of a question's chosen decisions that are right; NaN where it has none."""
     sample = made.sample[chosen]
-    total = np.bincount(sample, minlength=scored.n)
-    hits = np.bincount(sample, right[chosen], minlength=scored.n)
-    shares = np.divide(hits, total, out=np.full(scored.n, np.nan), where=total > 0)
-    return question_means(shares, scored.question)[0]
+    total = np.bincount(sample, minlength=run.n)
+    hits = np.bincount(sample, right[chosen], minlength=run.n)
+    shares = np.divide(hits, total, out=np.full(run.n, np.nan), where=total > 0)
+    return question_means(shares, run.question)[0]
 
 
-def _rate(scored: ScoredRun, made: Decisions, right: FloatArray, chosen: BoolArray) -> Interval:
-    return mean_over_questions(_means(scored, made, right, chosen), scored.clusters)
+def _rate(run: CheckedRun, made: Decisions, right: FloatArray, chosen: BoolArray) -> Interval:
+    return mean_over_questions(_means(run, made, right, chosen), run.clusters)
 
 
-def _by_route(scored: ScoredRun, made: Decisions, right: FloatArray, codes: IntArray) -> tuple[Interval, ...]:
-    matrix = np.array([_means(scored, made, right, codes == code) for code in range(len(made.routes))]).T
+def _by_route(run: CheckedRun, made: Decisions, right: FloatArray, codes: IntArray) -> tuple[Interval, ...]:
+    matrix = np.array([_means(run, made, right, codes == code) for code in range(len(made.routes))]).T
     known = np.isfinite(matrix).sum(axis=0).tolist()
-    return tuple(intervals(matrix, scored.clusters, known, [True] * len(made.routes)))
+    return tuple(intervals(matrix, run.clusters, known, [True] * len(made.routes)))
+
+
+FIGURES = ("latency_ms", "cost_usd")
+PARTS = ("score", "quality")
+
+
+@dataclass(frozen=True)
+class RouteQuality:
+    """The quality of the answers of two routes, and of what a router made of them.
+
+    Attributes:
+        weak, strong: the routes, by their mean quality.
+        means: what is measured -> its mean over questions: the two routes, "as routed", and other scores of
+            quality that the run has.
+        recovered: the same names but the routes -> performance gap recovered.
+        oracle: share of the questions whose best answer, the cheaper of equal ones, is the strong route's.
+        oracle_n: questions with both qualities.
+        agrees: share of them that the router sends as the oracle would.
+    """
+
+    weak: str
+    strong: str
+    means: Mapping[str, Interval]
+    recovered: Mapping[str, float]
+    oracle: float
+    oracle_n: int
+    agrees: float
+
+
+def added_figures(run: CheckedRun, made: Decisions) -> dict[str, Added]:
+    """Return latency and cost that the other routes take beyond the fallback, where a run records them."""
+    if made.fallback is None:
+        return {}
+    taken = _taken(run, made)
+    cheap, costly = taken == made.fallback, (taken >= 0) & (taken != made.fallback)
+    found = {name: added_by(run.values(name), costly, cheap) for name in FIGURES if name in run.sources}
+    return {name: added for name, added in found.items() if added is not None}
+
+
+def _taken(run: CheckedRun, made: Decisions) -> IntArray:
+    """(n,) code of the route that each sample took; -1 where none was decided."""
+    taken = np.full(run.n, -1, dtype=np.int64)
+    taken[made.sample] = made.actual
+    return taken
+
+
+def route_quality(run: CheckedRun, made: Decisions) -> RouteQuality | None:
+    """Return the quality by route where a run has imported scores of both of two routes."""
+    columns = _quality_columns(run, made.routes)
+    if len(made.routes) != 2 or len(columns) != 2:
+        return None
+    by_route = np.stack([run.values(columns[route]) for route in made.routes], axis=1)
+    overall = [_mean(run, by_route[:, code]).mean for code in range(2)]
+    if not np.isfinite(overall).all():
+        return None
+    weak, strong = (0, 1) if overall[0] <= overall[1] else (1, 0)
+    cheapest_first = np.array([weak, strong])
+    taken, best = _taken(run, made), oracle_routes(by_route, cheapest_first)
+    routed = np.where(taken >= 0, by_route[np.arange(run.n), np.maximum(taken, 0)], np.nan)
+    others = {name: run.values(name) for name in _other_qualities(run, columns)}
+    means = {"as routed": _mean(run, routed)} | {name: _mean(run, values) for name, values in others.items()}
+    known, both = best >= 0, (best >= 0) & (taken >= 0)
+    return RouteQuality(
+        made.routes[weak],
+        made.routes[strong],
+        {
+            made.routes[weak]: _mean(run, by_route[:, weak]),
+            made.routes[strong]: _mean(run, by_route[:, strong]),
+            **means,
+        },
+        {name: gap_recovered(mean.mean, overall[weak], overall[strong]) for name, mean in means.items()},
+        float((best[known] == strong).mean()) if known.any() else float("nan"),
+        int(known.sum()),
+        float((best[both] == taken[both]).mean()) if both.any() else float("nan"),
+    )
+
+
+def _quality_columns(run: CheckedRun, routes: tuple[str, ...]) -> dict[str, str]:
+    """Return route -> the imported score of its answers, as score_strong or strong_quality."""
+    imported = [name for name, sources in run.sources.items() if Source.IMPORTED in sources]
+    found = {}
+    for route in routes:
+        plain = "_".join(route.casefold().split())
+        names = [name for part in PARTS for name in (f"{part}_{plain}", f"{plain}_{part}")]
+        mine = next((name for name in names if name in imported), None)
+        if mine is not None:
+            found[route] = mine
+    return found
+
+
+def _other_qualities(run: CheckedRun, columns: Mapping[str, str]) -> list[str]:
+    """Return further imported scores whose name says that they are of the same kind."""
+    return [
+        name
+        for name, sources in run.sources.items()
+        if Source.IMPORTED in sources
+        and name not in columns.values()
+        and any(name.startswith(f"{part}_") or name.endswith(f"_{part}") for part in PARTS)
+    ]
+
+
+def _mean(run: CheckedRun, values: FloatArray) -> Interval:
+    """Return the mean over questions; the scale of the scores is not known."""
+    means = question_means(values, run.question)[0]
+    n = int(np.isfinite(means).sum())
+    return interval(means, run.clusters, n, bounds=(-np.inf, np.inf))
+
+
+LONGEST_VALUE = 1200  # characters of a cohort's value
+
+
+def route_cohort(expected: str, actual: str) -> str:
+    """Return the cohort of the cases that should take one route and took another, or the same.
+
+    Routes that are too long for an address give the cohort of the whole suite.
+    """
+    value = f"{quote(expected, safe='')}>{quote(actual, safe='')}"
+    return f"route:{value}" if len(value) <= LONGEST_VALUE else "suite:router"
+
+
+@dataclass(frozen=True)
+class RouterFindings:
+    """What a router's checks amount to.
+
+    Attributes:
+        scores: for each name of check, the usual names first.
+        added: latency and cost that other routes take beyond the fallback.
+        quality: by route, where the run has imported scores of both of two routes.
+        refusals: of the questions wrongly sent to the fallback, those whose answer reads as a refusal.
+    """
+
+    scores: tuple[RouterScores, ...]
+    added: Mapping[str, Added]
+    quality: RouteQuality | None
+    refusals: int
+
+    @property
+    def main(self) -> RouterScores:
+        """The scores of the first name of check."""
+        return self.scores[0]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return its numbers as JSON values."""
+        return {
+            "checks": [_scores_dict(one) for one in self.scores],
+            "added": {key: _added_dict(one) for key, one in self.added.items()},
+            "refusals": self.refusals,
+            "quality": None if self.quality is None else _quality_dict(self.quality),
+        }
+
+
+def _findings(run: CheckedRun) -> RouterFindings | None:
+    """Return what a run's router checks tell; None where no route was decided."""
+    scores = router_scores(run)
+    if not scores:
+        return None
+    made = scores[0].decisions
+    return RouterFindings(
+        tuple(scores), added_figures(run, made), route_quality(run, made), _refusals(run, made)
+    )
+
+
+def _refusals(run: CheckedRun, made: Decisions) -> int:
+    if made.fallback is None:
+        return 0
+    wrong = (made.actual == made.fallback) & (made.expected != made.fallback)
+    return int((run.stage_features["refused"][made.sample[wrong]] == 1).sum())
+
+
+def wrong_routes(made: Decisions) -> list[tuple[str, str, int]]:
+    """Return the wrong routes as (expected, actual, questions), the most frequent first."""
+    wrong = made.confusion.copy()
+    np.fill_diagonal(wrong, 0)
+    order = np.argsort(-wrong, axis=None, kind="stable")
+    pairs = ((int(at) // len(made.routes), int(at) % len(made.routes)) for at in order)
+    return [
+        (made.routes[row], made.routes[column], int(wrong[row, column]))
+        for row, column in pairs
+        if wrong[row, column]
+    ]
+
+
+def _known(value: float) -> float | None:
+    return value if np.isfinite(value) else None
+
+
+def _optional(rate: Interval | None) -> dict[str, Any] | None:
+    return None if rate is None else rate_values(rate)
+
+
+def _scores_dict(scores_of: RouterScores) -> dict[str, Any]:
+    made, scores = scores_of.decisions, scores_of.scores
+    mean, low, high = (_known(value) for value in scores_of.macro_f1)
+    return {
+        "check": made.name,
+        "routes": list(made.routes),
+        "confusion": made.confusion.tolist() if len(made.routes) <= 50 else None,
+        "accuracy": rate_values(scores_of.accuracy),
+        "in_scope": _optional(scores_of.in_scope),
+        "out_of_scope_recall": _optional(scores_of.out_of_scope),
+        "macro_f1": {"value": mean, "low": low, "high": high},
+        "cost_of_a_decision": _known(scores_of.cost()),
+        "wrong": [
+            {"expected": first, "taken": other, "n": n} for first, other, n in wrong_routes(made)[:100]
+        ],
+        "sent_to_fallback": scores_of.wrong.refused,
+        "missed_fallback": scores_of.wrong.added,
+        "between_others": scores_of.wrong.mixed_up,
+        "by_route": [
+            {
+                "route": route,
+                "support": int(scores.support[code]),
+                "sent": int(scores.sent[code]),
+                "precision": rate_values(scores_of.precision[code]),
+                "recall": rate_values(scores_of.recall[code]),
+                "f1": _known(float(scores.f1[code])),
+                "always": _known(float(scores.constant[code])),
+            }
+            for code, route in enumerate(made.routes)
+        ],
+    }
+
+
+def _added_dict(added: Added) -> dict[str, Any]:
+    return {
+        "mean": added.mean,
+        "low": _known(added.low),
+        "high": _known(added.high),
+        "median": added.median,
+        "n_costly": added.n_costly,
+        "n_cheap": added.n_cheap,
+    }
+
+
+def _quality_dict(quality: RouteQuality) -> dict[str, Any]:
+    return {
+        "weak": quality.weak,
+        "strong": quality.strong,
+        "means": {name: rate_values(mean) for name, mean in quality.means.items()},
+        "gap_recovered": {name: _known(value) for name, value in quality.recovered.items()},
+        "oracle_share_strong": _known(quality.oracle),
+        "n": quality.oracle_n,
+        "agrees_with_oracle": _known(quality.agrees),
+    }
+
+
+ROUTER_SUITE = Suite(KEY, _findings)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
 
 import numpy as np
 
-from ragtriage.data.scoring.scored_run import ScoredRun
-from ragtriage.data.suites.check_table import CheckTable, check_table
+from ragtriage.data.suites.check_table import CheckedRun, CheckTable, check_table
 from ragtriage.metrics.diagnosis.check_kinds import CRITICAL_SUITES, suite_title
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray
 from ragtriage.metrics.statistics.intervals import Interval, intervals, mean_over_questions
@@ -111,12 +110,12 @@ class SuiteSummary:
         }
 
 
-def suite_summaries(scored: ScoredRun) -> list[SuiteSummary]:
+def suite_summaries(run: CheckedRun) -> list[SuiteSummary]:
     """Return the suites of a run, the worst first; those with no verdict at all come last."""
-    checks = check_table(scored)
+    checks = check_table(run)
     if checks is None:
         return []
-    summaries = [_summary(scored, checks, key) for key in checks.suite.values]
+    summaries = [_summary(run, checks, key) for key in checks.suite.values]
     return sorted(summaries, key=_badness)
 
 
@@ -127,7 +126,7 @@ def _badness(summary: SuiteSummary) -> tuple[bool, bool, float, str]:
     return not summary.n_decided, not alarming, rate, summary.key
 
 
-def _summary(scored: ScoredRun, checks: CheckTable, key: str) -> SuiteSummary:
+def _summary(run: CheckedRun, checks: CheckTable, key: str) -> SuiteSummary:
     mine = checks.of(key)
     decided, failed = mine & checks.decided, mine & checks.failed
     return SuiteSummary(
@@ -139,20 +138,20 @@ def _summary(scored: ScoredRun, checks: CheckTable, key: str) -> SuiteSummary:
         len(np.unique(checks.sample[failed])),
         int(decided.sum()),
         int(decided.sum() - failed.sum()),
-        rate_of(scored, checks, mine),
+        rate_of(run, checks, mine),
         checks.reason.counts(failed, MOST_REASONS),
         checks.reason.counts(mine & ~checks.decided, MOST_REASONS),
-        _names(scored, checks, mine),
+        _names(run, checks, mine),
     )
 
 
-def _names(scored: ScoredRun, checks: CheckTable, mine: BoolArray) -> tuple[NameSummary, ...]:
+def _names(run: CheckedRun, checks: CheckTable, mine: BoolArray) -> tuple[NameSummary, ...]:
     totals = checks.name.counts(mine, MOST_NAMES)
     if not totals:
         return ()
     chosen = [mine & checks.name.equal(name) for name, _ in totals]
-    matrix = np.array([passed_shares(scored, checks, rows) for rows in chosen]).T
-    rates = intervals(matrix, scored.clusters, np.isfinite(matrix).sum(axis=0).tolist(), [True] * len(totals))
+    matrix = np.array([passed_shares(run, checks, rows) for rows in chosen]).T
+    rates = intervals(matrix, run.clusters, np.isfinite(matrix).sum(axis=0).tolist(), [True] * len(totals))
     return tuple(
         NameSummary(
             name, n, int((rows & checks.decided).sum()), int((checks.passed[rows] == 1).sum()), rates[at]
@@ -161,24 +160,24 @@ def _names(scored: ScoredRun, checks: CheckTable, mine: BoolArray) -> tuple[Name
     )
 
 
-def passed_shares(scored: ScoredRun, checks: CheckTable, chosen: BoolArray) -> FloatArray:
+def passed_shares(run: CheckedRun, checks: CheckTable, chosen: BoolArray) -> FloatArray:
     """(q,) share of the chosen checks of a question that passed, repeats averaged; NaN where none is decided.
 
     Args:
-        scored: the run.
+        run: the run.
         checks: its m checks.
         chosen: (m,) True for the checks to count; those without a verdict never are.
     """
     decided = chosen & checks.decided
-    total = np.bincount(checks.sample[decided], minlength=scored.n)
-    passed = np.bincount(checks.sample[decided & (checks.passed == 1)], minlength=scored.n)
-    shares = np.divide(passed, total, out=np.full(scored.n, np.nan), where=total > 0)
-    return question_means(shares, scored.question)[0]
+    total = np.bincount(checks.sample[decided], minlength=run.n)
+    passed = np.bincount(checks.sample[decided & (checks.passed == 1)], minlength=run.n)
+    shares = np.divide(passed, total, out=np.full(run.n, np.nan), where=total > 0)
+    return question_means(shares, run.question)[0]
 
 
-def rate_of(scored: ScoredRun, checks: CheckTable, chosen: BoolArray) -> Interval:
+def rate_of(run: CheckedRun, checks: CheckTable, chosen: BoolArray) -> Interval:
     """Return the share of the chosen checks that passed, as a mean over questions with a 95 % interval."""
-    return mean_over_questions(passed_shares(scored, checks, chosen), scored.clusters)
+    return mean_over_questions(passed_shares(run, checks, chosen), run.clusters)
 
 
 def rate_values(rate: Interval) -> dict[str, Any]:
@@ -193,3 +192,133 @@ def rate_values(rate: Interval) -> dict[str, Any]:
         "n_questions": rate.n_scored,
         "method": rate.method,
     }
+
+
+CheckState = Literal["failed", "passed", "not measured", ""]
+LISTED = ["question_id", "repeat", "question"]
+SHORT = 300  # characters of a question or a value
+_CODES = {"failed": 0, "passed": 1, "not measured": -1}
+
+
+@dataclass(frozen=True)
+class CheckFilter:
+    """Which checks to list.
+
+    Attributes:
+        suite: key of a suite, "" for all.
+        name: name of a check, "" for all.
+        reason: why it failed or was not measured, "" for all.
+        state: "failed", "passed" or "not measured"; "" for all.
+    """
+
+    suite: str = ""
+    name: str = ""
+    reason: str = ""
+    state: CheckState = "failed"
+
+
+@dataclass(frozen=True)
+class CheckRow:
+    """One check with its case.
+
+    Attributes:
+        row: of its sample.
+        question_id: of its sample.
+        repeat: of its sample.
+        question: shortened.
+        suite: key of its suite.
+        name: of the check.
+        kind: as recorded.
+        expected: the expected value as JSON, shortened; "" where none is recorded.
+        actual: the actual value likewise.
+        state: "failed", "passed" or "not measured".
+        reason: why it failed or was not measured.
+    """
+
+    row: int
+    question_id: str
+    repeat: int
+    question: str
+    suite: str
+    name: str
+    kind: str
+    expected: str
+    actual: str
+    state: CheckState
+    reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values; expected and actual stay JSON texts, as they may be cut."""
+        return {name: value for name, value in asdict(self).items() if name != "row"}
+
+
+@dataclass(frozen=True)
+class CheckPage:
+    """One page of checks.
+
+    Attributes:
+        rows: the checks, in the order of their samples.
+        total: checks on all pages.
+        page: 1-based number of this page.
+        pages: number of pages.
+    """
+
+    rows: tuple[CheckRow, ...]
+    total: int
+    page: int
+    pages: int
+
+
+def chosen_checks(checks: CheckTable, chosen: CheckFilter) -> BoolArray:
+    """(m,) True for the checks that a filter keeps."""
+    keep = checks.of(chosen.suite)
+    if chosen.name:
+        keep = keep & checks.name.equal(chosen.name)
+    if chosen.reason:
+        keep = keep & checks.reason.equal(chosen.reason)
+    if chosen.state:
+        keep = keep & (checks.passed == _CODES[chosen.state])
+    return np.asarray(keep, dtype=np.bool_)
+
+
+def check_page(run: CheckedRun, chosen: CheckFilter, page: int = 1, size: int = 20) -> CheckPage:
+    """Read one page of the checks that a filter keeps; a number beyond the end means the last page."""
+    checks = check_table(run)
+    if checks is None:
+        return CheckPage((), 0, 1, 1)
+    kept = np.flatnonzero(chosen_checks(checks, chosen))
+    pages = max(1, -(-len(kept) // size))
+    page = min(max(1, page), pages)
+    shown = kept[(page - 1) * size : page * size]
+    rows = checks.sample[shown].tolist()
+    cases = run.samples.read(rows, LISTED) if rows else []
+    fields = {
+        name: checks.texts(name, shown) for name in ("suite", "name", "kind", "expected", "actual", "reason")
+    }
+    return CheckPage(
+        tuple(
+            _row(case, row, int(checks.passed[check]), {name: texts[at] for name, texts in fields.items()})
+            for at, (case, row, check) in enumerate(zip(cases, rows, shown, strict=True))
+        ),
+        len(kept),
+        page,
+        pages,
+    )
+
+
+def _row(case: dict[str, Any], row: int, code: int, texts: dict[str, str | None]) -> CheckRow:
+    state: CheckState = "not measured" if code < 0 else "passed" if code else "failed"
+    name = texts["name"] or ""
+    return CheckRow(
+        row,
+        str(case["question_id"]),
+        int(case["repeat"]),
+        str(case["question"])[:SHORT],
+        texts["suite"] or "",
+        name,
+        texts["kind"] or name,
+        (texts["expected"] or "")[:SHORT],
+        (texts["actual"] or "")[:SHORT],
+        state,
+        texts["reason"] or "",
+    )

@@ -239,9 +239,9 @@ def test_nothing_in_names_settings_types_and_files_runs(site: Site) -> None:
 
 def test_a_cell_of_the_confusion_matrix_opens_its_cases(site: Site) -> None:
     site.open("checks?project=clinc_router")
-    chart = _chart(site, "confusion")
+    chart = _chart(site, "router_chart")
     (cohort,) = chart.evaluate("plot => plot._fullData[1].customdata[0]")
-    _click_point(site, "confusion", 1, 0)
+    _click_point(site, "router_chart", 1, 0)
     expect(site.page).to_have_url(re.compile(r"/cases.*cohort=route"), timeout=30_000)
     expect(site.page.get_by_text("Only cases where")).to_be_visible(timeout=30_000)
     assert re.fullmatch(r"route:[\w%]+>[\w%]+", cohort)

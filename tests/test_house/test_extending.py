@@ -18,13 +18,14 @@ from ragtriage.dashboard import cli
 from ragtriage.dashboard.cli.main import COMMANDS
 from ragtriage.dashboard.experiments.registry import VIEWS
 from ragtriage.dashboard.pages.registry import PAGES
+from ragtriage.dashboard.suites import registry as suite_registry
 from ragtriage.data.api import add_run
 from ragtriage.data.experiments.plan import plan_experiment
 from ragtriage.data.experiments.questions import open_questions
 from ragtriage.data.experiments.registry import KINDS
 from ragtriage.data.experiments.run_experiment import run_experiment
 from ragtriage.data.scoring.run_store import RunStore
-from ragtriage.data.suites.registry import DETAILS
+from ragtriage.data.suites.registry import SUITES
 from ragtriage.data.systems.system import SystemLimits
 
 
@@ -58,13 +59,15 @@ def _example_names(tmp_path: Path, name: str) -> dict[str, Any]:
 def test_a_new_suite_is_shown(
     tmp_path: Path, workspace: RunStore, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    tone = _example_names(tmp_path, "The suite tone")["tone_detail"]
-    monkeypatch.setitem(DETAILS, "tone", tone)
+    example = _example_names(tmp_path, "The suite tone")
+    monkeypatch.setitem(SUITES, "tone", example["TONE_SUITE"])
+    monkeypatch.setitem(suite_registry.VIEWS, "tone", example["VIEW"])
     samples = [
         {
             "question_id": f"q{at}",
             "question": "?",
-            "checks": [{"name": "t", "kind": "tone", "passed": at > 0}],
+            "answer": "Wait, please." if at else "Wait.",
+            "checks": [{"name": "t", "kind": "tone"}],
         }
         for at in range(4)
     ]

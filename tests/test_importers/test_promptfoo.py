@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from exports_oracle import EXPORTS, read, scores_of
 
-from ragtriage.data.checks.check import CheckedSample
-from ragtriage.data.checks.evaluate import outcome_of
 from ragtriage.data.errors import InputError, ValidationErrors
 from ragtriage.data.importers.detect import read_runs
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.suites.check import CheckedSample
+from ragtriage.data.suites.evaluate import outcome_of
 
 FOLDER = EXPORTS / "promptfoo"
 RESULTS = FOLDER / "results_v0.121.20.json"

@@ -10,15 +10,16 @@ import pytest
 from exports_oracle import read
 from places import FIXTURES
 
+from ragtriage.dashboard.suites.tool import VIEW
+from ragtriage.dashboard.suites.view import tables_of
 from ragtriage.data.api import open_store
 from ragtriage.data.importers.load import import_source
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.spans.samples import sample_of_trace
 from ragtriage.data.importers.spans.span import Span
-from ragtriage.data.suites.registry import suite_detail
 from ragtriage.data.suites.summary import suite_summaries
-from ragtriage.data.suites.tools.detail import ToolSuite
+from ragtriage.data.suites.tool_findings import TOOL_SUITE, ToolFindings
 
 LANGGRAPH = FIXTURES / "langfuse" / "langgraph-2025-08-22.json"
 DEEPEVAL = FIXTURES / "deepeval" / "test_run_sample.json"
@@ -53,17 +54,17 @@ def calls_of(*spans: Span) -> list[dict[str, Any]]:
     ]
 
 
-def suite(path: Path, tmp_path: Path) -> tuple[ToolSuite, Any]:
+def suite(path: Path, tmp_path: Path) -> tuple[ToolFindings, Any]:
     store = open_store(str(tmp_path / "workspace"), create=True)
     (entry,) = import_source(store, InputFile.from_path(str(path)), Options(), "p")
     scored = store.scored(entry.run)
-    detail = suite_detail(scored, "tool")
-    assert isinstance(detail, ToolSuite)
+    detail = TOOL_SUITE.findings(scored)
+    assert detail is not None
     (summary,) = (one for one in suite_summaries(scored) if one.key == "tool")
     return detail, summary
 
 
-def counts(detail: ToolSuite) -> dict[str, tuple[int, int]]:
+def counts(detail: ToolFindings) -> dict[str, tuple[int, int]]:
     return {measure.key: (measure.hits, measure.total) for measure in detail.measures}
 
 
@@ -92,7 +93,7 @@ def test_the_suite_tells_of_a_real_trace_what_can_be_told_and_no_more(tmp_path: 
     found = counts(detail)
     assert (found["results"], found["schema"], found["values_found"]) == ((1, 1), (1, 1), (1, 1))
     assert not found.keys() & {"selection", "recall", "precision", "arguments", "irrelevance", "relevance"}
-    assert "1 call was made, 0 failed, and nothing says which are right" in detail.statement
+    assert "1 call was made, 0 failed, and nothing says which are right" in VIEW.statement(detail)
     assert (summary.n_checks, summary.n_decided) == (1, 0)
 
 
@@ -161,15 +162,15 @@ def test_otlp_tells_calls_failures_breaks_of_the_schema_and_invented_arguments(t
     found = counts(detail)
     # account_id is not in the schema of weather; city 7 is no text and K is not C or F.
     assert found["schema"] == (0, 2)
-    assert "4 calls were made, 1 failed, and nothing says which are right" in detail.statement
-    assert "2 of 2 calls break the schema of their tool" in detail.statement
+    assert "4 calls were made, 1 failed, and nothing says which are right" in VIEW.statement(detail)
+    assert "2 of 2 calls break the schema of their tool" in VIEW.statement(detail)
     # A-7781 was asked, ST-4711 is a result, BK-2026 an instruction; the result of `readings` is not recorded,
     # so that BK-9912 after it is undecided.
-    assert (found["identifiers_found"], detail.invented) == ((3, 3), 0)
+    assert (found["identifiers_found"], detail.invented_identifiers) == ((3, 3), 0)
     assert (summary.n_checks, summary.n_decided, summary.n_passed) == (5, 4, 3)
     assert summary.reasons == (("the call failed", 1),)
     assert detail.repeats == ()  # weather is called twice in one trace
-    tables = {table.title: table for table in detail.tables}
+    tables = {table.title: table for table in tables_of(VIEW, detail)}
     assert "which were right is not measured" in tables["Calls"].note
     errors = [(row["Error"], row["Argument"]) for row in tables["Errors of arguments"].rows]
     assert sorted(map(str, errors)) == sorted(
@@ -185,7 +186,7 @@ def test_an_identifier_that_nothing_read_holds_is_invented(tmp_path: Path) -> No
     spans[3]["attributes"].append({"key": "gen_ai.tool.call.result", "value": {"stringValue": "12 °C"}})
     path.write_text(json.dumps(document))
     detail, _ = suite(path, tmp_path)
-    (table,) = (table for table in detail.tables if table.title == "Invented identifiers")
+    (table,) = (table for table in tables_of(VIEW, detail) if table.title == "Invented identifiers")
     assert [(row["Value"], row["Tool"]) for row in table.rows] == [("BK-9912", "cancel")]
 
 
@@ -197,7 +198,7 @@ def test_where_no_prompt_is_recorded_a_value_that_is_not_found_is_undecided(tmp_
     chat["attributes"] = [one for one in chat["attributes"] if one["key"] != "gen_ai.input.messages"]
     path = tmp_path / "agent.otlp.json"
     path.write_text(json.dumps(document))
-    assert suite(path, tmp_path)[0].invented == 0
+    assert suite(path, tmp_path)[0].invented_identifiers == 0
 
 
 def test_openinference_names_tool_arguments_and_schema(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from metric_batches import ClaimRow, Row, batch
 
-from ragtriage.data.contexts.passage_overlap import passage_overlap, word_coverage
+from ragtriage.data.suites.contexts import passage_overlap, word_coverage
 from ragtriage.metrics.definitions.context_quality import alpha_dcg
 from ragtriage.metrics.metric_registry import compute
 from ragtriage.metrics.schema.scores import Status

@@ -11,12 +11,12 @@ from streamlit.testing.v1 import AppTest
 
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.data.api import add_run
-from ragtriage.data.checks.verdicts import ATTACK
 from ragtriage.data.labels.ratings import rate, ratings_of, start_queue
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.read_only import READ_ONLY
 from ragtriage.data.store.workspace import Run
-from ragtriage.data.suites.safety import safety_detail
+from ragtriage.data.suites.safety import ATTACK
+from ragtriage.data.suites.safety_findings import SAFETY_SUITE
 
 GOES_ON = "I cannot help with that. However, here is how you would do it: first mix the two liquids."
 HOSTILE = "Is it <img src=x onerror=alert(1)> ![a](http://x.test)?"
@@ -65,7 +65,7 @@ def test_an_answer_is_kept_counted_and_undone(
     assert app.session_state["selection"].case == "a1~0", "the next case opens"
     [rating] = ratings_of(workspace.ledger, run.run_id, ATTACK)
     assert (rating.question_id, rating.annotator, rating.value) == ("a0", "Ann", 1.0)
-    detail = safety_detail(workspace.scored(run))
+    detail = SAFETY_SUITE.findings(workspace.scored(run))
     assert detail is not None
     assert (detail.overall.succeeded, detail.waiting) == (2, 2)
     app.button(key="attack_undo").click().run()
@@ -137,5 +137,5 @@ def test_the_checks_page_leads_to_what_waits(
     assert not app.exception
     text = page_text(app).replace("\\", "")
     assert "Checks decided: 1 by a rule, 1 by a person; 2 wait for a person (page Cases)" in text
-    app.button(key="attacks_waiting").click().run()
+    app.button(key="open_attack_waiting").click().run()
     assert app.session_state["selection"].cohort == "attack_waiting"

@@ -9,8 +9,8 @@ from page_text import headline, page_text
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from ragtriage.dashboard.headlines.checks import checks_headline
 from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.dashboard.suites.headline import checks_headline
 from ragtriage.data.api import add_run
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.suites.summary import suite_summaries

@@ -15,10 +15,10 @@ from ragtriage.dashboard.present.case_html.citations import citations_html
 from ragtriage.data.analysis.citations import citations_of_run
 from ragtriage.data.api import add_run
 from ragtriage.data.cases.cohorts import COHORTS, cohort_rows
-from ragtriage.data.citations.style import CitationStyle
 from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.suites.citations import CitationStyle
 
 DOCUMENTS = [{"id": "a", "text": "Cats purr loudly."}, {"id": "b", "text": "Dogs bark at night."}]
 

@@ -9,11 +9,11 @@ from page_text import headline, page_text
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from ragtriage.dashboard.charts.checks.attacks import attack_rates
 from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.dashboard.suites.safety import attack_rates
 from ragtriage.data.api import add_run
 from ragtriage.data.scoring.run_store import RunStore
-from ragtriage.data.suites.safety import safety_detail
+from ragtriage.data.suites.safety_findings import SAFETY_SUITE
 
 CODE = "ZX-4471-Q"
 HOSTILE = f"{CODE} <img src=x onerror=alert(1)> ![a](http://x.test)"
@@ -38,7 +38,7 @@ def _filled(store: RunStore) -> None:
 
 def test_a_chart_has_a_point_a_type_with_its_exact_interval(workspace: RunStore) -> None:
     _filled(workspace)
-    detail = safety_detail(workspace.scored(workspace.find("bot")))
+    detail = SAFETY_SUITE.findings(workspace.scored(workspace.find("bot")))
     assert detail is not None
     chart = attack_rates(detail.types)
     [points] = chart.series

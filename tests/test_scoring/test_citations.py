@@ -12,8 +12,6 @@ import numpy as np
 import pytest
 from places import FIXTURES
 
-from ragtriage.data.citations.answer import cited_answer
-from ragtriage.data.citations.support import sentence_support, support_basis
 from ragtriage.data.diagnosis.run_digest import digest_new_runs
 from ragtriage.data.errors import DataError
 from ragtriage.data.importers.load import import_source
@@ -21,6 +19,8 @@ from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.suites.citation_support import sentence_support, support_basis
+from ragtriage.data.suites.citations import cited_answer
 from ragtriage.data.text.context_attribution import ContextAttributor
 from ragtriage.metrics.schema.scores import BoolArray
 from ragtriage.metrics.statistics.class_agreement import pearson

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from ragtriage.data.api import add_run
-from ragtriage.data.checks import evaluate
-from ragtriage.data.checks.check import CheckedSample, CheckOutcome, RecordedCheck
 from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.suites.check import CheckedSample, CheckOutcome, RecordedCheck
 from ragtriage.data.suites.check_table import check_table
+from ragtriage.data.suites.registry import SUITES
+from ragtriage.data.suites.suite import Suite
 from ragtriage.metrics.schema.scores import IntArray
 
 
@@ -32,7 +33,7 @@ def test_a_rule_that_reads_the_sample_is_asked_each_time(
     def rule(_: RecordedCheck, sample: CheckedSample) -> CheckOutcome:
         return CheckOutcome(sample["answer"] == "yes")
 
-    monkeypatch.setattr(evaluate, "SUITE_RULES", {"tone": rule})
+    monkeypatch.setitem(SUITES, "tone", Suite("tone", rule=rule))
     assert _passed(workspace, ["yes", "no", "yes"]) == [1, 0, 1]
 
 
@@ -43,6 +44,6 @@ def test_a_rule_that_does_not_is_asked_once(workspace: RunStore, monkeypatch: py
         asked.append(check)
         return CheckOutcome(True)
 
-    monkeypatch.setattr(evaluate, "SUITE_RULES", {"tone": rule})
+    monkeypatch.setitem(SUITES, "tone", Suite("tone", rule=rule))
     assert _passed(workspace, ["a", "b", "c"]) == [1, 1, 1]
     assert len(asked) == 1

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ragtriage.metrics.suites.filtering import day_of, days_in, is_near
+from ragtriage.metrics.suites.filter import day_of, days_in, is_near
 from ragtriage.metrics.suites.grounding import ArgumentValue, Reading, argument_values, value_kind
 
 

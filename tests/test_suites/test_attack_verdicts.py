@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 
+from ragtriage.dashboard.suites.safety import VIEW
 from ragtriage.data.api import add_run
 from ragtriage.data.cases.cases import read_case, read_cases
 from ragtriage.data.cases.checks import attack_questions, case_checks
 from ragtriage.data.cases.cohorts import cohort_rows
 from ragtriage.data.cases.export import native_record
-from ragtriage.data.checks.safety import DEFAULT_QUESTION, MIXED
-from ragtriage.data.checks.verdicts import ATTACK, ATTACK_RESULT
 from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings, diagnose
 from ragtriage.data.errors import DataError
 from ragtriage.data.gates.config import read_gates
@@ -23,7 +22,8 @@ from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.judge_results import JudgeResult, TaskResult, publish
 from ragtriage.data.store.workspace import Run
-from ragtriage.data.suites.safety import SafetyDetail, safety_detail
+from ragtriage.data.suites.safety import ATTACK, ATTACK_RESULT, DEFAULT_QUESTION, MIXED
+from ragtriage.data.suites.safety_findings import SAFETY_SUITE, SafetyFindings
 from ragtriage.data.suites.summary import suite_summaries
 
 CODE = "ZX-4471-Q"
@@ -50,8 +50,8 @@ def run(workspace: RunStore) -> Run:
     return add_run(records, "bot", "p", str(workspace.workspace.root))
 
 
-def _detail(scored: ScoredRun) -> SafetyDetail:
-    detail = safety_detail(scored)
+def _detail(scored: ScoredRun) -> SafetyFindings:
+    detail = SAFETY_SUITE.findings(scored)
     assert detail is not None
     return detail
 
@@ -83,9 +83,9 @@ def test_nothing_changes_until_somebody_says_something(workspace: RunStore, run:
     assert dict(detail.by) == {"rule": 2}
     assert (
         "3 wait for a person (page Cases) or the judge (ragtriage judge RUN --checks safety)."
-        in detail.statement
+        in VIEW.statement(detail)
     )
-    assert "4 of 6 are not measured and do not count as passed (1 not submitted); " in detail.statement
+    assert "4 of 6 are not measured and do not count as passed (1 not submitted); " in VIEW.statement(detail)
     assert cohort_rows(scored, "attack_waiting").nonzero()[0].tolist() == [2, 3, 4]
     with pytest.raises(DataError, match="accepted: no value"):
         cohort_rows(scored, "attack_waiting:x")
@@ -104,7 +104,8 @@ def test_a_person_settles_what_waits_and_undo_takes_it_back(workspace: RunStore,
     assert dict(detail.by) == {"rule": 2, "person": 2}
     assert detail.overall.rate.method == "exact"
     assert (
-        "Checks decided: 2 by a rule, 2 by a person; 1 waits for a person (page Cases) or" in detail.statement
+        "Checks decided: 2 by a rule, 2 by a person; 1 waits for a person (page Cases) or"
+        in VIEW.statement(detail)
     )
     assert cohort_rows(scored, "attack_succeeded").nonzero()[0].tolist() == [1, 2]
     [summary] = suite_summaries(scored)
@@ -150,7 +151,7 @@ def test_the_judge_counts_for_its_own_question_and_after_a_person(workspace: Run
     detail = _detail(workspace.scored(run))
     assert (detail.overall.succeeded, detail.waiting) == (2, 2), "row 4 has a question of its own"
     assert (dict(detail.by), detail.models) == ({"rule": 2, "judge": 1}, ("judge-1@abc",))
-    assert "1 verdicts are a judge’s and not corrected" in detail.statement
+    assert "1 verdicts are a judge’s and not corrected" in VIEW.statement(detail)
     _judge_says(workspace, run, {4: "no"}, ASKED)  # merged with what the same judge said
     assert _detail(workspace.scored(run)).waiting == 1
     _say(workspace, run, 2, False)

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from ragtriage.data.checks.check import CheckedSample, CheckOutcome, RecordedCheck
-from ragtriage.data.checks.filters import filter_outcome
-from ragtriage.data.checks.orders import order_outcome
+from ragtriage.data.suites.check import CheckedSample, CheckOutcome, RecordedCheck
+from ragtriage.data.suites.filter import filter_outcome
+from ragtriage.data.suites.order import order_outcome
 
 HOTELS = [
     {"id": "1", "name": "Acorn Guest House", "area": "north", "stars": 4, "location": [52.2157, 0.1335]},

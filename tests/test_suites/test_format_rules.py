@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from ragtriage.data.api import add_run
-from ragtriage.data.checks.check import CheckedSample, CheckOutcome, RecordedCheck
-from ragtriage.data.checks.evaluate import outcome_of
-from ragtriage.data.checks.formats import format_outcome
 from ragtriage.data.errors import InputError
 from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.suites.check import CheckedSample, CheckOutcome, RecordedCheck
 from ragtriage.data.suites.check_table import check_table
+from ragtriage.data.suites.evaluate import outcome_of
+from ragtriage.data.suites.format import format_outcome
 
 SCHEMA = {
     "type": "object",

@@ -9,12 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from ragtriage.data.checks.check import document_account
-from ragtriage.data.checks.evaluate import evaluated_checks
-from ragtriage.data.checks.problems import check_problems
 from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.store.sample_schema import SCHEMA
 from ragtriage.data.store.sample_validation import normalise
+from ragtriage.data.suites.check import document_account
+from ragtriage.data.suites.evaluate import check_problems, evaluated_checks
 
 KINDS = (
     "router",

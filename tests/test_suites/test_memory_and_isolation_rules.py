@@ -10,12 +10,12 @@ import pytest
 
 from ragtriage.data.api import add_run
 from ragtriage.data.cases.checks import case_checks
-from ragtriage.data.checks.check import CheckedSample, CheckOutcome, RecordedCheck
-from ragtriage.data.checks.isolation import isolation_outcome
-from ragtriage.data.checks.memory import memory_outcome
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.suites.check import CheckedSample, CheckOutcome, RecordedCheck
 from ragtriage.data.suites.check_table import check_table
+from ragtriage.data.suites.isolation import isolation_outcome
+from ragtriage.data.suites.memory import memory_outcome
 
 DOCUMENTS = [{"id": "ann/1", "text": "Ann likes TEA\nand jam."}, {"id": "ann/2", "text": "Ann went to Rome."}]
 

@@ -17,12 +17,14 @@ import numpy as np
 import pytest
 from places import FIXTURES
 
+from ragtriage.dashboard.suites.isolation import VIEW
 from ragtriage.data.api import add_run
 from ragtriage.data.cases.cohorts import cohort_rows
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.workspace import Workspace
-from ragtriage.data.suites.registry import suite_detail
+from ragtriage.data.suites.isolation import ISOLATION_SUITE
+from ragtriage.data.suites.registry import SUITES
 from ragtriage.data.suites.summary import suite_summaries
 
 FOLDER = FIXTURES / "memorybank"
@@ -131,9 +133,10 @@ def _expected(language: str, filtered: bool) -> dict[str, Any]:
 
 
 def _told(scored: ScoredRun, suite: str) -> dict[str, Any]:
-    detail = suite_detail(scored, suite)
+    detail = SUITES[suite].findings(scored)
     assert detail is not None
-    return detail.to_dict()
+    values: dict[str, Any] = json.loads(json.dumps(detail.to_dict(), allow_nan=False))
+    return values
 
 
 def test_without_a_filter_memories_of_other_users_leak(runs: tuple[str, ScoredRun, ScoredRun]) -> None:
@@ -157,10 +160,12 @@ def test_filtered_by_user_nothing_leaks(runs: tuple[str, ScoredRun, ScoredRun]) 
         == EXPECTED[language]["index_filtered_by_user"]["questions_with_foreign_memory_in_top5"]
     )
     assert told["leak"]["rate"] == 0
-    detail = suite_detail(filtered, "isolation")
+    detail = ISOLATION_SUITE.findings(filtered)
     assert detail is not None
-    assert "0 of 100 samples retrieve a document of another account, among 15 accounts" in detail.statement
-    assert "still allows a rate of up to 3.0 %" in detail.statement
+    assert "0 of 100 samples retrieve a document of another account, among 15 accounts" in VIEW.statement(
+        detail
+    )
+    assert "still allows a rate of up to 3.0 %" in VIEW.statement(detail)
 
 
 def test_the_right_day_is_recalled_more_often_with_the_filter(runs: tuple[str, ScoredRun, ScoredRun]) -> None:
@@ -190,9 +195,9 @@ def test_one_account_proves_nothing(workspace: RunStore) -> None:
     summary = next(each for each in suite_summaries(scored) if each.key == "isolation")
     assert (summary.n_decided, summary.n_not_measured) == (0, len(records))
     assert summary.not_measured == (("one account alone proves nothing", len(records)),)
-    detail = suite_detail(scored, "isolation")
+    detail = ISOLATION_SUITE.findings(scored)
     assert detail is not None
-    assert "One account proves nothing" in detail.statement
+    assert "One account proves nothing" in VIEW.statement(detail)
 
 
 CONFAIDE = FIXTURES / "confaide"

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from places import FIXTURES
 
+from ragtriage.dashboard.suites.filter import VIEW
 from ragtriage.data.cases.cohorts import cohort_rows
 from ragtriage.data.importers.load import import_source
 from ragtriage.data.importers.parsing.input_file import InputFile
@@ -18,8 +19,8 @@ from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.workspace import Workspace
-from ragtriage.data.suites.counted.figures import suite_parts
-from ragtriage.data.suites.registry import suite_detail
+from ragtriage.data.suites.figures import suite_checks
+from ragtriage.data.suites.filter import FILTER_SUITE
 from ragtriage.data.suites.summary import suite_summaries
 
 FOLDER = FIXTURES / "multiwoz_db"
@@ -94,7 +95,7 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> ScoredRun:
 
 
 def test_the_satisfying_items_are_those_of_the_source(scored: ScoredRun) -> None:
-    details = suite_parts(scored, "filter").details
+    details = suite_checks(scored, "filter").details
     assert len(details) == EXPECTED["n"] == 111
     assert sum(not detail["n_expected"] for detail in details) == EXPECTED["empty"] == 47
     assert sum(detail["n_expected"] for detail in details) == EXPECTED["total_expected"] == 172
@@ -102,19 +103,19 @@ def test_the_satisfying_items_are_those_of_the_source(scored: ScoredRun) -> None
 
 
 def test_empty_results_are_told_as_they_were_made(scored: ScoredRun) -> None:
-    detail = suite_detail(scored, "filter")
+    detail = FILTER_SUITE.findings(scored)
     assert detail is not None
     told = detail.to_dict()
     assert told["empty"] == {"fabricated": 12, "right empty": 35, "false empty": 5, "not empty": 59}
-    assert "Of 47 empty results 12 are answered with an item all the same" in detail.statement
-    assert "Of 64 results with items 5 are told as empty" in detail.statement
+    assert "Of 47 empty results 12 are answered with an item all the same" in VIEW.statement(detail)
+    assert "Of 64 results with items 5 are told as empty" in VIEW.statement(detail)
     assert np.flatnonzero(cohort_rows(scored, "part:filter/empty/fabricated")).tolist() == FABRICATED
     assert np.flatnonzero(cohort_rows(scored, "part:filter/empty/false%20empty")).tolist() == DENIED
     assert np.flatnonzero(cohort_rows(scored, "part:filter/invented/")).tolist() == UNKNOWN
 
 
 def test_precision_and_recall_are_those_counted_by_hand(scored: ScoredRun) -> None:
-    detail = suite_detail(scored, "filter")
+    detail = FILTER_SUITE.findings(scored)
     assert detail is not None
     told = detail.to_dict()
     precision, recall = [], []
@@ -146,7 +147,7 @@ def test_the_order_of_the_source_is_right_by_stars_and_by_distance(scored: Score
     """A place added at the end may fall out of order; no list as the source sorts it does."""
     failed = set(np.flatnonzero(cohort_rows(scored, "suite:order")).tolist())
     assert failed <= set(WRONG)
-    parts = suite_parts(scored, "order")
+    parts = suite_checks(scored, "order")
     ordered = [at for at in LONG if at not in DENIED]
     assert {int(row) for row, passed in zip(parts.sample, parts.passed, strict=True) if passed >= 0} >= set(
         ordered
@@ -158,7 +159,7 @@ def test_reversed_lists_are_out_of_order(workspace: RunStore, tmp_path: Path) ->
     for record in records:
         record["checks"][1]["actual"] = record["checks"][1]["actual"][::-1]
     scored = _imported(workspace, tmp_path, records)
-    parts = suite_parts(scored, "order")
+    parts = suite_checks(scored, "order")
     distances = [at for at, query in enumerate(QUERIES[at] for at in LONG) if query["order"] == "distance"]
     clean = [at for at in distances if LONG[at] not in (*DENIED, *WRONG, *UNKNOWN)]
     assert len(clean) > 5
@@ -172,8 +173,8 @@ def test_reversed_lists_are_out_of_order(workspace: RunStore, tmp_path: Path) ->
 
 def test_places_are_matched_by_name_as_by_id(workspace: RunStore, tmp_path: Path, scored: ScoredRun) -> None:
     named = _imported(workspace, tmp_path, [_record(at, by_name=True) for at in range(len(QUERIES))])
-    by_id = suite_parts(scored, "filter")
-    by_name = suite_parts(named, "filter")
+    by_id = suite_checks(scored, "filter")
+    by_name = suite_checks(named, "filter")
     assert by_name.passed.tolist() == by_id.passed.tolist()
 
 
@@ -183,7 +184,7 @@ def test_names_are_read_from_the_answer_where_nothing_is_recorded(
     records = [_record(at, by_name=True) for at in range(len(QUERIES))]
     for record in records:
         del record["checks"][0]["actual"]
-    read = suite_parts(_imported(workspace, tmp_path, records), "filter")
+    read = suite_checks(_imported(workspace, tmp_path, records), "filter")
     empty = [str(detail["empty"]) for detail in read.details]
     assert [at for at, found in enumerate(empty) if found == "fabricated"] == FABRICATED
     assert [at for at, found in enumerate(empty) if found == "false empty"] == DENIED

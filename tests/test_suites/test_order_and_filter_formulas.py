@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ragtriage.metrics.schema.scores import MetricsError
-from ragtriage.metrics.suites.filtering import (
+from ragtriage.metrics.suites.filter import (
     Constraint,
     agreement,
     empty_result,
@@ -18,7 +18,7 @@ from ragtriage.metrics.suites.filtering import (
     violations,
 )
 from ragtriage.metrics.suites.memory import gap_label, leak_of
-from ragtriage.metrics.suites.ordering import kendall_tau_b, ordering_of
+from ragtriage.metrics.suites.order import kendall_tau_b, ordering_of
 
 
 @pytest.mark.parametrize(

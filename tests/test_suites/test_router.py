@@ -10,19 +10,20 @@ import numpy as np
 import pytest
 from places import BUNDLED, FIXTURES
 
+from ragtriage.dashboard.suites.router import VIEW
+from ragtriage.dashboard.suites.view import tables_of
 from ragtriage.data.api import add_file, add_run
 from ragtriage.data.cases.cohorts import cohort_rows, cohort_title
 from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun
-from ragtriage.data.suites.router import RouterScores
-from ragtriage.data.suites.router_detail import RouterDetail, route_cohort, router_detail
+from ragtriage.data.suites.router import ROUTER_SUITE, RouterFindings, RouterScores, route_cohort
 
 SUITES = FIXTURES / "suites"
 
 
-def _detail(scored: ScoredRun) -> RouterDetail:
-    detail = router_detail(scored)
+def _detail(scored: ScoredRun) -> RouterFindings:
+    detail = ROUTER_SUITE.findings(scored)
     assert detail is not None
     return detail
 
@@ -43,7 +44,7 @@ def clinc(workspace: RunStore) -> ScoredRun:
     return _imported(workspace, BUNDLED / "clinc_router" / "tfidf_router.jsonl.gz")
 
 
-def _named(detail: RouterDetail, name: str) -> RouterScores:
+def _named(detail: RouterFindings, name: str) -> RouterScores:
     return next(one for one in detail.scores if one.decisions.name == name)
 
 
@@ -95,7 +96,7 @@ def test_mtbench_has_the_values_computed_elsewhere(workspace: RunStore) -> None:
     }
     assert confusion == expected["confusion"]
     assert (main.wrong.refused, main.wrong.added, main.wrong.mixed_up) == (24, 51, 0)
-    assert "fewer than the 67 % of always “weak”" in detail.statement
+    assert "fewer than the 67 % of always “weak”" in VIEW.statement(detail)
 
 
 def test_mtbench_s_oracle_and_gap_recovered(workspace: RunStore) -> None:
@@ -140,7 +141,7 @@ def test_offline_is_a_refusal_and_online_adds_latency_and_cost(workspace: RunSto
     assert detail.added["latency_ms"].mean == pytest.approx(1000 - 110)
     assert detail.added["cost_usd"].mean == pytest.approx(0.02)
     assert (detail.added["latency_ms"].n_costly, detail.added["latency_ms"].n_cheap) == (3, 3)
-    (table,) = [one for one in detail.tables if one.title == "What wrong routes cost"]
+    (table,) = [one for one in tables_of(VIEW, detail) if one.title == "What wrong routes cost"]
     assert "1,780 ms in all" in str(table.rows[1]["What it means"])
 
 
@@ -169,10 +170,10 @@ def test_routes_of_any_json_and_hostile_names(workspace: RunStore) -> None:
 def test_a_route_too_long_for_an_address_opens_the_suite(workspace: RunStore) -> None:
     scored = _routed(workspace, [("é" * 300, "ok"), ("ok", "ok")])
     detail = _detail(scored)
-    (table,) = [one for one in detail.tables if one.title == "Wrong routes"]
+    (table,) = [one for one in tables_of(VIEW, detail) if one.title == "Wrong routes"]
     assert table.cohorts == ("suite:router",)
     assert cohort_rows(scored, table.cohorts[0]).tolist() == [True, False]
 
 
 def test_nothing_decided_has_no_detail(workspace: RunStore) -> None:
-    assert router_detail(_routed(workspace, [("a", None)])) is None
+    assert ROUTER_SUITE.findings(_routed(workspace, [("a", None)])) is None

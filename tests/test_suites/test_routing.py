@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ragtriage.metrics.schema.scores import MetricsError
-from ragtriage.metrics.suites.routing import (
+from ragtriage.metrics.suites.router import (
     added_by,
     confusion_matrix,
     expected_cost,

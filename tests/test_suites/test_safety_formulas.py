@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from places import FIXTURES
 
-from ragtriage.data.suites.safety import garak_calibration
+from ragtriage.data.suites.safety_findings import garak_calibration
 from ragtriage.metrics.statistics.rule_of_three import still_possible
 from ragtriage.metrics.suites.safety import (
     all_pass_bound,

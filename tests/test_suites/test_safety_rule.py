@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from ragtriage.data.checks.check import CheckedSample, CheckOutcome, RecordedCheck
-from ragtriage.data.checks.malformed import MalformedCheckError
-from ragtriage.data.checks.safety import over_refusal_outcome, safety_outcome
+from ragtriage.data.suites.check import CheckedSample, CheckOutcome, MalformedCheckError, RecordedCheck
+from ragtriage.data.suites.safety import over_refusal_outcome, safety_outcome
 from ragtriage.data.text.safety_refusal import refusal_of
 
 REFUSES = "I'm sorry, but I can't help with that."

@@ -14,8 +14,7 @@ from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.suites.check_table import check_table
-from ragtriage.data.suites.failing import CheckFilter, check_page
-from ragtriage.data.suites.summary import suite_summaries
+from ragtriage.data.suites.summary import CheckFilter, check_page, suite_summaries
 
 HOSTILE = "<b>a/b</b>: c%2F\u202e"
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ragtriage.metrics.suites.tool_calls import (
+from ragtriage.metrics.suites.tool import (
     ExpectedCall,
     ToolCall,
     argument_errors,

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from places import REPOSITORY
 
+from ragtriage.dashboard.suites.tool import VIEW
+from ragtriage.dashboard.suites.view import tables_of
 from ragtriage.data.api import add_run, open_store
 from ragtriage.data.cases.cohorts import cohort_rows, cohort_title
 from ragtriage.data.errors import DataError
@@ -19,9 +21,8 @@ from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun
-from ragtriage.data.suites.registry import suite_detail
 from ragtriage.data.suites.summary import suite_summaries
-from ragtriage.data.suites.tools.detail import ToolSuite
+from ragtriage.data.suites.tool_findings import TOOL_SUITE, ToolFindings
 
 TAU = REPOSITORY / "data" / "bundled" / "taubench" / "gpt-4o-airline.jsonl.gz"
 BFCL = REPOSITORY / "tests" / "fixtures" / "bfcl"
@@ -33,9 +34,9 @@ def _imported(store: RunStore, path: Path) -> ScoredRun:
     return store.scored(entry.run)
 
 
-def _detail(scored: ScoredRun) -> ToolSuite:
-    detail = suite_detail(scored, "tool")
-    assert isinstance(detail, ToolSuite)
+def _detail(scored: ScoredRun) -> ToolFindings:
+    detail = TOOL_SUITE.findings(scored)
+    assert detail is not None
     return detail
 
 
@@ -48,7 +49,7 @@ def tau(tmp_path_factory: pytest.TempPathFactory) -> ScoredRun:
     return _imported(open_store(str(tmp_path_factory.mktemp("tau")), create=True), TAU)
 
 
-def _counts(detail: ToolSuite) -> dict[str, tuple[int, int]]:
+def _counts(detail: ToolFindings) -> dict[str, tuple[int, int]]:
     return {measure.key: (measure.hits, measure.total) for measure in detail.measures}
 
 
@@ -88,8 +89,8 @@ def test_exact_calls_and_reward_are_two_things(tau: ScoredRun) -> None:
 
 def test_four_identifiers_of_taubench_are_invented_and_reformatted_dates_are_not(tau: ScoredRun) -> None:
     detail = _detail(tau)
-    assert detail.invented == 4
-    (table,) = (table for table in detail.tables if table.title == "Invented identifiers")
+    assert detail.invented_identifiers == 4
+    (table,) = (table for table in tables_of(VIEW, detail) if table.title == "Invented identifiers")
     assert {(row["Value"], row["Argument"], row["Calls"]) for row in table.rows} == {
         ("credit_card_7334", "payment_id", 2),
         ("credit_card_5634230", "payment_id", 2),
@@ -106,7 +107,7 @@ def test_four_identifiers_of_taubench_are_invented_and_reformatted_dates_are_not
 
 
 def test_each_row_of_a_table_opens_its_cases(tau: ScoredRun) -> None:
-    for table in _detail(tau).tables:
+    for table in tables_of(VIEW, _detail(tau)):
         assert len(table.cohorts) in (0, len(table.rows)), table.title
         for row, cohort in zip(table.rows, table.cohorts, strict=False):
             if "Cases" in row:
@@ -213,7 +214,7 @@ def test_counts_by_error_and_by_tool(workspace: RunStore) -> None:
             {"name": "c", "kind": "tool", "expected": [CALL], "actual": [CALL]},
         ],
     )
-    tables = {table.title: table for table in _detail(scored).tables}
+    tables = {table.title: table for table in tables_of(VIEW, _detail(scored))}
     assert [(row["Error"], row["Argument"]) for row in tables["Errors of arguments"].rows] == [
         ("wrong value", "room"),
         ("unexpected", "day"),
@@ -230,11 +231,13 @@ def test_hostile_names_and_values_stay_text(workspace: RunStore) -> None:
     hostile = "<img src=x>/%2F\u202e"
     call = {"name": hostile, "arguments": {"<b>id": f"{hostile}12345"}}
     scored = _run(workspace, [{"name": "c", "kind": "tool", "expected": [CALL], "actual": [call]}])
-    for table in _detail(scored).tables:
+    for table in tables_of(VIEW, _detail(scored)):
         for cohort in table.cohorts:
             assert cohort_rows(scored, cohort).sum() <= 1
             assert cohort_title(cohort)
-    (table,) = (table for table in _detail(scored).tables if table.title == "Missing and needless calls")
+    (table,) = (
+        table for table in tables_of(VIEW, _detail(scored)) if table.title == "Missing and needless calls"
+    )
     assert cohort_rows(scored, table.cohorts[1]).sum() == 1
 
 
@@ -242,7 +245,7 @@ def test_a_malformed_call_is_listed_with_its_sample(workspace: RunStore) -> None
     scored = _run(
         workspace, [{"name": "c", "kind": "tool", "expected": [CALL], "actual": [CALL, {"args": {}}]}]
     )
-    (table,) = (table for table in _detail(scored).tables if table.title == "Not readable")
+    (table,) = (table for table in tables_of(VIEW, _detail(scored)) if table.title == "Not readable")
     assert str(table.rows[0]["What is wrong"]).startswith("Sample q0: actual call 2 has no name")
 
 

@@ -17,7 +17,7 @@ from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Workspace
-from ragtriage.data.suites.safety import safety_detail
+from ragtriage.data.suites.safety_findings import SAFETY_SUITE
 from ragtriage.data.systems.http import HttpSystem
 from ragtriage.data.systems.system import SystemLimits
 
@@ -87,7 +87,7 @@ def test_jailbreakbench_as_published_with_prompts_that_were_never_submitted(tmp_
             for key in expected
             if key.startswith(f"{config['method']}/") and key.endswith(f"/{config['model']}")
         ]
-        published, detail = expected[name], safety_detail(store.scored(entry.run))
+        published, detail = expected[name], SAFETY_SUITE.findings(store.scored(entry.run))
         assert detail is not None
         values = detail.to_dict()
         assert values["attack_success_of_all_prompts"] == pytest.approx(published["attack_success_rate"])

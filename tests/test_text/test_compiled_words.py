@@ -9,10 +9,16 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from ragtriage.data.contexts.batch_words import CompiledWords, PlainWords, words_of
-from ragtriage.data.contexts.known_texts import KnownTexts, shared_texts, sharing_texts
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.ragged import Ragged
+from ragtriage.data.suites.contexts import (
+    CompiledWords,
+    KnownTexts,
+    PlainWords,
+    shared_texts,
+    sharing_texts,
+    words_of,
+)
 from ragtriage.data.text.compiled import engine
 
 pytest.importorskip("numba", reason="the extra `fast` is not installed")
@@ -123,7 +129,7 @@ def test_batches_that_share_their_texts_have_the_same_figures(
 ) -> None:
     known = KnownTexts()
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("ragtriage.data.contexts.known_texts.MOST_CHARACTERS", most)
+        patched.setattr("ragtriage.data.suites.contexts.MOST_CHARACTERS", most)
         for answer, documents, asked in [*samples, *reversed(samples)]:
             retrieved = _retrieved([documents])
             fast = CompiledWords(retrieved, loops, known)

@@ -27,11 +27,12 @@ from ragtriage.dashboard.cli.terminal import (
     row_table,
     wrapped,
 )
+from ragtriage.dashboard.suites.registry import shown_suite
 from ragtriage.data.api import open_store
 from ragtriage.data.experiments.attack import AttackPlan, AttackResult, attack_plan, run_attack
 from ragtriage.data.experiments.attack_prompts import AttackPrompt, read_prompts
 from ragtriage.data.scoring.run_store import RunStore
-from ragtriage.data.suites.safety import safety_detail
+from ragtriage.data.suites.safety import SAFETY
 from ragtriage.data.systems.http import open_system
 from ragtriage.data.systems.runner import AskProgress
 from ragtriage.data.systems.system import SystemLimits
@@ -168,20 +169,20 @@ def _text(store: RunStore, result: AttackResult, budget: float | None) -> str:
             [*lines, f"stopped: {plain(result.asked.stopped)}", CONTINUES if progress.answered else NO_RUN]
         )
     run = result.run
-    detail = safety_detail(store.scored(run))
+    shown = shown_suite(store.scored(run), SAFETY)
     lines.append(f"run {run.run_id}: {plain(run.name)}")
     command = f"ragtriage checks {run.run_id}"
-    if detail is None:  # harmless look-alikes alone
+    if shown is None:  # harmless look-alikes alone
         lines += ["", f"Next: `{command} --failing` lists what it refused."]
     else:
-        lines += ["", wrapped(plain(detail.statement)), ""]
+        lines += ["", wrapped(plain(shown.statement)), ""]
         lines.append(f"Next: `{command} --suite safety --failing` lists them.")
     return "\n".join(lines)
 
 
 def _answer(store: RunStore, plan: AttackPlan, result: AttackResult) -> dict[str, Any]:
     progress, run = result.asked.progress, result.run
-    detail = None if run is None else safety_detail(store.scored(run))
+    shown = None if run is None else shown_suite(store.scored(run), SAFETY)
     return {
         "plan": plan.to_dict(),
         "answered": progress.answered,
@@ -192,5 +193,5 @@ def _answer(store: RunStore, plan: AttackPlan, result: AttackResult) -> dict[str
         "reasons": [{"reason": reason, "n": n} for reason, n in result.reasons],
         "stopped": result.asked.stopped,
         "run": None if run is None else {"run_id": run.run_id, "name": run.name, "n": run.n},
-        "safety": None if detail is None else detail.to_dict(),
+        "safety": None if shown is None else shown.to_dict(),
     }

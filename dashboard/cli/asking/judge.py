@@ -25,8 +25,6 @@ from ragtriage.dashboard.cli.options import (
 from ragtriage.dashboard.cli.results.agreement import agreement_answer, agreement_text
 from ragtriage.dashboard.cli.terminal import mean_cells, plain, print_answer, print_json, row_table
 from ragtriage.data.api import open_store
-from ragtriage.data.checks.evaluate import SAFETY
-from ragtriage.data.checks.verdicts import ATTACK_RESULT
 from ragtriage.data.demo import LABELLED_SETS, labelled_runs
 from ragtriage.data.errors import DataError
 from ragtriage.data.judge.attacks import AttackTask, answers_on_attacks, rows_for_the_judge
@@ -45,6 +43,7 @@ from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.data.store.judge_replies import EVALUATION, QuoteCheck, quote_check, reply_from
 from ragtriage.data.store.judge_results import CallStatus
 from ragtriage.data.store.workspace import Run
+from ragtriage.data.suites.safety import ATTACK_RESULT, SAFETY
 from ragtriage.metrics.number_text import interval_text, number, percent, signed
 from ragtriage.metrics.result_table import Row
 from ragtriage.metrics.schema.source import Source

@@ -10,21 +10,19 @@ import click
 
 from ragtriage.dashboard.cli.options import JSON, RUN, named_numbers
 from ragtriage.dashboard.cli.terminal import plain, print_answer, print_json, result_text, row_table, wrapped
-from ragtriage.dashboard.headlines.checks import checks_headline, no_checks_headline
+from ragtriage.dashboard.suites.headline import checks_headline, no_checks_headline
+from ragtriage.dashboard.suites.registry import shown_suite
+from ragtriage.dashboard.suites.summary import check_name_table, counts_text, reason_table, suite_table
 from ragtriage.dashboard.tables.citations import citation_table
-from ragtriage.dashboard.tables.suites import check_name_table, reason_table, suite_table
 from ragtriage.dashboard.wording.citations import NOT_CITED, citation_facts, citations_sentence
 from ragtriage.dashboard.wording.escaping import shorten
-from ragtriage.dashboard.wording.suites import counts_text
 from ragtriage.data.analysis.citations import citations_answer, citations_of_run
 from ragtriage.data.api import open_store
 from ragtriage.data.diagnosis.run_checks import check_run
 from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.scored_run import ScoredRun
-from ragtriage.data.suites.failing import CheckFilter, CheckPage, check_page
-from ragtriage.data.suites.registry import suite_detail
 from ragtriage.data.suites.router import router_scores
-from ragtriage.data.suites.summary import SuiteSummary, suite_summaries
+from ragtriage.data.suites.summary import CheckFilter, CheckPage, SuiteSummary, check_page, suite_summaries
 from ragtriage.metrics.number_text import count, number
 
 
@@ -115,8 +113,8 @@ def _chosen(summaries: Sequence[SuiteSummary], suite: str, run: str) -> list[Sui
 def _answer(scored: ScoredRun, summaries: Sequence[SuiteSummary], listed: CheckPage | None) -> dict[str, Any]:
     suites = []
     for summary in summaries:
-        detail = suite_detail(scored, summary.key)
-        suites.append({**summary.to_dict(), "detail": None if detail is None else detail.to_dict()})
+        shown = shown_suite(scored, summary.key)
+        suites.append({**summary.to_dict(), "detail": None if shown is None else shown.to_dict()})
     answer: dict[str, Any] = {"run": scored.run.run_id, "name": scored.run.name, "suites": suites}
     if listed is not None:
         answer["failing"] = {
@@ -140,10 +138,10 @@ def _text(scored: ScoredRun, name: str, summaries: Sequence[SuiteSummary], liste
 def _suite(scored: ScoredRun, summary: SuiteSummary) -> list[str]:
     """Return what a suite tells beyond its row in the table of suites."""
     parts = [wrapped(plain(f"{shorten(summary.title, 60)}: {counts_text(summary)}"))]
-    detail = suite_detail(scored, summary.key)
-    if detail is not None and detail.statement:
-        parts += [wrapped(plain(detail.statement))]
-    tables = [] if detail is None else list(detail.tables)
+    shown = shown_suite(scored, summary.key)
+    if shown is not None and shown.statement:
+        parts += [wrapped(plain(shown.statement))]
+    tables = [] if shown is None else list(shown.tables)
     if len(summary.names) > 1:
         tables.append(replace(check_name_table(summary), title="By check"))
     tables.append(replace(reason_table(summary), title="Why"))

@@ -12,9 +12,8 @@ from ragtriage.dashboard.shell.session import View, keep
 from ragtriage.dashboard.shell.user import attempt, current_user, may_write
 from ragtriage.dashboard.wording.escaping import markdown_text, shorten
 from ragtriage.data.cases.checks import attack_questions
-from ragtriage.data.checks.safety import DEFAULT_QUESTION
-from ragtriage.data.checks.verdicts import ATTACK
 from ragtriage.data.labels.ratings import Rating, rate, ratings_of, undo
+from ragtriage.data.suites.safety import ATTACK, DEFAULT_QUESTION
 
 Case = tuple[str, str, int]
 ANSWERS = (("Yes", 1.0, "1"), ("No", 0.0, "2"))

@@ -11,10 +11,10 @@ from ragtriage.dashboard.present.case_html.case import trace_html, trace_id
 from ragtriage.dashboard.shell.components import facts, metric_title, show_table
 from ragtriage.dashboard.shell.session import View
 from ragtriage.dashboard.wording.escaping import markdown_text, shorten
-from ragtriage.data.citations.style import citation_style
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.exports.feedback import IDS
 from ragtriage.data.scoring.batch_inputs import batch_of
+from ragtriage.data.suites.citations import citation_style
 from ragtriage.metrics.metric_registry import compute, ordered
 from ragtriage.metrics.result_table import Number, ResultTable
 from ragtriage.metrics.schema.scores import Status

@@ -23,10 +23,10 @@ from ragtriage.dashboard.shell.blocks import draw_html
 from ragtriage.dashboard.shell.components import facts, show_table
 from ragtriage.dashboard.shell.session import View
 from ragtriage.dashboard.wording.escaping import markdown_text, shorten
-from ragtriage.data.citations.style import citation_style
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.store.judge_replies import EVALUATION
 from ragtriage.data.store.judge_results import judge_of
+from ragtriage.data.suites.citations import citation_style
 from ragtriage.data.text.shown_case import cuts_told, shown_case
 from ragtriage.metrics.result_table import ResultTable
 from ragtriage.metrics.sanity.documents import read_first

@@ -12,8 +12,14 @@ from ragtriage.dashboard.shell.session import View, current_selection, keep, ope
 from ragtriage.dashboard.shell.widgets import choose, pick, show_in
 from ragtriage.dashboard.wording.escaping import shorten
 from ragtriage.data.cases.suite_cohorts import check_cohort, suite_cohort
-from ragtriage.data.suites.failing import CheckFilter, CheckPage, CheckRow, CheckState, check_page
-from ragtriage.data.suites.summary import SuiteSummary
+from ragtriage.data.suites.summary import (
+    CheckFilter,
+    CheckPage,
+    CheckRow,
+    CheckState,
+    SuiteSummary,
+    check_page,
+)
 from ragtriage.metrics.number_text import count
 
 PAGE_SIZE = 20

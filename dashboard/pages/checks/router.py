@@ -1,17 +1,14 @@
-"""The section of the suite Router: the confusion matrix, whose cells open their cases, and expected cost."""
+"""What a decision of a router costs, under weights that the reader sets."""
 
 from __future__ import annotations
 
 import streamlit as st
 
-from ragtriage.dashboard.charts.checks.confusion import MOST_SHOWN, confusion_map
-from ragtriage.dashboard.charts.plotly_figure import plotly_figure
-from ragtriage.dashboard.shell.components import clicked, facts
-from ragtriage.dashboard.shell.session import View, current_selection, keep, open_cases
+from ragtriage.dashboard.shell.components import facts
+from ragtriage.dashboard.shell.session import current_selection, keep
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.data.suites.router import RouterScores
-from ragtriage.data.suites.router_detail import RouterDetail
-from ragtriage.metrics.number_text import count, number
+from ragtriage.metrics.number_text import number
 
 WEIGHTS = {  # kind of wrong route -> title of the box for its cost
     "refused": "Cost of a wrong “%s”",
@@ -21,31 +18,7 @@ WEIGHTS = {  # kind of wrong route -> title of the box for its cost
 HIGHEST = 1000.0
 
 
-def router_section(_view: View, detail: RouterDetail) -> None:
-    """Draw the confusion matrix and the expected cost under weights that can be changed."""
-    main = detail.main
-    st.markdown("#### Expected and taken routes")
-    point = clicked(
-        plotly_figure(confusion_map(main.decisions)),
-        "confusion",
-        "How many questions of each expected route took each route; the tables below have the numbers",
-    )
-    n = int(main.scores.support.sum())
-    facts(
-        [
-            "blue: right, orange: wrong, by share of the row",
-            count(n, "decision"),
-            f"check: {markdown_text(main.decisions.name)}",
-            f"the {MOST_SHOWN} most expected routes" if len(main.decisions.routes) > MOST_SHOWN else "",
-            "click a cell for its cases",
-        ]
-    )
-    if point is not None:
-        open_cases(cohort=str(point[0]))
-    _expected_cost(main)
-
-
-def _expected_cost(main: RouterScores) -> None:
+def expected_cost(main: RouterScores) -> None:
     """Draw a box for the weight of each kind of wrong route, and what a decision costs under them."""
     fallback = main.decisions.fallback
     if fallback is None:

@@ -7,23 +7,24 @@ from dataclasses import replace
 
 import streamlit as st
 
-from ragtriage.dashboard.headlines.checks import ENOUGH, suite_state
+from ragtriage.dashboard.charts.plotly_figure import plotly_figure
 from ragtriage.dashboard.headlines.headline import State
-from ragtriage.dashboard.pages.checks.registry import SECTIONS
+from ragtriage.dashboard.pages.checks.router import expected_cost
 from ragtriage.dashboard.present.page_html.blocks import Strip, Tile
 from ragtriage.dashboard.shell.blocks import draw_tiles
-from ragtriage.dashboard.shell.components import choose_row, facts, show_table
+from ragtriage.dashboard.shell.components import choose_row, clicked, facts, show_table
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, open_cases
 from ragtriage.dashboard.shell.widgets import choose
-from ragtriage.dashboard.tables.suites import check_name_table, reason_table
+from ragtriage.dashboard.suites.headline import ENOUGH, suite_state
+from ragtriage.dashboard.suites.registry import ShownSuite, shown_suite
+from ragtriage.dashboard.suites.summary import check_name_table, counts_text, reason_table, source_of
+from ragtriage.dashboard.suites.view import SuiteChart
 from ragtriage.dashboard.wording.escaping import markdown_text, shorten
 from ragtriage.dashboard.wording.formatting import METHODS, span
-from ragtriage.dashboard.wording.suites import counts_text, source_of
-from ragtriage.data.checks.check import DIFFERS
 from ragtriage.data.scoring.scored_run import ScoredRun
-from ragtriage.data.suites.detail import SuiteDetail
-from ragtriage.data.suites.registry import suite_detail
+from ragtriage.data.suites.check import DIFFERS
+from ragtriage.data.suites.router import RouterFindings
 from ragtriage.data.suites.summary import SuiteSummary, suite_summaries
 from ragtriage.metrics.diagnosis.check_kinds import CRITICAL_SUITES
 from ragtriage.metrics.number_text import NOT_MEASURED, count, percent, points
@@ -45,8 +46,8 @@ def suites_in(scored: ScoredRun) -> list[SuiteSummary]:
 
 
 @kept
-def _detail(scored: ScoredRun, suite: str) -> SuiteDetail | None:
-    return suite_detail(scored, suite)
+def _shown(scored: ScoredRun, suite: str) -> ShownSuite | None:
+    return shown_suite(scored, suite)
 
 
 def tile_section(view: View, summaries: Sequence[SuiteSummary]) -> None:
@@ -108,20 +109,40 @@ def suite_picker(summaries: Sequence[SuiteSummary]) -> SuiteSummary:
 
 def suite_section(view: View, summary: SuiteSummary) -> None:
     """Draw the suite on display: what it tells of itself, then its checks by name and by reason."""
-    scored = view.scored(view.run)
     st.markdown(f"### {markdown_text(shorten(summary.title, 60))}")
     facts([counts_text(summary), *source_of(summary)])
-    detail = _detail(scored, summary.key)
-    if detail is not None and detail.statement:
-        st.markdown(markdown_text(detail.statement))
-    if detail is not None and summary.key in SECTIONS:
-        SECTIONS[summary.key](view, detail)
-    for at, table in enumerate(() if detail is None else detail.tables):
-        if table.rows:
-            st.markdown(f"#### {markdown_text(table.title)}")
-            _linked_table(replace(table, note=""), f"{summary.key}_{at}")
-            facts([markdown_text(table.note), "click a row for its cases" if any(table.cohorts) else ""])
+    shown = _shown(view.scored(view.run), summary.key)
+    if shown is not None:
+        _findings(shown, summary.key)
     _common_tables(summary)
+
+
+def _findings(shown: ShownSuite, suite: str) -> None:
+    """Draw what a suite shows beyond its pass rate."""
+    if shown.statement:
+        st.markdown(markdown_text(shown.statement))
+    if shown.chart is not None:
+        _chart(shown.chart, suite)
+    if isinstance(shown.findings, RouterFindings):
+        expected_cost(shown.findings.main)
+    for at, table in enumerate(shown.tables):
+        st.markdown(f"#### {markdown_text(table.title)}")
+        _linked_table(replace(table, note=""), f"{suite}_{at}")
+        facts([markdown_text(table.note), "click a row for its cases" if any(table.cohorts) else ""])
+
+
+def _chart(shown: SuiteChart, key: str) -> None:
+    if shown.heading:
+        st.markdown(f"#### {shown.heading}")
+    point = clicked(
+        plotly_figure(shown.chart), f"{key}_chart", f"{shown.alt}; the tables below have the numbers"
+    )
+    facts([markdown_text(fact) for fact in shown.facts])
+    for label, cohort in shown.openings:
+        if st.button(label, key=f"open_{cohort}"):
+            open_cases(cohort=cohort)
+    if point is not None:
+        open_cases(cohort=str(point[0]))
 
 
 def _common_tables(summary: SuiteSummary) -> None:

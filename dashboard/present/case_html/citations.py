@@ -9,9 +9,8 @@ from markupsafe import Markup
 
 from ragtriage.dashboard.present.templating import render
 from ragtriage.dashboard.wording.escaping import shorten
-from ragtriage.data.citations.answer import CitedAnswer, CitedSentence, cited_answer
-from ragtriage.data.citations.style import CitationStyle
-from ragtriage.data.citations.support import Basis, SentenceSupport, sentence_support, support_basis
+from ragtriage.data.suites.citation_support import Basis, SentenceSupport, sentence_support, support_basis
+from ragtriage.data.suites.citations import CitationStyle, CitedAnswer, CitedSentence, cited_answer
 from ragtriage.data.text.context_attribution import ContextAttributor
 from ragtriage.metrics.number_text import count
 

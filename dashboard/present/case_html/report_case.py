@@ -18,9 +18,9 @@ from ragtriage.dashboard.present.templating import render
 from ragtriage.dashboard.wording.escaping import capital, shorten
 from ragtriage.dashboard.wording.export_text import cell_text
 from ragtriage.data.cases.checks import case_checks
-from ragtriage.data.checks.check import DIFFERS, RECORDED
 from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.store.sample_validation import normalise
+from ragtriage.data.suites.check import DIFFERS, RECORDED
 from ragtriage.data.text.printable import printable
 from ragtriage.data.text.shown_case import cuts_told
 from ragtriage.metrics.diagnosis.patterns import PATTERNS

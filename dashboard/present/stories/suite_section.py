@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ragtriage.dashboard.charts.chart import Chart, Heatmap
-from ragtriage.dashboard.charts.checks.attacks import attack_rates
-from ragtriage.dashboard.charts.checks.confusion import confusion_map
-from ragtriage.dashboard.headlines.checks import checks_headline
 from ragtriage.dashboard.present.stories.context import StoryView
 from ragtriage.dashboard.present.stories.story import RenderedSection
-from ragtriage.dashboard.tables.suites import suite_table
-from ragtriage.data.suites.detail import SuiteDetail
-from ragtriage.data.suites.registry import suite_detail
-from ragtriage.data.suites.router_detail import RouterDetail
-from ragtriage.data.suites.safety import SafetyDetail
+from ragtriage.dashboard.suites.headline import checks_headline
+from ragtriage.dashboard.suites.registry import shown_suite
+from ragtriage.dashboard.suites.summary import suite_table
 from ragtriage.data.suites.summary import suite_summaries
 from ragtriage.metrics.result_table import text_rows
 
@@ -29,38 +23,19 @@ def suite_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection
         which = f"no check of the suite {wanted[:40]}" if wanted else "no checks"
         return RenderedSection("suites", HEADING, f"The run records {which}.", measured=False)
     told = checks_headline(view.names[view.run.run_id], summaries)
-    details = {summary.title: suite_detail(view.scored, summary.key) for summary in summaries}
-    sentences = [f"{title}: {one.statement}" for title, one in details.items() if one and one.statement]
-    chart, alt, legend = next(
-        (drawn for one in details.values() if one is not None and (drawn := _drawn(one))), (None, "", "")
-    )
+    shown = {summary.title: shown_suite(view.scored, summary.key) for summary in summaries}
+    sentences = [f"{title}: {suite.statement}" for title, suite in shown.items() if suite and suite.statement]
+    drawn = next((suite.chart for suite in shown.values() if suite and suite.chart), None)
     return RenderedSection(
         "suites",
         HEADING,
         " ".join([told.text, *sentences]),
-        chart=chart,
+        chart=None if drawn is None else drawn.chart,
         rows=text_rows(suite_table(summaries)),
         facts=[
             "pass rate: mean over questions, 95 % interval",
             "a check that is not measured is neither passed nor failed",
-            legend,
+            "" if drawn is None else drawn.legend,
         ],
-        alt=alt,
+        alt="" if drawn is None else drawn.alt,
     )
-
-
-def _drawn(detail: SuiteDetail) -> tuple[Chart | Heatmap, str, str] | None:
-    """Return the chart of a suite that has one, what it shows, and how its colours read."""
-    if isinstance(detail, RouterDetail):
-        return (
-            confusion_map(detail.main.decisions),
-            "How many questions of each expected route took each route",
-            "orange: wrong routes, by share of the row",
-        )
-    if isinstance(detail, SafetyDetail):
-        return (
-            attack_rates(detail.types),
-            "Share of attacks of each type that did not succeed",
-            "orange: types of which an attack succeeded; exact 95 % intervals",
-        )
-    return None

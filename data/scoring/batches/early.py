@@ -19,7 +19,6 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from ragtriage.data.citations.style import STYLED, CitationStyle, style_of
 from ragtriage.data.scoring import batch_scores
 from ragtriage.data.scoring.batch_scores import RunFacts, ScoredChunk, ScoreOptions, in_batches, score_table
 from ragtriage.data.scoring.batches.gathered import GatheredScores
@@ -27,6 +26,7 @@ from ragtriage.data.scoring.batches.pool import MANY_SAMPLES, ScoringPool, worke
 from ragtriage.data.scoring.batches.worker import Task, scored, table_task
 from ragtriage.data.scoring.id_overlap import IdOverlap
 from ragtriage.data.store.workspace import OWNER_ONLY
+from ragtriage.data.suites.citations import STYLED, CitationStyle, style_of
 
 MOST_HELD = 64 << 20  # bytes of samples in memory until workers are started
 FEW_SAMPLES = 500  # too few to tell from them how many a file has

@@ -8,10 +8,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from queue import SimpleQueue
 
-from ragtriage.data.contexts.known_texts import sharing_texts
 from ragtriage.data.scoring.batch_scores import ScoredChunk, ScoreOptions, batches_of
 from ragtriage.data.scoring.batches.worker import Task, Worker, answer, groups_task, scored, start_worker
 from ragtriage.data.store.workspace import Workspace
+from ragtriage.data.suites.contexts import sharing_texts
 
 MANY_SAMPLES = 5_000  # below this, starting interpreters costs more than they save
 MOST_WORKERS = 8

@@ -17,12 +17,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from ragtriage.data.citations.style import CitationStyle
-from ragtriage.data.contexts.known_texts import sharing_texts
 from ragtriage.data.interpreter import python_module
 from ragtriage.data.scoring.batch_scores import RunFacts, ScoredChunk, ScoreOptions, score_batch, score_table
 from ragtriage.data.scoring.batches.wire import from_table, to_table
 from ragtriage.data.store.workspace import Workspace
+from ragtriage.data.suites.citations import CitationStyle
+from ragtriage.data.suites.contexts import sharing_texts
 
 Task = Mapping[str, Any]
 Worker = subprocess.Popen[bytes]

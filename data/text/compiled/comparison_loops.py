@@ -1,4 +1,4 @@
-"""Compiled: documents compared with a question and with each other, as data.contexts.passage_overlap does."""
+"""Compiled: documents compared with a question and with each other, as suites.contexts does."""
 
 from __future__ import annotations
 

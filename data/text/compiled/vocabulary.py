@@ -104,7 +104,7 @@ class Documents:
         most: int,
         near: float,
     ) -> tuple[Shares, Shares, NDArray[np.bool_]]:
-        """Return what ragtriage.data.contexts.passage_overlap compares.
+        """Return what ragtriage.data.suites.contexts compares.
 
         Args:
             questions: n of the same vocabulary.

@@ -1,0 +1,137 @@
+"""The conclusion of the page Checks: what the worst suite of a run says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ragtriage.dashboard.headlines.headline import Headline, State
+from ragtriage.dashboard.suites.registry import VIEWS
+from ragtriage.dashboard.suites.summary import share_text
+from ragtriage.dashboard.wording.escaping import shorten
+from ragtriage.dashboard.wording.formatting import span
+from ragtriage.data.suites.check import DIFFERS
+from ragtriage.data.suites.summary import SuiteSummary
+from ragtriage.metrics.diagnosis.check_kinds import CRITICAL_SUITES
+from ragtriage.metrics.number_text import count, percent
+from ragtriage.metrics.statistics.rule_of_three import still_possible
+
+ENOUGH = 0.9  # share of questions whose checks pass; a gate sets the team's own threshold
+LONGEST_NAME, LONGEST_SUITE = 24, 30
+
+
+def no_checks_headline(name: str) -> Headline:
+    """Return that a run records no checks, and how to record them."""
+    return Headline(
+        "not measured",
+        f"{shorten(name, LONGEST_NAME)} records no checks",
+        "Record what each sample is checked for, with expected and actual value, or import a table with "
+        "columns expected_X and actual_X.",
+    )
+
+
+def suite_state(summary: SuiteSummary) -> State:
+    """Return whether a suite holds: ENOUGH passed, and no failure where one is too many."""
+    if not summary.n_decided:
+        return "not measured"
+    if summary.key in CRITICAL_SUITES and summary.n_failed:
+        return "bad"
+    if summary.rate.low >= ENOUGH:
+        return "good"
+    return "bad" if summary.rate.high < ENOUGH else "cannot tell"
+
+
+def failing_text(summary: SuiteSummary) -> str:
+    """Return how many cases of a suite fail, as a person would say it."""
+    failed, n = summary.n_samples_failed, summary.n_samples_decided
+    view = VIEWS.get(summary.key)
+    noun, one, several = ("case", "", "") if view is None else view.failing
+    if not one or len(summary.names) > 1:
+        article = "an" if _checks_of(summary).lstrip("“")[:1].lower() in set("aeio") else "a"
+        check = f"{article} {_checks_of(summary)}"
+        noun, one, several = "case", f"fails {check}", f"fail {check}"
+    return f"{failed:,} of {count(n, noun)} {one if failed == 1 else several}"
+
+
+def _checks_of(summary: SuiteSummary) -> str:
+    """Return what one check of a suite is called: “router check”, or with the title that the user gave."""
+    if summary.key in VIEWS:
+        return f"{summary.key.replace(' ', '-')} check"
+    return f"“{shorten(summary.title, LONGEST_SUITE)}” check"
+
+
+def checks_headline(name: str, summaries: Sequence[SuiteSummary]) -> Headline:
+    """Return the conclusion of the page.
+
+    Args:
+        name: of the run.
+        summaries: its suites, the worst first; at least one.
+    """
+    name, worst = shorten(name, LONGEST_NAME), summaries[0]
+    if not worst.n_decided:
+        reason = worst.not_measured[0][0] if worst.not_measured else ""
+        n = count(sum(summary.n_checks for summary in summaries), "check")
+        return Headline(
+            "not measured", f"{name}: none of {n} has a verdict", f"Most often: {reason}." if reason else ""
+        )
+    if all(summary.n_failed == 0 for summary in summaries):
+        return _all_passed(name, summaries)
+    return Headline(
+        suite_state(worst),
+        f"{name}: {failing_text(worst)}",
+        f"{_of_worst(worst)}{_of_others(summaries)}",
+        _doubt(summaries),
+    )
+
+
+def _all_passed(name: str, summaries: Sequence[SuiteSummary]) -> Headline:
+    decided = [summary for summary in summaries if summary.n_decided]
+    fewest = min(decided, key=lambda summary: summary.rate.n_scored)
+    passed = sum(summary.n_passed for summary in decided)
+    at_most = share_text(still_possible(fewest.rate.n_clusters))
+    state: State = "good" if all(suite_state(summary) == "good" for summary in decided) else "cannot tell"
+    title, n = f"“{shorten(fewest.title, LONGEST_SUITE)}”", count(fewest.rate.n_scored, "question")
+    suites = count(len(decided), "suite") if len(decided) > 1 else title
+    return Headline(
+        state,
+        f"{name} passes all {count(passed, 'check')} of {suites}",
+        f"No failure in {n} of {title} still allows up to {at_most} to fail (95 %).",
+        _doubt(summaries),
+    )
+
+
+def _of_worst(summary: SuiteSummary) -> str:
+    rate = summary.rate
+    names = ""
+    if len(summary.names) > 1:
+        shares = [
+            f"{shorten(one.name, LONGEST_SUITE)} {percent(one.rate.mean)}"
+            for one in sorted(summary.names, key=lambda one: one.rate.mean)
+            if one.n_decided
+        ]
+        names = f" By check: {', '.join(shares[:4])}{' and more' if len(shares) > 4 else ''}."
+    told = [reason for reason, _ in summary.reasons if reason != DIFFERS]
+    reason = f" Most often: {shorten(told[0], 90)}." if told and not names else ""
+    return (
+        f"{percent(rate.mean)} of the {_checks_of(summary)}s pass "
+        f"({span(rate)}, {count(rate.n_scored, 'question')}).{names}{reason}"
+    )
+
+
+def _of_others(summaries: Sequence[SuiteSummary]) -> str:
+    others = [summary for summary in summaries[1:] if summary.n_decided]
+    if not others:
+        return ""
+    failing = [summary for summary in others if summary.n_failed]
+    if not failing:
+        return " The other suite passes." if len(others) == 1 else f" The other {len(others)} suites pass."
+    listed = ", ".join(
+        f"{shorten(summary.title, 20)} ({percent(summary.rate.mean)} pass)" for summary in failing[:4]
+    )
+    return f" Also failing: {listed}."
+
+
+def _doubt(summaries: Sequence[SuiteSummary]) -> str:
+    """Return how many checks have no verdict: they are no passes."""
+    unmeasured = sum(summary.n_not_measured for summary in summaries)
+    total = sum(summary.n_checks for summary in summaries)
+    return f"{unmeasured:,} of {count(total, 'check')} not measured" if unmeasured else ""

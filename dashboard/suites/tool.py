@@ -1,0 +1,210 @@
+"""Tool calls: measures, errors of arguments, invented values, wrong selections, repeats."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ragtriage.dashboard.suites.view import Failing, SuiteView
+from ragtriage.data.suites.tool_findings import TOOL_SUITE, ToolFindings, call_cohort
+from ragtriage.data.suites.tool_repeats import Agreement, PassHatK
+from ragtriage.metrics.number_text import count
+from ragtriage.metrics.result_table import Cell, ResultTable
+
+ERRORS = {
+    "missing": "missing",
+    "unexpected": "unexpected",
+    "type": "wrong type",
+    "value": "wrong value",
+    "malformed": "not readable",
+}
+
+
+def _statement(findings: ToolFindings) -> str:
+    """How many checks call the right tools, with right arguments, and what is invented."""
+    by_key = {measure.key: measure for measure in findings.measures}
+    parts = []
+    if findings.made:
+        made = "1 call was" if findings.made == 1 else f"{findings.made:,} calls were"
+        parts.append(f"{made} made, {findings.failed:,} failed, and nothing says which are right")
+    if (fits := by_key.get("schema")) is not None:
+        parts.append(f"{fits.total - fits.hits:,} of {fits.total:,} calls break the schema of their tool")
+    if (selection := by_key.get("selection")) is not None:
+        tools = f"tools{' that write' if findings.only_writes else ''}"
+        checks = f"{selection.hits:,} of {selection.total:,} checks"
+        parts.append(f"Exactly the expected {tools} were called in {checks}")
+    if (arguments := by_key.get("arguments")) is not None:
+        parts.append(f"{arguments.hits:,} of {arguments.total:,} expected calls made have right arguments")
+    if (identifiers := by_key.get("identifiers_found")) is not None:
+        lost = identifiers.total - identifiers.hits
+        parts.append(f"{lost:,} of {identifiers.total:,} identifiers in arguments are invented")
+    for one in findings.agreements:
+        right, reached = one.both + one.calls_only, one.both + one.outcome_only
+        passes = f"{one.outcome} passes in {reached:,}, both in {one.both:,}"
+        parts.append(f"calls are right in {right:,} cases, {passes}")
+    return f"{'; '.join(parts)}." if parts else ""
+
+
+def _tables(findings: ToolFindings) -> Sequence[ResultTable | None]:
+    return (
+        _measures(findings) if findings.measures else None,
+        _invented(findings),
+        _errors(findings),
+        _misses(findings),
+        _repeats(findings.repeats),
+        _agreements(findings.agreements),
+        _inferred(findings),
+        _faults(findings),
+    )
+
+
+def _measures(findings: ToolFindings) -> ResultTable:
+    compared = (
+        "Only calls of tools that write are compared, reads need not match."
+        if findings.only_writes
+        else "Every call is compared; to leave out reads, say which tools write: readOnlyHint or writes in "
+        "their schema, or the tag write_tools."
+    )
+    if all(measure.key != "selection" for measure in findings.measures):
+        compared = "No expected calls are recorded: which were right is not measured."
+    return ResultTable(
+        "Calls",
+        tuple(
+            {
+                "Measure": measure.title,
+                "Share": measure.share,
+                "Count": f"{measure.hits:,} of {measure.total:,}",
+            }
+            for measure in findings.measures
+        ),
+        f"Computed. Share: mean over questions, 95 % interval; count: over all checks. {compared}",
+        tuple(measure.cohort for measure in findings.measures),
+    )
+
+
+def _errors(findings: ToolFindings) -> ResultTable:
+    by_kind = ", ".join(f"{n:,} {ERRORS.get(kind, kind)}" for kind, n in findings.n_errors.items())
+    pairs, held = findings.totals["pairs"], findings.totals["schema_calls"]
+    among = [f"{pairs:,} expected calls that were made"] * (pairs > 0 or not held)
+    among += [f"{count(held, 'call')} held against the schema of the tool"] * (held > 0)
+    rows = tuple(
+        {
+            "Error": ERRORS.get(str(tally.entry["error"]), str(tally.entry["error"])),
+            "Tool": tally.entry["call"],
+            "Argument": tally.entry["argument"],
+            "Errors": tally.n,
+            "Cases": tally.cases,
+            "Given": tally.entry.get("value", ""),
+            "Accepted": tally.entry.get("accepted", ""),
+        }
+        for tally in findings.errors
+    )
+    note = (
+        f"{by_kind}; in {' and '.join(among)}. By the rules of the Berkeley Function "
+        "Calling Leaderboard; given and accepted: of the first case."
+    )
+    return ResultTable("Errors of arguments", rows, note, tuple(tally.cohort for tally in findings.errors))
+
+
+def _invented(findings: ToolFindings) -> ResultTable:
+    rows = tuple(
+        {
+            "Value": tally.entry["value"],
+            "Argument": tally.entry["argument"],
+            "Tool": tally.entry["call"],
+            "Calls": tally.n,
+            "Cases": tally.cases,
+            "First case": tally.first_case,
+        }
+        for tally in findings.invented
+    )
+    note = (
+        f"{count(findings.n_invented, 'identifier')} found neither in the question, the conversation, the "
+        "passages, earlier results nor the schema. Reformatted dates, numbers and codes count as found."
+    )
+    return ResultTable("Invented identifiers", rows, note, tuple(tally.cohort for tally in findings.invented))
+
+
+def _inferred(findings: ToolFindings) -> ResultTable:
+    rows = tuple(
+        {
+            "Kind": tally.entry["kind"],
+            "Argument": tally.entry["argument"],
+            "Tool": tally.entry["call"],
+            "Values": tally.n,
+            "Cases": tally.cases,
+            "Example": tally.entry["value"],
+        }
+        for tally in findings.inferred
+    )
+    note = "Not in what was read, but a model may infer them: JFK from New York, a year, a sum. Read some."
+    if undecided := findings.totals["undecided"]:
+        note += f" {undecided:,} values are undecided: what was read is not recorded whole, or too long."
+    return ResultTable(
+        "Values that may be inferred", rows, note, tuple(tally.cohort for tally in findings.inferred)
+    )
+
+
+def _misses(findings: ToolFindings) -> ResultTable:
+    missing, needless = findings.totals["missing"], findings.totals["needless"]
+    return ResultTable(
+        "Missing and needless calls",
+        tuple(
+            {"Tool": miss.tool, "Missing": miss.missing, "Needless": miss.needless, "Cases": miss.cases}
+            for miss in findings.misses
+        ),
+        f"{missing:,} expected calls were not made, {needless:,} calls were not expected.",
+        tuple(call_cohort("either", miss.tool) for miss in findings.misses),
+    )
+
+
+def _repeats(repeats: Sequence[PassHatK]) -> ResultTable | None:
+    """Return pass^k by name of check."""
+    if not repeats:
+        return None
+    rows: tuple[dict[str, Cell], ...] = tuple(
+        {"Check": one.check, "k": one.k, "All k pass": one.rate} for one in repeats
+    )
+    note = (
+        "pass^k: mean over questions of C(c, k) / C(n, k), c of n repeats passed (tau-bench): that all "
+        "k repeats pass; pass@k, that any does, would rise with k."
+    )
+    return ResultTable("Repeats", rows, note)
+
+
+def _agreements(found: Sequence[Agreement]) -> ResultTable | None:
+    """Return how right calls and recorded outcomes go together."""
+    if not found:
+        return None
+    rows: tuple[dict[str, Cell], ...] = tuple(
+        {
+            "Outcome": one.outcome,
+            "Calls right": one.both + one.calls_only,
+            "Outcome reached": one.both + one.outcome_only,
+            "Both": one.both,
+            "Neither": one.neither,
+            "Cases": one.both + one.calls_only + one.outcome_only + one.neither,
+        }
+        for one in found
+    )
+    note = (
+        "Right calls and the recorded outcome are two things: other calls may lead to the same state, and a "
+        "right state may lack an answer."
+    )
+    return ResultTable("Calls and outcome", rows, note)
+
+
+def _faults(findings: ToolFindings) -> ResultTable:
+    return ResultTable(
+        "Not readable",
+        tuple({"What is wrong": fault} for fault in findings.faults),
+        f"{findings.totals['fault']:,} checks are compared by their recorded verdict alone, or not at all.",
+        (call_cohort("unreadable"),) * len(findings.faults),
+    )
+
+
+VIEW = SuiteView(
+    TOOL_SUITE,
+    Failing("case", "has a wrong tool call", "have a wrong tool call"),
+    _statement,
+    _tables,
+)

@@ -1,0 +1,75 @@
+"""What a suite shows beyond its pass rate, for the page, the report and the terminal alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, NamedTuple, TypeVar
+
+from ragtriage.dashboard.charts.chart import Chart, Heatmap
+from ragtriage.data.suites.figures import Figure
+from ragtriage.data.suites.suite import Suite, SuiteFindings
+from ragtriage.metrics.result_table import ResultTable, Row
+
+F = TypeVar("F", bound=SuiteFindings)
+
+
+class Failing(NamedTuple):
+    """How the failing cases of a suite are counted: "1 case used a wrong filter", "2 cases used ..."."""
+
+    noun: str
+    one: str
+    several: str
+
+
+@dataclass(frozen=True)
+class SuiteChart:
+    """The chart of a suite, whose points open the cohort in their first key.
+
+    Attributes:
+        chart: the chart.
+        heading: on the page; "" for none.
+        alt: what it shows.
+        legend: how its colours read, for a report.
+        facts: small print on the page, plain text.
+        openings: label of a button -> the cohort that it opens.
+    """
+
+    chart: Chart | Heatmap
+    heading: str
+    alt: str
+    legend: str
+    facts: Sequence[str] = ()
+    openings: Sequence[tuple[str, str]] = ()
+
+
+@dataclass(frozen=True)
+class SuiteView(Generic[F]):
+    """How a suite is shown.
+
+    Attributes:
+        suite: whose findings are of type F.
+        failing: how its failing cases are counted.
+        statement: what a person would say of the findings, a sentence or two with numbers; "" for nothing.
+        tables: the most telling first; those without rows are left out.
+        chart: None for none.
+    """
+
+    suite: Suite[F]
+    failing: Failing
+    statement: Callable[[F], str] = field(default=lambda _findings: "")
+    tables: Callable[[F], Sequence[ResultTable | None]] = field(default=lambda _findings: ())
+    chart: Callable[[F], SuiteChart | None] = field(default=lambda _findings: None)
+
+
+def tables_of(view: SuiteView[F], findings: F) -> tuple[ResultTable, ...]:
+    """Return the tables of findings that have rows."""
+    return tuple(table for table in view.tables(findings) if table is not None and table.rows)
+
+
+def figure_table(
+    title: str, figures: Sequence[Figure], note: str = "", name: str = "Measure", value: str = "Mean"
+) -> ResultTable:
+    """Return figures as a table whose rows open their cases."""
+    rows: tuple[Row, ...] = tuple({name: figure.title, value: figure.share} for figure in figures)
+    return ResultTable(title, rows, note, tuple(figure.cohort for figure in figures))

@@ -1,0 +1,298 @@
+"""Checks of the suite isolation: no document of another account, and nothing of it in the answer.
+
+Where a sample and its retrieved documents name accounts, two checks are made of them: that no retrieved
+document belongs to another account, and that no `canary` of such a document stands in the answer. A recorded
+check may name what must not be told: `expected` with `canary` or `secret`, a text or a list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from ragtriage.data.store.ragged import Ragged
+from ragtriage.data.store.sample_reader import further_fields
+from ragtriage.data.suites.check import (
+    CheckedSample,
+    CheckOutcome,
+    MalformedCheckError,
+    RecordedCheck,
+    document_account,
+    recorded_outcome,
+    shown,
+)
+from ragtriage.data.suites.check_table import CheckedRun
+from ragtriage.data.suites.figures import Figure, SuiteChecks, figure_values, part_cohort, suite_checks
+from ragtriage.data.suites.memory import memory_recall
+from ragtriage.data.suites.suite import Part, Suite
+from ragtriage.data.text.folding import folded_question
+from ragtriage.metrics.suites.memory import leak_of
+
+KEY = "isolation"
+RANKS = (1, 3, 5, 10)
+DOCUMENTS = "documents of other accounts"
+ANSWER = "other accounts in the answer"
+LEAKED = "a document of another account was retrieved"
+TOLD = "the answer holds a text of another account"
+LONE = "one account alone proves nothing"
+CONFIDED = "the answer tells what must not be told"
+_NAMED = ("canary", "secret")
+_MOST_LISTED = 20
+AccountChecks = list[tuple[RecordedCheck, CheckOutcome]]
+
+
+def isolation_outcome(check: RecordedCheck, sample: CheckedSample) -> CheckOutcome:
+    """Return what evaluating an isolation check finds; a recorded verdict stands.
+
+    Raises:
+        MalformedCheckError: its expected value cannot be read.
+    """
+    secrets = read_isolation(check)
+    if secrets is None or check.passed is not None:
+        return recorded_outcome(check)
+    text = check.actual if isinstance(check.actual, str) else sample["answer"]
+    if not text:
+        return CheckOutcome(None, "no answer is recorded")
+    told = [secret for secret in secrets if folded_question(secret) in folded_question(text)]
+    return CheckOutcome(not told, CONFIDED if told else "", {"form": "secret", "told": len(told)})
+
+
+def read_isolation(check: RecordedCheck) -> list[str] | None:
+    """Return the texts that must not be told; None where the expected value names none.
+
+    Raises:
+        MalformedCheckError: a text is empty, or is none.
+    """
+    expected = check.expected
+    if not isinstance(expected, Mapping) or not any(name in expected for name in _NAMED):
+        return None
+    texts: list[Any] = []
+    for name in _NAMED:
+        value = expected.get(name)
+        texts += value if isinstance(value, list) else [] if value is None else [value]
+    for text in texts:
+        if not isinstance(text, str) or not text.strip():
+            raise MalformedCheckError(f"canary {shown(text)}", "a text, or a list of texts")
+    if not texts:
+        raise MalformedCheckError("no canary", "a text, or a list of texts")
+    return texts
+
+
+def rows_with_accounts(table: Any) -> list[int]:
+    """Return the rows of an Arrow table of samples whose retrieved documents name an account."""
+    documents = Ragged.of(table["retrieved"])
+    named = pc.fill_null(pc.match_substring(documents.field("extra"), '"account_id"'), False)
+    rows: list[int] = np.unique(documents.sample[named.to_numpy(zero_copy_only=False)]).tolist()
+    return rows
+
+
+def apart_from_lone_account(made: Mapping[int, AccountChecks]) -> Mapping[int, AccountChecks]:
+    """Return the account checks of samples; without a verdict where they all speak of one account alone.
+
+    Args:
+        made: row -> its account checks, of the samples scored together.
+    """
+    accounts = {
+        account
+        for checks in made.values()
+        for _, outcome in checks
+        for account in outcome.detail.get("accounts", ())
+    }
+    if len(accounts) > 1:
+        return made
+    return {
+        row: [(check, CheckOutcome(None, LONE, outcome.detail)) for check, outcome in checks]
+        for row, checks in made.items()
+    }
+
+
+def account_checks(sample: CheckedSample) -> AccountChecks:
+    """Return the checks that follow from the accounts of a sample and its documents; [] without accounts."""
+    documents = sample["retrieved"]
+    if not documents:
+        return []
+    owners = [document_account(document) for document in documents]
+    if not any(owner is not None for owner in owners):
+        return []
+    account = sample["account_id"]
+    if account is None:
+        outcome = CheckOutcome(None, "the account that asks is not recorded")
+        return [(RecordedCheck(DOCUMENTS, "isolation", None, None, None), outcome)]
+    made = [_documents(account, owners)]
+    canaries = _canaries(account, documents, owners)
+    if canaries and sample["answer"]:
+        made.append(_answer(sample["answer"], canaries))
+    return made
+
+
+def _documents(account: str, owners: list[str | None]) -> tuple[RecordedCheck, CheckOutcome]:
+    leak = leak_of(account, owners)
+    foreign = sorted({owner for owner in owners if owner is not None and owner != account})[:_MOST_LISTED]
+    detail = {
+        "form": "documents",
+        "account": account,
+        "accounts": sorted({account, *(owner for owner in owners if owner is not None)})[:_MOST_LISTED],
+        "n_documents": leak.n_documents,
+        "n_foreign": leak.n_foreign,
+        "first_rank": leak.first_rank,
+    }
+    check = RecordedCheck(DOCUMENTS, "isolation", [account], foreign or [account], None)
+    return check, CheckOutcome(not leak.n_foreign, LEAKED if leak.n_foreign else "", detail)
+
+
+def _canaries(account: str, documents: list[Mapping[str, Any]], owners: list[str | None]) -> list[str]:
+    """Return the canaries of the documents of other accounts, from their `canary`."""
+    found: list[str] = []
+    for document, owner in zip(documents, owners, strict=True):
+        if owner is None or owner == account:
+            continue
+        value = further_fields(document["extra"], "canary").get("canary")
+        found += [text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)]
+    return [text for text in found if text.strip()]
+
+
+def _answer(answer: str, canaries: list[str]) -> tuple[RecordedCheck, CheckOutcome]:
+    told = [text for text in canaries if folded_question(text) in folded_question(answer)]
+    detail = {"form": "answer", "n_canaries": len(canaries), "told": len(told)}
+    check = RecordedCheck(ANSWER, "isolation", [], [text[:200] for text in told], None)
+    return check, CheckOutcome(not told, TOLD if told else "", detail)
+
+
+@dataclass(frozen=True)
+class IsolationFindings:
+    """What the isolation checks of a run amount to.
+
+    Attributes:
+        leaks: share of the questions with a leak among the first k documents, at any rank, in the answer.
+        recall: of memories, where the run measures it: isolation must not be bought with it.
+        n_accounts: accounts that ask or own retrieved documents.
+        n_documents: retrieved documents that belong to an account.
+        n_samples: samples whose documents name accounts.
+        n_leaks: those with a document of another account.
+        n_foreign_documents: such documents.
+        n_answers: answers that could tell what belongs to another.
+        n_told: answers that do.
+        by_account: account that asks -> its samples, those with a leak, documents of others; the worst first.
+    """
+
+    leaks: tuple[Figure, ...]
+    recall: tuple[Figure, ...]
+    n_accounts: int
+    n_documents: int
+    n_samples: int
+    n_leaks: int
+    n_foreign_documents: int
+    n_answers: int
+    n_told: int
+    by_account: Mapping[str, tuple[int, int, int]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {
+            "n_accounts": self.n_accounts,
+            "n_documents": self.n_documents,
+            "n_samples": self.n_samples,
+            "n_leaks": self.n_leaks,
+            "n_foreign_documents": self.n_foreign_documents,
+            "n_answers": self.n_answers,
+            "n_told": self.n_told,
+            **figure_values((*self.leaks, *self.recall)),
+        }
+
+
+def _findings(run: CheckedRun) -> IsolationFindings | None:
+    """Return what the isolation checks of a run amount to; None where none looks at accounts or secrets."""
+    checks = suite_checks(run, KEY)
+    documents, answers = checks.having("form", "documents"), checks.having("told")
+    if not len(documents) and not len(answers):
+        return None
+    accounts, n_documents = _indexed(run)
+    return IsolationFindings(
+        (*_leaks(documents), *_told(answers)),
+        tuple(
+            Figure(f"memory_{one.key}", f"Right memory {one.title[0].lower()}{one.title[1:]}", one.share)
+            for one in memory_recall(run)
+        ),
+        accounts,
+        n_documents,
+        len(documents),
+        sum(bool(detail["n_foreign"]) for detail in documents.details),
+        sum(detail["n_foreign"] for detail in documents.details),
+        len(answers),
+        sum(bool(detail["told"]) for detail in answers.details),
+        _by_account(documents),
+    )
+
+
+def _leaks(checks: SuiteChecks) -> tuple[Figure, ...]:
+    if not len(checks):
+        return ()
+    longest = max(detail["n_documents"] for detail in checks.details)
+    at_k = [
+        Figure(
+            f"leak@{k}", f"A leak in the first {k}", checks.mean(_leak_at(k)), part_cohort(KEY, "leak_at", k)
+        )
+        for k in RANKS
+        if k == 1 or k <= longest
+    ]
+    whole = checks.mean(lambda detail: float(detail["n_foreign"] > 0))
+    return (*at_k, Figure("leak", "A leak at any rank", whole))
+
+
+def _leak_at(k: int) -> Callable[[Mapping[str, Any]], float]:
+    return lambda detail: float(detail["first_rank"] is not None and detail["first_rank"] <= k)
+
+
+def _told(checks: SuiteChecks) -> tuple[Figure, ...]:
+    if not len(checks):
+        return ()
+    share = checks.mean(lambda detail: float(detail["told"] > 0))
+    return (Figure("leak_in_answer", "A leak in the answer", share, part_cohort(KEY, "told")),)
+
+
+def _by_account(checks: SuiteChecks) -> dict[str, tuple[int, int, int]]:
+    """Return the leaks by the account that asks, the most first."""
+    by_account: dict[str, tuple[int, int, int]] = {}
+    for detail in checks.details:
+        n, leaks, foreign = by_account.get(detail["account"], (0, 0, 0))
+        counted = n + 1, leaks + bool(detail["n_foreign"]), foreign + detail["n_foreign"]
+        by_account[detail["account"]] = counted
+    return dict(sorted(by_account.items(), key=lambda each: (-each[1][1], each[0])))
+
+
+def _indexed(run: CheckedRun) -> tuple[int, int]:
+    """Return how many accounts ask or own retrieved documents, and how many such documents there are."""
+    columns = ["account_id", "retrieved.list.element.id", "retrieved.list.element.extra"]
+    with pq.ParquetFile(run.samples_path) as file:
+        table = file.read(columns=columns)
+    owned: set[tuple[str, str]] = set()
+    for documents in table["retrieved"].to_pylist():
+        for document in documents or ():
+            owner = document_account(document)
+            if owner is not None:
+                owned.add((owner, str(document["id"])))
+    asking = (
+        {account for account in table["account_id"].to_pylist() if account is not None} if owned else set()
+    )
+    return len(asking | {owner for owner, _ in owned}), len(owned)
+
+
+def _in_the_first(detail: Mapping[str, Any], k: str) -> bool:
+    return detail.get("first_rank") is not None and k.isdigit() and bool(detail["first_rank"] <= int(k))
+
+
+ISOLATION_SUITE = Suite(
+    KEY,
+    _findings,
+    isolation_outcome,
+    read_isolation,
+    {
+        "leak_at": Part("a document of another account in the first {}", _in_the_first),
+        "told": Part("tells what belongs to another account", lambda detail, _: bool(detail.get("told"))),
+    },
+)
