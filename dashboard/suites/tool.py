@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ragtriage.dashboard.suites.view import Failing, SuiteView
-from ragtriage.data.suites.tool_findings import TOOL_SUITE, ToolFindings, call_cohort
-from ragtriage.data.suites.tool_repeats import Agreement, PassHatK
+from ragtriage.data.suites.tool.findings import TOOL_SUITE, ToolFindings, call_cohort
+from ragtriage.data.suites.tool.repeats import Agreement, PassHatK
 from ragtriage.metrics.number_text import count
 from ragtriage.metrics.result_table import Cell, ResultTable
 

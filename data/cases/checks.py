@@ -10,8 +10,8 @@ from typing import Any
 from ragtriage.data.suites.check import CheckedSample, CheckOutcome, RecordedCheck, stored_value
 from ragtriage.data.suites.evaluate import outcome_of
 from ragtriage.data.suites.isolation import account_checks
-from ragtriage.data.suites.recorded_calls import actual_calls_text, call_faults, expected_calls_text
 from ragtriage.data.suites.safety import FOUND, SAFETY, UNASKED, Verdict, question_of
+from ragtriage.data.suites.tool.recorded_calls import actual_calls_text, call_faults, expected_calls_text
 
 LONGEST = 200  # characters of a value in a sentence
 TOOL = "tool"

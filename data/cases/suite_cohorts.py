@@ -17,7 +17,7 @@ from ragtriage.data.suites.check_table import CheckTable, check_table
 from ragtriage.data.suites.router import decisions
 from ragtriage.data.suites.safety import WAITS
 from ragtriage.data.suites.safety_findings import attacks_in
-from ragtriage.data.suites.tool_findings import cohort_title, matching_calls
+from ragtriage.data.suites.tool.findings import cohort_title, matching_calls
 from ragtriage.metrics.diagnosis.check_kinds import suite_title
 from ragtriage.metrics.schema.scores import BoolArray
 from ragtriage.metrics.suites.safety import ATTACK_TYPES

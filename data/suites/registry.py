@@ -17,7 +17,7 @@ from ragtriage.data.suites.order import ORDER_SUITE
 from ragtriage.data.suites.router import ROUTER_SUITE
 from ragtriage.data.suites.safety_findings import OVER_REFUSAL_SUITE, SAFETY_SUITE
 from ragtriage.data.suites.suite import Part, Suite
-from ragtriage.data.suites.tool_findings import TOOL_SUITE
+from ragtriage.data.suites.tool.findings import TOOL_SUITE
 from ragtriage.metrics.schema.scores import BoolArray
 
 SUITES: dict[str, Suite[Any]] = {

@@ -19,7 +19,7 @@ from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.spans.samples import sample_of_trace
 from ragtriage.data.importers.spans.span import Span
 from ragtriage.data.suites.summary import suite_summaries
-from ragtriage.data.suites.tool_findings import TOOL_SUITE, ToolFindings
+from ragtriage.data.suites.tool.findings import TOOL_SUITE, ToolFindings
 
 LANGGRAPH = FIXTURES / "langfuse" / "langgraph-2025-08-22.json"
 DEEPEVAL = FIXTURES / "deepeval" / "test_run_sample.json"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ragtriage.data.suites.check import CheckedSample, CheckOutcome, RecordedCheck
-from ragtriage.data.suites.tool import UNREADABLE, tool_call_outcome
+from ragtriage.data.suites.tool.rule import UNREADABLE, tool_call_outcome
 
 Fields = dict[str, Any]
 

@@ -22,7 +22,7 @@ from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.suites.summary import suite_summaries
-from ragtriage.data.suites.tool_findings import TOOL_SUITE, ToolFindings
+from ragtriage.data.suites.tool.findings import TOOL_SUITE, ToolFindings
 
 TAU = REPOSITORY / "data" / "bundled" / "taubench" / "gpt-4o-airline.jsonl.gz"
 BFCL = REPOSITORY / "tests" / "fixtures" / "bfcl"

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from ragtriage.data.suites.check import RECORDED, CheckedSample, CheckOutcome, RecordedCheck, recorded_outcome
-from ragtriage.data.suites.recorded_calls import NO_ERROR, Expected, MadeCall, expected_of, made_calls
+from ragtriage.data.suites.tool.recorded_calls import NO_ERROR, Expected, MadeCall, expected_of, made_calls
 from ragtriage.metrics.suites.grounding import ArgumentValue, Reading, argument_values
 from ragtriage.metrics.suites.tool import (
     ArgumentError,

@@ -10,7 +10,7 @@ import numpy as np
 
 from ragtriage.data.suites.check_table import CheckedRun, CheckTable, check_table
 from ragtriage.data.suites.summary import rate_values
-from ragtriage.data.suites.tool import KEY
+from ragtriage.data.suites.tool.rule import KEY
 from ragtriage.metrics.schema.scores import BoolArray
 from ragtriage.metrics.statistics.intervals import Interval, interval
 

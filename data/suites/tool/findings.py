@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from ragtriage.data.suites.check_table import CheckedRun, check_table
 from ragtriage.data.suites.suite import Suite
 from ragtriage.data.suites.summary import rate_values
-from ragtriage.data.suites.tool import KEY, tool_call_outcome
-from ragtriage.data.suites.tool_repeats import Agreement, PassHatK, agreements, pass_hat_ks
+from ragtriage.data.suites.tool.repeats import Agreement, PassHatK, agreements, pass_hat_ks
+from ragtriage.data.suites.tool.rule import KEY, tool_call_outcome
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray
 from ragtriage.metrics.statistics.intervals import Interval, mean_over_questions
 from ragtriage.metrics.statistics.question_means import question_means
@@ -32,7 +32,7 @@ class CallChecks:
         sample: (m,) row of the sample of each.
         passed: (m,) 1 passed, 0 failed, -1 not measured.
         names: name of each.
-        details: what ragtriage.data.suites.tool counted; {} where it counted nothing.
+        details: what ragtriage.data.suites.tool.rule counted; {} where it counted nothing.
     """
 
     sample: IntArray
