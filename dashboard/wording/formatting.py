@@ -14,6 +14,7 @@ METHODS = {
     "wilson": "Wilson's interval",
     "exact": "exact interval",
     "t": "interval by Student's t",
+    "dirichlet": "Dirichlet-weighted mean over questions or conversations",
     "bootstrap": "bootstrap over questions or conversations",
     "normal": "normal interval",
     "no variance": "bound, as no value differs",

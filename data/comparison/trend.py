@@ -20,7 +20,7 @@ from ragtriage.metrics.metric_registry import is_share, ordered, title_of
 from ragtriage.metrics.statistics.intervals import Interval
 from ragtriage.metrics.statistics.max_t import ClusterSums, max_t
 from ragtriage.metrics.statistics.paired import (
-    MOST_DROP,
+    MARGIN,
     PairedDifference,
     RegressionVerdict,
     comparability,
@@ -185,7 +185,7 @@ def changes_since(pairs: Mapping[str, Pair], metric: str) -> dict[str, Change]:
             test.p,
             test.low,
             test.high,
-            regression_verdict(pair.difference, test.p, higher, most, (test.low, test.high)),
+            regression_verdict(pair.difference, test.p, higher, most),
         )
         for (run_id, pair), test in zip(pairs.items(), tests, strict=True)
     }
@@ -193,7 +193,7 @@ def changes_since(pairs: Mapping[str, Pair], metric: str) -> dict[str, Change]:
 
 def most_drop(metric: str) -> float | None:
     """Return the drop that is tolerated: 0.05 on a scale from 0 to 1, None on another scale."""
-    return MOST_DROP if metric == GOOD_SHARE or is_share(metric) else None
+    return MARGIN if metric == GOOD_SHARE or is_share(metric) else None
 
 
 @dataclass(frozen=True)

@@ -202,7 +202,7 @@ def judge_regressions(
     shared = match_questions(base.scored, run.scored)
     results: dict[Gate, list[GateResult]] = {}
     for written in gates:
-        family = _expand(written, named, base)
+        family = _expand(written, named, base, primary)
         reasons = {gate: _lacking(gate, run, base) for gate in family}
         compared = [gate for gate in family if not reasons[gate]]
         sides = [_side(gate, run, base, shared) for gate in compared]
@@ -219,16 +219,28 @@ def judge_regressions(
     return results
 
 
-def _expand(gate: Gate, named: set[tuple[str, tuple[str, str] | None]], base: Diagnosis) -> list[Gate]:
-    """Return a gate for each metric of a family that the baseline has and no other gate names."""
+def _expand(
+    gate: Gate, named: set[tuple[str, tuple[str, str] | None]], base: Diagnosis, primary: str
+) -> list[Gate]:
+    """Return a gate for each metric of a family that the baseline has and no other gate names.
+
+    Of a family with the primary metric only that keeps a version from shipping: among a dozen metrics one
+    falls by chance.
+    """
     if gate.metric not in FAMILIES:
         return [gate]
     names = [GOOD_SHARE] if gate.metric in WITH_PASS_RATE else []
     names += [name for name in ordered(base.scored.metrics) if _belongs(name, gate.metric)]
-    return [
-        replace(gate, metric=name)
+    if gate.metric in WITH_PASS_RATE and primary not in names:
+        names.insert(0, primary)
+    members = [
+        name
         for name in names
         if (name, gate.slice) not in named and np.isfinite(case_values(base, name)).any()
+    ]
+    others = "warn" if primary in members else gate.severity
+    return [
+        replace(gate, metric=name, severity=gate.severity if name == primary else others) for name in members
     ]
 
 
@@ -268,6 +280,7 @@ def _judged(gate: Gate, side: Side, test: FamilyTest, n_together: int) -> GateRe
         higher_is_better(gate.metric) is not False,
         side.base if np.isfinite(side.base) else None,
         f"paired, sign flips, {how}",
+        n_together > 1,
     )
 
 

@@ -67,7 +67,7 @@ def summarise(
     source: Source | None = None,
     hold: bool = True,
 ) -> dict[str, MetricSummary]:
-    """Return the means of a run's metrics over questions; all share one bootstrap.
+    """Return the means of a run's metrics over questions.
 
     Args:
         scored: the run.

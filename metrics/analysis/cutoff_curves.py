@@ -134,7 +134,7 @@ def curve_intervals(
     """Return the mean of each column with its 95 % interval, as `intervals` does.
 
     From MANY_CLUSTERS clusters on, every column gets the cluster-robust normal interval, computed for all
-    columns at once; with that many it is indistinguishable from the bootstrap or Wilson's.
+    columns at once; with that many it is indistinguishable from the Dirichlet interval or Wilson's.
 
     Args:
         means: (q, K) one value per question and k, NaN where not scored.

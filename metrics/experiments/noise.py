@@ -48,14 +48,14 @@ def noise_effect(levels: Sequence[float], values: FloatArray, seed: int = 0) -> 
     Args:
         levels: (c,) shares of noise, rising, two or more.
         values: (q, c) quality of each question at each level, NaN where not measured.
-        seed: of bootstrap, permutations and drawn signs.
+        seed: of permutations and drawn signs.
 
     Raises:
         MetricsError: there are fewer than two levels, or the columns are not theirs.
     """
     if len(levels) < 2 or values.shape[1:] != (len(levels),):
         raise MetricsError(f"noise_effect takes 2 or more levels with a column each, not {values.shape}")
-    means = tuple(mean_over_questions(values[:, at], seed=seed) for at in range(len(levels)))
+    means = tuple(mean_over_questions(values[:, at]) for at in range(len(levels)))
     test = cochran_q(values, seed)
     pairs = tuple(pair_tests(values, [0], list(range(1, len(levels))), seed))
     lower = [pair for pair in pairs if pair.adjusted_p < SIGNIFICANCE and pair.difference < 0]

@@ -105,7 +105,7 @@ def position_effect(ranks: Sequence[int], values: FloatArray, seed: int = 0) -> 
     Args:
         ranks: (c,) ranks of the gold document, rising, three or more.
         values: (q, c) quality of each question at each rank, NaN where not measured.
-        seed: of bootstrap, permutations and drawn signs.
+        seed: of permutations and drawn signs.
 
     Raises:
         MetricsError: there are fewer than three ranks, or as many columns as ranks are missing.
@@ -113,7 +113,7 @@ def position_effect(ranks: Sequence[int], values: FloatArray, seed: int = 0) -> 
     if len(ranks) < 3 or values.shape[1:] != (len(ranks),):
         raise MetricsError(f"position_effect takes 3 or more ranks with a column each, not {values.shape}")
     full = values[np.isfinite(values).all(axis=1)]
-    means = tuple(mean_over_questions(values[:, at], seed=seed) for at in range(len(ranks)))
+    means = tuple(mean_over_questions(values[:, at]) for at in range(len(ranks)))
     last = len(ranks) - 1
     inner = list(range(1, last))
     test = cochran_q(values, seed)

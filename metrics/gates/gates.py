@@ -9,6 +9,7 @@ from typing import Literal
 
 from ragtriage.metrics.schema.scores import MetricsError
 from ragtriage.metrics.statistics.distributions import normal_quantile
+from ragtriage.metrics.statistics.margins import margin_test
 from ragtriage.metrics.statistics.paired import SIGNIFICANCE, PairedDifference
 from ragtriage.metrics.statistics.quantiles import QuantileInterval
 
@@ -21,7 +22,6 @@ LEAST_ASKED = 0.95  # share of the baseline's questions that a run must have
 FEWEST_QUESTIONS = 5  # below this a mean decides nothing
 POWER = 0.80
 UNCHANGED = "no question changed"
-UNIFORM = "every question changed by the same amount, so that value decides"
 ORDER: tuple[GateVerdict, ...] = ("FAIL", "INCONCLUSIVE", "UNMEASURED", "PASS")
 _ROUNDING = 1e-9  # a mean of 0.7999999999 of eight tenths is 0.8
 
@@ -98,6 +98,9 @@ class GateResult:
             only in strict mode.
         doubt: why the sanity checks doubt what the gate rests on; "" where they do not.
         sentence: the result in plain words.
+        largest_loss: of a regression, how much worse it may be (95 %); None where there is no bound.
+        needed: of an undecided regression, questions that would settle it; None where no practical number
+            would, and of other kinds.
     """
 
     gate: Gate
@@ -117,6 +120,8 @@ class GateResult:
     excused: bool = False
     doubt: str = ""
     sentence: str = ""
+    largest_loss: float | None = None
+    needed: int | None = None
 
     @property
     def blocks(self) -> bool:
@@ -269,11 +274,14 @@ def judge_regression(
     higher_is_better: bool,
     before: float | None = None,
     obtained: str = "",
+    in_family: bool = False,
 ) -> GateResult:
     """Judge the change of a metric since the baseline by the rule of all gates.
 
-    Where no question changed, it passes. Where all changed by the same amount, and a sign-flip test rejects
-    any other (p below 0.05), that amount decides: the interval of differences that do not vary is a bound.
+    By the interval, a metric tested alone fails where the drop is at least the threshold and a one-sided
+    exact test says worse, and passes where the one-sided 95 % bound of the drop is within it (see
+    ragtriage.metrics.statistics.margins). In a family it fails with the adjusted p, and passes where the
+    whole interval of the family is within the threshold.
 
     Args:
         gate: its threshold is the drop that is allowed.
@@ -284,23 +292,26 @@ def judge_regression(
         higher_is_better: direction of the metric.
         before: the baseline's mean over the shared questions.
         obtained: how the interval was obtained.
+        in_family: whether the interval and p are corrected over a family.
     """
     n = difference.n_pairs
     if n < _fewest(gate):
         return unmeasured(gate, "too few", n, n)
     bounded = isfinite(low) and isfinite(high)
-    # By how much it is worse, which the threshold limits.
-    sign = -1.0 if higher_is_better else 1.0
-    best, worst = sorted((sign * low, sign * high)) if bounded else (None, None)
-    why = ""
-    if difference.same == n:
-        why = UNCHANGED
-    elif difference.uniform and adjusted_p < SIGNIFICANCE:
-        why, worst, best = UNIFORM, sign * difference.difference, sign * difference.difference
-    verdict = "PASS" if why == UNCHANGED else _verdict(gate, sign * difference.difference, worst, best)
+    held = margin_test(difference, higher_is_better, gate.threshold)
+    by_interval: GateVerdict = "INCONCLUSIVE"
+    largest, worse = held.largest_loss, held.outcome == "worse"
+    if in_family:
+        largest = -low if higher_is_better else high
+        worse = held.drop >= gate.threshold - _ROUNDING and adjusted_p < SIGNIFICANCE
+    if worse:
+        by_interval = "FAIL"
+    elif isfinite(largest) and _meets(gate, largest):
+        by_interval = "PASS"
+    by_mean: GateVerdict = "PASS" if _meets(gate, held.drop) else "FAIL"
     return GateResult(
         gate,
-        verdict,
+        by_mean if gate.rule == "mean" else by_interval,
         difference.difference,
         low if bounded else None,
         high if bounded else None,
@@ -309,10 +320,12 @@ def judge_regression(
         smallest_effect(low, high) if bounded else None,
         adjusted_p if isfinite(adjusted_p) else None,
         before,
-        gate.threshold - sign * difference.difference,
-        _by_interval(gate, worst, best),
+        gate.threshold - held.drop,
+        by_interval,
         obtained,
-        why,
+        UNCHANGED if difference.same == n else "",
+        largest_loss=largest if isfinite(largest) else None,
+        needed=held.needed,
     )
 
 

@@ -127,19 +127,36 @@ def _regression(result: GateResult, change: float) -> str:
     gate = result.gate
     digits = _digits(abs(change), gate.threshold)
     name, over = subject_of(gate), _over(result, shared=True)
+    allowed = f"{gate.threshold:g} is allowed"
+    loss = "" if result.largest_loss is None else f"{max(result.largest_loss, 0.0):.{digits}f}"
+    if gate.rule == "mean":
+        beyond = f"worse by {gate.threshold:g} or more"
+        conclusion = _conclusion(
+            result, f"is not {beyond}", f"is {beyond}", f"a worsening of {gate.threshold:g}"
+        )
+    elif result.verdict == "FAIL":
+        conclusion = f"worse beyond chance, {allowed}"
+    elif result.verdict == "PASS":
+        conclusion = f"worse by at most {loss} (95 %), {allowed}"
+    else:
+        hides = f"a loss of up to {loss} may hide, " if loss else "without an interval any loss may hide, "
+        conclusion = f"{hides}{allowed}{_settled_by(result)}"
     if result.why == UNCHANGED:
         level = "" if result.before is None else f" at {result.before:.{digits}f}"
-        return f"{name}: unchanged{level} {over}; {result.why}."
+        return f"{name}: unchanged{level} {over}; {conclusion}."
     moved = f"a change of {_signed(change, digits)}{_interval(result, digits, signed=True)}"
     if result.before is not None:
         moved += f" from {result.before:.{digits}f} to {result.before + change:.{digits}f}"
-    drop = f"{gate.threshold:g}"
-    if result.why:
-        conclusion = result.why
-    else:
-        beyond = f"worse by more than {drop}"
-        conclusion = _conclusion(result, f"is not {beyond}", f"is {beyond}", f"a worsening of {drop}")
-    return f"{name}: {moved} {over}; {distance_text(result, digits)}: {conclusion}."
+    return f"{name}: {moved} {over}; {conclusion}."
+
+
+def _settled_by(result: GateResult) -> str:
+    """Return how many questions would settle a comparison, in total and in addition; "" without a number."""
+    if result.needed is None:
+        return ""
+    step = 10 ** max(0, len(str(result.needed)) - 2)
+    total = -(-result.needed // step) * step
+    return f"; about {total:,} questions would settle it, {total - result.n_scored:,} more"
 
 
 def _conclusion(result: GateResult, within: str, beyond: str, threshold: str) -> str:

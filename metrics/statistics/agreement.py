@@ -199,8 +199,9 @@ def rate_intervals(
 ) -> tuple[Interval, Interval]:
     """Return the true positive and true negative rate with the 95 % intervals of pass rates.
 
-    Wilson (1927); Clopper-Pearson with fewer than 10 clusters or labels that do not vary; the cluster
-    bootstrap where a cluster contains several pairs. See ragtriage.metrics.statistics.intervals.intervals.
+    Wilson (1927); Clopper-Pearson with fewer than 10 clusters or labels that do not vary; the
+    Dirichlet bound where a cluster contains several pairs. See
+    ragtriage.metrics.statistics.intervals.intervals.
 
     Args:
         judge: (n,) whether the judge passes.

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from threading import Lock
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ragtriage.metrics.schema.scores import FloatArray, IntArray, MetricsError
+from ragtriage.metrics.statistics.dirichlet import (
+    DIFFERENCE_WEIGHT,
+    MEAN_WEIGHT,
+    BoundedClusters,
+    dirichlet_ends,
+)
 from ragtriage.metrics.statistics.distributions import beta_quantile, normal_quantile, t_quantile
 
-Method = Literal["bootstrap", "wilson", "exact", "t", "normal", "no variance", "none"]
-FEW_CLUSTERS = 10  # below this a bootstrap draws from too few different samples to be trusted
-MANY_CLUSTERS = 2000  # from here on the normal interval equals the bootstrap and is far cheaper
+Method = Literal["dirichlet", "bootstrap", "wilson", "exact", "t", "normal", "no variance", "none"]
+FEW_CLUSTERS = 10  # below this the misses of an interval are not held to what it promises
+MANY_CLUSTERS = 2000  # from here on the normal interval equals the others and is far cheaper
+TWO_SIDED, ONE_SIDED = 0.975, 0.95  # level of each end
 _ALPHA = 0.05
-_CHUNK = 256  # clusters whose weights are multiplied at once: 256 x 2,000 resamples are 4 MB
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ class Interval:
 
 
 @dataclass(frozen=True)
-class _Column:
+class ClusteredValues:
     """One metric reduced to its scored clusters, in an order that depends on their values alone."""
 
     sums: FloatArray
@@ -58,14 +61,22 @@ class _Column:
     zero_one: bool
     plain: bool  # every cluster is one question
 
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the metric has a least and a greatest value."""
+        return bool(np.all(np.isfinite(self.bounds)))
+
+    @property
+    def bounded(self) -> BoundedClusters:
+        """The clusters of a metric that is bounded."""
+        return BoundedClusters(self.sums, self.counts, self.bounds)
+
 
 def interval(
     values: FloatArray,
     clusters: IntArray,
     n_applicable: int,
     binary: bool = False,
-    seed: int = 0,
-    resamples: int = 2000,
     bounds: tuple[float, float] = (0.0, 1.0),
 ) -> Interval:
     """Return the mean of one value per question, with a 95 % interval; see intervals for the methods.
@@ -75,11 +86,9 @@ def interval(
         clusters: (q,) codes of the independent group of each question.
         n_applicable: questions for which the metric has a meaning.
         binary: whether the metric is a plain pass rate (each question passes or fails).
-        seed: of the bootstrap.
-        resamples: of the bootstrap.
         bounds: least and greatest value the metric can take; infinite where it is unbounded.
     """
-    return intervals(values[:, None], clusters, [n_applicable], [binary], seed, resamples, [bounds])[0]
+    return intervals(values[:, None], clusters, [n_applicable], [binary], [bounds])[0]
 
 
 def intervals(
@@ -87,20 +96,17 @@ def intervals(
     clusters: IntArray,
     n_applicable: Sequence[int],
     binary: Sequence[bool] | None = None,
-    seed: int = 0,
-    resamples: int = 2000,
     bounds: Sequence[tuple[float, float]] | None = None,
 ) -> list[Interval]:
-    """Return the means of M metrics with 95 % intervals, all from one set of resampling weights.
+    """Return the means of M metrics with 95 % intervals.
 
-    - "wilson": plain pass rates (binary, every value 0 or 1, every cluster one question).
-    - "bootstrap": percentile bootstrap over clusters for 10 to 1,999 of them. The weights are independent
-      Poisson(1) draws per cluster (Chamandy et al. 2012, "Estimating uncertainty for massive data streams"),
-      so metrics scored on different questions share them, and a column's result does not depend on others.
-    - "normal": cluster-robust normal interval from 2,000 clusters.
+    - "wilson": plain pass rates (binary, every value 0 or 1, every cluster one question) from 10 questions.
     - "exact": Clopper-Pearson with one trial per cluster, for values of only 0 and 1 in a metric bounded by 0
       and 1, with fewer than 10 clusters or no variance.
-    - "t": cluster-robust Student's t for other values with fewer than 10 clusters.
+    - "dirichlet": other metrics with two bounds, below 2,000 clusters; see
+      ragtriage.metrics.statistics.dirichlet.
+    - "t": cluster-robust Student's t for metrics that lack a bound, below 2,000 clusters.
+    - "normal": cluster-robust normal interval from 2,000 clusters.
     - "no variance": other values that do not vary between clusters. With 97.5 % confidence at most a share
       s = 1 - 0.025 ** (1 / clusters) of the population differs from what was seen (an exact rule of three),
       and a differing value lies within the bounds: hence [mean - s (mean - lower), mean + s (upper - mean)],
@@ -111,8 +117,6 @@ def intervals(
         clusters: (q,) codes of the independent group of each question.
         n_applicable: M counts.
         binary: M flags; by default none is a pass rate.
-        seed: of the bootstrap.
-        resamples: of the bootstrap.
         bounds: M pairs; (0, 1) by default. Widened to the data where values lie outside.
     """
     same_length(matrix, clusters)
@@ -120,23 +124,39 @@ def intervals(
     limits = bounds or [(0.0, 1.0)] * many
     codes = np.unique(clusters, return_inverse=True)[1].astype(np.int64)
     flags = binary or [False] * many
-    found: dict[int, Interval] = {}
-    resampled: dict[int, _Column] = {}  # the others are not held
     scored = np.isfinite(matrix).sum(axis=0).tolist()
-    for m in range(many):
-        column = _column(matrix[:, m], codes, limits[m])
-        method = _method(column, flags[m])
-        if method == "bootstrap":
-            resampled[m] = column
-        else:
-            found[m] = _interval(column, _ends(column, method), scored[m], n_applicable[m], method)
-    drawn = _bootstrap(list(resampled.values()), seed, resamples)
-    for (m, column), ends in zip(resampled.items(), drawn, strict=True):
-        found[m] = _interval(column, ends, scored[m], n_applicable[m], "bootstrap")
-    return [found[m] for m in range(many)]
+    columns = [clustered(matrix[:, m], codes, limits[m]) for m in range(many)]
+    methods = [_method(column, binary) for column, binary in zip(columns, flags, strict=True)]
+    ends = [_ends(column, method) for column, method in zip(columns, methods, strict=True)]
+    solved = [m for m, method in enumerate(methods) if method == "dirichlet"]
+    level = [normal_quantile(TWO_SIDED)] * len(solved)
+    drawn = dirichlet_ends([columns[m].bounded for m in solved], MEAN_WEIGHT, level)
+    for m, pair in zip(solved, drawn, strict=True):
+        ends[m] = pair
+    return [_interval(columns[m], ends[m], scored[m], n_applicable[m], methods[m]) for m in range(many)]
 
 
-def mean_over_questions(values: FloatArray, clusters: IntArray | None = None, seed: int = 0) -> Interval:
+def difference_ends(column: ClusteredValues) -> tuple[tuple[float, float], tuple[float, float], Method]:
+    """Return the ends of the 95 % and of the 90 % interval of a mean difference, and how they were obtained.
+
+    Each end of the second is a one-sided 95 % bound. Differences that do not vary are no exception, so that
+    the bounds do not jump where a single question changes.
+    """
+    many, levels = len(column.sums), (TWO_SIDED, ONE_SIDED)
+    if not many or (column.error == 0 and not column.is_bounded):
+        nowhere = (np.nan, np.nan)
+        return nowhere, nowhere, "none" if not many else "no variance"
+    if column.is_bounded and (many < MANY_CLUSTERS or column.error == 0):
+        z = [normal_quantile(level) for level in levels]
+        two, one = dirichlet_ends([column.bounded] * 2, DIFFERENCE_WEIGHT, z)
+        return two, one, "dirichlet"
+    method: Method = "t" if many < MANY_CLUSTERS else "normal"
+    reaches = [_quantile(method, level, many) * column.error for level in levels]
+    two, one = ((column.mean - reach, column.mean + reach) for reach in reaches)
+    return two, one, method
+
+
+def mean_over_questions(values: FloatArray, clusters: IntArray | None = None) -> Interval:
     """Return the mean of one value per question with a 95 % interval; Wilson's where all values are 0 or 1.
 
     Args:
@@ -145,7 +165,7 @@ def mean_over_questions(values: FloatArray, clusters: IntArray | None = None, se
         seed: of the bootstrap.
     """
     groups = np.arange(len(values), dtype=np.int64) if clusters is None else clusters
-    return interval(values, groups, int(np.isfinite(values).sum()), binary=True, seed=seed)
+    return interval(values, groups, int(np.isfinite(values).sum()), binary=True)
 
 
 def missing_bounds(
@@ -209,12 +229,13 @@ def sum_by(columns: FloatArray, codes: IntArray, size: int) -> tuple[FloatArray,
     return np.stack(sums, axis=1), np.stack(counts, axis=1)
 
 
-def _column(values: FloatArray, codes: IntArray, bounds: tuple[float, float]) -> _Column:
+def clustered(values: FloatArray, codes: IntArray, bounds: tuple[float, float]) -> ClusteredValues:
+    """Return (q,) values summed by cluster, NaN left out; the bounds are widened to the data."""
     finite = np.isfinite(values)
     values, codes = values[finite], codes[finite]
     if not len(values):
         empty = np.zeros(0)
-        return _Column(empty, empty, np.nan, np.nan, bounds, zero_one=False, plain=True)
+        return ClusteredValues(empty, empty, np.nan, np.nan, bounds, zero_one=False, plain=True)
     order = np.argsort(values)
     values, codes = values[order], codes[order]
     sizes: FloatArray = np.bincount(codes).astype(np.float64)
@@ -227,7 +248,7 @@ def _column(values: FloatArray, codes: IntArray, bounds: tuple[float, float]) ->
     mean = float(np.clip(values.mean(), values[0], values[-1]))
     zero_one = bounds == (0.0, 1.0) and bool(np.all((values == 0) | (values == 1)))
     plain = len(counts) == len(values)
-    return _Column(sums, counts, mean, _error(sums, counts, mean), limits, zero_one, plain)
+    return ClusteredValues(sums, counts, mean, _error(sums, counts, mean), limits, zero_one, plain)
 
 
 def _error(sums: FloatArray, counts: FloatArray, mean: float) -> float:
@@ -239,7 +260,7 @@ def _error(sums: FloatArray, counts: FloatArray, mean: float) -> float:
     return float(np.sqrt(many / (many - 1) * (residuals**2).sum()) / counts.sum())
 
 
-def _method(column: _Column, binary: bool) -> Method:
+def _method(column: ClusteredValues, binary: bool) -> Method:
     clusters = len(column.sums)
     if clusters == 0:
         return "none"
@@ -247,31 +268,33 @@ def _method(column: _Column, binary: bool) -> Method:
         return "exact"
     if column.error == 0:
         return "no variance"
-    if clusters < FEW_CLUSTERS:
-        return "t"
     if binary and column.zero_one and column.plain:
         return "wilson"
-    return "bootstrap" if clusters < MANY_CLUSTERS else "normal"
+    if clusters >= MANY_CLUSTERS:
+        return "normal"
+    return "dirichlet" if column.is_bounded else "t"
 
 
-def _ends(column: _Column, method: Method) -> tuple[float, float]:
+def _ends(column: ClusteredValues, method: Method) -> tuple[float, float]:
     clusters, mean = len(column.sums), column.mean
-    if method == "none":
+    if method in ("none", "dirichlet"):  # the latter are solved together
         return np.nan, np.nan
     if method == "wilson":
         return _wilson(mean, clusters)
     if method == "exact":
         return clopper_pearson(mean, clusters)
     if method == "no variance":
-        if not np.all(np.isfinite(column.bounds)):
+        if not column.is_bounded:
             return np.nan, np.nan
         share = 1 - (_ALPHA / 2) ** (1 / clusters)
         return mean - share * (mean - column.bounds[0]), mean + share * (column.bounds[1] - mean)
-    if method == "t":
-        reach = t_quantile(1 - _ALPHA / 2, clusters - 1) * column.error
-    else:
-        reach = normal_quantile(1 - _ALPHA / 2) * column.error
+    reach = _quantile(method, TWO_SIDED, clusters) * column.error
     return mean - reach, mean + reach
+
+
+def _quantile(method: Method, level: float, clusters: int) -> float:
+    """Return the quantile of Student's t or of the normal distribution at a level."""
+    return t_quantile(level, clusters - 1) if method == "t" else normal_quantile(level)
 
 
 def _wilson(rate: float, n: int) -> tuple[float, float]:
@@ -289,54 +312,8 @@ def clopper_pearson(rate: float, n: int) -> tuple[float, float]:
     return low, high
 
 
-def _bootstrap(columns: list[_Column], seed: int, resamples: int) -> list[tuple[float, float]]:
-    """Return the percentile ends of each column, in chunks of clusters to bound memory.
-
-    The weights of cluster c are the c-th block of one seeded stream, whatever the number of columns.
-    """
-    if not columns:
-        return []
-    longest = max(len(column.sums) for column in columns)
-    sums, counts = (np.zeros((longest, len(columns))) for _ in range(2))
-    for m, column in enumerate(columns):
-        sums[: len(column.sums), m], counts[: len(column.sums), m] = column.sums, column.counts
-    total, weight = (np.zeros((resamples, len(columns))) for _ in range(2))
-    for at, start in enumerate(range(0, longest, _CHUNK)):
-        block = slice(start, min(start + _CHUNK, longest))
-        draws = _weights(seed, resamples).chunk(at)[: block.stop - start].astype(np.float64)
-        with np.errstate(over="ignore", invalid="ignore"):  # sums beyond what a float holds have no band
-            total += draws.T @ sums[block]
-        weight += draws.T @ counts[block]
-    means = np.divide(total, weight, out=np.full(total.shape, np.nan), where=weight > 0)
-    low, high = np.nanquantile(means, [_ALPHA / 2, 1 - _ALPHA / 2], axis=0)
-    return [(float(a), float(b)) for a, b in zip(low, high, strict=True)]
-
-
-class _Weights:
-    """The bootstrap's weights of clusters, drawn once: they are the same for every interval of a seed."""
-
-    def __init__(self, seed: int, resamples: int) -> None:
-        self._rng = np.random.default_rng(seed)
-        self._resamples = resamples
-        self._chunks: list[NDArray[np.uint8]] = []
-        self._lock = Lock()
-
-    def chunk(self, at: int) -> NDArray[np.uint8]:
-        """Return (_CHUNK, resamples) weights of the clusters from at * _CHUNK on; from 0 to about 12."""
-        with self._lock:
-            while len(self._chunks) <= at:
-                drawn = self._rng.poisson(1.0, size=(_CHUNK, self._resamples))
-                self._chunks.append(drawn.astype(np.uint8))
-            return self._chunks[at]
-
-
-@lru_cache(maxsize=2)  # 4 MB each at the most clusters that are resampled
-def _weights(seed: int, resamples: int) -> _Weights:
-    return _Weights(seed, resamples)
-
-
 def _interval(
-    column: _Column, ends: tuple[float, float], n_scored: int, n_applicable: int, method: Method
+    column: ClusteredValues, ends: tuple[float, float], n_scored: int, n_applicable: int, method: Method
 ) -> Interval:
     few = len(column.sums) < FEW_CLUSTERS or column.error == 0
     low = float(np.clip(min(ends[0], column.mean), *column.bounds))

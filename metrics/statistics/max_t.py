@@ -86,6 +86,7 @@ def max_t(family: Sequence[ClusterSums], seed: int = 0) -> list[FamilyTest]:
     The interval of a metric inverts that test: with c the critical value of its step (after the first step
     that rejects nothing: of that step), it holds every difference d for which T of the data moved by d is at
     most c. c is at least Student's value, since flips of a few changed clusters have few distinct values.
+    Where the interval of the metric by itself reaches farther, that end is shown.
 
     Args:
         family: the metrics, over the same clusters.
@@ -179,11 +180,20 @@ def _inverted(metric: ClusterSums, critical: float, observed: float, rejected: b
     else:
         low, high = _quadratic(total**2 - critical**2 * sizes, total * mean * total - critical**2 * products,
                                (total * mean) ** 2 - critical**2 * squares)  # fmt: skip
-    if rejected:  # the side of 0 is settled; rounding does not take it back
-        low, high = (max(low, 0.0), high) if mean > 0 else (low, min(high, 0.0))
-    else:
-        low, high = min(low, 0.0), max(high, 0.0)
+    low, high = _with_side_of_zero((low, high), metric.plain, mean, rejected)
     return float(np.clip(low, *metric.bounds)), float(np.clip(high, *metric.bounds))
+
+
+def _with_side_of_zero(
+    inverted: tuple[float, float], plain: tuple[float, float], mean: float, rejected: bool
+) -> tuple[float, float]:
+    """Return the wider of two intervals, which leaves 0 out exactly where the test rejects it."""
+    low, high = float(np.fmin(inverted[0], plain[0])), float(np.fmax(inverted[1], plain[1]))
+    if not rejected:
+        return min(low, 0.0), max(high, 0.0)
+    if mean > 0:  # the side of 0 is settled; neither rounding nor the other interval takes it back
+        return low if low > 0 else max(inverted[0], 0.0), high
+    return low, high if high < 0 else min(inverted[1], 0.0)
 
 
 def _quadratic(square: float, half: float, constant: float) -> tuple[float, float]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from math import nan
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from ragtriage.metrics.schema.scores import FloatArray, IntArray, MetricsError
 from ragtriage.metrics.statistics.distributions import normal_tail, regularised_beta
-from ragtriage.metrics.statistics.intervals import FEW_CLUSTERS, MANY_CLUSTERS, interval
+from ragtriage.metrics.statistics.intervals import FEW_CLUSTERS, MANY_CLUSTERS, clustered, difference_ends
 
 Verdict = Literal["better", "worse", "cannot tell", "unchanged", "no direction"]
 EXACT_CLUSTERS = 14  # 2 ** 14 sign patterns are enumerated; beyond that they are drawn
@@ -37,6 +38,10 @@ class PairedDifference:
         same: questions that did not change.
         too_few: fewer than 10 clusters, or differences that do not vary.
         uniform: whether every question changed by the same amount.
+        low_bound: one-sided 95 % bound: the mean difference is above it.
+        high_bound: one-sided 95 % bound: it is below it.
+        p_fall: one-sided p of the sign-flip test against a fall; NaN without pairs.
+        p_rise: one-sided p against a rise.
     """
 
     difference: float
@@ -51,6 +56,10 @@ class PairedDifference:
     same: int
     too_few: bool
     uniform: bool = False
+    low_bound: float = nan
+    high_bound: float = nan
+    p_fall: float = nan
+    p_rise: float = nan
 
 
 @dataclass(frozen=True)
@@ -82,16 +91,17 @@ def paired(
 ) -> PairedDifference:
     """Compare two sides question by question.
 
-    The interval is that of the mean difference (see `intervals.intervals`). The sign-flip test counts how
-    often random signs on the clusters' summed differences give a mean at least as far from 0: over all
-    patterns for up to 14 clusters that changed, over 9,999 drawn ones (p = (hits + 1) / 10,000) below 2,000
-    clusters, by the normal limit from there on.
+    The interval is that of the mean difference (see `intervals.difference_ends`). The sign-flip test counts
+    how often random signs on the clusters' summed differences give a mean at least as far from 0 (one-sided:
+    as far on that side): exactly for up to 14 clusters that changed, or where all changed by one amount (a
+    binomial); over 9,999 drawn patterns (p = (hits + 1) / 10,000) below 2,000 clusters, by the normal limit
+    from there on.
 
     Args:
         base: (q,) values of the baseline, NaN where not scored.
         other: (q,) values of the other side for the same questions.
         clusters: (q,) codes of the independent group of each question.
-        seed: of bootstrap and drawn signs.
+        seed: of drawn signs.
         higher_is_better: direction of the metric; without one, "better" counts the rises.
         bounds: least and greatest value of the metric.
     """
@@ -104,23 +114,29 @@ def paired(
     difference, clusters = difference[finite], clusters[finite]
     difference = np.where(np.abs(difference) < _SAME, 0.0, difference)
     reach = bounds[1] - bounds[0]
-    span = interval(difference, clusters, len(difference), seed=seed, bounds=(-reach, reach))
-    p, test = _sign_flip(difference, clusters, seed)
+    codes = np.unique(clusters, return_inverse=True)[1].astype(np.int64)
+    column = clustered(difference, codes, (-reach, reach))
+    (low, high), (low_bound, high_bound), method = difference_ends(column)
+    flips = _sign_flip(difference, codes, seed)
     rises, falls = int((difference > 0).sum()), int((difference < 0).sum())
     better, worse = (falls, rises) if higher_is_better is False else (rises, falls)
     return PairedDifference(
-        difference=span.mean,
-        low=span.low,
-        high=span.high,
-        p=p,
+        difference=column.mean,
+        low=low,
+        high=high,
+        p=flips.both,
         n_pairs=len(difference),
-        n_clusters=span.n_clusters,
-        method=f"{span.method} interval, {test}",
+        n_clusters=len(column.sums),
+        method=f"{method} interval, {flips.test}",
         better=better,
         worse=worse,
         same=len(difference) - rises - falls,
-        too_few=span.too_few or span.n_clusters < FEW_CLUSTERS,
+        too_few=len(column.sums) < FEW_CLUSTERS or column.error == 0,
         uniform=bool(len(difference)) and float(np.ptp(difference)) < _SAME,
+        low_bound=low_bound,
+        high_bound=high_bound,
+        p_fall=flips.fall,
+        p_rise=flips.rise,
     )
 
 
@@ -199,39 +215,66 @@ def comparability(base: RunFacts, other: RunFacts, base_name: str = "the baselin
     return warnings
 
 
-def _sign_flip(difference: FloatArray, clusters: IntArray, seed: int) -> tuple[float, str]:
-    """Return the two-sided p and the name of the method."""
+class SignFlips(NamedTuple):
+    """The p-values of a sign-flip test."""
+
+    fall: float  # share of patterns with a total as low
+    rise: float  # as high
+    both: float  # as far from 0
+    test: str
+
+
+def _sign_flip(difference: FloatArray, codes: IntArray, seed: int) -> SignFlips:
     if not len(difference):
-        return np.nan, "no test"
-    codes = np.unique(clusters, return_inverse=True)[1]
+        return SignFlips(nan, nan, nan, "no test")
     sums: FloatArray = np.bincount(codes, weights=difference).astype(np.float64)
     sums = np.sort(sums[np.abs(sums) > _SAME])  # a cluster that did not change counts the same under any sign
-    if len(sums) <= EXACT_CLUSTERS:
-        totals = np.zeros(1)
-        for value in sums:
-            totals = np.concatenate((totals + value, totals - value))
-        exact_flips = float((np.abs(totals) >= abs(sums.sum()) - _SAME).mean())
-        return exact_flips, "exact sign-flip test"
+    observed = float(sums.sum())
+    if len(sums) > EXACT_CLUSTERS and float(np.ptp(np.abs(sums))) < _SAME:
+        fall, rise = (_binomial_tail(int((side > 0).sum()), len(sums)) for side in (-sums, sums))
+        return SignFlips(fall, rise, min(1.0, 2 * min(fall, rise)), "exact sign test")
     if len(sums) >= MANY_CLUSTERS:
-        z = abs(sums.sum()) / float(np.sqrt((sums**2).sum()))
-        return 2 * normal_tail(z), "sign-flip test, normal limit"
-    return _drawn_flips(sums, seed), f"sign-flip test, {FLIPS:,} draws"
+        z = observed / float(np.sqrt((sums**2).sum()))
+        fall, rise = normal_tail(-z), normal_tail(z)
+        return SignFlips(fall, rise, 2 * min(fall, rise), "sign-flip test, normal limit")
+    if len(sums) > EXACT_CLUSTERS:
+        return _shares(_drawn_totals(sums, seed), observed, 1, f"sign-flip test, {FLIPS:,} draws")
+    totals = np.zeros(1)
+    for value in sums:
+        totals = np.concatenate((totals + value, totals - value))
+    return _shares(totals, observed, 0, "exact sign-flip test")
 
 
-def _drawn_flips(sums: FloatArray, seed: int) -> float:
+def _shares(totals: FloatArray, observed: float, unseen: int, test: str) -> SignFlips:
+    """Return how many totals are as extreme; `unseen` counts the observed pattern besides drawn ones."""
+    hits = (
+        totals <= observed + _SAME,
+        totals >= observed - _SAME,
+        np.abs(totals) >= abs(observed) - _SAME,
+    )
+    fall, rise, both = ((int(hit.sum()) + unseen) / (len(totals) + unseen) for hit in hits)
+    return SignFlips(fall, rise, both, test)
+
+
+def _binomial_tail(wins: int, n: int) -> float:
+    """Return the probability of at least so many wins among n even chances."""
+    return regularised_beta(wins, n - wins + 1, 0.5) if wins else 1.0
+
+
+def _drawn_totals(sums: FloatArray, seed: int) -> FloatArray:
     # Each random bit keeps (1) or flips (0) the sign of one cluster: the flipped sum is 2 * kept - total.
     rng = np.random.default_rng(seed)
-    observed, hits = abs(sums.sum()) - _SAME, 0
+    totals = np.empty(FLIPS)
     for start in range(0, FLIPS, _CHUNK):
         rows = min(_CHUNK, FLIPS - start)
         bits = np.frombuffer(rng.bytes(rows * (len(sums) // 8 + 1)), dtype=np.uint8).reshape(rows, -1)
         heads = np.unpackbits(bits, axis=1, count=len(sums)).astype(np.float64)
-        hits += int((np.abs(2 * (heads @ sums) - sums.sum()) >= observed).sum())
-    return (hits + 1) / (FLIPS + 1)
+        totals[start : start + rows] = 2 * (heads @ sums) - sums.sum()
+    return totals
 
 
 RegressionVerdict = Literal["regression", "worse", "better", "cannot tell", "unchanged", "no direction"]
-MOST_DROP = 0.05  # on a scale from 0 to 1; a change is a regression where its whole interval is worse
+MARGIN = 0.05  # drop that is tolerated on a scale from 0 to 1
 _ROUNDING = 1e-9
 
 
@@ -245,50 +288,24 @@ def drop_of(difference: PairedDifference, higher_is_better: bool | None) -> floa
     return -difference.difference if higher_is_better else difference.difference
 
 
-def is_regression(
-    difference: PairedDifference,
-    adjusted_p: float,
-    higher_is_better: bool | None,
-    most: float = MOST_DROP,
-    interval: tuple[float, float] | None = None,
-) -> bool:
-    """Return whether the whole interval of a change is worse than what is tolerated: the rule of the gates.
-
-    Where every question changed by the same amount, significantly, that amount decides.
-
-    Args:
-        difference: other minus baseline, paired on question.
-        adjusted_p: p of its test, with the correction of the interval.
-        higher_is_better: direction of the metric; without one nothing is a regression.
-        most: drop that is tolerated, on the metric's own scale.
-        interval: that the verdict rests on; the difference's own where left out.
-    """
-    drop = drop_of(difference, higher_is_better)
-    if not difference.uniform or not adjusted_p < SIGNIFICANCE:
-        low, high = (difference.low, difference.high) if interval is None else interval
-        drop = min(drop, -high if higher_is_better else low)
-    return bool(drop > most + _ROUNDING)
-
-
 def regression_verdict(
     difference: PairedDifference,
     adjusted_p: float,
     higher_is_better: bool | None,
-    most: float | None = MOST_DROP,
-    interval: tuple[float, float] | None = None,
+    most: float | None = MARGIN,
 ) -> RegressionVerdict:
     """Classify a paired difference to the baseline.
 
-    A significant drop that may be one that is tolerated is "worse". An insignificant one is "cannot tell",
-    however large; "unchanged" means that no question changed.
+    A significant drop of at least `most` is a "regression", a smaller one is "worse". An insignificant one is
+    "cannot tell", however large; "unchanged" means that no question changed.
 
     Args:
         difference: other minus baseline, paired on question.
         adjusted_p: p of its test, corrected over the family of metrics.
         higher_is_better: direction of the metric; without one nothing is better or worse.
         most: drop that is tolerated, on the metric's own scale; None where no drop is a regression.
-        interval: that the verdict rests on; the difference's own where left out.
     """
-    if most is not None and is_regression(difference, adjusted_p, higher_is_better, most, interval):
+    drop = drop_of(difference, higher_is_better)
+    if most is not None and drop >= most - _ROUNDING and adjusted_p < SIGNIFICANCE:
         return "regression"
     return verdict(difference, adjusted_p, higher_is_better)

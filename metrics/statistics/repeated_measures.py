@@ -139,7 +139,7 @@ def pair_tests(values: FloatArray, firsts: list[int], seconds: list[int], seed: 
         values: (q, c) value of each question under each condition, NaN where not measured.
         firsts: conditions on one side.
         seconds: conditions on the other.
-        seed: of bootstrap and drawn signs.
+        seed: of drawn signs.
     """
     pairs = [(first, second) for first, second in product(firsts, seconds) if first != second]
     questions = np.arange(len(values), dtype=np.int64)

@@ -107,7 +107,7 @@ def test_the_intervals_are_those_of_the_paired_comparison(
     assert generation is not None
     assert (generation.low, generation.high) == (lacking.low, lacking.high)
     assert generation.low < generation.value < generation.high
-    assert (generation.method, generation.too_few) == ("bootstrap", False)
+    assert (generation.method, generation.too_few) == ("dirichlet", False)
 
 
 def test_repeats_are_averaged_and_only_shared_questions_count(workspace: RunStore) -> None:

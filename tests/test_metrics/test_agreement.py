@@ -255,10 +255,10 @@ def test_rates_have_wilson_intervals_each_over_its_own_verdicts() -> None:
     assert (negative.mean, negative.low, negative.high) == pytest.approx((0.8, 0.6524, 0.8950), abs=1e-4)
 
 
-def test_rates_over_conversations_are_bootstrapped() -> None:
+def test_rates_over_conversations_are_no_binomials() -> None:
     judge, human = _verdicts(Confusion(tp=150, fp=80, fn=50, tn=320))
     clusters = np.random.default_rng(0).integers(0, 60, 600)
-    assert rate_intervals(judge, human, clusters)[0].method == "bootstrap"
+    assert rate_intervals(judge, human, clusters)[0].method == "dirichlet"
 
 
 def test_a_bootstrap_of_a_mean_is_the_known_one() -> None:

@@ -19,7 +19,7 @@ def test_three_improvements_of_three_are_worked_by_hand() -> None:
     assert found.difference == pytest.approx(0.2)
     assert found.p == pytest.approx(2 / 8)  # all signs equal: two of eight patterns
     assert (found.better, found.worse, found.same) == (3, 0, 0)
-    assert found.method == "t interval, exact sign-flip test"
+    assert found.method == "dirichlet interval, exact sign-flip test"
     assert found.too_few
 
 
@@ -62,7 +62,7 @@ def test_many_clusters_use_the_normal_limit() -> None:
 
 
 def test_a_drawn_p_is_never_zero() -> None:
-    found = paired(np.zeros(100), np.full(100, 0.5), np.arange(100))
+    found = paired(np.zeros(100), np.linspace(0.4, 0.6, 100), np.arange(100))
     assert found.p == pytest.approx(1 / 10_000)
 
 

@@ -73,7 +73,11 @@ def test_the_smallest_effect_is_that_of_80_percent_power() -> None:
 
 
 def _change(difference: float, low: float, high: float, n: int = 40, same: int = 0) -> PairedDifference:
-    return PairedDifference(difference, low, high, 0.01, n, n, "t interval", 0, n - same, same, False)
+    chance = 1.0 if same == n else 0.01
+    return PairedDifference(
+        difference, low, high, chance, n, n, "t interval", 0, n - same, same, False,
+        low_bound=low, high_bound=high, p_fall=chance, p_rise=chance,
+    )  # fmt: skip
 
 
 def _regression(
@@ -87,17 +91,18 @@ def _regression(
     [
         (_change(-0.30, -0.50, -0.11), True, "FAIL", "FAIL"),
         (_change(-0.10, -0.15, -0.06), True, "FAIL", "FAIL"),
-        (_change(-0.10, -0.15, -0.05), True, "INCONCLUSIVE", "FAIL"),
+        (_change(-0.10, -0.15, -0.05), True, "FAIL", "FAIL"),
         (_change(-0.04, -0.06, -0.02), True, "INCONCLUSIVE", "PASS"),
         (_change(-0.04, -0.05, -0.03), True, "PASS", "PASS"),
-        (_change(-0.05, -0.09, -0.01), True, "INCONCLUSIVE", "PASS"),
+        (_change(-0.05, -0.09, -0.01), True, "FAIL", "PASS"),
         (_change(0.10, 0.05, 0.15), True, "PASS", "PASS"),
         (_change(0.00, -0.20, 0.20), True, "INCONCLUSIVE", "PASS"),
-        (_change(0.00, -0.20, 0.20, same=40), True, "PASS", "PASS"),
+        (_change(0.00, -0.20, 0.20, same=40), True, "INCONCLUSIVE", "PASS"),
+        (_change(0.00, -0.04, 0.04, same=40), True, "PASS", "PASS"),
         (_change(-0.90, -1.0, -0.80, n=4), True, "UNMEASURED", "FAIL"),
         (_change(0.10, 0.06, 0.15), False, "FAIL", "FAIL"),
         (_change(-0.10, -0.15, -0.05), False, "PASS", "PASS"),
-        (_change(-0.10, float("-inf"), float("inf")), True, "INCONCLUSIVE", "FAIL"),
+        (_change(-0.10, float("-inf"), float("inf")), True, "FAIL", "FAIL"),
         (_change(float("nan"), float("nan"), float("nan"), n=0), True, "UNMEASURED", "UNMEASURED"),
     ],
 )
@@ -113,21 +118,30 @@ def test_an_effect_larger_than_any_possible_one_is_no_number() -> None:
     found = _regression(DROP, _change(-0.1, -1.0, 0.9, n=5))
     assert found.smallest_effect is not None
     assert found.smallest_effect > 1
-    assert "with 5 questions no possible difference is detectable (80 % power)" in gate_sentence(found)
     assert "no possible difference is detectable" in gate_sentence(judge_gate(AT_LEAST, 0.5, 0.0, 1.3, 6))
     assert "detectable difference (80 % power): 0.29" in gate_sentence(judge_gate(AT_LEAST, 0.7, 0.5, 0.9, 6))
     assert gate_table([found]).rows[0][DETECTABLE] == "none possible"
 
 
-def test_a_drop_that_all_questions_share_needs_no_interval() -> None:
-    values = np.full(20, 0.95)
-    for drop, verdict in ((0.09, "FAIL"), (0.04, "PASS")):
-        change = paired(values, values - drop, np.arange(20))
+def test_a_drop_that_all_questions_share_fails_by_its_test_and_passes_by_its_bound() -> None:
+    for n, drop, verdict in (
+        (20, 0.09, "FAIL"),
+        (20, 0.04, "INCONCLUSIVE"),
+        (400, 0.04, "PASS"),
+        (4, 0.09, ""),
+    ):
+        values = np.full(n, 0.95)
+        change = paired(values, values - drop, np.arange(n))
         found = judge_regression(DROP, change, change.low, change.high, change.p, True, 0.95)
-        assert found.verdict == verdict
-        assert "every question changed by the same amount" in gate_sentence(found)
-    few = paired(values[:5], values[:5] - 0.09, np.arange(5))
-    assert judge_regression(DROP, few, few.low, few.high, few.p, True).verdict == "INCONCLUSIVE"
+        assert found.verdict == (verdict or "UNMEASURED")
+
+
+def test_a_member_of_a_family_passes_and_fails_by_what_is_corrected() -> None:
+    change = _change(-0.10, -0.15, -0.05)
+    assert judge_regression(DROP, change, -0.2, 0.01, 0.06, True, in_family=True).verdict == "INCONCLUSIVE"
+    assert judge_regression(DROP, change, -0.2, -0.01, 0.04, True, in_family=True).verdict == "FAIL"
+    small = _change(-0.01, -0.03, 0.01)
+    assert judge_regression(DROP, small, -0.06, 0.03, 0.5, True, in_family=True).verdict == "INCONCLUSIVE"
 
 
 @pytest.mark.parametrize(
@@ -238,18 +252,18 @@ def test_a_required_gate_is_never_excused() -> None:
         ),
         (
             _regression(DROP, _change(-0.10, -0.15, -0.06), before=0.90),
-            "Faithfulness: a change of −0.10 [−0.15, −0.06] from 0.90 to 0.80 over 40 shared questions; 0.05 "
-            "over: the whole interval is worse by more than 0.05.",
+            "Faithfulness: a change of −0.10 [−0.15, −0.06] from 0.90 to 0.80 over 40 shared questions; "
+            "worse beyond chance, 0.05 is allowed.",
         ),
         (
             _regression(DROP, _change(0.0, -0.20, 0.20, same=40), before=0.67),
-            "Faithfulness: unchanged at 0.67 over 40 shared questions; no question changed.",
+            "Faithfulness: unchanged at 0.67 over 40 shared questions; a loss of up to 0.20 may hide, "
+            "0.05 is allowed; about 640 questions would settle it, 600 more.",
         ),
         (
             _regression(replace(DROP, rule="mean"), _change(-0.10, -0.25, 0.05), before=0.90),
-            "Faithfulness: a change of −0.10 [−0.25, +0.05] from 0.90 to 0.80 over 40 shared questions; 0.05 "
-            "over: the change alone decides, and it is worse by more than 0.05; its interval includes "
-            "a worsening of 0.05.",
+            "Faithfulness: a change of −0.10 [−0.25, +0.05] from 0.90 to 0.80 over 40 shared questions; the "
+            "change alone decides, and it is worse by 0.05 or more.",
         ),
         (
             judge_gate(EVERY, 0.99, 0.95, 1.0, 100, 100),

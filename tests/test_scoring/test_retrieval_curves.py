@@ -113,7 +113,7 @@ def test_many_clusters_have_the_normal_interval_all_at_once(questions_a_cluster:
 def test_few_clusters_have_the_interval_of_every_other_page() -> None:
     means = np.array([[0.0, 0.5], [1.0, 0.25], [np.nan, np.nan]] * 8)
     found = curve_intervals(means, np.arange(24))
-    assert [one.method for one in found] == ["wilson", "bootstrap"]
+    assert [one.method for one in found] == ["wilson", "dirichlet"]
     assert [one.n_scored for one in found] == [16, 16]
 
 
