@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ragtriage.data.errors import DataError, ValidationErrors
+from ragtriage.data.errors import DataError, ValidationErrors, type_name
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.peek import Peek
-from ragtriage.data.importers.parsing.rows import Table
+from ragtriage.data.importers.parsing.rows import Table, open_table
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 from ragtriage.metrics.schema.scores import MetricsError
 
@@ -124,3 +124,40 @@ def recognises(importer: Importer, peek: Peek) -> bool:
         raise
     except Exception:  # noqa: BLE001 - what one importer trips over may be the format of another
         return False
+
+
+def read_each(
+    key: str,
+    sample: Callable[[Row, int, ValidationErrors], Row | None],
+    accepted: str = "an object with a question",
+    note: str = "",
+    **facts: Any,
+) -> Read:
+    """Return the `read` of an importer whose rows become a sample each, in a run named after the file.
+
+    Args:
+        key: of the importer.
+        sample: returns the sample of a row on a line; None where it added an error, or the row is none.
+        accepted: what a row is that is no object.
+        note: said of the run; {file} in it is the name of the file.
+        facts: of the run.
+    """
+
+    def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+        table = open_table(source, errors, options.limit, rows=options.rows)
+        notes = (*table.notes, note.format(file=source.name)) if note else table.notes
+        return [ParsedRun(source.stem, _samples(table, errors), source.name, key, notes=notes, **facts)]
+
+    def _samples(table: Table, errors: ValidationErrors) -> Iterator[Record]:
+        for line, row in table.rows():
+            if not isinstance(row, dict):
+                errors.add(line, "", f"found {type_name(row)}", accepted)
+            elif (record := sample(row, line, errors)) is not None:
+                yield line, record
+
+    return read
+
+
+def row_names(*names: str, at: str = "") -> Callable[[Peek], bool]:
+    """Return a `detect`: whether one of the first rows, or of those in a list `at` a key, has all names."""
+    return lambda peek: any(row.keys() >= set(names) for row in (peek.rows_at(at) if at else peek.rows))

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.spans.samples import SCORED_WITHOUT_ANSWER, sample_of_trace
 from ragtriage.data.importers.spans.span import Labels, Span, kind_of
-from ragtriage.data.importers.spans.traces import Traces, runs_of_spans
+from ragtriage.data.importers.spans.traces import Traces
 from ragtriage.data.importers.spans.values import documents_in, error_line, nanoseconds, ranked
-from ragtriage.data.store.parsed_run import ParsedRun
 from ragtriage.data.store.sample_validation import normalise
 
 MS = 1_000_000
@@ -310,7 +310,7 @@ def test_spans_of_many_traces_in_any_order() -> None:
     lost = Span("lost", "x", None, kind="chain", start=1)
     errors = ValidationErrors("f")
     random.Random(0).shuffle(spans)
-    traces = Traces(errors, {"tool": "t"})
+    traces = Traces(errors, "t")
     for line, span in enumerate([*spans, lost, Span("")], 1):
         traces.add(line, span)
     found = list(traces.samples())
@@ -331,7 +331,7 @@ def test_labels_are_joined_and_runs_are_told_apart() -> None:
     traces.attach(2, Labels(human=[{"annotator": "a", "metric": "good", "value": 1.0}]), trace_id="t2")
     traces.attach(3, Labels(scores={"x": 1.0}), span_id="gone")
     runs: dict[str, list[Any]] = {
-        run.name: list(run.records) for run in runs_of_spans(traces, ParsedRun("f", (), "f", "spans"))
+        run.name: list(run.records) for run in traces.runs(InputFile.from_bytes("f", b""), "spans")
     }
     assert list(runs) == ["v1", "v2"]
     ((_, first),), ((_, second),) = runs.values()

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.importer import Importer, question_set
+from ragtriage.data.importers.importer import Importer, Row, read_each
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.peek import Peek
-from ragtriage.data.importers.parsing.rows import object_rows
 from ragtriage.data.importers.parsing.shapes import others
-from ragtriage.data.store.parsed_run import ParsedRun, Record
+from ragtriage.data.store.parsed_run import ParsedRun
 from ragtriage.data.store.sample_schema import document_id
 
 KEY = "musique"
+READ = (
+    *("id", "paragraphs", "question", "question_decomposition", "answer", "answer_aliases", "answerable"),
+)
 ACCEPTED = "a list of {idx, paragraph_text, is_supporting}"
 
 
@@ -31,62 +33,51 @@ def _detect(peek: Peek) -> bool:
 
 
 def _read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
-    corpus = _Paragraphs()
-    return question_set(source, KEY, _records(source, options, errors, corpus), documents=corpus.documents)
+    documents: list[dict[str, str]] = []  # the different paragraphs of all questions
+    ids: set[str] = set()
 
-
-class _Paragraphs:
-    """The different paragraphs of all questions: the corpus of the set."""
-
-    def __init__(self) -> None:
-        self.documents: list[dict[str, str]] = []
-        self._ids: set[str] = set()
-
-    def add(self, entry: Mapping[str, Any]) -> None:
-        text, title = entry.get("paragraph_text"), entry.get("title")
-        if not isinstance(text, str) or not text.strip() or document_id(text) in self._ids:
-            return
-        self._ids.add(document_id(text))
-        named = {"title": title} if isinstance(title, str) and title else {}
-        self.documents.append({"id": document_id(text), "text": text, **named})
-
-
-def _records(
-    source: InputFile, options: Options, errors: ValidationErrors, corpus: _Paragraphs
-) -> Iterator[Record]:
-    known = (
-        "id",
-        "paragraphs",
-        "question",
-        "question_decomposition",
-        "answer",
-        "answer_aliases",
-        "answerable",
-    )
-    for line, row in object_rows(source, errors, options.limit):
+    def sample(row: Row, line: int, errors: ValidationErrors) -> Row | None:
         paragraphs = row.get("paragraphs")
         if not isinstance(paragraphs, list) or not all(isinstance(entry, Mapping) for entry in paragraphs):
             errors.add(line, "paragraphs", "is not a list of objects", ACCEPTED)
-            continue
-        for entry in paragraphs:
-            corpus.add(entry)
-        steps = row.get("question_decomposition")
-        hops = _hops(steps if isinstance(steps, list) else [])
-        gold = [entry for entry in paragraphs if entry.get("is_supporting")]
-        gold.sort(key=lambda entry: hops.get(entry.get("idx"), len(hops) + 1))
-        answerable = row.get("answerable")
-        record = {
-            "question_id": row.get("id"),
-            "question": row.get("question"),
-            "reference_answer": row.get("answer"),
-            "relevant": [_passage(entry, hops) for entry in gold],
-            "query_type": f"{len(hops)}-hop" if hops else None,
-            "answerable": {True: "yes", False: "no"}.get(answerable)
-            if isinstance(answerable, bool)
-            else None,
-        }
-        aliases = {"answer_aliases": row["answer_aliases"]} if row.get("answer_aliases") else {}
-        yield line, {**others(row, known), **aliases, **record}
+            return None
+        for document in filter(None, map(_document, paragraphs)):
+            if document["id"] not in ids:
+                ids.add(document["id"])
+                documents.append(document)
+        return _sample(row, paragraphs)
+
+    return read_each(KEY, sample, questions=True, documents=documents)(source, options, errors)
+
+
+def _document(paragraph: Mapping[str, Any]) -> dict[str, str] | None:
+    text, title = paragraph.get("paragraph_text"), paragraph.get("title")
+    if not isinstance(text, str) or not text.strip():
+        return None
+    named = {"title": title} if isinstance(title, str) and title else {}
+    return {"id": document_id(text), "text": text, **named}
+
+
+def _sample(row: Row, paragraphs: list[Mapping[str, Any]]) -> Row:
+    steps, answerable = row.get("question_decomposition"), row.get("answerable")
+    hops = _hops(steps if isinstance(steps, list) else [])
+    gold = [entry for entry in paragraphs if entry.get("is_supporting")]
+    gold.sort(key=lambda entry: hops.get(entry.get("idx"), len(hops) + 1))
+    record = {
+        "question_id": row.get("id"),
+        "question": row.get("question"),
+        "reference_answer": row.get("answer"),
+        "relevant": [_passage(entry, hops) for entry in gold],
+        "query_type": f"{len(hops)}-hop" if hops else None,
+        "answerable": ("no", "yes")[answerable] if isinstance(answerable, bool) else None,
+    }
+    aliases = {"answer_aliases": row["answer_aliases"]} if row.get("answer_aliases") else {}
+    return {**others(row, READ), **aliases, **record}
+
+
+def _passage(entry: Mapping[str, Any], hops: Mapping[Any, int]) -> Row:
+    hop = hops.get(entry.get("idx"))
+    return {"text": entry.get("paragraph_text"), **({} if hop is None else {"hop": hop})}
 
 
 def _hops(steps: list[Any]) -> dict[Any, int]:
@@ -96,11 +87,6 @@ def _hops(steps: list[Any]) -> dict[Any, int]:
         if isinstance(step, Mapping) and isinstance(step.get("paragraph_support_idx"), int):
             hops.setdefault(step["paragraph_support_idx"], hop)
     return hops
-
-
-def _passage(entry: Mapping[str, Any], hops: Mapping[Any, int]) -> dict[str, Any]:
-    hop = hops.get(entry.get("idx"))
-    return {"text": entry.get("paragraph_text"), **({} if hop is None else {"hop": hop})}
 
 
 IMPORTERS = (

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors, type_name
-from ragtriage.data.importers.importer import Importer
+from ragtriage.data.importers.importer import Importer, Row, read_each
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import open_table
-from ragtriage.data.store.parsed_run import ParsedRun, Record
+from ragtriage.data.importers.parsing.shapes import objects
+from ragtriage.data.store.parsed_run import ParsedRun
 
 CASE_ACCEPTED = "a row with tools and messages, or with function and question, as BFCL writes it"
 CASES = (
     "rows with tools, messages and expected_calls, or with function and question; calls made: actual_calls"
 )
+NO_CALLS = "no calls are recorded, the checks are not measured: add actual_calls to the rows"
 EXPECTED = ("expected_calls", "ground_truth")
 ACTUAL = ("actual_calls", "tool_calls", "calls", "result")
 IDS = ("question_id", "id")
@@ -24,36 +26,15 @@ OF_CASE = {*EXPECTED, *ACTUAL, *IDS, "messages", "question", "tools", "function"
 
 
 def _is_bfcl(peek: Peek) -> bool:
-    names = peek.columns
-    joined = {"messages", "tools", "expected_calls"} <= names
-    return joined or (
-        {"id", "question", "function"} <= names and _is_list(peek.first, "question", "function")
-    )
-
-
-def _is_list(row: Mapping[str, Any], *names: str) -> bool:
-    return all(isinstance(row.get(name), list) for name in names)
+    lists = all(isinstance(peek.first.get(name), list) for name in ("question", "function"))
+    return peek.columns >= {"messages", "tools", "expected_calls"} or ("id" in peek.columns and lists)
 
 
 def _read_cases(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read cases with the calls made, where the rows hold them; without them each check is not measured."""
-    table = open_table(source, errors, options.limit, rows=options.rows)
-    notes: tuple[str, ...] = table.notes
-    if not set(ACTUAL) & set(table.columns):
-        notes = (*notes, f"no calls are recorded, the checks are not measured: add {ACTUAL[0]} to the rows")
-    records = _cases(table.rows(), errors)
-    return [ParsedRun(source.stem, records, source.name, "bfcl", notes=notes)]
-
-
-def _cases(rows: Iterator[Record], errors: ValidationErrors) -> Iterator[Record]:
-    for line, row in rows:
-        messages = _messages(row) if isinstance(row, dict) else None
-        if not isinstance(row, dict):
-            errors.add(line, "", f"found {type_name(row)}", CASE_ACCEPTED)
-        elif not messages:
-            errors.add(line, "messages", "holds no message of a user", CASE_ACCEPTED)
-        else:
-            yield line, _of_case(row, messages)
+    columns = open_table(source, ValidationErrors(source.name), options.limit, rows=options.rows).columns
+    note = "" if set(ACTUAL) & set(columns) else NO_CALLS
+    return read_each("bfcl", _case, CASE_ACCEPTED, note)(source, options, errors)
 
 
 def _messages(row: Mapping[str, Any]) -> list[dict[str, str]]:
@@ -71,10 +52,14 @@ def _messages(row: Mapping[str, Any]) -> list[dict[str, str]]:
     return messages[: last + 1]
 
 
-def _of_case(row: Mapping[str, Any], messages: list[dict[str, str]]) -> dict[str, Any]:
+def _case(row: Row, line: int, errors: ValidationErrors) -> Row | None:
+    messages = _messages(row)
+    if not messages:
+        errors.add(line, "messages", "holds no message of a user", CASE_ACCEPTED)
+        return None
     name = next((str(row[key]) for key in IDS if row.get(key) is not None), None)
     tools = row.get("tools", row.get("function"))
-    check: dict[str, Any] = {"name": "tool calls", "kind": "tool", "expected": _expected(row, name or "")}
+    check: Row = {"name": "tool calls", "kind": "tool", "expected": _expected(row, name or "")}
     actual = next((row[key] for key in ACTUAL if row.get(key) is not None), None)
     if isinstance(actual, str):
         actual = []  # a reply in words: no call
@@ -105,6 +90,7 @@ def _expected(row: Mapping[str, Any], name: str) -> Any:
 TRIAL_ACCEPTED = "a row with task_id, trial, instruction, expected_actions, calls and reward"
 NAMES = {"task_id", "trial", "reward", "expected_actions", "calls"}
 OF_TRIAL = NAMES | {"instruction", "user_id", "messages"}
+REWARD = {"direction": "higher", "range": [0, 1], "title": "Reward"}
 # The tools of tau-bench that change its database; the rest look something up.
 WRITES = (
     *("book_reservation", "cancel_reservation", "send_certificate", "update_reservation_baggages"),
@@ -119,41 +105,22 @@ NOTE = (
 )
 
 
-def _read_trials(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
-    """Read one sample for each trial of a task."""
-    table = open_table(source, errors, options.limit, rows=options.rows)
-    declared = {"reward": {"direction": "higher", "range": [0, 1], "title": "Reward"}}
-    records = _trials(table.rows(), errors)
-    notes = (*table.notes, NOTE)
-    return [ParsedRun(source.stem, records, source.name, "tau_bench", notes=notes, metrics=declared)]
-
-
-def _trials(rows: Iterator[Record], errors: ValidationErrors) -> Iterator[Record]:
-    for line, row in rows:
-        if not isinstance(row, dict):
-            errors.add(line, "", f"found {type_name(row)}", TRIAL_ACCEPTED)
-            continue
-        if not isinstance(row.get("instruction"), str) or not row["instruction"].strip():
-            errors.add(line, "instruction", f"found {type_name(row.get('instruction'))}", TRIAL_ACCEPTED)
-            continue
-        yield line, _of_trial(row)
-
-
-def _of_trial(row: Mapping[str, Any]) -> dict[str, Any]:
-    gold, calls = _listed(row.get("expected_actions")), row.get("calls")
-    names = {str(call.get("name")) for call in (*gold, *_listed(calls)) if call.get("name")}
+def _trial(row: Row, line: int, errors: ValidationErrors) -> Row | None:
+    if not isinstance(row.get("instruction"), str) or not row["instruction"].strip():
+        errors.add(line, "instruction", f"found {type_name(row.get('instruction'))}", TRIAL_ACCEPTED)
+        return None
+    gold, calls = objects(row.get("expected_actions")), row.get("calls")
+    names = {str(call.get("name")) for call in (*gold, *objects(calls)) if call.get("name")}
     check = {"name": "calls", "kind": "tool", "expected": gold}
-    messages = row.get("messages")
-    turns = [
-        {"role": str(message.get("role") or "user"), "text": message["text"]}
-        for message in _listed(messages)
-        if isinstance(message.get("text"), str)
-    ]
     sample = {
         "question_id": None if row.get("task_id") is None else str(row["task_id"]),
         "repeat": row.get("trial"),
         "question": row["instruction"],
-        "history": turns,
+        "history": [
+            {"role": str(message.get("role") or "user"), "text": message["text"]}
+            for message in objects(row.get("messages"))
+            if isinstance(message.get("text"), str)
+        ],
         "account_id": row.get("user_id"),
         "tools": [
             {"name": name, "annotations": {"readOnlyHint": name not in WRITES}} for name in sorted(names)
@@ -166,37 +133,21 @@ def _of_trial(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _reward_check(reward: object) -> list[dict[str, Any]]:
+def _reward_check(reward: object) -> list[Row]:
     if not isinstance(reward, int | float):
         return []
-    return [
-        {
-            **{"name": "reward", "kind": "task outcome", "expected": 1, "actual": reward},
-            "passed": abs(reward - 1) <= 1e-6,
-        }
-    ]
-
-
-def _listed(value: object) -> list[Mapping[str, Any]]:
-    return [entry for entry in value if isinstance(entry, Mapping)] if isinstance(value, list) else []
+    check = {"name": "reward", "kind": "task outcome", "expected": 1, "actual": reward}
+    return [check | {"passed": abs(reward - 1) <= 1e-6}]
 
 
 IMPORTERS = (
-    Importer(
-        "bfcl",
-        "BFCL",
-        CASES,
-        _is_bfcl,
-        _read_cases,
-        written_by="BFCL v3",
-        unit="case",
-    ),
+    Importer("bfcl", "BFCL", CASES, _is_bfcl, _read_cases, written_by="BFCL v3", unit="case"),
     Importer(
         "tau_bench",
         "tau-bench",
         "rows with task_id, trial, instruction, expected_actions, calls and reward: a sample for each trial",
         lambda peek: peek.columns >= NAMES,
-        _read_trials,
+        read_each("tau_bench", _trial, TRIAL_ACCEPTED, NOTE, metrics={"reward": REWARD}),
         written_by="tau-bench",
         unit="trial",
     ),

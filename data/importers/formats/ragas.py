@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ragtriage.data.errors import InputError, ValidationErrors
 from ragtriage.data.importers.formats.table import runs_of_table
-from ragtriage.data.importers.importer import Importer, question_set
+from ragtriage.data.importers.importer import Importer, Row, read_each
 from ragtriage.data.importers.parsing.columns import plan_columns
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.payloads import decoded, question_in
 from ragtriage.data.importers.parsing.peek import Peek
-from ragtriage.data.importers.parsing.rows import object_rows, open_table
+from ragtriage.data.importers.parsing.rows import open_table
 from ragtriage.data.importers.parsing.shapes import gold_passages, others
-from ragtriage.data.store.parsed_run import ParsedRun, Record
+from ragtriage.data.store.parsed_run import ParsedRun
 
 NAMES = {
     *("user_input", "retrieved_contexts", "reference_contexts", "retrieved_context_ids"),
@@ -93,24 +93,19 @@ def _is_test_set(peek: Peek) -> bool:
     return has_names and not any(map(_of_a_run, peek.rows))
 
 
-def _read_test_set(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
-    return question_set(source, KEY, _records(source, options, errors))
-
-
-def _records(source: InputFile, options: Options, errors: ValidationErrors) -> Iterator[Record]:
+def _question(row: Row, line: int, errors: ValidationErrors) -> Row | None:
+    if name := _of_a_run(row):
+        errors.add(line, name, "holds an answer, in a test set of Ragas that has none before", ACCEPTED)
+        return None
+    record = {
+        "question_id": row.get("id") or None,
+        "question": question_in(row.get("user_input")),
+        "reference_answer": row.get("reference") or None,
+        "relevant": _gold(row) or None,
+        "tags": {name: str(row[name]) for name in TAGS if row.get(name) not in (None, "")} or None,
+    }
     known = (*OF_A_RUN, *TAGS, "id", "user_input", "reference", "reference_contexts", "reference_context_ids")
-    for line, row in object_rows(source, errors, options.limit):
-        if name := _of_a_run(row):
-            errors.add(line, name, "holds an answer, in a test set of Ragas that has none before", ACCEPTED)
-            continue
-        record = {
-            "question_id": row.get("id") or None,
-            "question": question_in(row.get("user_input")),
-            "reference_answer": row.get("reference") or None,
-            "relevant": _gold(row) or None,
-            "tags": {name: str(row[name]) for name in TAGS if row.get(name) not in (None, "")} or None,
-        }
-        yield line, {**others(row, known), **record}
+    return {**others(row, known), **record}
 
 
 def _gold(row: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -140,7 +135,7 @@ IMPORTERS = (
         "Ragas test set",
         "user_input with reference or reference_contexts, and neither response nor retrieved_contexts",
         _is_test_set,
-        _read_test_set,
+        read_each(KEY, _question, questions=True),
         holds="questions",
         written_by="Ragas 0.4.3",
         example="`testset.to_jsonl(path)`",

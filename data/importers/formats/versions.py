@@ -131,11 +131,5 @@ def _date(value: object, line: int, errors: ValidationErrors) -> datetime | None
 
 
 IMPORTERS = (
-    Importer(
-        "versions",
-        "Summary scores by version",
-        ACCEPTED,
-        lambda peek: is_versions(peek.columns),
-        read,
-    ),
+    Importer("versions", "Summary scores by version", ACCEPTED, lambda peek: is_versions(peek.columns), read),
 )

@@ -316,10 +316,7 @@ def _question(value: object) -> object:
     return read_turns(value) if isinstance(value, list) else _text(value)
 
 
-STRUCTURED = (
-    *("relevant_spans", "claims", "reference_claims", "used", "citations"),
-    *("human", "checks"),
-)
+STRUCTURED = (*("relevant_spans", "claims", "reference_claims", "used", "citations"), *("human", "checks"))
 NUMBERS = (
     *("repeat", "latency_ms", "latency_s", "retrieval_ms", "input_tokens", "output_tokens"),
     *("cost_usd", "peak_memory_mb"),

@@ -84,7 +84,7 @@ NUMBER_FIELDS = {
         "output_tokens",
         "cost_usd",
         "peak_memory_mb",
-    ),
+    )
 }
 
 

@@ -149,29 +149,39 @@ def open_table(
 
 
 def object_rows(
-    source: InputFile, errors: ValidationErrors, limit: int | None
+    source: InputFile,
+    errors: ValidationErrors,
+    limit: int | None,
+    accepted: str = "an object with a question",
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the rows of a file that are objects; others are reported."""
     for line, row in open_table(source, errors, limit).rows():
         if isinstance(row, dict):
             yield line, row
         else:
-            errors.add(line, "", f"found {type_name(row)}", "an object with a question")
+            errors.add(line, "", f"found {type_name(row)}", accepted)
 
 
-def rows_at(source: InputFile, path: str, errors: ValidationErrors) -> Iterator[Record]:
+def rows_at(
+    source: InputFile, path: str, errors: ValidationErrors, *, alone: bool = False
+) -> Iterator[Record]:
     """Yield the rows of a file, whichever way a tool wrote them, without holding them.
 
     Args:
         source: lines of JSON, a table, a JSON list, or a JSON object with the list at a path.
         path: where the list is in a JSON object, as in `items_at`.
         errors: collector of the errors of single rows.
+        alone: whether a JSON object without such a list is a row itself.
     """
     if container(source) != "json":
         yield from open_table(source, errors).rows()
         return
     is_list = source.head(256).lstrip()[:1] == b"["
-    yield from items_at(source, "" if is_list else path)
+    number = 0
+    for number, row in items_at(source, "" if is_list else path):
+        yield number, row
+    if alone and not number and not is_list:
+        yield 1, source.document()
 
 
 def json_lines(source: InputFile, errors: ValidationErrors) -> Iterator[Record]:

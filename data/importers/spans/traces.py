@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from itertools import chain, islice
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.shapes import storable
 from ragtriage.data.importers.parsing.spool import Spool
 from ragtriage.data.importers.spans.samples import STEPS, sample_of_trace
 from ragtriage.data.importers.spans.span import Labels, Span
-from ragtriage.data.importers.spans.values import ranked
-from ragtriage.data.store.parsed_run import ParsedRun
+from ragtriage.data.importers.spans.values import moment, ranked
+from ragtriage.data.store.parsed_run import ParsedRun, Record
 from ragtriage.data.store.sample_schema import question_key
 
 LAST = 1 << 62
@@ -37,12 +37,12 @@ class Traces:
 
     Args:
         errors: takes remarks and the count of what was left out.
-        extra: what every sample keeps beside its fields, e.g. {"tool": "phoenix"}.
+        tool: their tool, which every sample keeps beside its fields.
     """
 
-    def __init__(self, errors: ValidationErrors, extra: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, errors: ValidationErrors, tool: str = "") -> None:
         self._errors = errors
-        self._extra = dict(extra or {})
+        self._extra = {"tool": tool} if tool else {}
         self._spans, self._labels = Spool(), Spool()
         self._known: dict[str, _Known] = {}
         self._records_documents = False
@@ -67,19 +67,23 @@ class Traces:
         if (not of_root, span.run) < (not known.of_root, known.run):
             known.run, known.line, known.of_root = span.run, line, of_root
 
+    def read(
+        self, rows: Iterable[Record], spans_of: Callable[[dict[str, Any]], Iterable[Span]], what: str
+    ) -> Traces:
+        """Keep the spans of rows that are objects; any other is left out as a row that is no `what`."""
+        for line, row in rows:
+            if isinstance(row, dict):
+                for span in spans_of(row):
+                    self.add(line, span)
+            else:
+                self._errors.leave_out(f"a row that is no {what}")
+        return self
+
     def attach(self, line: int, labels: Labels, *, span_id: str = "", trace_id: str = "") -> None:
         """Keep labels of a span or of a whole trace, which may be in the file before them or after."""
         key = f"span {span_id}" if span_id else f"trace {trace_id}"
         self._labels.add(key, line, vars(labels))
         self._unjoined.add(key)
-
-    @property
-    def runs(self) -> dict[str, int]:
-        """The runs with the begin of each in nanoseconds, the earliest first."""
-        starts: dict[str, int] = {}
-        for known in self._known.values():
-            starts[known.run] = min(starts.get(known.run, LAST), known.start)
-        return dict(sorted(starts.items(), key=lambda run: (run[1], run[0])))
 
     def samples(self, run: str | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield the sample of each trace, of one run or of all, in order of time.
@@ -96,6 +100,34 @@ class Traces:
             if sample is not None:
                 yield line, {**self._numbered(sample), **self._extra}
         self._tell_unjoined()
+
+    def runs(self, source: InputFile, key: str, limit: int | None = None) -> list[ParsedRun]:
+        """Return a parsed run for each run that has a sample, the earliest first; the file is read by then.
+
+        Args:
+            source: the file, whose name is that of traces that name no run.
+            key: of the importer.
+            limit: number of samples, for a preview.
+        """
+        starts: dict[str, int] = {}  # in nanoseconds
+        for known in self._known.values():
+            starts[known.run] = min(starts.get(known.run, LAST), known.start)
+        parsed = []
+        for name, start in sorted(starts.items(), key=lambda run: (run[1], run[0])):
+            samples = islice(self.samples(name), limit)
+            first = next(samples, None)
+            if first is not None:
+                parsed.append(
+                    ParsedRun(
+                        storable(name) or source.stem,
+                        chain([first], samples),
+                        source.name,
+                        key,
+                        named_by_content=bool(name),
+                        created_at=None if start == LAST else moment(start // 1_000_000_000),
+                    )
+                )
+        return parsed
 
     def _numbered(self, sample: dict[str, Any]) -> dict[str, Any]:
         key = str(sample.get("question_id") or question_key(sample["question"], sample.get("history")))
@@ -150,29 +182,3 @@ def _extended(messages: Any, more: Sequence[Any]) -> Any:
     if not more or not (messages is None or isinstance(messages, list)):
         return messages
     return [*(messages or ()), *more]
-
-
-def runs_of_spans(traces: Traces, base: ParsedRun, limit: int | None = None) -> list[ParsedRun]:
-    """Return a parsed run for each run of the traces that has a sample.
-
-    Args:
-        traces: the traces of a file, read whole.
-        base: file, format and notes; its name is that of traces that name no run.
-        limit: number of samples, for a preview.
-    """
-    parsed = []
-    for name, start in traces.runs.items():
-        samples = islice(traces.samples(name), limit)
-        first = next(samples, None)
-        if first is not None:
-            created = None if start == LAST else datetime.fromtimestamp(start // 1_000_000_000, UTC)
-            parsed.append(
-                replace(
-                    base,
-                    name=storable(name) or base.name,
-                    named_by_content=bool(name),
-                    records=chain([first], samples),
-                    created_at=base.created_at or (created and created.replace(tzinfo=None)),
-                )
-            )
-    return parsed

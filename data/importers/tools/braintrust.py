@@ -25,7 +25,7 @@ from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import rows_at
 from ragtriage.data.importers.spans.samples import SCORED_WITHOUT_ANSWER
 from ragtriage.data.importers.spans.span import Span, kind_of
-from ragtriage.data.importers.spans.traces import Traces, runs_of_spans
+from ragtriage.data.importers.spans.traces import Traces
 from ragtriage.data.importers.spans.values import (
     field_of,
     fields_in,
@@ -70,15 +70,9 @@ def _path(source: InputFile, key: str) -> str:
 
 def _read_events(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read events: one sample per root span, one run per experiment."""
-    traces = Traces(errors, {"tool": "Braintrust"})
-    for line, row in rows_at(source, _path(source, "events"), errors):
-        if not isinstance(row, Mapping):
-            errors.leave_out("a row that is no event")
-            continue
-        # A span of a score repeats what its root says; its own row is no part of the pipeline.
-        if fields_in(row.get("span_attributes")).get("type") != "score":
-            traces.add(line, _span(row))
-    runs = runs_of_spans(traces, ParsedRun(source.stem, (), source.name, "braintrust"), options.limit)
+    rows = rows_at(source, _path(source, "events"), errors)
+    traces = Traces(errors, "Braintrust").read(rows, _spans, "event")
+    runs = traces.runs(source, "braintrust", options.limit)
     several = len(runs) > 1
     return [
         replace(
@@ -95,6 +89,11 @@ def _with_contexts(records: Any) -> Iterator[Record]:
     for line, record in records:
         stated = record.pop(CONTEXTS, None)
         yield line, record if stated is None else {"retrieved": stated, **record}
+
+
+def _spans(row: Mapping[str, Any]) -> list[Span]:
+    """Return the span of an event; that of a score repeats what its root says: it is no part of the pipeline."""
+    return [] if fields_in(row.get("span_attributes")).get("type") == "score" else [_span(row)]
 
 
 def _span(row: Mapping[str, Any]) -> Span:

@@ -13,7 +13,7 @@ from typing import Any
 
 from ragtriage.data.declarations import declaration_fault
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.importer import Importer, ToolRows, question_set
+from ragtriage.data.importers.importer import Importer, Row, ToolRows, read_each
 from ragtriage.data.importers.parsing.cells import is_blank
 from ragtriage.data.importers.parsing.documents_in_json import items_at, small_values, value_at
 from ragtriage.data.importers.parsing.input_file import InputFile
@@ -21,7 +21,7 @@ from ragtriage.data.importers.parsing.names import CAMEL, metric_name
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.payloads import documents_of, question_in
 from ragtriage.data.importers.parsing.peek import Peek
-from ragtriage.data.importers.parsing.rows import object_rows, open_table
+from ragtriage.data.importers.parsing.rows import open_table
 from ragtriage.data.importers.parsing.shapes import (
     Numbering,
     all_tags_of,
@@ -39,8 +39,6 @@ from ragtriage.data.importers.spans.span import Trace
 from ragtriage.data.importers.spans.tool_calls import tool_checks
 from ragtriage.data.importers.tools.deepeval_traces import spans_of
 from ragtriage.data.store.parsed_run import ParsedRun, Record
-
-Case = dict[str, Any]
 
 ACCEPTED = "a test run of DeepEval: testCases with input, actualOutput and metricsData"
 CACHE_HINT = (
@@ -174,12 +172,12 @@ def records_of_cases(
         yield line, record | numbering.of(fields.get("name"), record.get("question"))
 
 
-def _record(case: Case, gold: bool) -> Case:
+def _record(case: Row, gold: bool) -> Row:
     fields = _snake(case)
     asked = fields.get("input")
     retrieved = documents_of(fields.get("retrieval_context"))
     metadata = {**mapping(fields.get("metadata")), **mapping(fields.get("additional_metadata"))}
-    record: Case = {
+    record: Row = {
         "question": asked if isinstance(asked, str) else question_in(asked),
         "answer": fields.get("actual_output"),
         "reference_answer": fields.get("expected_output"),
@@ -215,11 +213,11 @@ def _record(case: Case, gold: bool) -> Case:
     return record
 
 
-def _results(fields: Case) -> Case:
+def _results(fields: Row) -> Row:
     """Return the results of the metrics of a test case as scores and checks, and its tool calls as checks."""
     results = fields.get("metrics_data") or fields.get("metrics_metadata")
-    scores: dict[str, Case] = {}
-    checks: list[Case] = []
+    scores: dict[str, Row] = {}
+    checks: list[Row] = []
     for result in objects(results):
         title = str(result.get("name") or result.get("metric") or "metric")
         error, score = result.get("error"), unquoted_number(result.get("score"))
@@ -243,13 +241,13 @@ def _results(fields: Case) -> Case:
         }
         for name in expected
     ]
-    found: Case = {"scores": scores} if scores else {}
+    found: Row = {"scores": scores} if scores else {}
     if called:
         found["tools_called"] = fields["tools_called"]
     return found | ({"checks": checks} if checks else {})
 
 
-def _calls_of(trace: Mapping[str, Any]) -> list[Case]:
+def _calls_of(trace: Mapping[str, Any]) -> list[Row]:
     """Return the tool calls of a test case's trace as checks."""
     if not objects(trace.get("toolSpans")):
         return []
@@ -257,10 +255,10 @@ def _calls_of(trace: Mapping[str, Any]) -> list[Case]:
     return tool_checks(Trace(spans_of(rooted, 0)), None)
 
 
-def _of_trace(trace: Mapping[str, Any]) -> Case:
+def _of_trace(trace: Mapping[str, Any]) -> Row:
     """Return what the retriever spans of a test case's trace retrieved, in order of time."""
     spans = sorted(objects(trace.get("retrieverSpans")), key=lambda span: str(span.get("endTime")))
-    by_query: dict[str, Case] = {str(span.get("input")): span for span in spans}  # of equal queries the last
+    by_query: dict[str, Row] = {str(span.get("input")): span for span in spans}  # of equal queries the last
     documents: list[Any] = []
     for span in by_query.values():
         held = span.get("retrievalContext") or span.get("output")
@@ -274,8 +272,8 @@ def _of_trace(trace: Mapping[str, Any]) -> Case:
 
 
 def _of_conversation(
-    fields: Case, turns: list[Any], numbering: Numbering, errors: ValidationErrors, line: int
-) -> Iterator[Case]:
+    fields: Row, turns: list[Any], numbering: Numbering, errors: ValidationErrors, line: int
+) -> Iterator[Row]:
     """Yield a sample for each assistant turn; the scores of the conversation stand on its last one."""
     said = list(chain.from_iterable(map(_turns, objects(turns))))
     answered = [at for at, turn in enumerate(said) if turn["role"] == "assistant"]
@@ -305,7 +303,7 @@ def _of_conversation(
         }
 
 
-def _turns(turn: Case) -> list[dict[str, Any]]:
+def _turns(turn: Row) -> list[dict[str, Any]]:
     """Return a turn {role, content}; or of 1.x to 2.x, where a turn is a test case, the two that it holds."""
     if "role" in turn:
         role = {"ai": "assistant", "bot": "assistant", "human": "user"}.get(
@@ -329,7 +327,7 @@ def _gold_is_retrieved(head: list[Record]) -> bool:
     return False
 
 
-def _lower_is_better(cases: Iterator[Any]) -> dict[str, Case]:
+def _lower_is_better(cases: Iterator[Any]) -> dict[str, Row]:
     """Return the direction of metrics that pass below their threshold, as bias and toxicity do."""
     below: dict[str, int] = {}
     for case in cases:
@@ -351,7 +349,7 @@ def _name(title: str) -> str:
     return metric_name(KIND_OF_METRIC.sub("", title))[0]
 
 
-def _snake(fields: Mapping[str, Any]) -> Case:
+def _snake(fields: Mapping[str, Any]) -> Row:
     return {_snake_name(str(name)): value for name, value in fields.items()}
 
 
@@ -378,12 +376,6 @@ GOLDEN_NAMES = {  # field -> the names of DeepEval's files in snake and camel ca
 UNANSWERED = "goldens without an actual_output, or test cases that all have one"
 
 
-def _value(row: Mapping[str, Any], field: str) -> Any:
-    return next(
-        (row[name] for name in GOLDEN_NAMES[field] if not is_blank(row.get(name), blank_text=True)), None
-    )
-
-
 def _answered(row: Mapping[str, Any]) -> str:
     """Return the field that only a test case has, if it is filled."""
     filled = (name for name in OF_A_TEST_CASE if row.get(name) not in (None, "", [], "[]", "None"))
@@ -396,23 +388,22 @@ def _is_goldens(peek: Peek) -> bool:
     return has_names and not any(map(_answered, peek.rows))
 
 
-def _read_goldens(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
-    return question_set(source, GOLDENS, _of_goldens(source, options, errors))
-
-
-def _of_goldens(source: InputFile, options: Options, errors: ValidationErrors) -> Iterator[Record]:
-    known = [*OF_A_TEST_CASE, *(name for names in GOLDEN_NAMES.values() for name in names)]
-    for line, row in object_rows(source, errors, options.limit):
-        if answered := _answered(row):
-            errors.add(line, answered, "is filled, among goldens of DeepEval that have none", UNANSWERED)
-            continue
-        record = {
-            "question": _value(row, "question"),
-            "reference_answer": _value(row, "reference_answer"),
-            "relevant": gold_passages(_value(row, "gold")) or None,
-            "tags": {"source_file": str(file)} if (file := _value(row, "file")) is not None else None,
-        }
-        yield line, {**others(row, known), **record}
+def _golden(row: Row, line: int, errors: ValidationErrors) -> Row | None:
+    if answered := _answered(row):
+        errors.add(line, answered, "is filled, among goldens of DeepEval that have none", UNANSWERED)
+        return None
+    values = {
+        field: next((row[name] for name in names if not is_blank(row.get(name), blank_text=True)), None)
+        for field, names in GOLDEN_NAMES.items()
+    }
+    record = {
+        "question": values["question"],
+        "reference_answer": values["reference_answer"],
+        "relevant": gold_passages(values["gold"]) or None,
+        "tags": None if values["file"] is None else {"source_file": str(values["file"])},
+    }
+    known = (*OF_A_TEST_CASE, *chain.from_iterable(GOLDEN_NAMES.values()))
+    return {**others(row, known), **record}
 
 
 IMPORTERS = (
@@ -437,7 +428,7 @@ IMPORTERS = (
         "DeepEval goldens",
         "JSON, JSONL or CSV with input, expected_output and context, and no actual_output",
         _is_goldens,
-        _read_goldens,
+        read_each(GOLDENS, _golden, questions=True),
         holds="questions",
         written_by="DeepEval 4.3",
         example="`EvaluationDataset.save_as(file_type='json', directory=...)`",

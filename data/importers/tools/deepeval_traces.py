@@ -7,14 +7,13 @@ from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.importer import Importer
-from ragtriage.data.importers.parsing.documents_in_json import items_at
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.peek import Peek
-from ragtriage.data.importers.parsing.rows import open_table
+from ragtriage.data.importers.parsing.rows import rows_at
 from ragtriage.data.importers.spans.span import Span, kind_of
-from ragtriage.data.importers.spans.traces import Traces, runs_of_spans
+from ragtriage.data.importers.spans.traces import Traces
 from ragtriage.data.importers.spans.values import (
     documents_in,
     kind_in,
@@ -26,7 +25,7 @@ from ragtriage.data.importers.spans.values import (
     text_in,
     without_blanks,
 )
-from ragtriage.data.store.parsed_run import ParsedRun, Record
+from ragtriage.data.store.parsed_run import ParsedRun
 
 LISTS = ("baseSpans", "agentSpans", "llmSpans", "retrieverSpans", "toolSpans")
 
@@ -41,24 +40,14 @@ def _is_traces(peek: Peek) -> bool:
 
 def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read traces: a sample for each, a run for each environment."""
-    traces = Traces(errors, {"tool": "DeepEval"})
-    for line, trace in _rows(source, errors):
+    traces = Traces(errors, "DeepEval")
+    for line, trace in rows_at(source, "", errors, alone=True):
         if isinstance(trace, Mapping):
             for span in spans_of(trace, line):
                 traces.add(line, span)
         else:
             errors.leave_out("a row that is no trace")
-    return runs_of_spans(traces, ParsedRun(source.stem, (), source.name, "deepeval_traces"), options.limit)
-
-
-def _rows(source: InputFile, errors: ValidationErrors) -> Iterator[Record]:
-    peek = Peek(source)
-    if peek.kind != "json":
-        yield from open_table(source, errors).rows()
-    elif peek.keys:
-        yield 1, source.document()
-    else:
-        yield from items_at(source, "")
+    return traces.runs(source, "deepeval_traces", options.limit)
 
 
 def spans_of(trace: Mapping[str, Any], line: int) -> Iterator[Span]:

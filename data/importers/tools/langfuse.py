@@ -247,11 +247,7 @@ def _of_trace(row: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _with_columns(
-    record: dict[str, Any],
-    row: Mapping[str, Any],
-    named: set[str],
-    line: int,
-    errors: ValidationErrors,
+    record: dict[str, Any], row: Mapping[str, Any], named: set[str], line: int, errors: ValidationErrors
 ) -> dict[str, Any]:
     """Return a record with the scores of its columns: a list in each, of every evaluator's value."""
     scores: dict[str, Any] = {}

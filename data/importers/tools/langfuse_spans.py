@@ -20,7 +20,7 @@ from ragtriage.data.importers.parsing.rows import rows_at
 from ragtriage.data.importers.parsing.spool import Spool
 from ragtriage.data.importers.spans.samples import SCORED_WITHOUT_ANSWER
 from ragtriage.data.importers.spans.span import Span, kind_of
-from ragtriage.data.importers.spans.traces import Traces, runs_of_spans
+from ragtriage.data.importers.spans.traces import Traces
 from ragtriage.data.importers.spans.values import (
     field_of,
     fields_in,
@@ -213,19 +213,15 @@ def _files(folder: Path) -> list[Path]:
 
 def read_observations(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read observations: one sample per trace."""
-    traces = Traces(errors, {"tool": "Langfuse"})
-    for line, row in rows_at(source, "data", errors):
-        if isinstance(row, Mapping):
-            traces.add(line, span_of(row))
-        else:
-            errors.leave_out("a row that is no observation")
+    rows = rows_at(source, "data", errors)
+    traces = Traces(errors, "Langfuse").read(rows, lambda row: [span_of(row)], "observation")
     scores = ScoresById((file for file in options.companions if is_scores(Peek(file))), errors)
     return _runs(traces, scores, source, "langfuse_observations", options, errors)
 
 
 def read_traces(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read traces with their observations and scores: one sample per trace."""
-    traces, scores = Traces(errors, {"tool": "Langfuse"}), ScoresById(options.companions, errors)
+    traces, scores = Traces(errors, "Langfuse"), ScoresById(options.companions, errors)
     for line, document in _documents(source, errors):
         if not isinstance(document, Mapping) or not _is_trace(document):
             errors.leave_out("a document that is no trace with observations")
@@ -266,7 +262,7 @@ def _runs(
         for line, record in records:
             yield line, with_scores(record, scores.of(record["trace_id"]), line, errors, declared)
 
-    runs = runs_of_spans(traces, ParsedRun(source.stem, (), source.name, key), options.limit)
+    runs = traces.runs(source, key, options.limit)
     declared: dict[str, Any] = {}  # filled while the records are read
     return [replace(run, records=scored(run.records, declared), metrics=declared) for run in runs]
 

@@ -13,7 +13,6 @@ from typing import Any
 from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.importer import Importer, Row
 from ragtriage.data.importers.parsing.cells import CellError, read_score
-from ragtriage.data.importers.parsing.documents_in_json import items_at
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.options import Options
@@ -26,7 +25,7 @@ from ragtriage.data.importers.parsing.payloads import (
     reference_in,
 )
 from ragtriage.data.importers.parsing.peek import Peek
-from ragtriage.data.importers.parsing.rows import open_table
+from ragtriage.data.importers.parsing.rows import open_table, rows_at
 from ragtriage.data.importers.parsing.shapes import (
     Numbering,
     all_tags_of,
@@ -39,7 +38,7 @@ from ragtriage.data.importers.parsing.shapes import (
 from ragtriage.data.importers.parsing.spool import Spool
 from ragtriage.data.importers.spans.samples import SCORED_WITHOUT_ANSWER
 from ragtriage.data.importers.spans.span import Span, kind_of
-from ragtriage.data.importers.spans.traces import Traces, runs_of_spans
+from ragtriage.data.importers.spans.traces import Traces
 from ragtriage.data.importers.spans.values import (
     fields_in,
     last_line,
@@ -221,28 +220,14 @@ def _is_runs(peek: Peek) -> bool:
     return any(isinstance(row, Mapping) and row.keys() >= KEYS and bool(row.keys() & PLACES) for row in rows)
 
 
-def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+def read_runs(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read exported runs: a sample for each trace, a run for each project or experiment."""
-    traces = Traces(errors, {"tool": "LangSmith"})
-    for line, row in _rows(source, errors):
-        if not isinstance(row, Mapping):
-            errors.leave_out("a row that is no run")
-            continue
-        for run, parent, trace in _tree(row, errors):
-            traces.add(line, _span(run, parent, trace))
-    return runs_of_spans(traces, ParsedRun(source.stem, (), source.name, "langsmith_runs"), options.limit)
-
-
-def _rows(source: InputFile, errors: ValidationErrors) -> Iterator[Record]:
-    peek = Peek(source)
-    if peek.kind != "json":
-        yield from open_table(source, errors).rows()
-    elif isinstance(peek.keys.get("runs"), list):
-        yield from items_at(source, "runs")
-    elif peek.keys:
-        yield 1, source.document()
-    else:
-        yield from items_at(source, "")
+    traces = Traces(errors, "LangSmith").read(
+        rows_at(source, "runs", errors, alone=True),
+        lambda row: [_span(*run) for run in _tree(row, errors)],
+        "run",
+    )
+    return traces.runs(source, "langsmith_runs", options.limit)
 
 
 def _tree(
@@ -352,7 +337,7 @@ IMPORTERS = (
         "LangSmith runs",
         "runs of traces with run_type, inputs, outputs and parent_run_id, one a row or as a tree",
         _is_runs,
-        read,
+        read_runs,
         written_by="LangSmith 0.15",
         example="for run in client.list_runs(project_name=...): file.write(run.json() + chr(10))",
     ),

@@ -323,13 +323,11 @@ def _qa_records(parts: Mapping[str, Mapping[str, Any]]) -> Iterator[Record]:
 
 
 def _read_rag(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
-    return question_set(source, RAG, _rag_records(source, options, errors))
+    return question_set(source, RAG, islice(_examples(source, errors), options.limit))
 
 
-def _rag_records(source: InputFile, options: Options, errors: ValidationErrors) -> Iterator[Record]:
+def _examples(source: InputFile, errors: ValidationErrors) -> Iterator[Record]:
     for at, example in items_at(source, "examples"):
-        if options.limit is not None and at > options.limit:
-            return
         if not isinstance(example, dict):
             errors.add(at, "examples", f"found {type_name(example)}", "an object with `query`")
             continue

@@ -16,16 +16,15 @@ import yaml
 from ragtriage.data.errors import InputError, ValidationErrors
 from ragtriage.data.importers.formats.table import reader_of
 from ragtriage.data.importers.importer import Importer, Row, ToolRows, each
-from ragtriage.data.importers.parsing.documents_in_json import items_at
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.literals import LiteralError, read_literal
 from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.payloads import decoded, question_in
 from ragtriage.data.importers.parsing.peek import Peek
-from ragtriage.data.importers.parsing.rows import json_lines, open_table
+from ragtriage.data.importers.parsing.rows import open_table, rows_at
 from ragtriage.data.importers.parsing.sqlite_file import RowsByKey, open_sqlite, rows_of, table_names
-from ragtriage.data.importers.spans.traces import Traces, runs_of_spans
+from ragtriage.data.importers.spans.traces import Traces
 from ragtriage.data.importers.spans.values import fields_in, number, text_in, value_in
 from ragtriage.data.importers.tools.mlflow_traces import is_trace, newer_schema, spans_of
 from ragtriage.data.store.parsed_run import ParsedRun, Record
@@ -50,14 +49,7 @@ def is_results(peek: Peek) -> bool:
 
 def read_traces(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read traces: a run for each run of MLflow in which they were recorded."""
-    records: Iterable[Record] = (
-        [(1, source.document())] if is_trace(Peek(source).keys) else _listed(source, errors)
-    )
-    return _runs(source, options, errors, records, "mlflow_traces")
-
-
-def _listed(source: InputFile, errors: ValidationErrors) -> Iterator[Record]:
-    return json_lines(source, errors) if Peek(source).kind == "jsonl" else items_at(source, "")
+    return _runs(source, options, errors, rows_at(source, "", errors, alone=True), "mlflow_traces")
 
 
 def read_results(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
@@ -70,7 +62,7 @@ def read_results(source: InputFile, options: Options, errors: ValidationErrors) 
 def _runs(
     source: InputFile, options: Options, errors: ValidationErrors, records: Iterable[Record], key: str
 ) -> list[ParsedRun]:
-    traces, newer = Traces(errors, {"tool": "MLflow"}), ""
+    traces, newer = Traces(errors, "MLflow"), ""
     for line, trace in records:
         if not isinstance(trace, dict) or not is_trace(trace):
             errors.leave_out("a row that is no trace")
@@ -78,7 +70,7 @@ def _runs(
         newer = newer or newer_schema(trace)
         for span in spans_of(trace):
             traces.add(line, span)
-    runs = runs_of_spans(traces, ParsedRun(source.stem, (), source.name, key), options.limit)
+    runs = traces.runs(source, key, options.limit)
     if not runs and newer:
         raise source.error(
             f"holds traces of MLflow in schema {newer}, without a question that is known", KNOWN
@@ -185,11 +177,11 @@ def _read_database(source: InputFile, options: Options, errors: ValidationErrors
         raise source.error(
             f"is a database of MLflow without the tables of traces ({', '.join(lacking)})", ACCEPTED
         )
-    traces = Traces(errors, {"tool": "MLflow"})
+    traces = Traces(errors, "MLflow")
     with open_sqlite(source) as connection:
         rows = map(dict, rows_of(connection, "runs"))
         run_names = {str(row.get("run_uuid")): str(row.get("name") or row.get("run_uuid")) for row in rows}
-        names, params = run_names, _params(connection)
+        params = _params(connection)
         count = 0
         for count, trace in enumerate(_traces(connection), start=1):
             if not trace["data"]["spans"]:
@@ -198,14 +190,12 @@ def _read_database(source: InputFile, options: Options, errors: ValidationErrors
             metadata, experiment = trace["info"]["trace_metadata"], trace["info"]["experiment"]
             for span in spans_of(trace, "" if metadata.get("mlflow.sourceRun") else experiment):
                 traces.add(count, span)
-    if not traces.runs:
+    if errors.left_out[APART] == count:
         what = "no trace" if not count else f"{count:,} traces and the spans of none"
         raise source.error(f"is a database of MLflow that holds {what}", ACCEPTED)
-    base = ParsedRun(source.stem, (), source.name, "mlflow_database")
-    runs = runs_of_spans(traces, base, options.limit)
     return [
-        replace(run, name=names.get(run.name, run.name), config=dict(params.get(run.name, {})))
-        for run in runs
+        replace(run, name=run_names.get(run.name, run.name), config=dict(params.get(run.name, {})))
+        for run in traces.runs(source, "mlflow_database", options.limit)
     ]
 
 
@@ -321,7 +311,7 @@ def _tables(folder: Path) -> Iterator[Path]:
 def _read_folder(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read the traces of a folder, a run for each run of MLflow, and the tables of evaluations in it."""
     folder = source.path or Path()
-    traces = Traces(errors, {"tool": "MLflow"})
+    traces = Traces(errors, "MLflow")
     for count, path in enumerate(sorted(set(_trace_folders(folder))), start=1):
         try:
             spans = spans_of(_trace(path))
@@ -330,8 +320,7 @@ def _read_folder(source: InputFile, options: Options, errors: ValidationErrors) 
             continue
         for span in spans:
             traces.add(count, span)
-    base = ParsedRun(source.stem, (), source.name, "mlflow_folder")
-    runs = [_named(run, folder) for run in runs_of_spans(traces, base, options.limit)]
+    runs = [_named(run, folder) for run in traces.runs(source, "mlflow_folder", options.limit)]
     for path in dict.fromkeys(_tables(folder)):
         runs += _of_table(path, options, errors)
     if not runs:

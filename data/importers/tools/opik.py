@@ -26,7 +26,7 @@ from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import rows_at
 from ragtriage.data.importers.spans.samples import SCORED_WITHOUT_ANSWER
 from ragtriage.data.importers.spans.span import Span, kind_of
-from ragtriage.data.importers.spans.traces import Traces, runs_of_spans
+from ragtriage.data.importers.spans.traces import Traces
 from ragtriage.data.importers.spans.values import (
     field_of,
     fields_in,
@@ -285,7 +285,7 @@ def _item(row: Mapping[str, Any], run: str, asks: str) -> dict[str, Any]:
 
 def _read_traces(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read traces: one run per project, one sample per trace."""
-    traces = Traces(errors, {"tool": "Opik"})
+    traces = Traces(errors, "Opik")
     files = _trace_files(source.path) if source.is_folder and source.path else (source.path,)
     for position, path in enumerate(files, start=1):
         file = source if path is None or not source.is_folder else InputFile.from_path(path)
@@ -301,7 +301,7 @@ def _read_traces(source: InputFile, options: Options, errors: ValidationErrors) 
             continue
         for span in _spans(document):
             traces.add(position, span)
-    return runs_of_spans(traces, ParsedRun(source.stem, (), source.name, "opik_traces"), options.limit)
+    return traces.runs(source, "opik_traces", options.limit)
 
 
 def _spans(document: Mapping[str, Any]) -> Iterator[Span]:

@@ -15,7 +15,7 @@ from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import container, json_lines
 from ragtriage.data.importers.spans.span import Span
-from ragtriage.data.importers.spans.traces import Traces, runs_of_spans
+from ragtriage.data.importers.spans.traces import Traces
 from ragtriage.data.importers.spans.values import nanoseconds
 from ragtriage.data.importers.tools.otel_conventions import (
     labels_of_event,
@@ -63,7 +63,7 @@ class _Reader:
 
     def __init__(self, errors: ValidationErrors) -> None:
         self._errors = errors
-        self._traces = Traces(errors, {"tool": "opentelemetry"})
+        self._traces = Traces(errors, "opentelemetry")
         self._spans = 0
         self._has_messages = False
 
@@ -72,8 +72,7 @@ class _Reader:
         if not self._spans:
             self._errors.raise_if_any()
             raise source.error("is OpenTelemetry, and holds no spans", "an export of traces with its spans")
-        base = ParsedRun(source.stem, (), source.name, "otlp")
-        runs = runs_of_spans(self._traces, base, options.limit)
+        runs = self._traces.runs(source, "otlp", options.limit)
         if not runs:
             what = f"is OpenTelemetry, {self._spans:,} spans, none of which records a question or a query"
             raise source.error(what, CAPTURE)

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ragtriage.data.errors import InputError, ValidationErrors
 from ragtriage.data.importers.importer import Importer
-from ragtriage.data.importers.parsing.documents_in_json import items_at
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.payloads import decoded
 from ragtriage.data.importers.parsing.peek import Peek
-from ragtriage.data.importers.parsing.rows import container, open_table
+from ragtriage.data.importers.parsing.rows import rows_at
 from ragtriage.data.importers.parsing.shapes import objects
 from ragtriage.data.importers.spans.span import Labels, Span
-from ragtriage.data.importers.spans.traces import Traces, runs_of_spans, with_labels
+from ragtriage.data.importers.spans.traces import Traces, with_labels
 from ragtriage.data.importers.spans.values import (
     fields_in,
     nanoseconds,
@@ -61,7 +60,9 @@ def attach_annotations(files: Sequence[InputFile], traces: Traces, errors: Valid
 def _attached(source: InputFile, traces: Traces, errors: ValidationErrors, faults: ValidationErrors) -> bool:
     """Join the annotations of a file; return whether a row names a span or trace."""
     joined = False
-    for line, row in _annotations_in(source, faults):
+    for line, row in rows_at(source, "data", faults):
+        if not isinstance(row, dict):
+            continue
         span_id, trace_id = text_in(row.get("span_id")), text_in(row.get("trace_id"))
         if span_id or trace_id:
             joined = True
@@ -69,14 +70,6 @@ def _attached(source: InputFile, traces: Traces, errors: ValidationErrors, fault
         else:
             errors.remark("an annotation names no span", line)
     return joined
-
-
-def _annotations_in(source: InputFile, errors: ValidationErrors) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    if container(source) == "json":
-        rows = items_at(source, "data" if isinstance(Peek(source).document, dict) else "")
-    else:
-        rows = open_table(source, errors).rows()
-    yield from ((line, row) for line, row in rows if isinstance(row, Mapping))
 
 
 def labels_of(row: Mapping[str, Any]) -> Labels:
@@ -139,32 +132,22 @@ def is_spans(peek: Peek) -> bool:
 
 def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read spans into one run; annotations in files beside them are joined."""
-    traces = Traces(errors, {"tool": "phoenix"})
+    traces = Traces(errors, "phoenix")
     count = 0
-    for line, row in _rows(source, errors):
-        count += 1
-        span = span_of(row)
-        traces.add(line, annotated_spans(span, row))
+    for line, row in rows_at(source, "data", errors):
+        if isinstance(row, dict):
+            count += 1
+            traces.add(line, annotated_spans(span_of(row), row))
+        else:
+            errors.add(line, "", "is no span", "an object with context and attributes")
     attach_annotations(options.companions, traces, errors)
-    runs = runs_of_spans(traces, ParsedRun(source.stem, (), source.name, "phoenix"), options.limit)
+    runs = traces.runs(source, "phoenix", options.limit)
     if not runs and count:
         errors.raise_if_any()
         raise source.error(
             f"is Phoenix, {count:,} spans, none of which records a question or a query", NO_QUESTION
         )
     return runs
-
-
-def _rows(source: InputFile, errors: ValidationErrors) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    if container(source) == "json":
-        rows = items_at(source, "data" if isinstance(Peek(source).document, dict) else "")
-    else:
-        rows = open_table(source, errors).rows()
-    for line, row in rows:
-        if isinstance(row, Mapping):
-            yield line, row
-        else:
-            errors.add(line, "", "is no span", "an object with context and attributes")
 
 
 def span_of(row: Mapping[str, Any], run: str = "") -> Span:

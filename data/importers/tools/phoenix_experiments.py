@@ -25,7 +25,7 @@ from ragtriage.data.importers.parsing.rows import container, object_rows, open_t
 from ragtriage.data.importers.parsing.shapes import gold_passages
 from ragtriage.data.importers.parsing.sqlite_file import open_sqlite, table_names
 from ragtriage.data.importers.spans.samples import SCORED_WITHOUT_ANSWER
-from ragtriage.data.importers.spans.traces import Traces, runs_of_spans
+from ragtriage.data.importers.spans.traces import Traces
 from ragtriage.data.importers.spans.values import (
     error_line,
     fields_in,
@@ -137,13 +137,7 @@ SPANS_INSTEAD = (
 )
 TABLES = {"projects", "spans", "traces"}
 OF_EXPERIMENTS = {
-    *(
-        "datasets",
-        "dataset_example_revisions",
-        "experiment_run_annotations",
-        "experiment_runs",
-        "experiments",
-    ),
+    *("datasets", "dataset_example_revisions", "experiment_run_annotations", "experiment_runs", "experiments")
 }
 SPANS = """
 SELECT spans.*, traces.trace_id, projects.name AS project
@@ -196,7 +190,7 @@ def _read_database(source: InputFile, options: Options, errors: ValidationErrors
         except sqlite3.OperationalError as error:
             what = f"is a database of Phoenix of a version that is not read: {error}"
             raise source.error(what, SPANS_INSTEAD) from error
-    runs = runs_of_spans(traces, ParsedRun(source.stem, (), source.name, "phoenix_database"), options.limit)
+    runs = traces.runs(source, "phoenix_database", options.limit)
     for row in experiments:
         version = row["dataset_version_id"]
         records = islice(_tasks(source, row["id"], version, errors), options.limit)
@@ -219,7 +213,7 @@ def _read_database(source: InputFile, options: Options, errors: ValidationErrors
 
 def _traces(connection: sqlite3.Connection, tables: frozenset[str], errors: ValidationErrors) -> Traces:
     """Return the traces of all projects but those that experiments write."""
-    traces = Traces(errors, {"tool": "phoenix"})
+    traces = Traces(errors, "phoenix")
     query = "SELECT project_name FROM experiments WHERE project_name IS NOT NULL"
     apart = (
         {row["project_name"] for row in _selected(connection, query)} if "experiments" in tables else set()

@@ -5,20 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.formats.table import reader_of
-from ragtriage.data.importers.importer import Importer, Row, ToolRows, each, question_set
+from ragtriage.data.importers.importer import Importer, Row, ToolRows, each, read_each
 from ragtriage.data.importers.parsing.cells import CellError, read_score
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.payloads import decoded
-from ragtriage.data.importers.parsing.peek import Peek
-from ragtriage.data.importers.parsing.rows import object_rows
 from ragtriage.data.importers.parsing.shapes import others
 from ragtriage.data.importers.parsing.spool import Spool
+from ragtriage.data.importers.spans.values import fields_in
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
 ARES_METRICS = {
@@ -189,50 +187,30 @@ RESULTS = ToolRows(
 
 GISKARD = "giskard_testset"
 COLUMNS = {"question", "reference_answer", "reference_context", "conversation_history"}
-_DOCUMENT = re.compile(r"^Document \d+: ", re.MULTILINE)
+DOCUMENT = re.compile(r"^Document \d+: ", re.MULTILINE)
 MOST_TAG = 60
 
 
-def _is_giskard(peek: Peek) -> bool:
-    return peek.columns >= COLUMNS and not {"answer", "agent_answer", "retrieved"} & peek.columns
-
-
-def _read_giskard(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
-    return question_set(source, GISKARD, _of_giskard(source, options, errors))
-
-
-def _of_giskard(source: InputFile, options: Options, errors: ValidationErrors) -> Iterator[Record]:
-    known = (*COLUMNS, "id", "metadata")
-    for line, row in object_rows(source, errors, options.limit):
-        metadata = decoded(row.get("metadata"))
-        fields = metadata if isinstance(metadata, Mapping) else {}
-        turns = decoded(row.get("conversation_history"))
-        labels = {key: fields.get(key) for key in ("topic", "seed_document_id")}
-        record = {
-            "question_id": row.get("id"),
-            "question": row.get("question"),
-            "history": [_turn(turn) for turn in turns] if isinstance(turns, list) and turns else None,
-            "reference_answer": row.get("reference_answer"),
-            "relevant": _passages(row.get("reference_context")) or None,
-            "query_type": fields.get("question_type"),
-            "tags": {
-                key: str(value)
-                for key, value in labels.items()
-                if (value is not None and len(str(value)) <= MOST_TAG)
-            }
-            or None,
-        }
-        yield line, {**others(row, known), **record}
-
-
-def _turn(turn: Any) -> Any:
-    return {"role": turn.get("role"), "text": turn.get("content")} if isinstance(turn, Mapping) else turn
-
-
-def _passages(text: Any) -> list[dict[str, str]]:
-    """Split a reference context at its numbered documents; the numbers are no ids outside the toolkit."""
-    parts = _DOCUMENT.split(text) if isinstance(text, str) else []
-    return [{"text": part.removesuffix("\n\n")} for part in parts if part.strip()]
+def _of_giskard(row: Row, _line: int, _errors: ValidationErrors) -> Row:
+    fields, turns = fields_in(row.get("metadata")), decoded(row.get("conversation_history"))
+    labels = {key: fields[key] for key in ("topic", "seed_document_id") if fields.get(key) is not None}
+    context = row.get("reference_context")
+    # The numbers of the documents in a reference context are no ids outside the toolkit.
+    passages = DOCUMENT.split(context) if isinstance(context, str) else []
+    record = {
+        "question_id": row.get("id"),
+        "question": row.get("question"),
+        "history": [
+            {"role": turn.get("role"), "text": turn.get("content")} if isinstance(turn, Mapping) else turn
+            for turn in (turns if isinstance(turns, list) else ())
+        ]
+        or None,
+        "reference_answer": row.get("reference_answer"),
+        "relevant": [{"text": text.removesuffix("\n\n")} for text in passages if text.strip()] or None,
+        "query_type": fields.get("question_type"),
+        "tags": {key: str(value) for key, value in labels.items() if len(str(value)) <= MOST_TAG} or None,
+    }
+    return {**others(row, (*COLUMNS, "id", "metadata")), **record}
 
 
 IMPORTERS = (
@@ -281,8 +259,8 @@ IMPORTERS = (
         GISKARD,
         "Giskard test set",
         "JSONL with question, reference_answer, reference_context and conversation_history",
-        _is_giskard,
-        _read_giskard,
+        lambda peek: peek.columns >= COLUMNS and not {"answer", "agent_answer", "retrieved"} & peek.columns,
+        read_each(GISKARD, _of_giskard, questions=True),
         holds="questions",
         written_by="Giskard 2.19",
         example="`testset.save(path)`",

@@ -22,7 +22,7 @@ from ragtriage.data.importers.parsing.spool import Spool
 from ragtriage.data.importers.parsing.sqlite_file import RowsByKey, open_sqlite, rows_of, table_names
 from ragtriage.data.importers.spans.samples import SCORED_WITHOUT_ANSWER
 from ragtriage.data.importers.spans.span import Labels, Span, kind_of
-from ragtriage.data.importers.spans.traces import Traces, runs_of_spans
+from ragtriage.data.importers.spans.traces import Traces
 from ragtriage.data.importers.spans.values import (
     fields_in,
     last_line,
@@ -47,17 +47,18 @@ Event = Mapping[str, Any]
 
 
 def runs_of_events(
-    events: Iterable[Record], base: ParsedRun, errors: ValidationErrors, limit: int | None
+    events: Iterable[Record], source: InputFile, key: str, errors: ValidationErrors, limit: int | None
 ) -> list[ParsedRun]:
     """Return a run for each app in a version.
 
     Args:
         events: (line, event) pairs in any order, with record, record_attributes and trace, also as text.
-        base: file and format.
+        source: the file.
+        key: of the importer.
         errors: takes remarks and the count of what was left out.
         limit: number of samples, for a preview.
     """
-    traces, relevance = Traces(errors, {"tool": "TruLens"}), Spool()
+    traces, relevance = Traces(errors, "TruLens"), Spool()
     lower: set[str] = set()
     for line, event in events:
         attributes = _attributes(event) if isinstance(event, Mapping) else {}
@@ -71,7 +72,7 @@ def runs_of_events(
             _keep_evaluation(traces, relevance, line, target, attributes)
             if attributes.get("eval_root.higher_is_better") is False:
                 lower.add(_metric(attributes))
-    runs = runs_of_spans(traces, base, limit)
+    runs = traces.runs(source, key, limit)
     unknown = sorted(metric for metric in lower if declaration_fault(metric, LOWER) is None)
     return [
         replace(run, records=_with_relevance(run.records, relevance), metrics=dict.fromkeys(unknown, LOWER))
@@ -370,7 +371,7 @@ def _read_database(source: InputFile, options: Options, errors: ValidationErrors
         if f"{prefix}events" in tables:
             rows = rows_of(connection, f"{prefix}events")
             events: Iterator[Record] = ((line, dict(row)) for line, row in enumerate(rows, start=1))
-            runs += runs_of_events(events, base, errors, options.limit)
+            runs += runs_of_events(events, source, "trulens_database", errors, options.limit)
         if {f"{prefix}records", f"{prefix}feedbacks"} <= tables:
             runs += runs_of_records(_records(connection, prefix, tables), base, errors, options.limit)
     if not runs:
@@ -412,8 +413,8 @@ def _result(row: dict[str, Any]) -> dict[str, Any]:
 
 def _read_events(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read events: spans of records, and their evaluations."""
-    base = ParsedRun(source.stem, (), source.name, "trulens_events")
-    runs = runs_of_events(open_table(source, errors).rows(), base, errors, options.limit)
+    events = open_table(source, errors).rows()
+    runs = runs_of_events(events, source, "trulens_events", errors, options.limit)
     if not runs:
         raise source.error("holds events of TruLens and no record with a question among them", ACCEPTED)
     return runs

@@ -20,7 +20,7 @@ from ragtriage.data.importers.parsing.rows import rows_at
 from ragtriage.data.importers.parsing.spool import Spool
 from ragtriage.data.importers.spans.samples import SCORED_WITHOUT_ANSWER, sample_of_trace
 from ragtriage.data.importers.spans.span import Span, kind_of
-from ragtriage.data.importers.spans.traces import Traces, runs_of_spans
+from ragtriage.data.importers.spans.traces import Traces
 from ragtriage.data.importers.spans.values import (
     fields_in,
     kind_in,
@@ -75,7 +75,8 @@ def _read_calls(source: InputFile, options: Options, errors: ValidationErrors) -
             calls.add(parent or "", line, call)
     base = ParsedRun(source.stem, (), source.name, "weave")
     if not rows.keys:
-        return _of_traces(source, base, options, errors)
+        listed = ((line, row) for line, row in rows_at(source, "calls", errors) if isinstance(row, dict))
+        return Traces(errors, "Weave").read(listed, _call_span, "call").runs(source, "weave", options.limit)
     runs = []
     for evaluation in rows.keys:
         about = evaluations.get(evaluation, {})
@@ -110,15 +111,10 @@ def _object_of(reference: object) -> str | None:
     return str(reference).rpartition("/")[2] or None if is_reference else None
 
 
-def _of_traces(
-    source: InputFile, base: ParsedRun, options: Options, errors: ValidationErrors
-) -> list[ParsedRun]:
-    traces = Traces(errors, {"tool": "Weave"})
-    for line, row in rows_at(source, "calls", errors):
-        if isinstance(row, Mapping) and text_in(row.get("id")):
-            call = {str(key): decoded(value) for key, value in row.items()}
-            traces.add(line, _span(call, text_in(call.get("trace_id")) or "", text_in(call.get("parent_id"))))
-    return runs_of_spans(traces, base, options.limit)
+def _call_span(row: Mapping[str, Any]) -> list[Span]:
+    call = {str(key): decoded(value) for key, value in row.items()}
+    trace_id, parent = text_in(call.get("trace_id")) or "", text_in(call.get("parent_id"))
+    return [_span(call, trace_id, parent)] if text_in(row.get("id")) else []
 
 
 def _samples(rows: Iterator[tuple[int, Any]], calls: Spool, errors: ValidationErrors) -> Iterator[Record]:
