@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.formats.table import reader_of
+from ragtriage.data.importers.formats.table import reader_of, table_importer
 from ragtriage.data.importers.importer import Importer, Row, ToolRows, each
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
@@ -213,26 +213,20 @@ IMPORTERS = (
         written_by="BEGIN",
         unit="answer",
     ),
-    Importer(
+    table_importer(
         "cited_answers",
         "Answers with labelled citations",
         "JSONL with question, answer, passages [{number, text}], sentences [{text, cited, attributable}]",
-        lambda peek: CITED_ROWS.fits(set(peek.columns)),
-        reader_of(CITED_ROWS, "cited_answers"),
-        mapped=True,
-        rows=CITED_ROWS,
+        CITED_ROWS,
         written_by="HAGRID",
         unit="answer",
     ),
-    Importer(
+    table_importer(
         "frank",
         "FRANK scores",
         "CSV with question_id, system, human_factuality and a column for each metric",
-        lambda peek: FRANK.fits(set(peek.columns)),
-        reader_of(FRANK, "frank"),
-        mapped=True,
+        FRANK,
         written_by="FRANK",
-        rows=FRANK,
         unit="summary",
     ),
 )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ragtriage.data.importers.formats.table import reader_of
-from ragtriage.data.importers.importer import Importer, Row, ToolRows, each
+from ragtriage.data.importers.formats.table import table_importer
+from ragtriage.data.importers.importer import Row, ToolRows, each
 
 NAMES = {"question", "retrieved", "gold_answers", "wrong_answers"}
 ORIGINAL = {"question", "documents", "gold_answers", "wrong_answers", "disambig_entity"}
@@ -53,14 +53,11 @@ ROWS = ToolRows(
 
 
 IMPORTERS = (
-    Importer(
+    table_importer(
         "ramdocs",
         "RAMDocs",
         "rows with question, documents labelled correct, misinfo or noise, gold_answers, wrong_answers",
-        lambda peek: ROWS.fits(set(peek.columns)),
-        reader_of(ROWS, "ramdocs"),
-        mapped=True,
+        ROWS,
         written_by="RAMDocs",
-        rows=ROWS,
     ),
 )

@@ -152,10 +152,6 @@ KEY = "beir_questions"
 QUESTIONS_ACCEPTED = f"{QUERIES} with {{_id, text}}, corpus.jsonl with {{_id, title, text}}, qrels/test.tsv"
 
 
-def _is_questions(peek: Peek) -> bool:
-    return peek.folder is not None and is_beir(peek.folder) and not has_runs(peek.folder)
-
-
 def _read_questions(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read the questions that are judged; of a large corpus, the texts of gold documents alone."""
     folder = Peek(source).folder
@@ -208,7 +204,7 @@ IMPORTERS = (
         KEY,
         "BEIR data set",
         f"a folder with {QUESTIONS_ACCEPTED}, and no run",
-        _is_questions,
+        lambda peek: peek.folder is not None and is_beir(peek.folder) and (not has_runs(peek.folder)),
         _read_questions,
         holds="questions",
         written_by="BEIR 2",

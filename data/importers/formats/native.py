@@ -223,10 +223,6 @@ def _parsed_extra(extra: object) -> dict[str, Any]:
     return fields if isinstance(fields, dict) else {"extra": fields}
 
 
-def _is_native(peek: Peek) -> bool:
-    return isinstance(peek.keys.get("samples"), list) or (bool(peek.columns) and is_native(peek.columns))
-
-
 GOLD = ("reference_answer", "reference_claims", "relevant", "relevant_spans")
 
 
@@ -258,7 +254,9 @@ IMPORTERS = (
         "native",
         "ragtriage",
         "JSONL, JSON, CSV or Parquet with `question` and other fields of a sample",
-        _is_native,
+        lambda peek: (
+            isinstance(peek.keys.get("samples"), list) or (bool(peek.columns) and is_native(peek.columns))
+        ),
         read,
     ),
     Importer(

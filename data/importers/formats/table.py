@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors, type_name
 from ragtriage.data.importers.formats.beir import read_qrels
-from ragtriage.data.importers.importer import Importer, Row, ToolRows, each, question_set
+from ragtriage.data.importers.importer import Importer, Read, ToolRows, each, question_set
 from ragtriage.data.importers.parsing.cells import (
     OBJECT_KEYS,
     CellError,
@@ -54,11 +54,6 @@ GOLDEN_NAMES = {
 }
 
 
-def _of_golden(row: Row) -> Row:
-    """Return a golden of DeepEval: its context is the gold."""
-    return {GOLDEN_NAMES.get(name, name): value for name, value in row.items()}
-
-
 SPAN_COLUMNS: tuple[set[str], ...] = (
     {"traceId", "isRootObservation"},
     {"traceId", "parentObservationId"},
@@ -68,7 +63,7 @@ SPAN_COLUMNS: tuple[set[str], ...] = (
 TOOLS = (
     ToolRows(
         lambda names: names >= {"input", "expected_output", "context", "source_file"},
-        each(_of_golden),
+        each(lambda row: {GOLDEN_NAMES.get(name, name): value for name, value in row.items()}),
         "read as goldens of DeepEval: `context` is the gold, nothing was retrieved",
     ),
 )
@@ -94,7 +89,7 @@ def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[
     return runs_of_table(table, plan, base, errors)
 
 
-def reader_of(tool: ToolRows, key: str) -> Callable[[InputFile, Options, ValidationErrors], list[ParsedRun]]:
+def reader_of(tool: ToolRows, key: str) -> Read:
     """Return the `read` of an importer for the rows of a tool."""
 
     def read_rows(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
@@ -105,6 +100,15 @@ def reader_of(tool: ToolRows, key: str) -> Callable[[InputFile, Options, Validat
         return runs_of_table(table, plan, ParsedRun(source.stem, (), source.name, key), errors)
 
     return read_rows
+
+
+def table_importer(
+    key: str, title: str, accepts: str, rows: ToolRows, read: Read | None = None, **facts: Any
+) -> Importer:
+    """Return the importer of a tool's rows, by their names; `read` is that of a tool that reads more."""
+    read = read or reader_of(rows, key)
+    facts = {"detect": lambda peek: rows.fits(set(peek.columns)), "rows": rows, **facts}
+    return Importer(key=key, title=title, accepts=accepts, read=read, mapped=True, **facts)
 
 
 def _labelled_ids(options: Options) -> set[str]:

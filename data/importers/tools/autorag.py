@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from ragtriage.data.declarations import declaration_fault
 from ragtriage.data.errors import InputError, ValidationErrors
-from ragtriage.data.importers.formats.table import reader_of, runs_of_table
+from ragtriage.data.importers.formats.table import runs_of_table, table_importer
 from ragtriage.data.importers.importer import Importer, Row, ToolRows, each
 from ragtriage.data.importers.parsing.cells import CellError, read_cell
 from ragtriage.data.importers.parsing.columns import plan_columns
@@ -475,14 +475,11 @@ IMPORTERS = (
         holds="questions",
         written_by="AutoRAG",
     ),
-    Importer(
+    table_importer(
         "autorag_rows",
         "AutoRAG table",
         "best_N.parquet of a node, with qid, query, retrieval_gt",
-        lambda peek: ROWS.fits(set(peek.columns)),
-        reader_of(ROWS, "autorag_rows"),
-        mapped=True,
-        rows=ROWS,
+        ROWS,
         written_by="AutoRAG",
     ),
     Importer(

@@ -48,10 +48,6 @@ NOT_TAGS = ("contexts", "context", "retrieved_contexts", "documents", "scorer_er
 SUMMARY = "the summary of the SDK leaves failed rows out, so its means are of fewer questions: not compared"
 
 
-def _is_events(peek: Peek) -> bool:
-    return any(row.keys() >= EVENT and "input" in row for row in _rows(peek, "events"))
-
-
 def _is_results(peek: Peek) -> bool:
     """Return whether the rows are results of `Eval`; CSV has no objects, so scores are text there."""
     return any(
@@ -92,7 +88,7 @@ def _with_contexts(records: Any) -> Iterator[Record]:
 
 
 def _spans(row: Mapping[str, Any]) -> list[Span]:
-    """Return the span of an event; that of a score repeats what its root says: it is no part of the pipeline."""
+    """Return the span of an event; that of a score repeats what its root says: no part of the pipeline."""
     return [] if fields_in(row.get("span_attributes")).get("type") == "score" else [_span(row)]
 
 
@@ -211,7 +207,7 @@ IMPORTERS = (
         "braintrust",
         "Braintrust experiment",
         "events with root_span_id, input, output and scores: `{events: [...]}`, JSONL or CSV",
-        _is_events,
+        lambda peek: any(row.keys() >= {*EVENT, "input"} for row in _rows(peek, "events")),
         _read_events,
         unit="trace",
         written_by="Braintrust 0.47",

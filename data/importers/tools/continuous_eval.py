@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.formats.table import reader_of
+from ragtriage.data.importers.formats.table import reader_of, table_importer
 from ragtriage.data.importers.importer import Importer, Row, ToolRows, each
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
@@ -117,15 +117,13 @@ ROWS = ToolRows(
     "read as a data set of continuous-eval: an annotation is a human label, a model is a run",
 )
 IMPORTERS = (
-    Importer(
+    table_importer(
         "continuous_eval",
         "continuous-eval",
         "JSONL with question, ground_truths and ground_truth_contexts or annotation",
-        lambda peek: ROWS.fits(set(peek.columns)),
+        ROWS,
         _read_data,
-        mapped=True,
         written_by="continuous-eval 0.3",
-        rows=ROWS,
     ),
     Importer(
         "continuous_eval_metrics",

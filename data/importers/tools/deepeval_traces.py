@@ -10,7 +10,6 @@ from ragtriage.data.importers.importer import Importer
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.options import Options
-from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import rows_at
 from ragtriage.data.importers.spans.span import Span, kind_of
 from ragtriage.data.importers.spans.traces import Traces
@@ -32,10 +31,6 @@ LISTS = ("baseSpans", "agentSpans", "llmSpans", "retrieverSpans", "toolSpans")
 
 def _is_trace(row: Mapping[str, Any]) -> bool:
     return sum(isinstance(row.get(name), list) for name in LISTS) >= 2  # one may be any file's
-
-
-def _is_traces(peek: Peek) -> bool:
-    return _is_trace(peek.keys) or any(map(_is_trace, peek.rows))
 
 
 def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
@@ -135,7 +130,7 @@ IMPORTERS = (
         "deepeval_traces",
         "DeepEval traces",
         "traces with baseSpans, llmSpans, retrieverSpans: one, a list, or one per line",
-        _is_traces,
+        lambda peek: _is_trace(peek.keys) or any(map(_is_trace, peek.rows)),
         read,
         written_by="DeepEval 4.3",
     ),

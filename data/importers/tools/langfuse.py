@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.importer import Importer
+from ragtriage.data.importers.importer import Importer, row_names
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.options import Options
@@ -88,11 +88,6 @@ class Companions:
 
 
 ITEMS = "langfuse_experiment"
-
-
-def is_items(peek: Peek) -> bool:
-    """Return whether the rows are items of an experiment."""
-    return any({"experimentItemId", "traceId"} <= row.keys() for row in peek.rows_at("data"))
 
 
 def _read_items(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
@@ -180,11 +175,6 @@ COLUMNS = {
     *("inputTokens", "outputTokens", "totalTokens", "projectId", "createdAt", "updatedAt", "externalId"),
     *("observations", "scores", "comments", "expectedOutput", "costDetails", "usageDetails", "statusMessage"),
 }
-
-
-def is_trace_rows(peek: Peek) -> bool:
-    """Return whether the rows are traces, of a screen or of the API."""
-    return any(row.keys() >= OWN and SIGNS & row.keys() for row in peek.rows_at("data"))
 
 
 def _read_rows(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
@@ -291,7 +281,7 @@ IMPORTERS = (
         "langfuse_experiment",
         "Langfuse experiment items",
         "JSON of the API, `{data: [{experimentItemId, input, output, expectedOutput, scores}]}`",
-        is_items,
+        row_names("experimentItemId", "traceId", at="data"),
         _read_items,
         written_by=WRITTEN_BY,
         example="the answer of the API on the items of an experiment, saved as JSON",
@@ -333,7 +323,7 @@ IMPORTERS = (
         "langfuse_traces",
         "Langfuse traces",
         "CSV, JSON or JSONL, a trace a row with input, output and a column for each score",
-        is_trace_rows,
+        lambda peek: any(row.keys() >= OWN and SIGNS & row.keys() for row in peek.rows_at("data")),
         _read_rows,
         written_by=WRITTEN_BY,
         example="the export button above the table of traces, as CSV, JSON or JSONL",

@@ -63,10 +63,6 @@ def _is_table(peek: Peek) -> bool:
     return "inputs" in parts and bool(parts & {"outputs", "reference", "feedback"})
 
 
-def _is_results(peek: Peek) -> bool:
-    return any(isinstance(row.get("run"), dict) and "evaluation_results" in row for row in peek.rows)
-
-
 def read_table(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read a table with the columns inputs.*, outputs.*, reference.* and feedback.*: a run."""
     rows = open_table(source, errors, options.limit).rows()
@@ -318,7 +314,9 @@ IMPORTERS = (
         "langsmith",
         "LangSmith results",
         "one {run, example, evaluation_results} a line",
-        _is_results,
+        lambda peek: any(
+            isinstance(row.get("run"), dict) and "evaluation_results" in row for row in peek.rows
+        ),
         read_results,
         written_by="LangSmith 0.15",
         example="for row in client.evaluate(...): file.write(json.dumps(row, default=lambda o: o.dict()))",

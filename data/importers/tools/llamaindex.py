@@ -9,7 +9,7 @@ from typing import Any
 
 from ragtriage.data.declarations import declaration_fault
 from ragtriage.data.errors import ValidationErrors, type_name
-from ragtriage.data.importers.importer import Importer, Row, question_set
+from ragtriage.data.importers.importer import Importer, Row, question_set, row_names
 from ragtriage.data.importers.parsing.documents_in_json import items_at, names_of
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
@@ -43,10 +43,6 @@ def _is_batch(peek: Peek) -> bool:
     rows = [value[0] for value in lists]
     is_result = all(isinstance(row, dict) and {"query", "response", "passing"} <= row.keys() for row in rows)
     return bool(lists) and len(lists) >= len(peek.keys) - 1 and is_result
-
-
-def _is_retrieval(peek: Peek) -> bool:
-    return any({"query", "expected_ids", "retrieved_ids", "metric_dict"} <= row.keys() for row in peek.rows)
 
 
 def _is_predictions(peek: Peek) -> bool:
@@ -274,10 +270,6 @@ QA_PARTS = ("queries", "corpus", "relevant_docs")
 EXAMPLE = ("query", "reference_contexts", "reference_answer")
 
 
-def _is_qa(peek: Peek) -> bool:
-    return all(isinstance(peek.keys.get(part), dict) for part in ("queries", "relevant_docs"))
-
-
 def _is_rag(peek: Peek) -> bool:
     examples = peek.keys.get("examples")
     if not isinstance(examples, list) or not examples or not isinstance(examples[0], Mapping):
@@ -353,7 +345,7 @@ IMPORTERS = (
         RETRIEVAL,
         "LlamaIndex retriever evaluation",
         "a list of {query, expected_ids, retrieved_ids, metric_dict}",
-        _is_retrieval,
+        row_names("query", "expected_ids", "retrieved_ids", "metric_dict"),
         read_retrieval,
         written_by="LlamaIndex 0.14",
         example="json.dump([r.model_dump() for r in results], file)",
@@ -371,7 +363,7 @@ IMPORTERS = (
         QA,
         "LlamaIndex QA data set",
         "JSON with queries, corpus and relevant_docs by id",
-        _is_qa,
+        lambda peek: all(isinstance(peek.keys.get(part), dict) for part in ("queries", "relevant_docs")),
         _read_qa,
         holds="questions",
         written_by="LlamaIndex 0.12-0.14",

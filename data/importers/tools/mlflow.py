@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from ragtriage.data.errors import InputError, ValidationErrors
-from ragtriage.data.importers.formats.table import reader_of
+from ragtriage.data.importers.formats.table import reader_of, table_importer
 from ragtriage.data.importers.importer import Importer, Row, ToolRows, each
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.literals import LiteralError, read_literal
@@ -428,14 +428,13 @@ IMPORTERS = (
         written_by=WRITTEN_BY,
         example='result.tables["eval_results"].to_json(FILE, orient="records", lines=True)',
     ),
-    Importer(
+    table_importer(
         "mlflow_2",
         "MLflow 2 evaluation results",
         "a table with inputs and <metric>/score or <metric>/v1/score, as mlflow.evaluate logs it",
-        is_legacy,
+        LEGACY,
         read_legacy,
-        mapped=True,
+        detect=is_legacy,
         written_by="MLflow 2.14",
-        rows=LEGACY,
     ),
 )

@@ -61,10 +61,6 @@ def _is_experiment(peek: Peek) -> bool:
     return any(needed <= item.keys() for item in listed)
 
 
-def _is_experiment_csv(peek: Peek) -> bool:
-    return peek.columns >= CSV
-
-
 def _is_trace(peek: Peek) -> bool:
     keys = peek.keys
     return isinstance(keys.get("trace"), dict) and isinstance(keys.get("spans"), list)
@@ -374,7 +370,7 @@ IMPORTERS = (
         "opik_csv",
         "Opik experiment as CSV",
         "CSV with item_input and item_output, where they are filled; Opik 2.2 leaves them empty",
-        _is_experiment_csv,
+        lambda peek: peek.columns >= CSV,
         _read_csv,
         written_by=WRITTEN_BY,
         example="opik export WORKSPACE experiment NAME --format json, instead of csv",

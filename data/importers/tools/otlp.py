@@ -274,14 +274,6 @@ def _name_of(attributes: Mapping[str, Any]) -> str:
     return " ".join(names)
 
 
-def _is_otlp(peek: Peek) -> bool:
-    return any(_holds(look, SPANS) for look in _looks(peek))
-
-
-def _is_logs(peek: Peek) -> bool:
-    return any(_holds(look, LOGS) for look in _looks(peek))
-
-
 def _looks(peek: Peek) -> list[Mapping[str, Any]]:
     if peek.kind not in ("json", "jsonl"):
         return []
@@ -310,7 +302,7 @@ IMPORTERS = (
         "otlp",
         "OpenTelemetry traces",
         "OTLP as JSON or JSONL: resourceSpans with spans of the GenAI conventions or OpenInference",
-        _is_otlp,
+        lambda peek: any(_holds(look, SPANS) for look in _looks(peek)),
         read,
         written_by=TRIED,
         example="file exporter of the collector or of the SDK",
@@ -320,7 +312,7 @@ IMPORTERS = (
         "otlp_logs",
         "OpenTelemetry logs",
         "OTLP as JSON or JSONL: resourceLogs with evaluations or messages of spans",
-        _is_logs,
+        lambda peek: any(_holds(look, LOGS) for look in _looks(peek)),
         read,
         written_by=TRIED,
         companion_of=("otlp",),

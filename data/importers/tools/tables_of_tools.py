@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.formats.table import reader_of
+from ragtriage.data.importers.formats.table import reader_of, table_importer
 from ragtriage.data.importers.importer import Importer, Row, ToolRows, each, read_each
 from ragtriage.data.importers.parsing.cells import CellError, read_score
 from ragtriage.data.importers.parsing.input_file import InputFile
@@ -214,46 +214,35 @@ def _of_giskard(row: Row, _line: int, _errors: ValidationErrors) -> Row:
 
 
 IMPORTERS = (
-    Importer(
+    table_importer(
         "ares",
         "ARES",
         "TSV or CSV with Query, Document, Answer and *_Label",
-        lambda peek: ARES.fits(set(peek.columns)),
-        reader_of(ARES, "ares"),
-        mapped=True,
+        ARES,
         written_by="ARES",
-        rows=ARES,
     ),
-    Importer(
+    table_importer(
         "open_rag_eval",
         "open-rag-eval",
         "CSV with query_id, query, query_run, passage_id, passage, generated_answer: a row for each passage",
-        lambda peek: OPEN_RAG_EVAL.fits(set(peek.columns)),
+        OPEN_RAG_EVAL,
         _read,
-        mapped=True,
         written_by="open-rag-eval",
-        rows=OPEN_RAG_EVAL,
         unit="answer",
     ),
-    Importer(
+    table_importer(
         "uptrain_experiment",
         "UpTrain experiment",
         "rows with question, document_text, response, answer, experiment_id: a run for each experiment",
-        lambda peek: EXPERIMENT.fits(set(peek.columns)),
-        reader_of(EXPERIMENT, "uptrain_experiment"),
-        mapped=True,
+        EXPERIMENT,
         written_by="UpTrain",
-        rows=EXPERIMENT,
     ),
-    Importer(
+    table_importer(
         "uptrain",
         "UpTrain results",
         "rows with question, context, response, score_<check>, explanation_<check>",
-        lambda peek: RESULTS.fits(set(peek.columns)),
-        reader_of(RESULTS, "uptrain"),
-        mapped=True,
+        RESULTS,
         written_by="UpTrain",
-        rows=RESULTS,
     ),
     Importer(
         GISKARD,

@@ -16,7 +16,6 @@ from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.payloads import answer_in, decoded, question_in
-from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import open_table
 from ragtriage.data.importers.parsing.spool import Spool
 from ragtriage.data.importers.parsing.sqlite_file import RowsByKey, open_sqlite, rows_of, table_names
@@ -338,6 +337,7 @@ def _recorded(record: Mapping[str, Any]) -> list[dict[str, Any]] | None:
 
 ACCEPTED = "a database of TruLens with records (1.x) or events (2.x), or session.get_records_and_feedback()"
 FRAME = {"record_id", "app_id", "input", "output"}
+OF_EVENTS = {"trulens_events", "trulens_records"}
 EVENTS = {"record_attributes", "resource_attributes"}
 
 
@@ -346,18 +346,6 @@ def _prefix(tables: Iterable[str]) -> str | None:
     names = set(tables)
     prefixes = sorted(name.removesuffix("feedbacks") for name in names if name.endswith("feedbacks"))
     return next((prefix for prefix in prefixes if {f"{prefix}apps", f"{prefix}records"} <= names), None)
-
-
-def _is_database(peek: Peek) -> bool:
-    return bool({"trulens_events", "trulens_records"} & peek.tables) or _prefix(peek.tables) is not None
-
-
-def _is_events(peek: Peek) -> bool:
-    return peek.columns >= EVENTS
-
-
-def _is_frame(peek: Peek) -> bool:
-    return peek.columns >= FRAME and any(name.endswith(CALLS) for name in peek.columns)
 
 
 def _read_database(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
@@ -434,7 +422,9 @@ IMPORTERS = (
         "trulens_database",
         "TruLens database",
         "default.sqlite with trulens_events (2.x) or trulens_records (1.x)",
-        _is_database,
+        lambda peek: (
+            bool({"trulens_events", "trulens_records"} & peek.tables) or _prefix(peek.tables) is not None
+        ),
         _read_database,
         written_by=f"{WRITTEN_BY}, tables of 1.x",
     ),
@@ -442,7 +432,7 @@ IMPORTERS = (
         "trulens_events",
         "TruLens events",
         "CSV, JSONL or Parquet with record_attributes and resource_attributes",
-        _is_events,
+        lambda peek: peek.columns >= EVENTS,
         _read_events,
         written_by=WRITTEN_BY,
     ),
@@ -450,7 +440,7 @@ IMPORTERS = (
         "trulens",
         "TruLens records",
         "CSV, JSONL or Parquet with record_id, app_id, input, output, <metric>, <metric>_calls",
-        _is_frame,
+        lambda peek: peek.columns >= FRAME and any(name.endswith(CALLS) for name in peek.columns),
         _read_frame,
         written_by=WRITTEN_BY,
         example="session.get_records_and_feedback()[0].to_json(FILE, orient='records', lines=True)",

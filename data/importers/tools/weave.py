@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.importer import Importer
+from ragtriage.data.importers.importer import Importer, row_names
 from ragtriage.data.importers.parsing.documents_in_json import value_at
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
@@ -43,14 +43,6 @@ MOST_DEEP = 50
 AGREES = 1e-3  # a summary's mean and that of its rows differ by rounding alone
 UNRESOLVED = "{} is a reference to Weave (weave:///...), which the export does not resolve"
 REASONS = ("reason", "explanation", "comment", "rationale")
-
-
-def _is_calls(peek: Peek) -> bool:
-    return any(str(row.get("op_name")).startswith(REFERENCE) for row in peek.rows_at("calls"))
-
-
-def _is_results(peek: Peek) -> bool:
-    return any({"row_digest", "evaluations"} <= row.keys() for row in peek.rows_at("rows"))
 
 
 def _op(call: Mapping[str, Any]) -> str:
@@ -315,7 +307,7 @@ IMPORTERS = (
         "weave",
         "Weave calls",
         "JSONL, JSON or CSV of calls with op_name weave:///...: evaluations, or traced code",
-        _is_calls,
+        lambda peek: any(str(row.get("op_name")).startswith(REFERENCE) for row in peek.rows_at("calls")),
         _read_calls,
         written_by=WRITTEN_BY,
         unit="trace",
@@ -325,7 +317,7 @@ IMPORTERS = (
         "weave_results",
         "Weave evaluation results",
         "JSON with rows: row_digest, raw_data_row, evaluations with trials",
-        _is_results,
+        row_names("row_digest", "evaluations", at="rows"),
         _read_results,
         written_by=WRITTEN_BY,
         example="the answer of the API (eval_results/query), saved as JSON",
