@@ -13,10 +13,10 @@ from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
 
 import streamlit
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ragtriage.dashboard.shell.preload import start_preloading, wait_for_preload
 
@@ -59,13 +59,26 @@ class SameOrigin:
         headers = Headers(scope=scope)
         reason = refusal(headers.get("host", ""), headers.get("origin"), self.allowed_hosts)
         if not reason:
-            if scope["type"] == "websocket":  # a session starts: two threads must not import the same modules
+            if scope["type"] == "http":
+                send = _not_framed(send)
+            else:  # a session starts: two threads must not import the same modules
                 await asyncio.to_thread(wait_for_preload)
             await self.app(scope, receive, send)
         elif scope["type"] == "http":
             await PlainTextResponse(reason, status_code=403)(scope, receive, send)
         else:
             await send({"type": "websocket.close", "code": 1008, "reason": reason[:120]})
+
+
+def _not_framed(send: Send) -> Send:
+    """Return what sends a response with the word that pages of other sites may not frame it."""
+
+    async def sent(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            MutableHeaders(scope=message)["Content-Security-Policy"] = "frame-ancestors 'self'"
+        await send(message)
+
+    return sent
 
 
 @asynccontextmanager

@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 import click
 
 from ragtriage.dashboard.cli.options import PORT
+from ragtriage.data.store.allowed_paths import limit_paths
 from ragtriage.data.store.read_only import READ_ONLY
 from ragtriage.data.store.workspace import Workspace
 
@@ -112,6 +113,14 @@ class BindAddress:
     metavar="NAME",
     help="Another host name to accept, as behind a proxy; may be repeated.",
 )
+@click.option(
+    "--files",
+    "file_folders",
+    multiple=True,
+    metavar="FOLDER",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="A folder whose files others may load by path; may be repeated. Without it they can only upload.",
+)
 @click.pass_obj
 def serve(
     workspace: str | None,
@@ -121,10 +130,13 @@ def serve(
     host: str,
     expose: bool,
     allowed_names: tuple[str, ...],
+    file_folders: tuple[Path, ...],
 ) -> None:
     """Open the dashboard, reachable from this machine alone unless --host says otherwise."""
     address = BindAddress(host, expose, allowed_names)
     address.check()
+    if not address.loopback or allowed_names or file_folders:  # a name beside its own is that of a proxy
+        limit_paths(file_folders)
     if read_only:
         os.environ[READ_ONLY] = "1"
     run_dashboard(str(Workspace.open(workspace, create=True).root), port, browser, "", address)

@@ -9,6 +9,7 @@ import streamlit as st
 
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.data.errors import DataError
+from ragtriage.data.store.allowed_paths import allowed_folders
 from ragtriage.data.store.read_only import read_only
 
 _KEY = "annotator_name"
@@ -44,6 +45,18 @@ def may_write() -> bool:
     The data package refuses changes as well, in case a page forgets to hide a control.
     """
     return not read_only()
+
+
+def path_input(label: str, key: str, placeholder: str = "") -> str:
+    """Draw the box for a path on this machine, unless none may be read; return what was typed.
+
+    What is typed goes through `allowed_path` before it is read.
+    """
+    folders = allowed_folders()
+    if folders == ():
+        return ""
+    below = "" if folders is None else f", below {' or '.join(map(str, folders))}"
+    return st.text_input(f"{label}{markdown_text(below)}", key=key, placeholder=placeholder)
 
 
 def only_reads(what: str) -> None:

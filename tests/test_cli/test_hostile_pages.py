@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 from browser_site import wait_for
@@ -102,6 +103,13 @@ def test_pages_and_other_routes_are_refused_too(hostile_folder: tuple[int, Path]
         assert _status(port, ASK.format(path=path, host=f"evil.example:{port}", more="")) == 403
         from_elsewhere = "Origin: http://127.0.0.1:9\r\n"
         assert _status(port, ASK.format(path=path, host=f"127.0.0.1:{port}", more=from_elsewhere)) == 403
+
+
+def test_pages_of_other_sites_may_not_frame_it(hostile_folder: tuple[int, Path]) -> None:
+    port, _ = hostile_folder
+    for path in ("/", "/_stcore/health"):
+        with urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as response:
+            assert response.headers["Content-Security-Policy"] == "frame-ancestors 'self'"
 
 
 def test_names_are_compared_as_a_whole() -> None:

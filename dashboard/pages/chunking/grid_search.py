@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 from ragtriage.dashboard.shell.jobs import JobPanel, duration, job_section, start_or_report
-from ragtriage.dashboard.shell.user import may_write, only_reads
+from ragtriage.dashboard.shell.user import may_write, only_reads, path_input
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.data.chunking.chunkers import UNITS
 from ragtriage.data.chunking.corpus import Corpus, corpus_of, read_corpus
@@ -20,6 +20,7 @@ from ragtriage.data.errors import DataError
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.jobs import Job
 from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.allowed_paths import allowed_path
 from ragtriage.data.store.workspace import Workspace
 from ragtriage.metrics.number_text import count
 
@@ -56,14 +57,12 @@ def grid_form(store: RunStore, project: str) -> None:
     with st.form("grid_form", border=False):
         left, right = st.columns(2, gap="medium")
         with left:
-            st.text_input(
-                "Corpus: a folder or file on this machine", key="grid_corpus", placeholder="/data/handbook"
-            )
+            path_input("Corpus: a folder or file on this machine", "grid_corpus", "/data/handbook")
             st.file_uploader(
                 "or files", ["txt", "md", "jsonl"], accept_multiple_files=True, key="grid_corpus_files"
             )
         with right:
-            st.text_input("Questions with gold spans: a file on this machine", key="grid_questions")
+            path_input("Questions with gold spans: a file on this machine", "grid_questions")
             st.file_uploader("or a file", ["jsonl", "json", "csv", "parquet"], key="grid_questions_file")
         with st.container(horizontal=True, vertical_alignment="bottom"):
             st.text_input("Sizes", "128, 256, 512", key="grid_sizes", width=160)
@@ -98,15 +97,16 @@ def _start(store: RunStore) -> None:
     """Check what the form holds and start the job; an error is shown, and nothing runs."""
     form = st.session_state
     try:
-        corpus = _corpus(form["grid_corpus"], form["grid_corpus_files"])
-        questions = read_questions(_questions(form["grid_questions"], form["grid_questions_file"]), corpus)
+        corpus_path, asked_path = (_allowed(form.get(key, "")) for key in ("grid_corpus", "grid_questions"))
+        corpus = _corpus(corpus_path, form["grid_corpus_files"])
+        questions = read_questions(_questions(asked_path, form["grid_questions_file"]), corpus)
         sizes, overlaps = _integers("Sizes", form["grid_sizes"]), _integers("Overlaps", form["grid_overlaps"])
         _, refused = plan_configurations(
             sizes, overlaps, form["grid_unit"], form["grid_strategies"], HEADINGS[form["grid_headings"]]
         )
-        (questions_path,) = _paths(store.workspace, form["grid_questions"], [form["grid_questions_file"]])
+        (questions_path,) = _paths(store.workspace, asked_path, [form["grid_questions_file"]])
         options = GridOptions(
-            _paths(store.workspace, form["grid_corpus"], form["grid_corpus_files"]),
+            _paths(store.workspace, corpus_path, form["grid_corpus_files"]),
             questions_path,
             sizes,
             overlaps,
@@ -128,9 +128,13 @@ def _start(store: RunStore) -> None:
         st.rerun()  # closes the dialog; the page shows how far the search is
 
 
+def _allowed(typed: str) -> str:
+    return str(allowed_path(typed)) if typed.strip() else ""
+
+
 def _corpus(path: str, uploads: Sequence[Any]) -> Corpus:
-    if path.strip():
-        return read_corpus([path.strip()])
+    if path:
+        return read_corpus([path])
     if not uploads:
         raise DataError(
             "corpus: nothing given; accepted: a folder or file on this machine, or uploaded files"
@@ -141,8 +145,8 @@ def _corpus(path: str, uploads: Sequence[Any]) -> Corpus:
 
 
 def _questions(path: str, upload: Any) -> InputFile:
-    if path.strip():
-        return InputFile.from_path(path.strip())
+    if path:
+        return InputFile.from_path(path)
     if upload is None:
         raise DataError("questions: nothing given; accepted: a file on this machine, or an uploaded one")
     return InputFile.from_bytes(upload.name, upload.getvalue())
@@ -150,8 +154,8 @@ def _questions(path: str, upload: Any) -> InputFile:
 
 def _paths(workspace: Workspace, path: str, uploads: Sequence[Any]) -> list[str]:
     """List what the command line takes: the path that was typed, or those of the uploads, written down."""
-    if path.strip():
-        return [path.strip()]
+    if path:
+        return [path]
     return [keep_upload(workspace, upload.name, upload.getvalue()) for upload in uploads]
 
 

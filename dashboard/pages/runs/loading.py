@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -12,7 +11,7 @@ import streamlit as st
 from ragtriage.dashboard.pages.runs.question_sets import chosen_question_set
 from ragtriage.dashboard.shell.components import facts, show_table
 from ragtriage.dashboard.shell.session import View, keep
-from ragtriage.dashboard.shell.user import may_write, only_reads
+from ragtriage.dashboard.shell.user import may_write, only_reads, path_input
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.dashboard.wording.imports import formats, import_lines, note_on_page
 from ragtriage.dashboard.wording.question_sets import kept_text
@@ -27,6 +26,7 @@ from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.preview import Preview, computable, preview
 from ragtriage.data.importers.registry import importers
 from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.allowed_paths import allowed_path
 from ragtriage.metrics.number_text import count
 from ragtriage.metrics.result_table import ResultTable
 
@@ -52,7 +52,7 @@ def _close() -> None:
 def loader(store: RunStore, project: str) -> None:
     """Draw the upload of files or a path, a preview of how they are read, and the button to load them."""
     uploads = st.file_uploader("Files", accept_multiple_files=True, key="uploads")
-    path = st.text_input("or a path on this machine", key="upload_path", placeholder="/data/results.jsonl")
+    path = path_input("or a path on this machine", "upload_path", "/data/results.jsonl")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         target = st.text_input("Project", value=project, key="upload_project", width=200)
         name = st.text_input("Name of the run", key="upload_name", placeholder="from the file", width=220)
@@ -81,7 +81,7 @@ def loader(store: RunStore, project: str) -> None:
     try:
         inputs: list[Input] = [(_uploaded(upload), options) for upload in uploads]
         if path.strip():
-            inputs += inputs_of(str(Path(path.strip()).expanduser()), options)
+            inputs += inputs_of(str(allowed_path(path)), options)
         inputs = joined(inputs)
     except DataError as error:
         _show_errors(error)
