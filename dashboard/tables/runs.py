@@ -11,8 +11,7 @@ from ragtriage.data.declarations import Declaration
 from ragtriage.data.diagnosis.run_checks import means_of
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.data.store.question_sets import QuestionSet
-from ragtriage.data.store.run_config import flat_settings, setting_text
-from ragtriage.data.store.workspace import Run
+from ragtriage.data.store.workspace import Run, flat_settings, setting_text
 from ragtriage.metrics.metric_registry import imported_declarations
 from ragtriage.metrics.number_text import NOT_MEASURED, interval_text, number
 from ragtriage.metrics.result_table import Cell, Count, ResultTable, Row

@@ -11,8 +11,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any, TypeVar
 
-from ragtriage.data.store.run_config import flat_settings, setting_text
-from ragtriage.data.store.workspace import Run
+from ragtriage.data.store.workspace import Run, flat_settings, setting_text
 from ragtriage.metrics.schema.whole_number import whole_number
 
 T = TypeVar("T", int, str, bool)

@@ -11,8 +11,7 @@ import numpy as np
 
 from ragtriage.data.chunking.grids import BOOKKEEPING
 from ragtriage.data.scoring.scored_run import ScoredRun
-from ragtriage.data.store.run_config import flat_settings, setting_text
-from ragtriage.data.store.workspace import Run
+from ragtriage.data.store.workspace import Run, flat_settings, setting_text
 from ragtriage.metrics.metric_registry import bounds_of, declared
 from ragtriage.metrics.schema.scores import FloatArray
 from ragtriage.metrics.statistics.max_t import cluster_sums, max_t

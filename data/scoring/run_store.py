@@ -21,6 +21,7 @@ from ragtriage.data.scoring.verdicts import with_attack_verdicts
 from ragtriage.data.store.judge_results import current_results, judge_of, judge_result_path
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.run_index import RunIndex
+from ragtriage.data.store.sample_reader import check_samples
 from ragtriage.data.store.workspace import Run, Workspace
 from ragtriage.data.suites.citations import declared_templates
 from ragtriage.data.suites.safety import ATTACK_RESULT, AttackVerdicts, judge_verdicts, people_on_attacks
@@ -213,6 +214,7 @@ class RunStore:
             self._scored_runs.pop(key, None)
             self._sizes.pop(key, None)
         folder = self.workspace.scores_folder / run.run_id / wanted.folder
+        check_samples(self.workspace, run)
         if folder.exists() and not is_intact(folder):
             self.workspace.discard(folder)
         made = not (folder / SUMMARY).exists()

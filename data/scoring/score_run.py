@@ -75,7 +75,8 @@ def _write(workspace: Workspace, run: Run, scores: GatheredScores, stage: Path) 
     summaries = summarise(scored, hold=small)
     scored.write_index()
     aggregates = {metric: summary.to_dict() for metric, summary in summaries.items()}
-    summary = {"missing": scores.missing, "aggregates": aggregates, "files": checksums(stage)}
+    summary = {"run_id": run.run_id, "missing": scores.missing, "aggregates": aggregates}
+    summary["files"] = checksums(stage)
     (stage / SUMMARY).write_text(json.dumps(summary), encoding="utf-8")
 
 

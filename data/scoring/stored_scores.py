@@ -24,7 +24,7 @@ def read_summary(folder: Path) -> dict[str, Any]:
     """Return the summary of stored scores: `missing`, `aggregates` and, in newer ones, `files`.
 
     Raises:
-        ValueError: it cannot be read.
+        ValueError: it cannot be read, or is of another run than the folder.
     """
     try:
         summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
@@ -34,6 +34,8 @@ def read_summary(folder: Path) -> dict[str, Any]:
         isinstance(summary.get(key), dict) for key in ("missing", "aggregates")
     ):
         raise ValueError(f"{folder / SUMMARY}: has no `missing` and `aggregates`")
+    if summary.get("run_id", folder.parent.name) != folder.parent.name:
+        raise ValueError(f"{folder / SUMMARY}: is of another run")
     return summary
 
 

@@ -1,13 +1,14 @@
 """The index of a workspace: facts and means of its runs, so that no page opens a thousand small files.
 
-Everything in it is stored elsewhere too: an entry that is damaged is missing, a file that is damaged is
-deleted, and one that cannot be used is empty.
+Everything in it is stored elsewhere too: what is damaged, emptied or another's counts as missing, since
+each begins with a checksum; a file that is damaged is deleted, and one that cannot be used is empty.
 """
 
 from __future__ import annotations
 
 import json
 import sqlite3
+import zlib
 from collections.abc import Iterable, Mapping
 from contextlib import closing, suppress
 from typing import Any
@@ -35,7 +36,7 @@ class RunIndex:
         runs = {}
         for run_id, body in self._execute("SELECT run_id, body FROM entries WHERE kind = 'run'"):
             with suppress(TypeError, ValueError):
-                run = Run.from_json(json.loads(body))
+                run = Run.from_json(_opened(run_id, "run", body))
                 if run.run_id == run_id:
                     runs[run_id] = run
         return runs
@@ -45,7 +46,7 @@ class RunIndex:
         select = "SELECT body FROM entries WHERE run_id = ? AND kind = ?"
         for (body,) in self._execute(select, (run_id, kind)):
             with suppress(TypeError, ValueError):
-                return json.loads(body)
+                return _opened(run_id, kind, body)
         return None
 
     def read_all(self, kind: str) -> dict[str, Any]:
@@ -53,7 +54,7 @@ class RunIndex:
         entries = {}
         for run_id, body in self._execute("SELECT run_id, body FROM entries WHERE kind = ?", (kind,)):
             with suppress(TypeError, ValueError):
-                entries[run_id] = json.loads(body)
+                entries[run_id] = _opened(run_id, kind, body)
         return entries
 
     def write(self, run_id: str, kind: str, body: Any) -> None:
@@ -66,7 +67,7 @@ class RunIndex:
 
     def write_entries(self, entries: Iterable[tuple[str, str, Any]]) -> None:
         """Store entries, each a run id, a kind and a body, in one go, unless the index cannot be written."""
-        rows = [(run_id, kind, json.dumps(body)) for run_id, kind, body in entries]
+        rows = [(run_id, kind, _sealed(run_id, kind, json.dumps(body))) for run_id, kind, body in entries]
         if rows:
             self._execute(_WRITE, (json.dumps(rows),))
 
@@ -90,3 +91,17 @@ class RunIndex:
                     with suppress(OSError):
                         path.with_name(name).unlink(missing_ok=True)
         return []
+
+
+def _sealed(run_id: str, kind: str, text: str) -> str:
+    """Return the text of an entry behind its checksum."""
+    key = json.dumps([run_id, kind])
+    return f"{zlib.crc32((key + text).encode()):08x}{text}"
+
+
+def _opened(run_id: str, kind: str, body: str) -> Any:
+    """Return the value of an entry; raises ValueError where it is not what was stored under its key."""
+    text = body[8:]
+    if body != _sealed(run_id, kind, text):
+        raise ValueError("not as it was stored")
+    return json.loads(text)

@@ -16,8 +16,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ragtriage.data.errors import WorkspaceError
 from ragtriage.data.read_costs import add_costs
+from ragtriage.data.store.sample_schema import CONTENT_HASH
 from ragtriage.data.store.stored_file import reading
+from ragtriage.data.store.workspace import Run, Workspace
 
 AT_ONCE = 256  # samples in memory at a time
 
@@ -58,6 +61,23 @@ class StoredSamples:
             tables.append(table.take(row_numbers[positions] - self._starts[group]))
             order.append(positions)
         return pa.concat_tables(tables).take(np.argsort(np.concatenate(order), kind="stable"))
+
+
+def check_samples(workspace: Workspace, run: Run) -> None:
+    """Check that the samples of a run are those that its facts speak of.
+
+    Raises:
+        WorkspaceError: they are missing, damaged, or of another run.
+    """
+    path = workspace.samples_path(run.run_id)
+    with reading(path):
+        stored = pq.read_metadata(path)
+    content_hash = (stored.metadata or {}).get(CONTENT_HASH)  # earlier versions did not write it
+    if stored.num_rows != run.n or (content_hash is not None and content_hash.decode() != run.content_hash):
+        raise WorkspaceError(
+            f"{path}: holds the samples of another run; accepted: the file that the import wrote, "
+            f"or `ragtriage delete {run.run_id}` and a new import"
+        )
 
 
 def further_fields(extra: str | None, *names: str) -> Mapping[str, Any]:

@@ -133,6 +133,7 @@ SCHEMA = pa.schema(
 )
 
 FIELDS = dict.fromkeys(name for name in SCHEMA.names if name not in ("row", "extra")).keys()  # in order
+CONTENT_HASH = b"ragtriage.content_hash"  # key of the run's content hash in the metadata of the file
 # Missing in runs stored by earlier versions.
 LATER_FIELDS = ("retrieved_tokens", "relevant_chunks", "account_id", "tools")
 GROWN_FIELDS = ("citations",)  # with fewer keys in runs stored by earlier versions

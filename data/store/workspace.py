@@ -7,13 +7,14 @@ without a lock, and a crash leaves nothing half-loaded. The runs of one file app
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import shutil
 import socket
 import stat
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import from_json
 
 from ragtriage.data.errors import CANNOT_WRITE, WorkspaceError
 from ragtriage.data.store.import_batches import commit, finish_commits, listed_runs, sync
@@ -31,6 +33,7 @@ FORMAT_VERSION = 1
 OWNER_ONLY = 0o700
 _TEMPORARY = re.compile(r"\.(staging|deleted)-(?P<host>.+)-(?P<pid>[0-9]{1,9})-[^-]+")
 DEFAULT_FOLDER = "ragtriage-workspace"
+REPORTED_MEANS = "reported_means"  # the results that a file reports are no setting
 
 
 def utc_now() -> datetime:
@@ -108,6 +111,7 @@ class Run:
             ValueError: a fact is missing or of another type, or a newer version wrote it.
         """
         try:
+            from_json(text, allow_inf_nan=False)
             run = _run_adapter().validate_json(text, strict=True)
         except ValidationError as error:
             fault = error.errors()[0]
@@ -117,6 +121,8 @@ class Run:
             raise ValueError(
                 f"format_version: {run.format_version}, and this ragtriage reads up to {FORMAT_VERSION}"
             )
+        if not all(map(math.isfinite, (*run.means.values(), *run.measured.values()))):
+            raise ValueError("means, measured: a value is not finite")
         if run.created_at.tzinfo or run.imported_at.tzinfo:
             raise ValueError("created_at, imported_at: with a time zone, where UTC without one is stored")
         return run
@@ -125,6 +131,29 @@ class Run:
 @cache
 def _run_adapter() -> TypeAdapter[Run]:
     return TypeAdapter(Run)
+
+
+def flat_settings(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a configuration by path, e.g. "retriever.name"; lists stay whole."""
+    return {
+        path: value
+        for key, setting in config.items()
+        if key != REPORTED_MEANS
+        for path, value in _flat(str(key), setting).items()
+    }
+
+
+def _flat(path: str, value: Any) -> dict[str, Any]:
+    if not isinstance(value, Mapping) or not value:
+        return {path: value}
+    return {
+        inner: leaf for key, part in value.items() for inner, leaf in _flat(f"{path}.{key}", part).items()
+    }
+
+
+def setting_text(value: Any) -> str:
+    """Return the value of a setting as text: text as it is, anything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 class Workspace:
@@ -238,6 +267,11 @@ class Workspace:
         if run.run_id != run_id:  # paths are made of it: another id would lead out of the run's folder
             raise WorkspaceError(
                 f"{path}: run_id {run.run_id!r} differs from the name of its folder; accepted: {run_id!r}"
+            )
+        if not run.content_hash.startswith(run_id):
+            raise WorkspaceError(
+                f"{path}: content_hash {run.content_hash!r} is that of another run; accepted: the run.json "
+                "that the import wrote"
             )
         return run
 

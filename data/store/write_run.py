@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from ragtriage.data.errors import InputError, ValidationError, ValidationErrors
 from ragtriage.data.store.parsed_run import ParsedRun
-from ragtriage.data.store.sample_schema import FIELDS, LATER_FIELDS, SCHEMA, Sample
+from ragtriage.data.store.sample_schema import CONTENT_HASH, FIELDS, LATER_FIELDS, SCHEMA, Sample
 from ragtriage.data.store.sample_validation import normalise
 from ragtriage.data.store.workspace import Run, Workspace
 
@@ -186,6 +186,7 @@ def _written(path: Path, samples: Iterator[Sample], tally: _Tally) -> Generator[
             group = pa.RecordBatch.from_pylist(rows, schema=SCHEMA)
             writer.write_batch(group)
             yield group
+        writer.add_key_value_metadata({CONTENT_HASH: tally.digest.hexdigest()})
 
 
 def _row_groups(samples: Iterator[Sample], tally: _Tally) -> Iterator[list[Sample]]:

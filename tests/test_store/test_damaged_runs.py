@@ -67,6 +67,10 @@ def test_an_index_that_names_another_folder_is_not_believed(workspace: RunStore)
         ({"created_at": "yesterday"}, "created_at"),
         ({"created_at": "2026-01-01T00:00:00+02:00"}, "time zone"),
         ({"format_version": 99}, "format_version: 99"),
+        ({"content_hash": "0" * 64}, "content_hash '0000"),
+        ({"means": {"faithfulness": float("nan")}}, "accepted: the run.json"),
+        ({"config": {"top_k": float("nan")}}, "accepted: the run.json"),
+        ({"measured": {"seconds": float("inf")}}, "accepted: the run.json"),
     ],
 )
 def test_facts_of_another_kind_are_named(workspace: RunStore, facts: dict[str, object], told: str) -> None:

@@ -109,6 +109,47 @@ def test_scores_deleted_under_an_open_dashboard_are_computed_again(workspace: Ru
     assert workspace.scored(scored).values("faithfulness").mean() == pytest.approx(before)
 
 
+def _another(store: RunStore, run: Run) -> Run:
+    """Add a run with other scores."""
+    records = [
+        {"question": f"{i}?", "answer": "Another.", "scores": {"faithfulness": 0.9}} for i in range(run.n)
+    ]
+    other = store.find(add_run(records, "two", workspace=str(store.workspace.root)).run_id)
+    store.summary(other)
+    return other
+
+
+def test_scores_of_another_run_are_not_believed(workspace: RunStore, scored: Run) -> None:
+    before = _seen(workspace, scored)
+    other = _another(workspace, scored)
+    folder = workspace.workspace.scores_folder
+    shutil.rmtree(folder / scored.run_id)
+    shutil.copytree(folder / other.run_id, folder / scored.run_id)
+    workspace.workspace.index_path.unlink()
+    fresh = RunStore(workspace.workspace)
+    assert fresh.summary(scored)["faithfulness"].mean == pytest.approx(0.49)
+    assert json.dumps(_seen(fresh, scored)) == json.dumps(before)
+
+
+def test_samples_of_another_run_are_named(
+    workspace: RunStore, scored: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = _another(workspace, scored)
+    path = workspace.workspace.samples_path(scored.run_id)
+    shutil.copy(workspace.workspace.samples_path(other.run_id), path)
+    answer = run(capsys, workspace.workspace.root, "diagnose", scored.run_id)
+    assert answer.code == 2
+    assert answer.err.startswith(f"error: {path}: holds the samples of another run; accepted: ")
+
+
+def test_an_emptied_entry_of_the_index_is_read_again(workspace: RunStore, scored: Run) -> None:
+    before = workspace.summary(scored)["faithfulness"]
+    with closing(sqlite3.connect(workspace.workspace.index_path, isolation_level=None)) as connection:
+        connection.execute("UPDATE entries SET body = '{}' WHERE kind != 'run'")
+        assert connection.execute("SELECT changes()").fetchone()[0]
+    assert RunStore(workspace.workspace).summary(scored)["faithfulness"] == before
+
+
 def _other_table(path: Path) -> None:
     path.unlink()
     with closing(sqlite3.connect(path)) as connection:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ragtriage.data.cases.cohort import parse_rank
-from ragtriage.data.store.run_config import flat_settings, setting_text
+from ragtriage.data.store.workspace import flat_settings, setting_text
 
 
 def test_settings_are_named_by_their_path() -> None:

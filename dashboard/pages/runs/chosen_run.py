@@ -17,7 +17,6 @@ from ragtriage.dashboard.wording.escaping import markdown_text, shorten
 from ragtriage.dashboard.wording.runs import baseline_move_text
 from ragtriage.data.cases.export import export_rows
 from ragtriage.data.diagnosis.run_digest import RunDigest
-from ragtriage.data.store.run_config import flat_settings, setting_text
 from ragtriage.data.store.versions import (
     LONGEST_RELEASE,
     baseline_history,
@@ -26,7 +25,7 @@ from ragtriage.data.store.versions import (
     releases_of,
     unmark_release,
 )
-from ragtriage.data.store.workspace import Run
+from ragtriage.data.store.workspace import Run, flat_settings, setting_text
 from ragtriage.metrics.number_text import NOT_MEASURED, count, interval_text, number
 
 MOST_WARNINGS = 4

@@ -21,8 +21,7 @@ from ragtriage.dashboard.shell.user import attempt, current_user, may_write
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.data.diagnosis.run_digest import RunDigest, read_digests, stored_digests
 from ragtriage.data.scoring.run_store import RunStore
-from ragtriage.data.store.run_config import flat_settings, setting_text
-from ragtriage.data.store.workspace import Run
+from ragtriage.data.store.workspace import Run, flat_settings, setting_text
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 from ragtriage.metrics.number_text import NOT_MEASURED, count, number
 
