@@ -9,6 +9,7 @@ from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.data.labels.agreement_report import MetricAgreement
 from ragtriage.data.labels.human_ratings import dimension_title
 from ragtriage.metrics.number_text import count, interval_text, number
+from ragtriage.metrics.statistics.agreement import Agreement, misses_bad
 from ragtriage.metrics.statistics.annotator_ceiling import Ceiling
 
 FEW_LABELS, ADVISED = 30, 50
@@ -19,7 +20,8 @@ def judge_headline(agreements: Sequence[MetricAgreement], n_judged: int, n_label
     """Return the conclusion about the judge of a run.
 
     A judge is trusted on a quantity where its rank correlation with people is above 0 beyond chance and not
-    below that of one annotator with the others; distrusted where it is below one annotator beyond chance.
+    below that of one annotator with the others, and where it fails most of what people fail: a rank
+    correlation alone is no reason to trust.
 
     Args:
         agreements: of judged metrics with the human labels of the same quantity.
@@ -56,18 +58,43 @@ def judge_headline(agreements: Sequence[MetricAgreement], n_judged: int, n_label
             f"{labelled} A judged metric of the same quantity, with values that differ, is missing.",
         )
     worse = [agreement for agreement in ranked if _below_one_person(agreement)]
-    trusted = [agreement for agreement in ranked if _beyond_chance(agreement) and agreement not in worse]
-    open_ = [agreement for agreement in ranked if agreement not in worse and agreement not in trusted]
-    detail = " ".join(_sentence(agreement) for agreement in (*trusted, *open_, *worse)[: MOST_NAMED + 1])
+    above = [agreement for agreement in ranked if _beyond_chance(agreement) and agreement not in worse]
+    open_ = [agreement for agreement in ranked if agreement not in worse and agreement not in above]
+    detail = " ".join(_sentence(agreement) for agreement in (*above, *open_, *worse)[: MOST_NAMED + 1])
     if worse:
         return Headline("bad", f"The judge is worse than one person on {_names(worse)}", detail)
-    if trusted and open_:
-        return Headline(
-            "cannot tell", f"Trust the judge on {_names(trusted)}, not on {_names(open_)}", detail
-        )
-    if trusted:
+    rates = [(agreement, rate) for agreement in above if (rate := _true_negative_rate(agreement)) is not None]
+    missing = [(agreement, rate) for agreement, rate in rates if misses_bad(rate)]
+    if missing:
+        return Headline("bad", _doubt(*missing[0]), detail)
+    trusted = [agreement for agreement, _ in rates]
+    if trusted and len(trusted) == len(ranked):
         return Headline("good", f"The judge agrees with people on {_names(trusted)}", detail)
+    if trusted:
+        others = [agreement for agreement in ranked if agreement not in trusted]
+        return Headline(
+            "cannot tell", f"Trust the judge on {_names(trusted)}, not on {_names(others)}", detail
+        )
+    if above:
+        return Headline(
+            "cannot tell",
+            f"The judge ranks {_names(above)} as people do; nobody has rated a bad answer",
+            detail,
+        )
     return Headline("cannot tell", f"The judge is not shown to agree with people on {_names(open_)}", detail)
+
+
+def _true_negative_rate(agreement: MetricAgreement) -> Agreement | None:
+    """Return how many of the answers that people fail the judge fails; None where people failed none."""
+    rates = (
+        each for each in agreement.statistics if each.name == "true_negative_rate" and isfinite(each.value)
+    )
+    return next(rates, None)
+
+
+def _doubt(agreement: MetricAgreement, rate: Agreement) -> str:
+    passed = rate.n - round(rate.value * rate.n)
+    return f"Doubt the judge on {_names([agreement])}: it passes {passed:,} of {count(rate.n, 'bad answer')}"
 
 
 def rank_correlation(agreement: MetricAgreement) -> tuple[float, float, float] | None:
@@ -92,6 +119,15 @@ def _names(agreements: Sequence[MetricAgreement]) -> str:
 
 
 def _sentence(agreement: MetricAgreement) -> str:
+    """Return how the judge agrees with people in numbers, and what it fails of what they fail."""
+    rate = _true_negative_rate(agreement)
+    if rate is None:
+        return _correlation(agreement)
+    share = f"{number(rate.value)} {interval_text(rate.low, rate.high)}"
+    return f"{_correlation(agreement)} Of {count(rate.n, 'bad answer')} it fails {share}."
+
+
+def _correlation(agreement: MetricAgreement) -> str:
     """Return the correlation with people in numbers, and how one person does on the same ratings."""
     value, low, high = rank_correlation(agreement) or (float("nan"),) * 3
     text = (

@@ -20,17 +20,26 @@ NAN = float("nan")
 
 
 def _agreement(
-    dimension: str, value: float, low: float, high: float, against_one: tuple[float, float] = (NAN, NAN)
+    dimension: str,
+    value: float,
+    low: float,
+    high: float,
+    against_one: tuple[float, float] = (NAN, NAN),
+    negative: tuple[float, float, float, int] = (0.9, 0.7, 0.97, 20),
 ) -> MetricAgreement:
     correlation = Agreement("spearman", value, low, high, 48, "bootstrap")
+    rate = Agreement("true_negative_rate", *negative, "wilson")
     ceiling = Ceiling(0.5, value, sum(against_one) / 2, *against_one, 48, 144)
     metric = EvaluatedMetric(dimension, Source.JUDGED)
-    return MetricAgreement(dimension, metric, None, 48, {}, 0, (correlation,), (), {"spearman": ceiling})
+    return MetricAgreement(dimension, metric, None, 48, {}, 0, (correlation, rate), (), {"spearman": ceiling})
 
 
 GOOD = _agreement("faithfulness", 0.79, 0.63, 0.89, (0.1, 0.4))
 OPEN = _agreement("completeness", 0.12, -0.17, 0.39)
 WORSE = _agreement("correctness", 0.3, 0.1, 0.5, (-0.5, -0.1))
+PASSES_BAD = _agreement("faithfulness", 0.79, 0.63, 0.89, (0.1, 0.4), (0.5, 0.24, 0.76, 10))
+FEW_BAD = _agreement("faithfulness", 0.79, 0.63, 0.89, (0.1, 0.4), (0.8, 0.49, 0.94, 10))
+NO_BAD = _agreement("faithfulness", 0.79, 0.63, 0.89, (0.1, 0.4), (NAN, NAN, NAN, 0))
 CONSTANT = _agreement("appropriateness", NAN, NAN, NAN)
 
 
@@ -44,6 +53,9 @@ CONSTANT = _agreement("appropriateness", NAN, NAN, NAN)
         ([GOOD], 48, 1, "cannot tell", "One label is too few"),
         ([GOOD], 48, 48, "good", "The judge agrees with people on faithfulness"),
         ([GOOD, OPEN], 48, 48, "cannot tell", "Trust the judge on faithfulness, not on completeness"),
+        ([PASSES_BAD, OPEN], 48, 48, "bad", "Doubt the judge on faithfulness: it passes 5 of 10 bad answers"),
+        ([FEW_BAD], 48, 48, "bad", "Doubt the judge on faithfulness: it passes 2 of 10 bad answers"),
+        ([NO_BAD], 48, 48, "cannot tell", "ranks faithfulness as people do; nobody has rated a bad answer"),
         ([OPEN], 48, 48, "cannot tell", "not shown to agree with people on completeness"),
         ([GOOD, WORSE], 48, 48, "bad", "worse than one person on correctness"),
         ([CONSTANT], 48, 48, "cannot tell", "Nothing that people rated can be compared"),
@@ -63,6 +75,7 @@ def test_every_state(
 def test_the_numbers_are_those_of_the_statistics() -> None:
     detail = judge_headline([GOOD, OPEN], 48, 48).detail
     assert "0.79 [0.63, 0.89], n = 48; on the same ratings 0.25 [0.10, 0.40] better than one person" in detail
+    assert "Of 20 bad answers it fails 0.90 [0.70, 0.97]." in detail
     assert "0.12 [−0.17, 0.39], n = 48." in detail
 
 
