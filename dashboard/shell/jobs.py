@@ -7,7 +7,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
@@ -117,6 +117,9 @@ class JobPanel:
         words: the words after `ragtriage` that go on with a job.
         in_terminal: whether a job can go on in a terminal only.
         kept: what is kept of a job that died.
+        named: the addresses and files that the record of a job names and this machine does not set itself, by
+            what they are for. Whoever can write to the workspace can write that record, so that they are
+            confirmed before a job goes on with them.
     """
 
     key: str
@@ -126,6 +129,7 @@ class JobPanel:
     words: Callable[[Job], list[str]]
     in_terminal: Callable[[Job], bool]
     kept: str
+    named: Callable[[Job], Mapping[str, str]]
 
 
 def job_section(store: RunStore, panel: JobPanel) -> bool:
@@ -178,9 +182,14 @@ def _ended(store: RunStore, panel: JobPanel, job: Job) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(_line(panel, job))
         if unfinished and not panel.in_terminal(job) and may_write():
+            named = [f"{purpose} {markdown_text(value)}" for purpose, value in panel.named(job).items()]
+            confirmed = not named or st.checkbox(
+                f"Resume with {', '.join(named)}", key=f"{panel.key}_confirm_{job.job_id}"
+            )
             st.button(
                 "Resume",
                 key=f"{panel.key}_resume_{job.job_id}",
+                disabled=not confirmed,
                 on_click=start_or_report,
                 args=(store, panel.words(job), job.spec.get("folder")),
             )

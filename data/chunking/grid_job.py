@@ -68,6 +68,26 @@ def command_words(spec: Mapping[str, Any]) -> list[str]:
     return [*words, "--", *map(str, spec.get("corpus") or ())]
 
 
+def named_files(workspace: Workspace, spec: Mapping[str, Any]) -> dict[str, str]:
+    """Return the files that a recorded grid reads, by what they are for; those uploaded to the workspace not."""
+    folder, uploads = Path(str(spec.get("folder") or ".")), workspace.root.resolve() / "uploads"
+    files = {
+        "the corpus": list(spec.get("corpus") or ()),
+        "the questions": [spec.get("questions") or ""],
+        "the model": [str(spec.get("retriever") or "").partition(":")[2]],
+    }
+    outside = {
+        purpose: [
+            path
+            for name in names
+            if name and not (path := (folder / str(name)).resolve()).is_relative_to(uploads)
+        ]
+        for purpose, names in files.items()
+    }
+    existing = {purpose: [str(path) for path in paths if path.exists()] for purpose, paths in outside.items()}
+    return {purpose: ", ".join(paths) for purpose, paths in existing.items() if paths}
+
+
 def run_grid_job(
     store: RunStore, options: GridOptions, plan: GridPlan, project: str, watch: GridWatch | None = None
 ) -> list[Run]:

@@ -243,6 +243,20 @@ def test_a_grid_that_died_is_shown_and_goes_on(workspace: RunStore, monkeypatch:
     assert started == [(["grid", "--questions", "q", "--sizes", "8,16", "--", "/c"], "/there")]
 
 
+def test_a_grid_goes_on_with_files_of_this_machine_only_once_they_are_confirmed(
+    workspace: RunStore, tmp_path: Path
+) -> None:
+    (tmp_path / "private").mkdir()
+    uploaded = keep_upload(workspace.workspace, "q.jsonl", b"{}")
+    spec = {"name": "t", "corpus": ["private"], "questions": uploaded, "folder": str(tmp_path)}
+    end_job(workspace.ledger, begin_job(workspace.ledger, "grid:a", "", spec, "t"), "stopped", "", {})
+    app = _opened(workspace)
+    assert app.button(key="grid_resume_1").disabled
+    (confirm,) = [one for one in app.checkbox if one.key == "grid_confirm_1"]
+    assert confirm.label.replace("\\", "") == f"Resume with the corpus {tmp_path / 'private'}"
+    assert not confirm.check().run().button(key="grid_resume_1").disabled
+
+
 def test_a_grid_that_cannot_go_on_says_why(workspace: RunStore) -> None:
     spec = {"name": "t", "corpus": ["/nowhere"], "questions": "/q"}
     job = begin_job(workspace.ledger, "grid:a", "", spec, "t")
@@ -280,6 +294,8 @@ def test_the_page_is_drawn_anew_when_any_grid_ends_or_begins(
     def text(_: Job) -> str:
         return "text"
 
-    panel = JobPanel("grid", lambda: jobs, text, lambda _: [], lambda _: [], lambda _: False, "kept")
+    panel = JobPanel(
+        "grid", lambda: jobs, text, lambda _: [], lambda _: [], lambda _: False, "kept", lambda _: {}
+    )
     shell_jobs._running(store, panel, shown)
     assert drawn == ([True] if again else [])

@@ -155,7 +155,12 @@ def test_going_on_carries_all_that_the_job_was_asked_for(
         "ragtriage.dashboard.shell.jobs.start_job",
         lambda _store, words, _folder: started.append(words),
     )
-    next(one for one in app.button if str(one.key).startswith("judge_resume_")).click().run()
+    resume, confirm = app.button(key="judge_resume_1"), app.checkbox(key="judge_confirm_1")
+    assert resume.disabled
+    assert f"your API key sent to {url}" in confirm.label.replace("\\", "").replace("\u2060", "")
+    assert str(own) in confirm.label.replace("\\", "").replace("\u2060", "")
+    app = confirm.check().run()
+    app.button(key="judge_resume_1").click().run()
     (words,) = started
     assert words[:3] == ["judge", run.run_id, "--yes"]
     given = words[3:]
@@ -171,6 +176,17 @@ def test_going_on_carries_all_that_the_job_was_asked_for(
         "--again": "refused,truncated",
         "--stop-after": "0",
     }
+
+
+def test_the_address_of_this_machine_needs_no_confirmation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, run = made(tmp_path, 3)
+    spec = {"model": "m", "samples": 3, "base_url": "http://gateway.example"}
+    end_job(store.ledger, begin_job(store.ledger, "reading", run.run_id, spec), "stopped", "", {})
+    assert opened(store, monkeypatch, run).button(key="judge_resume_1").disabled
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://gateway.example")
+    assert not opened(store, monkeypatch, run).button(key="judge_resume_1").disabled
 
 
 def test_a_job_of_answers_goes_on_in_a_terminal_and_never_as_an_evaluator(

@@ -13,7 +13,14 @@ from ragtriage.dashboard.shell.user import may_write, only_reads, path_input
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.data.chunking.chunkers import UNITS
 from ragtriage.data.chunking.corpus import Corpus, corpus_of, read_corpus
-from ragtriage.data.chunking.grid_job import HEADINGS, GridOptions, command_words, grid_jobs, keep_upload
+from ragtriage.data.chunking.grid_job import (
+    HEADINGS,
+    GridOptions,
+    command_words,
+    grid_jobs,
+    keep_upload,
+    named_files,
+)
 from ragtriage.data.chunking.grid_plan import plan_configurations
 from ragtriage.data.chunking.questions import read_questions
 from ragtriage.data.errors import DataError
@@ -176,6 +183,7 @@ def grid_searches(store: RunStore) -> None:
         lambda job: command_words(job.spec),
         lambda _: False,
         "The finished configurations are kept; going on runs the rest.",
+        lambda job: named_files(store.workspace, job.spec),
     )
     job_section(store, panel)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from ragtriage.dashboard.pages.judge.start import job_options
 from ragtriage.dashboard.shell.jobs import JobPanel, duration, job_section
 from ragtriage.dashboard.shell.session import View
@@ -22,6 +24,7 @@ def judge_jobs(view: View) -> bool:
         _command,
         lambda job: job.kind.startswith(ANSWER),  # texts given by --corpus are not recorded
         "Every judge result that had come back is kept; going on asks for the rest.",
+        _named,
     )
     return job_section(view.store, panel)
 
@@ -54,6 +57,15 @@ def _summary(job: Job) -> list[str]:
         f"{failed:,} failed" if failed else "",
         f"${cost:.4f}" if cost else "",
     ]
+
+
+def _named(job: Job) -> dict[str, str]:
+    """Return where the API key would be sent and prompts be read, unless this machine is set so itself."""
+    own = {os.environ.get("ANTHROPIC_BASE_URL"), None, ""}
+    purposes = {"base_url": "your API key sent to", "prompts": "the prompts in"}
+    return {
+        purpose: str(job.spec[name]) for name, purpose in purposes.items() if job.spec.get(name) not in own
+    }
 
 
 def _command(job: Job) -> list[str]:
