@@ -69,7 +69,7 @@ def command_words(spec: Mapping[str, Any]) -> list[str]:
 
 
 def named_files(workspace: Workspace, spec: Mapping[str, Any]) -> dict[str, str]:
-    """Return the files that a recorded grid reads, by what they are for; those uploaded to the workspace not."""
+    """Return the files that a recorded grid reads, by what they are for; none that was uploaded."""
     folder, uploads = Path(str(spec.get("folder") or ".")), workspace.root.resolve() / "uploads"
     files = {
         "the corpus": list(spec.get("corpus") or ()),
