@@ -25,7 +25,7 @@ from places import BUNDLED, FIXTURES, REPOSITORY
 
 import ragtriage
 from ragtriage.dashboard.cli.main import main
-from ragtriage.dashboard.present.stories.samples import add_sample_stories
+from ragtriage.dashboard.present.stories.sections import add_sample_stories
 from ragtriage.data.judge.evaluators import Evaluator, add_evaluator
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Workspace

@@ -10,7 +10,7 @@ from tqdm import tqdm
 
 from ragtriage.dashboard.cli.options import PORT
 from ragtriage.dashboard.cli.serve import free_port, run_dashboard
-from ragtriage.dashboard.present.stories.samples import add_sample_stories
+from ragtriage.dashboard.present.stories.sections import add_sample_stories
 from ragtriage.data.api import open_store
 from ragtriage.data.demo import FIRST_PROJECT, FIRST_RUN, load_samples
 from ragtriage.data.diagnosis.run_digest import digest_new_runs

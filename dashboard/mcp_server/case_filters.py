@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from ragtriage.dashboard.mcp_server.quoting import name_text
+from ragtriage.dashboard.mcp_server.bounded import name_text
 from ragtriage.data.cases.cases import CaseFilter, case_rows, stage_order
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.errors import DataError

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from ragtriage.dashboard.headlines.cases import cases_headline, count_cases, nothing_newly_fails
-from ragtriage.dashboard.mcp_server.answer_size import fitting, json_text
+from ragtriage.dashboard.mcp_server.bounded import DATA_NOTE, fitting, json_text, quoted
 from ragtriage.dashboard.mcp_server.case_filters import (
     Against,
     AtLeast,
@@ -35,7 +35,6 @@ from ragtriage.dashboard.mcp_server.chosen_runs import (
     headline_values,
     run_values,
 )
-from ragtriage.dashboard.mcp_server.quoting import DATA_NOTE, quoted
 from ragtriage.dashboard.mcp_server.single_case import case_values
 from ragtriage.dashboard.wording.diagnosis import stage_advice
 from ragtriage.data.api import diagnosis_of

@@ -8,8 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from ragtriage.dashboard.headlines.headline import Headline
-from ragtriage.dashboard.mcp_server.answer_size import fitting, json_text
-from ragtriage.dashboard.mcp_server.quoting import DATA_NOTE, name_text, quoted
+from ragtriage.dashboard.mcp_server.bounded import DATA_NOTE, fitting, json_text, name_text, quoted
 from ragtriage.data.api import run_entry
 from ragtriage.data.diagnosis.run_digest import RunDigest, read_digests, stored_digests
 from ragtriage.data.errors import DataError

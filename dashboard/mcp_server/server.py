@@ -15,12 +15,10 @@ from mcp_types import CallToolResult, InputRequiredResult, TextContent, ToolAnno
 from pydantic import ValidationError
 
 from ragtriage import __version__
-from ragtriage.dashboard.mcp_server.answer_size import json_text
+from ragtriage.dashboard.mcp_server.bounded import DATA_NOTE, json_text
 from ragtriage.dashboard.mcp_server.case_list import CaseListTools
 from ragtriage.dashboard.mcp_server.chosen_runs import RunTools
-from ragtriage.dashboard.mcp_server.labels import LabelTools
-from ragtriage.dashboard.mcp_server.quoting import DATA_NOTE
-from ragtriage.dashboard.mcp_server.single_case import SingleCaseTools
+from ragtriage.dashboard.mcp_server.single_case import LabelTools, SingleCaseTools
 from ragtriage.dashboard.mcp_server.verdicts import VerdictTools
 from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.run_store import RunStore

@@ -11,9 +11,8 @@ from pydantic import Field
 from ragtriage.dashboard.headlines.compare import compare_headline, drawn_metrics, metric_doubts_of
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.headlines.triage import gates_unreadable, report_headline, reported_means_headline
-from ragtriage.dashboard.mcp_server.answer_size import shortened
+from ragtriage.dashboard.mcp_server.bounded import DATA_NOTE, name_text, quoted, shortened
 from ragtriage.dashboard.mcp_server.chosen_runs import RunName, chosen_run, headline_values, run_values
-from ragtriage.dashboard.mcp_server.quoting import DATA_NOTE, name_text, quoted
 from ragtriage.dashboard.wording.diagnosis import (
     doubted_metrics,
     fix_first_sentence,

@@ -21,7 +21,7 @@ from mcp.client.stdio import StdioServerParameters
 from mcp_types import CallToolResult, ListToolsResult, TextContent
 from places import REPOSITORY
 
-from ragtriage.dashboard.mcp_server.answer_size import MOST_BYTES
+from ragtriage.dashboard.mcp_server.bounded import MOST_BYTES
 from ragtriage.dashboard.mcp_server.case_list import CaseListTools
 from ragtriage.dashboard.mcp_server.chosen_runs import RunTools
 from ragtriage.dashboard.mcp_server.single_case import SingleCaseTools

@@ -13,7 +13,7 @@ from ragtriage.dashboard.charts.chart import Chart
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.present.export.formats import export_report
 from ragtriage.dashboard.present.export.pptx.chart_model import editable_chart
-from ragtriage.dashboard.present.export.pptx.text_fit import height_of
+from ragtriage.dashboard.present.export.pptx.style import height_of
 from ragtriage.dashboard.present.export.slide_html import slide_html
 from ragtriage.dashboard.present.export.slide_layout import SLIDE_HEIGHT, SLIDE_WIDTH, Words, plan_slide
 from ragtriage.dashboard.present.page_html.blocks import Tile

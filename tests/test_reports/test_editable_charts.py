@@ -16,8 +16,8 @@ from ragtriage.dashboard.charts.chart_rows import chart_rows
 from ragtriage.dashboard.charts.overview import Point, trend
 from ragtriage.dashboard.charts.plotly_figure import plotly_figure
 from ragtriage.dashboard.present.export.pptx.chart_model import editable_chart, error_lengths
-from ragtriage.dashboard.present.export.pptx.heatmap import heatmap_table
-from ragtriage.dashboard.present.export.pptx.theme import hex_digits, readable_on, scale_colour
+from ragtriage.dashboard.present.export.pptx.style import hex_digits, readable_on, scale_colour
+from ragtriage.dashboard.present.export.pptx.tables import heatmap_table
 
 BLUE = "#0b5e94"
 

@@ -10,7 +10,7 @@ from command_line import run
 
 from ragtriage.dashboard.charts.chart import Chart
 from ragtriage.dashboard.present.stories.context import StoryView
-from ragtriage.dashboard.present.stories.experiment_section import experiment_section
+from ragtriage.dashboard.present.stories.diagnostic_sections import experiment_section
 from ragtriage.dashboard.present.stories.sections import SECTION_KINDS
 from ragtriage.data.scoring.run_store import RunStore
 

@@ -8,8 +8,7 @@ from dataclasses import replace
 from made_reports import bars, full_report
 
 from ragtriage.dashboard.present.export.html_report import html_report, paper_report
-from ragtriage.dashboard.present.stories.slide import Layout, SlideContent
-from ragtriage.dashboard.present.stories.story import RenderedSection
+from ragtriage.dashboard.present.stories.story import Layout, RenderedSection, SlideContent
 
 
 def _opened(layout: Layout) -> RenderedSection:

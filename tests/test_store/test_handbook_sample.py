@@ -14,7 +14,7 @@ import pytest
 from command_line import run
 from places import BUNDLED
 
-from ragtriage.dashboard.present.stories.samples import add_sample_stories
+from ragtriage.dashboard.present.stories.sections import add_sample_stories
 from ragtriage.dashboard.present.stories.story import story_from_json
 from ragtriage.data.chunking.grids import grids_of
 from ragtriage.data.demo import FIRST_PROJECT, FIRST_RUN, load_samples
@@ -252,7 +252,7 @@ def test_its_stories_are_stored_once_and_say_who_wrote_the_data(own_demo: RunSto
 def test_two_processes_load_it_once(tmp_path: Path) -> None:
     program = (
         "import sys; from ragtriage.data.api import open_store; from ragtriage.data.demo import load_samples;"
-        "from ragtriage.dashboard.present.stories.samples import add_sample_stories;"
+        "from ragtriage.dashboard.present.stories.sections import add_sample_stories;"
         "store = open_store(sys.argv[1], create=True); load_samples(store); add_sample_stories(store)"
     )
     root = tmp_path / "shared"

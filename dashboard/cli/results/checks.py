@@ -76,7 +76,7 @@ def checks(
     costs = _router_costs(scored, route_costs) if route_costs else {}
     listed = check_page(scored, CheckFilter(suite), page, limit) if failing else None
     if as_json:
-        print_json({**_answer(scored, summaries, listed), **({"route_costs": costs} if costs else {})})
+        print_json(_answer(scored, summaries, listed) | ({"route_costs": costs} if route_costs else {}))
     elif not summaries:
         click.echo(wrapped(plain(no_checks_headline(run.name).text)))
     else:

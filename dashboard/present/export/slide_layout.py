@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from ragtriage.dashboard.charts.chart import Chart
 from ragtriage.dashboard.charts.tokens import LIGHT, StateColours
 from ragtriage.dashboard.headlines.headline import GLYPHS, LOOKS, State
-from ragtriage.dashboard.present.export.pptx.text_fit import cut_to, height_of
+from ragtriage.dashboard.present.export.pptx.style import cut_to, height_of
 from ragtriage.dashboard.present.page_html.blocks import Tile
-from ragtriage.dashboard.present.stories.slide import BigNumber, Remark, SideAnswer, SlideContent, Step
-from ragtriage.dashboard.present.stories.story import RenderedSection
+from ragtriage.dashboard.present.stories.story import (
+    BigNumber,
+    Layout,
+    Remark,
+    RenderedSection,
+    SideAnswer,
+    SlideContent,
+    Step,
+)
 from ragtriage.dashboard.wording.export_text import one_line
 from ragtriage.data.text.printable import printable
 from ragtriage.metrics.number_text import count
@@ -114,12 +121,18 @@ class _Plan:
         if not shown:
             return
         for factor in (1.0, 0.92, 0.85, 0.8):
-            scaled = [_scaled(paragraph, factor) for paragraph in shown]
+            sizes = [max(10.0, round(2 * paragraph.size * factor) / 2) for paragraph in shown]
+            scaled = [replace(part, size=size) for part, size in zip(shown, sizes, strict=True)]
             if sum(_height(paragraph, box[2]) for paragraph in scaled) <= box[3]:
                 break
         else:
             scaled, self.whole = _cut(scaled, box), False
         self.parts.append(Words(box, tuple(scaled), **style))  # type: ignore[arg-type] # literals of Words
+
+    def title(self, heading: str, colour: str = LIGHT.text) -> None:
+        """Place the title of the slide."""
+        box = (MARGIN, 0.4, WIDTH, 0.9)
+        self.words(box, Paragraph(one_line(heading), 30, colour, True), anchor="middle", name="title")
 
     def line(self, box: Box, text: str, size: float, colour: str = LIGHT.text, bold: bool = False) -> None:
         """Place one text."""
@@ -127,25 +140,16 @@ class _Plan:
 
 
 def _printable(paragraph: Paragraph) -> Paragraph:
-    return Paragraph(
-        printable(paragraph.text).replace("\t", " ").replace(" %", "\u00a0%").strip(),
-        paragraph.size,
-        paragraph.colour,
-        paragraph.bold,
-        one_line(paragraph.lead),
-        paragraph.lead_colour,
-    )
+    text = printable(paragraph.text).replace("\t", " ").replace(" %", "\u00a0%").strip()
+    return replace(paragraph, text=text, lead=one_line(paragraph.lead))
 
 
-def _scaled(paragraph: Paragraph, factor: float) -> Paragraph:
-    size = max(10.0, round(2 * paragraph.size * factor) / 2)
-    return Paragraph(
-        paragraph.text, size, paragraph.colour, paragraph.bold, paragraph.lead, paragraph.lead_colour
-    )
+def _whole(paragraph: Paragraph) -> str:
+    return " ".join(filter(None, [paragraph.lead, paragraph.text]))
 
 
 def _height(paragraph: Paragraph, width: float) -> float:
-    return height_of(" ".join(filter(None, [paragraph.lead, paragraph.text])), paragraph.size, width)
+    return height_of(_whole(paragraph), paragraph.size, width)
 
 
 def _cut(paragraphs: Sequence[Paragraph], box: Box) -> list[Paragraph]:
@@ -155,16 +159,9 @@ def _cut(paragraphs: Sequence[Paragraph], box: Box) -> list[Paragraph]:
     for paragraph in paragraphs:
         height = _height(paragraph, box[2])
         if height > room:
-            whole = " ".join(filter(None, [paragraph.lead, paragraph.text]))
-            text = cut_to(whole, box[2], room, paragraph.size)
+            text = cut_to(_whole(paragraph), box[2], room, paragraph.size)
             if len(text) > len(paragraph.lead) + 2:
-                rest = text[len(paragraph.lead) :].strip()
-                kept.append(
-                    Paragraph(
-                        rest, paragraph.size, paragraph.colour, paragraph.bold, paragraph.lead,
-                        paragraph.lead_colour,
-                    )
-                )  # fmt: skip
+                kept.append(replace(paragraph, text=text[len(paragraph.lead) :].strip()))
             elif not kept:
                 kept.append(Paragraph(text, paragraph.size, paragraph.colour, True))
             break
@@ -182,14 +179,9 @@ def plan_slide(section: RenderedSection, content: SlideContent) -> SlidePlan:
     plan = _Plan()
     edge = LIGHT.primary if content.state is None else _tones(content.state).text
     coloured = content.layout == "verdict"
-    plan.words(
-        (MARGIN, 0.4, WIDTH, 0.9),
-        Paragraph(one_line(section.heading), 30, edge if coloured else LIGHT.text, True),
-        anchor="middle",
-        name="title",
-    )
+    plan.title(section.heading, edge if coloured else LIGHT.text)
     top = 1.35
-    below = "\n".join(filter(None, [f"{content.subtitle.rstrip('.')}." if content.subtitle else ""]))
+    below = f"{content.subtitle.rstrip('.')}." if content.subtitle else ""
     lines = [Paragraph(below, 18), Paragraph(section.note, 16, LIGHT.muted)]
     if below or section.note:
         room = 0.62 if coloured or not (below and section.note) else 0.9
@@ -204,12 +196,7 @@ def plan_slide(section: RenderedSection, content: SlideContent) -> SlidePlan:
 def sketch_slide(section: RenderedSection, foot: str) -> SlidePlan:
     """Return a sketch of a section that PowerPoint gets on slides of tables, charts or cases."""
     plan = _Plan()
-    plan.words(
-        (MARGIN, 0.4, WIDTH, 0.9),
-        Paragraph(one_line(section.heading), 30, LIGHT.text, True),
-        anchor="middle",
-        name="title",
-    )
+    plan.title(section.heading)
     holds = [
         "a chart" if section.chart is not None else "",
         f"a table of {count(len(section.rows), 'row')}" if section.rows else "",
@@ -277,19 +264,17 @@ def _chart_and_remarks(
         bottom -= 1.3
         _doubt(plan, doubt, (SIDE, bottom, SIDE_WIDTH, 1.25))
         bottom -= 0.1
-    paragraphs = []
-    for remark in remarks:
-        colour = LIGHT.text if remark.state is None else _tones(remark.state).text
-        paragraphs += [Paragraph(remark.heading, 15, colour, True), Paragraph(f"{remark.text}\n", 14)]
     at = top + 0.1
-    for heading, text in zip(paragraphs[::2], paragraphs[1::2], strict=True):
+    for remark in remarks:
         room = bottom - at
-        height = 0.3 + height_of(text.text.strip(), text.size, SIDE_WIDTH) + 0.05
         if room < 0.6:
             plan.whole = False
             break
-        plan.words((SIDE, at, SIDE_WIDTH, min(height, room)), heading, text)
-        at += min(height, room) + 0.2
+        height = min(room, 0.35 + height_of(remark.text.strip(), 14, SIDE_WIDTH))
+        colour = LIGHT.text if remark.state is None else _tones(remark.state).text
+        heading, text = Paragraph(remark.heading, 15, colour, True), Paragraph(f"{remark.text}\n", 14)
+        plan.words((SIDE, at, SIDE_WIDTH, height), heading, text)
+        at += height + 0.2
 
 
 def _why(plan: _Plan, section: RenderedSection, content: SlideContent, top: float) -> None:
@@ -318,10 +303,6 @@ def _number(plan: _Plan, number: BigNumber, box: Box) -> None:
         Paragraph(number.detail, 12, LIGHT.muted),
         anchor="middle",
     )
-
-
-def _change(plan: _Plan, section: RenderedSection, content: SlideContent, top: float) -> None:
-    _chart_and_remarks(plan, section, content.remarks, top)
 
 
 def _example(plan: _Plan, _section: RenderedSection, content: SlideContent, top: float) -> None:
@@ -411,4 +392,10 @@ def _step(plan: _Plan, number: int, step: Step, box: Box) -> None:
     plan.area((left, top + height - 0.06, width, 0.012), LIGHT.border)
 
 
-_LAYOUTS = {"verdict": _verdict, "why": _why, "change": _change, "example": _example, "next": _next}
+_LAYOUTS: Mapping[Layout, Callable[[_Plan, RenderedSection, SlideContent, float], None]] = {
+    "verdict": _verdict,
+    "why": _why,
+    "change": lambda plan, section, content, top: _chart_and_remarks(plan, section, content.remarks, top),
+    "example": _example,
+    "next": _next,
+}

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ragtriage.dashboard.charts.deck import Loss, step_columns
 from ragtriage.dashboard.charts.tokens import LIGHT
 from ragtriage.dashboard.headlines.deck import next_title, repair_of, why_title
 from ragtriage.dashboard.present.stories.context import StoryView
-from ragtriage.dashboard.present.stories.slide import BigNumber, SlideContent, Step
-from ragtriage.dashboard.present.stories.story import RenderedSection
+from ragtriage.dashboard.present.stories.story import BigNumber, RenderedSection, SlideContent, Step
 from ragtriage.dashboard.present.stories.verdict_slide import foot_of
 from ragtriage.dashboard.wording.diagnosis import fix_first_sentence, no_bad_case
 from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import stage_doubt
+from ragtriage.data.diagnosis.f1_tree import f1_diagnosis
 from ragtriage.data.diagnosis.pipeline import UNCHECKED
-from ragtriage.data.errors import DataError
+from ragtriage.data.strategy.horizons import HORIZONS, Recommendation, recommendations
 from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED, FixFirst
 from ragtriage.metrics.diagnosis.stages import STAGES, FailureStage, Owner, stage_code
 from ragtriage.metrics.gates.gates import FEWEST_QUESTIONS, GateResult
@@ -196,10 +196,8 @@ def _steps(view: StoryView, first: Sequence[Finding]) -> list[Step]:
 
 
 def _blocking(view: StoryView) -> list[GateResult]:
-    try:
-        return [result for result in view.gates.results if result.blocks]
-    except DataError:
-        return []
+    report = view.readable_gates
+    return [] if report is None else [result for result in report.results if result.blocks]
 
 
 def _check(finding: Finding) -> Step:
@@ -295,3 +293,49 @@ def _decision(view: StoryView, again: int) -> str:
     if state == "not measured":
         return f"{keep}agree on what has to be measured before {name} can be judged."
     return f"{keep}decide on {name} {after}."
+
+
+LONGEST_TITLE, LONGEST_DETAIL = 70, 150
+
+
+def horizon_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
+    """Return the recommendations by horizon, each with reason, number and owner."""
+    heading = "What to do now, next and later"
+    tree = f1_diagnosis(view.scored).tree
+    entries = recommendations(view.diagnosis, view.readable_gates, view.findings, tree)
+    counts = {horizon: sum(entry.horizon == horizon for entry in entries) for horizon in HORIZONS}
+    by_horizon = ", ".join(f"{n:,} {horizon}" for horizon, n in counts.items() if n)
+    return RenderedSection(
+        "horizons",
+        heading,
+        f"{count(len(entries), 'recommendation')}: {by_horizon}." if entries else "",
+        rows=[
+            {
+                "When": entry.horizon,
+                "What": entry.what,
+                "Why": entry.reason,
+                "Number": entry.number,
+                "Owner": entry.owner,
+            }
+            for entry in entries
+        ],
+        facts=[
+            "now: keeps the version from shipping, or must be settled first",
+            "next: most of the rest, or an undecided blocking gate",
+            "later: costs little, or is not sure to",
+            "by fixed rules from gates, failure stages and the parts of F1",
+        ],
+        measured=bool(entries),
+        slide=SlideContent("next", None, foot_of(view), steps=tuple(_first_steps(entries))),
+    )
+
+
+def _first_steps(entries: Sequence[Recommendation]) -> Iterator[Step]:
+    """Return the first recommendation of each horizon, and how many more it has; the rest is in the table."""
+    for horizon in HORIZONS:
+        of = [entry for entry in entries if entry.horizon == horizon]
+        if of:
+            first, more = of[0], f" And {len(of) - 1:,} more to do {horizon}." if len(of) > 1 else ""
+            title = shorten(f"{horizon.capitalize()}: {in_sentence(first.what)}", LONGEST_TITLE)
+            detail = shorten(f"{capital(first.reason)} ({first.number}).", LONGEST_DETAIL)
+            yield Step(title, f"{detail}{more}", first.owner)

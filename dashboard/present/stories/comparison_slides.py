@@ -12,8 +12,7 @@ from ragtriage.dashboard.charts.deck import Difference, difference_bars
 from ragtriage.dashboard.headlines.deck import change_title, example_title
 from ragtriage.dashboard.headlines.headline import State
 from ragtriage.dashboard.present.stories.context import StoryView
-from ragtriage.dashboard.present.stories.slide import Remark, SideAnswer, SlideContent
-from ragtriage.dashboard.present.stories.story import RenderedSection
+from ragtriage.dashboard.present.stories.story import Remark, RenderedSection, SideAnswer, SlideContent
 from ragtriage.dashboard.present.stories.verdict_slide import foot_of
 from ragtriage.dashboard.wording.comparisons import tested_text
 from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten

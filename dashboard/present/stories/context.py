@@ -120,6 +120,14 @@ class StoryView:
         """The verdict of the project's gates on the run."""
         return gate_run(self.store, self.run, self.found, load_gates(self.store.workspace))
 
+    @property
+    def readable_gates(self) -> GateReport | None:
+        """The same; None where gates.toml cannot be read."""
+        try:
+            return self.gates
+        except DataError:
+            return None
+
     @cached_property
     def headline(self) -> Headline:
         """The verdict in one sentence, the same as on the Triage page."""

@@ -1,14 +1,17 @@
-"""Sections from the diagnostic pages: retrieval, alignment, oracle gap, chunking."""
+"""Sections from the diagnostic pages: retrieval, F1, use of documents, oracle gap, chunking, experiments."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from ragtriage.dashboard.charts.alignment import rank_bars
+from ragtriage.dashboard.charts.chart import Chart
 from ragtriage.dashboard.charts.chunking import heatmap
 from ragtriage.dashboard.charts.oracle_gap import oracle_gap_bars
 from ragtriage.dashboard.charts.retrieval import k_curves
 from ragtriage.dashboard.charts.stages.f1_tree import f1_bars
+from ragtriage.dashboard.experiments.arm_results import arm_chart, arm_table
+from ragtriage.dashboard.experiments.registry import experiment_headline, experiment_parts
 from ragtriage.dashboard.present.stories.context import StoryView
 from ragtriage.dashboard.present.stories.story import RenderedSection
 from ragtriage.dashboard.tables.citations import citation_table
@@ -25,6 +28,11 @@ from ragtriage.data.comparison.oracle_gap import oracle_gap, outcome_metrics_of,
 from ragtriage.data.comparison.published_results import band_scale
 from ragtriage.data.diagnosis.diagnosis import diagnose
 from ragtriage.data.diagnosis.f1_tree import f1_diagnosis
+from ragtriage.data.errors import WorkspaceError
+from ragtriage.data.experiments.record import Experiment, find_experiment
+from ragtriage.data.experiments.registry import KINDS
+from ragtriage.data.experiments.run_experiment import EXPERIMENT
+from ragtriage.data.experiments.summary import experiment_summary
 from ragtriage.data.scoring.context_use import ORIGINS, context_use_of
 from ragtriage.data.scoring.ranked_lists import ranked_lists
 from ragtriage.data.strategy.expected_gains import outlook_of
@@ -223,3 +231,42 @@ def grid_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection:
         ],
         alt=f"{title_of(metric)} by chunk size and overlap",
     )
+
+
+def experiment_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
+    """Return what the experiment of the run shows."""
+    experiment = _experiment_of(view)
+    if experiment is None:
+        said = "The run is no arm of an experiment."
+        return RenderedSection("experiment", "What did the experiment show?", said, measured=False)
+    summary = experiment_summary(view.store, experiment)
+    parts = experiment_parts(summary)
+    table = next((part.table for part in parts if part.is_result and part.table), arm_table(summary))
+    drawn = next((part for part in parts if isinstance(part.chart, Chart)), arm_chart(summary))
+    return RenderedSection(
+        "experiment",
+        f"{KINDS[experiment.kind].title}: what did the experiment show?",
+        experiment_headline(summary).text,
+        chart=drawn.chart if isinstance(drawn.chart, Chart) else None,
+        rows=text_rows(table),
+        facts=[
+            count(experiment.n_questions, "question"),
+            summary.source,
+            "95 % intervals",
+            *([table.note] if table.note else []),
+            *experiment.notes,
+        ],
+        alt=drawn.alt,
+    )
+
+
+def _experiment_of(view: StoryView) -> Experiment | None:
+    """Return the experiment of the run, where it is still kept and its kind is known."""
+    wanted = view.run.config.get(EXPERIMENT)
+    if not isinstance(wanted, str) or not wanted:
+        return None
+    try:
+        experiment = find_experiment(view.store.workspace, wanted)
+    except WorkspaceError:
+        return None
+    return experiment if experiment.kind in KINDS else None

@@ -1,34 +1,32 @@
-"""The kinds of sections: each returns heading, sentence, chart, table, cases and facts from the runs.
-
-Every text here is plain; whatever shows it escapes it.
-"""
+"""The kinds of sections: each returns heading, sentence, chart, table, cases and facts from the runs."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ragtriage.dashboard.charts.overview import Point, trend
-from ragtriage.dashboard.present.stories.causes_slides import next_section, why_section
+from ragtriage.dashboard.present.stories.causes_slides import horizon_section, next_section, why_section
 from ragtriage.dashboard.present.stories.comparison_slides import change_section, example_section
 from ragtriage.dashboard.present.stories.context import StoryView
 from ragtriage.dashboard.present.stories.diagnostic_sections import (
     alignment_section,
     citations_section,
+    experiment_section,
     f1_section,
     grid_section,
     oracle_gap_section,
     retrieval_section,
 )
-from ragtriage.dashboard.present.stories.experiment_section import experiment_section
-from ragtriage.dashboard.present.stories.horizon_section import horizon_section
 from ragtriage.dashboard.present.stories.story import (
     AUDIENCES,
     RENAMED,
     Audience,
     RenderedSection,
+    Story,
     StorySection,
 )
 from ragtriage.dashboard.present.stories.suite_section import suite_section
@@ -47,10 +45,13 @@ from ragtriage.data.cases.cases import read_judged_cases
 from ragtriage.data.cases.export import native_record
 from ragtriage.data.comparison.published_results import band_scale, interpretations
 from ragtriage.data.comparison.trend import versions_of
+from ragtriage.data.demo import WHO, SampleStory, sample_stories
 from ragtriage.data.diagnosis.diagnosis import row_of
 from ragtriage.data.diagnosis.doubts import metric_doubts, pass_rate_doubts
 from ragtriage.data.errors import DataError
 from ragtriage.data.experiments.run_experiment import EXPERIMENT
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.stories import add_stories_once
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.analysis.bands import Interpretation
 from ragtriage.metrics.diagnosis.patterns import PATTERNS
@@ -359,3 +360,25 @@ def render_section(view: StoryView, section: StorySection) -> RenderedSection:
         first = " ".join(f"{finding.title}." for finding in read_first(view.findings))
         rendered = replace(rendered, sentence=f"{first} {rendered.sentence}".strip())
     return replace(rendered, heading=section.heading or rendered.heading, note=section.note, facts=facts)
+
+
+def add_sample_stories(store: RunStore) -> None:
+    """Store the stories of the bundled samples, once for each project."""
+    by_project = defaultdict[str, dict[str, str]](dict)
+    for sample in sample_stories(store):
+        by_project[sample.run.project][sample.title] = _story(sample).to_json()
+    for project, bodies in by_project.items():
+        add_stories_once(store.ledger, project, bodies, WHO)
+
+
+def _story(sample: SampleStory) -> Story:
+    audience = next(name for name in AUDIENCES if name == sample.audience)
+    first, *others = default_sections(audience)
+    return Story(
+        title=sample.title,
+        run=sample.run.run_id,
+        baseline=sample.baseline.run_id,
+        audience=audience,
+        sections=(replace(first, note=sample.note), *others),
+        author=WHO,
+    )

@@ -10,13 +10,11 @@ from ragtriage.dashboard.charts.tokens import LIGHT
 from ragtriage.dashboard.headlines.headline import State
 from ragtriage.dashboard.present.page_html.blocks import Strip, Tile
 from ragtriage.dashboard.present.stories.context import StoryView
-from ragtriage.dashboard.present.stories.slide import Remark, SlideContent
-from ragtriage.dashboard.present.stories.story import RenderedSection
+from ragtriage.dashboard.present.stories.story import Remark, RenderedSection, SlideContent
 from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
 from ragtriage.dashboard.wording.formatting import source_text
 from ragtriage.dashboard.wording.gates import rule_texts
 from ragtriage.data.comparison.compare import MetricDifference, Side, metric_sides
-from ragtriage.data.errors import DataError
 from ragtriage.metrics.gates.gates import GateKind, GateResult
 from ragtriage.metrics.gates.wording import GOOD_SHARE, subject_of
 from ragtriage.metrics.metric_registry import bounds_of, declared, title_of
@@ -109,10 +107,11 @@ def verdict_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSect
 
 
 def _facts(view: StoryView) -> list[str]:
-    facts = ["means over questions; repeats are averaged first", "95 % intervals"]
-    try:
-        report = view.gates
-    except DataError:
+    facts, report = (
+        ["means over questions; repeats are averaged first", "95 % intervals"],
+        view.readable_gates,
+    )
+    if report is None:
         return facts
     return [
         f"gate verdict: {report.verdict}",
@@ -125,13 +124,12 @@ def _facts(view: StoryView) -> list[str]:
 
 def _results(view: StoryView, *also: GateKind) -> list[GateResult]:
     """Return the results of gates on means, changes and other kinds asked for, those that decide first."""
-    try:
-        results = view.gates.results
-    except DataError:
-        return []
-    whole = [result for result in results if not result.gate.slice]
-    kinds = [result for result in whole if result.gate.kind in ("mean", "regression", *also)]
-    return sorted(kinds, key=lambda result: (not result.blocks, _ORDER[result.verdict], result.margin or 0.0))
+    kinds, report = ("mean", "regression", *also), view.readable_gates
+    results = [] if report is None else report.results
+    chosen = [result for result in results if not result.gate.slice and result.gate.kind in kinds]
+    return sorted(
+        chosen, key=lambda result: (not result.blocks, _ORDER[result.verdict], result.margin or 0.0)
+    )
 
 
 def _tile_metrics(view: StoryView) -> list[str]:

@@ -25,11 +25,11 @@ from pptx.util import Emu, Inches, Pt
 
 from ragtriage.dashboard.charts.chart import Series
 from ragtriage.dashboard.present.export.pptx.chart_model import EditableChart, SlideAxis, error_lengths
-from ragtriage.dashboard.present.export.pptx.text_fit import lines_needed
-from ragtriage.dashboard.present.export.pptx.theme import (
+from ragtriage.dashboard.present.export.pptx.style import (
     EAST_ASIAN,
     LATIN,
     hex_digits,
+    lines_needed,
     readable_on,
     scale_colour,
 )

@@ -17,8 +17,7 @@ from pptx.oxml.ns import nsdecls, qn
 from pptx.slide import Slide
 from pptx.util import Inches, Pt
 
-from ragtriage.dashboard.present.export.pptx.text_fit import fitted
-from ragtriage.dashboard.present.export.pptx.theme import EAST_ASIAN, LATIN, SERIES_COLOURS
+from ragtriage.dashboard.present.export.pptx.style import EAST_ASIAN, LATIN, SERIES_COLOURS, fitted
 from ragtriage.data.text.printable import printable
 
 SLIDE_WIDTH, SLIDE_HEIGHT, MARGIN = 13.333, 7.5, 0.7

@@ -1,4 +1,4 @@
-"""Tables on slides, split over as many slides as they need, so that every text fits its cell."""
+"""Tables on slides, split over as many as they need, so that every text fits; heatmaps in colours."""
 
 from __future__ import annotations
 
@@ -11,12 +11,62 @@ from pptx.enum.text import MSO_ANCHOR
 from pptx.slide import Slide
 from pptx.util import Inches, Pt
 
+from ragtriage.dashboard.charts.chart import Heatmap
 from ragtriage.dashboard.present.export.pptx.deck import INK, MARGIN, WIDTH
-from ragtriage.dashboard.present.export.pptx.heatmap import HeatmapTable
-from ragtriage.dashboard.present.export.pptx.text_fit import cut_to, height_of, line_width
-from ragtriage.dashboard.present.export.pptx.theme import readable_on
-from ragtriage.dashboard.wording.export_text import cell_text, columns_of
+from ragtriage.dashboard.present.export.pptx.style import (
+    cut_to,
+    height_of,
+    line_width,
+    readable_on,
+    scale_colour,
+)
+from ragtriage.dashboard.wording.export_text import cell_text, columns_of, one_line
 from ragtriage.data.text.printable import printable
+
+EMPTY = "FFFFFF"
+Texts = tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class HeatmapTable:
+    """A heatmap.
+
+    Attributes:
+        corner: titles of both axes.
+        columns: names, from the left.
+        rows: names, from the top.
+        cells: texts by row.
+        colours: six hex digits by row.
+    """
+
+    corner: str
+    columns: tuple[str, ...]
+    rows: tuple[str, ...]
+    cells: Texts
+    colours: Texts
+
+
+def heatmap_table(chart: Heatmap) -> HeatmapTable:
+    """Return a heatmap as a table with the topmost row first."""
+    titles = [one_line(title) for title in (chart.y.title, chart.x.title)]
+    return HeatmapTable(
+        " ↓   ".join(filter(None, titles)) + (" →" if all(titles) else ""),
+        tuple(map(one_line, chart.x.names)),
+        tuple(map(one_line, chart.y.names[::-1])),
+        tuple(tuple(map(one_line, row)) for row in chart.text[::-1]),
+        _colours(chart)[::-1],
+    )
+
+
+def _colours(chart: Heatmap) -> Texts:
+    known = [value for row in chart.values for value in row if value is not None]
+    low, high = min(known, default=0.0), max(known, default=1.0)
+    extent = (high - low) or 1.0
+    return tuple(
+        tuple(EMPTY if value is None else scale_colour(chart.scale, (value - low) / extent) for value in row)
+        for row in chart.values
+    )
+
 
 PAD, LEAST_WIDTH, MOST_WIDTH, MOST_WORD = 0.08, 0.7, 5.0, 2.4  # inches
 SPARE = 2 * PAD + 0.06  # inches around a text in its cell
