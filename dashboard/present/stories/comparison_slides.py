@@ -12,7 +12,13 @@ from ragtriage.dashboard.charts.deck import Difference, difference_bars
 from ragtriage.dashboard.headlines.deck import change_title, example_title
 from ragtriage.dashboard.headlines.headline import State
 from ragtriage.dashboard.present.stories.context import StoryView
-from ragtriage.dashboard.present.stories.story import Remark, RenderedSection, SideAnswer, SlideContent
+from ragtriage.dashboard.present.stories.story import (
+    Remark,
+    RenderedSection,
+    SideAnswer,
+    SlideContent,
+    unmeasured,
+)
 from ragtriage.dashboard.present.stories.verdict_slide import foot_of
 from ragtriage.dashboard.wording.comparisons import tested_text
 from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
@@ -40,8 +46,12 @@ def change_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSecti
     comparison = view.comparison
     paired = [] if comparison is None else [row for row in comparison.differences if row.difference.n_pairs]
     if comparison is None or view.baseline is None or not paired:
-        why = view.found.note if view.baseline is None else "no metric is measured on the same questions"
-        return RenderedSection("change", "What changed", f"Nothing is compared: {why}.", measured=False)
+        why = (
+            view.baseline_facts.note
+            if view.baseline is None
+            else "no metric is measured on the same questions"
+        )
+        return unmeasured("change", "What changed", f"Nothing is compared: {why}.")
     base = view.short_names[1]
     moved = {
         verdict: [in_sentence(_title(row.metric)) for row in paired if row.verdict == verdict]
@@ -187,7 +197,7 @@ def example_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSecti
     """
     example = _chosen_example(view, chosen.get("case", "")) or _telling_example(view)
     if example is None:
-        return RenderedSection("example", "One example", "There is no measured case.", measured=False)
+        return unmeasured("example", "One example", "There is no measured case.")
     record, base_record = _record(view, example)
     diagnosis, first = view.diagnosis, read_first(view.findings)
     refused = view.scored.stage_features["refused"][example.row] == 1

@@ -30,7 +30,7 @@ class StoryView:
         store: of the workspace.
         run: the run.
         baseline: what it is compared with; None for nothing.
-        found: the same, with how it relates to the project's baseline.
+        baseline_facts: the same, with how it relates to the project's baseline.
         settings: thresholds of the diagnosis.
     """
 
@@ -42,8 +42,8 @@ class StoryView:
         settings: DiagnosisSettings | None = None,
     ) -> None:
         self.store, self.run = store, run
-        self.found = known_baseline(store, run, baseline)
-        self.baseline = self.found.run
+        self.baseline_facts = known_baseline(store, run, baseline)
+        self.baseline = self.baseline_facts.run
         self.settings = settings or DiagnosisSettings()
         use_declarations(store.workspace, run.project)
 
@@ -118,7 +118,7 @@ class StoryView:
     @cached_property
     def gates(self) -> GateReport:
         """The verdict of the project's gates on the run."""
-        return gate_run(self.store, self.run, self.found, load_gates(self.store.workspace))
+        return gate_run(self.store, self.run, self.baseline_facts, load_gates(self.store.workspace))
 
     @property
     def readable_gates(self) -> GateReport | None:

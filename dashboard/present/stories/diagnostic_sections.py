@@ -13,7 +13,7 @@ from ragtriage.dashboard.charts.stages.f1_tree import f1_bars
 from ragtriage.dashboard.experiments.arm_results import arm_chart, arm_table
 from ragtriage.dashboard.experiments.registry import experiment_headline, experiment_parts
 from ragtriage.dashboard.present.stories.context import StoryView
-from ragtriage.dashboard.present.stories.story import RenderedSection
+from ragtriage.dashboard.present.stories.story import RenderedSection, unmeasured
 from ragtriage.dashboard.tables.citations import citation_table
 from ragtriage.dashboard.tables.f1_tree import f1_table
 from ragtriage.dashboard.wording.citations import NOT_CITED, citation_facts, citations_sentence
@@ -49,11 +49,8 @@ def retrieval_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSec
     heading = "How good is retrieval?"
     lists = ranked_lists(view.scored)
     if lists is None:
-        return RenderedSection(
-            "retrieval",
-            heading,
-            "The run names no gold documents, so retrieval was not measured.",
-            measured=False,
+        return unmeasured(
+            "retrieval", heading, "The run names no gold documents, so retrieval was not measured."
         )
     k = whole_number(chosen.get("k", "")) or USUAL_K
     metric_curves = curves(view.scored, lists, k=k)
@@ -90,7 +87,7 @@ def f1_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
     diagnosis = f1_diagnosis(view.scored)
     tree = diagnosis.tree
     if tree is None:
-        return RenderedSection("f1", heading, f1_sentence(diagnosis), measured=False)
+        return unmeasured("f1", heading, f1_sentence(diagnosis))
     outlook = outlook_of(view.store, view.run, tree)
     assumed = expected_text(outlook)
     rows = text_rows(f1_table(tree, band_scale(view.store.workspace, "ragchecker")))
@@ -117,9 +114,7 @@ def alignment_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSe
     use = context_use_of(view.scored)
     sources = [] if use is None else sources_of_use(use)
     if use is None or not sources:
-        return RenderedSection(
-            "alignment", heading, "Which documents the answers use was not recorded.", measured=False
-        )
+        return unmeasured("alignment", heading, "Which documents the answers use was not recorded.")
     source = sources[0]
     rate = rate_of(view.scored, use, source).value
     return RenderedSection(
@@ -138,7 +133,7 @@ def citations_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSe
     heading = "Do the citations support what they stand behind?"
     citations = citations_of_run(view.scored)
     if citations is None:
-        return RenderedSection("citations", heading, NOT_CITED.partition(":")[0] + ".", measured=False)
+        return unmeasured("citations", heading, NOT_CITED.partition(":")[0] + ".")
     return RenderedSection(
         "citations",
         heading,
@@ -154,18 +149,17 @@ def oracle_gap_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedS
     heading = "Retrieval errors or generation errors?"
     partners = paired_runs_of(view.run, view.store.runs(view.run.project), view.store.scored)
     if not partners.oracle:
-        return RenderedSection(
+        return unmeasured(
             "losses",
             heading,
             "Not measured: add a run answered from gold documents to separate retrieval from generation "
             "errors.",
-            measured=False,
         )
     oracle_run = partners.oracle[0]
     oracle = diagnose(view.store.scored(oracle_run), view.settings, [])
     metrics = outcome_metrics_of([view.diagnosis, oracle])
     if not metrics:
-        return RenderedSection("losses", heading, "The two runs share no outcome metric.", measured=False)
+        return unmeasured("losses", heading, "The two runs share no outcome metric.")
     gap = oracle_gap(view.diagnosis, oracle, metrics[0])
     return RenderedSection(
         "losses",
@@ -190,17 +184,14 @@ def grid_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection:
     heading = "Which chunking is best?"
     grids = grids_of(view.store.runs(view.run.project))
     if not grids:
-        return RenderedSection("chunking", heading, "The project has no chunking grid.", measured=False)
+        return unmeasured("chunking", heading, "The project has no chunking grid.")
     grid = grids[0]
     scored = [view.store.scored(trial.run) for trial in grid.trials]
     metrics = grid_metrics(scored)
     metric = chosen.get("metric") or next((name for name in metrics if name.endswith("@5")), "")
     if metric not in metrics:
-        return RenderedSection(
-            "chunking",
-            heading,
-            "The configurations of the grid have no such metric in common.",
-            measured=False,
+        return unmeasured(
+            "chunking", heading, "The configurations of the grid have no such metric in common."
         )
     ranking = rank_trials(grid, scored, metric)
     return RenderedSection(
@@ -237,8 +228,8 @@ def experiment_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedS
     """Return what the experiment of the run shows."""
     experiment = _experiment_of(view)
     if experiment is None:
-        said = "The run is no arm of an experiment."
-        return RenderedSection("experiment", "What did the experiment show?", said, measured=False)
+        why = "The run is no arm of an experiment."
+        return unmeasured("experiment", "What did the experiment show?", why)
     summary = experiment_summary(view.store, experiment)
     parts = experiment_parts(summary)
     table = next((part.table for part in parts if part.is_result and part.table), arm_table(summary))

@@ -76,7 +76,7 @@ def report_facts(view: StoryView, audience: Audience = "stakeholder") -> dict[st
     facts = {
         "Run": f"{view.name} ({run.run_id}), made {run.created_at:%Y-%m-%d %H:%M} UTC",
         "Cases": f"{questions}, {count(run.n, 'case')}",
-        "Baseline": f"none: {view.found.note}",
+        "Baseline": f"none: {view.baseline_facts.note}",
         "Dataset": " ".join(filter(None, [run.dataset, run.dataset_version])) or "not named",
         "Corpus": run.corpus_version or "version not named",
         "Judge": _judge(view) or "none",
@@ -86,7 +86,7 @@ def report_facts(view: StoryView, audience: Audience = "stakeholder") -> dict[st
     if view.baseline is not None:
         base = view.baseline
         facts["Baseline"] = (
-            f"{view.names[base.run_id]} ({base.run_id}), {view.found.note}, "
+            f"{view.names[base.run_id]} ({base.run_id}), {view.baseline_facts.note}, "
             f"made {base.created_at:%Y-%m-%d %H:%M} UTC"
         )
     return facts

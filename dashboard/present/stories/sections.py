@@ -28,6 +28,7 @@ from ragtriage.dashboard.present.stories.story import (
     RenderedSection,
     Story,
     StorySection,
+    unmeasured,
 )
 from ragtriage.dashboard.present.stories.suite_section import suite_section
 from ragtriage.dashboard.present.stories.verdict_slide import HEADLINE, verdict_section
@@ -128,7 +129,7 @@ def trend_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection
     title = capital(title_of(metric)) if metric else "Metric"
     heading = f"{title} over versions"
     if not measured:
-        return RenderedSection("trend", heading, "No version has this metric.", measured=False)
+        return unmeasured("trend", heading, "No version has this metric.")
     baseline = _trend_point(view, view.baseline, metric).mean if view.baseline else None
     return RenderedSection(
         "trend",
@@ -213,8 +214,8 @@ def _headline(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
     heading = "How good is it?"
     metrics = [name for name in HEADLINE if name in view.summary and view.summary[name].n_scored]
     if not metrics:
-        return RenderedSection("headline", heading, "This run has no headline metric.", measured=False)
-    said = interpretations(
+        return unmeasured("headline", heading, "This run has no headline metric.")
+    interpreted = interpretations(
         view.scored, {name: view.summary[name] for name in metrics}, band_scale(view.store.workspace)
     )
     rate = view.diagnosis.pass_rate
@@ -228,12 +229,12 @@ def _headline(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
         doubts = doubted_by(pass_rate_doubts(view.diagnosis, view.findings))
         sentence = f"{sentence[:-1]}, {doubts}." if doubts else sentence
     if len(metrics) == 1:
-        sentence += f" {said[metrics[0]].sentence}"
+        sentence += f" {interpreted[metrics[0]].sentence}"
     return RenderedSection(
         "headline",
         heading,
         sentence,
-        rows=[_metric_row(view, name, said[name]) for name in metrics],
+        rows=[_metric_row(view, name, interpreted[name]) for name in metrics],
         facts=["means over questions; repeats are averaged first", "95 % intervals"],
     )
 
@@ -270,9 +271,7 @@ def _patterns(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
 def _slices(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
     heading, slices = "Where does it do worst?", view.diagnosis.worst_slices
     if not slices:
-        return RenderedSection(
-            "slices", heading, "No slice with enough questions does worse than the rest.", measured=False
-        )
+        return unmeasured("slices", heading, "No slice with enough questions does worse than the rest.")
     n_worse = sum(piece.adjusted_p < 0.05 for piece in slices)
     return RenderedSection(
         "slices",

@@ -187,6 +187,11 @@ class RenderedSection:
     measured: bool = True
 
 
+def unmeasured(kind: str, heading: str, why: str) -> RenderedSection:
+    """Return a section with nothing to show, which gets no slide and no page; the sentence says why."""
+    return RenderedSection(kind, heading, why, measured=False)
+
+
 def story_from_json(text: str) -> Story:
     """Read what Story.to_json wrote; earlier versions stored the sections as "pieces".
 

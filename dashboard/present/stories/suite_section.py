@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ragtriage.dashboard.present.stories.context import StoryView
-from ragtriage.dashboard.present.stories.story import RenderedSection
+from ragtriage.dashboard.present.stories.story import RenderedSection, unmeasured
 from ragtriage.dashboard.suites.headline import checks_headline
 from ragtriage.dashboard.suites.registry import shown_suite
 from ragtriage.dashboard.suites.summary import suite_table
@@ -21,7 +21,7 @@ def suite_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection
     summaries = [summary for summary in suite_summaries(view.scored) if wanted in ("", summary.key)]
     if not summaries:
         which = f"no check of the suite {wanted[:40]}" if wanted else "no checks"
-        return RenderedSection("suites", HEADING, f"The run records {which}.", measured=False)
+        return unmeasured("suites", HEADING, f"The run records {which}.")
     told = checks_headline(view.names[view.run.run_id], summaries)
     shown = {summary.title: shown_suite(view.scored, summary.key) for summary in summaries}
     sentences = [f"{title}: {suite.statement}" for title, suite in shown.items() if suite and suite.statement]
