@@ -66,33 +66,18 @@ def _use_workspace(ctx: click.Context, _: click.Parameter, folder: str | None) -
         ctx.obj = folder
 
 
-def _show_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
-    if asked and not ctx.resilient_parsing:
-        click.echo(f"ragtriage, version {__version__}")
-        ctx.exit()
-
-
 def _with_shared_options(command: click.Command) -> click.Command:
     """Add to a command the options that stand before its name or after it, and return it."""
-    shared = [
-        click.Option(
-            ["-w", "--workspace"],
+    if "workspace" not in {parameter.name for parameter in command.params}:
+        click.option(
+            "-w",
+            "--workspace",
             metavar="FOLDER",
             expose_value=False,
             callback=_use_workspace,
             help="Workspace folder; RAGTRIAGE_WORKSPACE does the same.",
-        ),
-        click.Option(
-            ["--version"],
-            is_flag=True,
-            is_eager=True,
-            expose_value=False,
-            callback=_show_version,
-            help="Show the version and exit.",
-        ),
-    ]
-    present = {parameter.name for parameter in command.params}
-    command.params += [option for option in shared if option.name not in present]
+        )(command)
+        click.version_option(__version__, prog_name="ragtriage")(command)
     return command
 
 

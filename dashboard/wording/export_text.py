@@ -31,8 +31,8 @@ def cell_text(value: Any) -> str:
     if isinstance(value, int | np.integer):
         return f"{int(value):,}"
     if isinstance(value, float | np.floating):
-        found = float(value)
-        return f"{found:.1g}" if 0 < abs(found) < SMALLEST else number(found, DIGITS)
+        fraction = float(value)
+        return f"{fraction:.1g}" if 0 < abs(fraction) < SMALLEST else number(fraction, DIGITS)
     return printable(str(value))
 
 
@@ -44,5 +44,17 @@ def markdown_cell(value: Any) -> str:
 
 
 def columns_of(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Give the names of the columns of a table, in the order in which they come up."""
+    """Return the names of the columns of a table, in the order in which they come up."""
     return list(dict.fromkeys(str(name) for row in rows for name in row))
+
+
+def table_cells(rows: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]], list[bool]]:
+    """Return the columns of a table, its cells as text by row, and which columns hold numbers alone."""
+    names = columns_of(rows)
+    texts = [[cell_text(row[name]) if name in row else "" for name in names] for row in rows]
+    numeric = [all(_is_number(row.get(name)) for row in rows) for name in names]
+    return names, texts, numeric
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))

@@ -25,28 +25,6 @@ from ragtriage.data.text.shown_case import CUT
 
 LINE = 240  # characters of a document in a folded card
 FOLD = 700  # characters of a document that are shown unfolded
-STYLE = """<style>
-.rt{font-size:.93rem;line-height:1.55;overflow-wrap:anywhere}
-.rt p{margin:.2rem 0 .6rem;white-space:pre-wrap}
-.rt-doc{border:1px solid rgba(128,140,150,.35);border-left-width:5px;border-radius:8px;
-  padding:.5rem .8rem;margin:.5rem 0}
-.rt-gold{border-left-color:#E69F00}.rt-used{border-left-color:#2b8cc4}
-.rt-goldused{border-left-color:#009E73}.rt-ignored{border-left-style:dashed}
-.rt-tag{display:inline-block;border:1px solid currentColor;border-radius:9px;padding:0 .5em;margin-right:.4em;
-  font-size:.75rem;opacity:.85}
-.rt-yes{background:rgba(0,158,115,.17);border-bottom:2px solid #009E73}
-.rt-no{background:rgba(213,94,0,.17);border-bottom:2px dashed #D55E00}
-.rt-against{background:rgba(204,121,167,.22);border-bottom:3px double #CC79A7}
-.rt a{color:inherit;font-size:.78em;text-decoration:none;border:1px solid rgba(128,140,150,.6);
-  border-radius:4px;padding:0 .3em;margin-left:.2em}
-.rt mark{background:rgba(240,200,60,.35);color:inherit}
-.rt details>summary{cursor:pointer;opacity:.75}
-.rt-small{font-size:.8rem;opacity:.75}
-.rt-turn{border-left:3px solid rgba(128,140,150,.4);padding-left:.7rem;margin:.4rem 0}
-.rt ul{margin:.2rem 0 .4rem;padding-left:1.2rem}
-.rt ins{background:rgba(0,158,115,.2);text-decoration:none;border-bottom:2px solid #009E73}
-.rt del{background:rgba(213,94,0,.16);text-decoration:line-through}
-</style>"""
 
 
 Spans = tuple[tuple[int, int], ...]

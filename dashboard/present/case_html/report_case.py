@@ -8,7 +8,6 @@ from typing import Any, Literal
 from markupsafe import Markup
 
 from ragtriage.dashboard.present.case_html.case import (
-    STYLE,
     answer_html,
     context_html,
     conversation_html,
@@ -51,7 +50,6 @@ def check_rows(sample: Mapping[str, Any]) -> list[dict[str, str]]:
     ]
 
 
-CASE_STYLE = STYLE.removeprefix("<style>").removesuffix("</style>")
 CollapseLevel = Literal["screen", "paper", "open"]  # context collapsed; its beginnings; all of it
 TITLES = {
     **{pattern.key: pattern.title for pattern in PATTERNS},

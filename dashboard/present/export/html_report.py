@@ -18,12 +18,12 @@ from ragtriage.dashboard.charts.chart_rows import chart_rows
 from ragtriage.dashboard.charts.plotly_figure import figure_json
 from ragtriage.dashboard.charts.tokens import Theme
 from ragtriage.dashboard.headlines.headline import GLYPHS, LOOKS, Headline
-from ragtriage.dashboard.present.case_html.report_case import CASE_STYLE, CollapseLevel, case_html
+from ragtriage.dashboard.present.case_html.report_case import CollapseLevel, case_html
 from ragtriage.dashboard.present.page_html.blocks import band, style_sheet, tile
 from ragtriage.dashboard.present.stories.report import OBTAINED, Report
 from ragtriage.dashboard.present.stories.story import RenderedSection
 from ragtriage.dashboard.present.templating import render
-from ragtriage.dashboard.wording.export_text import cell_text, columns_of
+from ragtriage.dashboard.wording.export_text import columns_of, table_cells
 from ragtriage.dashboard.wording.table_files import export_table
 
 FOLDER = Path(__file__).parent
@@ -35,16 +35,6 @@ LONGEST_WORD = 28  # characters that are kept on one line
 # Chromium takes the square of its length to lay out a word that it may break anywhere
 LONG_WORD = re.compile(r"(?P<tag><[^>]*>)|(?:&#?\w+;|[^\s<&]){200}")
 THEME_NAMES: tuple[Theme, Theme] = ("light", "dark")
-PAPER_STYLE = """
-body.paper :is(header, nav, section) { width: 680px; max-width: none; margin: 0; padding: 0; }
-body.paper main { max-width: none; margin: 0; padding: 0; }
-body.paper section.wide { width: 1005px; }
-body.drawing .case { display: none; } /* charts measure their texts, and the cases are laid out once */
-.rt-doc { border-top-color: #d3d7da; border-right-color: #d3d7da; border-bottom-color: #d3d7da; }
-.rt-doc:not(.rt-gold, .rt-used, .rt-goldused) { border-left-color: #d3d7da; }
-.rt-tag { opacity: 1; color: color-mix(in srgb, currentColor 85%, transparent); }
-.rt-small, .rt details > summary { opacity: 1; color: color-mix(in srgb, currentColor 75%, transparent); }
-"""
 Rows = Sequence[Mapping[str, Any]]
 
 
@@ -60,12 +50,9 @@ def paper_report(report: Report) -> str:
     """
     head, body, rest = _page(report, paper=True).partition("<body")
     texts, script, scripts = rest.partition("<script")
-    return "".join((head, body, LONG_WORD.sub(_breakable, texts), script, scripts))
-
-
-def _breakable(found: re.Match[str]) -> str:
-    """Return a tag as it is, and a part of a very long word with leave to break it behind."""
-    return found[0] if found["tag"] else f"{found[0]}<wbr>"
+    # a tag as it is, and a part of a very long word with leave to break it behind
+    broken = LONG_WORD.sub(lambda part: part[0] if part["tag"] else f"{part[0]}<wbr>", texts)
+    return "".join((head, body, broken, script, scripts))
 
 
 def _page(report: Report, paper: bool) -> str:
@@ -74,8 +61,10 @@ def _page(report: Report, paper: bool) -> str:
     charts = [
         (number, section.chart) for number, section in shown if section.chart and _charted(section, paper)
     ]
-    scripts = [_plotly(), _script()] if charts else []
-    style = (FOLDER / "report_page.css").read_text(encoding="utf-8") + CASE_STYLE
+    # the part of plotly.js that draws what a report has: a third of the whole, and sooner read
+    scripts = [*map(_own_file, ("plotly-cartesian.min.js", "report_page.js"))] if charts else []
+    style_files = ("report_page.css", *(["report_paper.css"] if paper else []))
+    style = "".join(map(_own_file, style_files))
     # the style sheets of the blocks, in the colours of the dark theme where a reader prefers that
     light, dark = (
         style_sheet(theme).strip().removeprefix("<style>").removesuffix("</style>") for theme in THEME_NAMES
@@ -96,7 +85,7 @@ def _page(report: Report, paper: bool) -> str:
         figures=[{"number": number, "json": _figure_json(chart)} for number, chart in charts],
         # Markup: style sheets, scripts and the policy over their digests are our own files, with no text
         # from outside
-        style=Markup(style + (PAPER_STYLE if paper else "")),  # noqa: S704 -- both come from templates -- see above
+        style=Markup(style),  # noqa: S704 -- see above
         scripts=[Markup(script) for script in scripts],  # noqa: S704 -- see above
         policy=Markup(_policy(scripts)),  # noqa: S704 -- see above
     )
@@ -176,21 +165,16 @@ def _csv(rows: Rows, name: str) -> dict[str, str]:
 
 def _table(rows: Rows) -> dict[str, Any]:
     """Return the cells of a table, and of its columns whether they hold numbers or long words."""
-    names = columns_of(rows)
-    cells = [[cell_text(row[name]) if name in row else "" for name in names] for row in rows]
+    names, cells, numeric = table_cells(rows)
     columns = []
     for at, name in enumerate(names):
-        css = "number" if all(_is_number(row.get(name)) for row in rows) else ""
+        css = "number" if numeric[at] else ""
         if all(COUNT.fullmatch(row[at]) for row in cells):
             css = "count"
         if any(len(word) > LONGEST_WORD for row in cells for word in row[at].split()):
             css = "unbroken"  # which may then be broken anywhere
         columns.append({"name": name, "css": css})
     return {"columns": columns, "rows": cells, "short": len(rows) <= SHORT_TABLE}
-
-
-def _is_number(value: Any) -> bool:
-    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
 
 
 def _figure_json(chart: Chart | Heatmap) -> Markup:
@@ -202,25 +186,15 @@ def _figure_json(chart: Chart | Heatmap) -> Markup:
 
 
 @cache
-def _plotly() -> str:
-    """Return the part of plotly.js that draws what a report has: a third of the whole, and sooner read."""
-    return (FOLDER / "plotly-cartesian.min.js").read_text(encoding="utf-8")
-
-
-@cache
-def _script() -> str:
-    return (FOLDER / "report_page.js").read_text(encoding="utf-8")
+def _own_file(name: str) -> str:
+    return (FOLDER / name).read_text(encoding="utf-8")
 
 
 def _policy(scripts: Sequence[str]) -> str:
     """Return a policy that allows the scripts of this file by their digests, and no connection at all."""
-    allowed = " ".join(f"'sha256-{_digest(script)}'" for script in scripts) or "'none'"
+    digests = (hashlib.sha256(script.encode()).digest() for script in scripts)
+    allowed = " ".join(f"'sha256-{base64.b64encode(each).decode('ascii')}'" for each in digests) or "'none'"
     return (
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; "
         "connect-src 'none'; form-action 'none'; base-uri 'none'"
     )
-
-
-@cache
-def _digest(script: str) -> str:
-    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")

@@ -20,7 +20,7 @@ from ragtriage.dashboard.present.export.pptx.style import (
     readable_on,
     scale_colour,
 )
-from ragtriage.dashboard.wording.export_text import cell_text, columns_of, one_line
+from ragtriage.dashboard.wording.export_text import one_line, table_cells
 from ragtriage.data.text.printable import printable
 
 EMPTY = "FFFFFF"
@@ -101,9 +101,7 @@ class Page:
 
 def table_pages(rows: Rows, height: float) -> Iterator[Page]:
     """Split a table into pages of at most a height; very wide ones by columns too, repeating the first."""
-    columns = columns_of(rows)
-    texts = [[cell_text(row[name]) if name in row else "" for name in columns] for row in rows]
-    numeric = [all(_number(row.get(name)) for row in rows) for name in columns]
+    columns, texts, numeric = table_cells(rows)
     for picked in _column_groups(len(columns)):
         head = [printable(columns[at]) for at in picked]
         cells = [[line[at] for at in picked] for line in texts]
@@ -129,10 +127,6 @@ def grid_pages(grid: HeatmapTable, height: float) -> Iterator[Page]:
             stretch = max(1.0, min(GRID_ROW / max(page.heights), height / sum(page.heights)))
             heights = tuple(row_height * stretch for row_height in page.heights)
             yield Page(page.head, page.rows, page.widths, heights, page.size, page.right, colours)
-
-
-def _number(value: Any) -> bool:
-    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
 
 
 def _column_groups(n: int) -> list[list[int]]:
