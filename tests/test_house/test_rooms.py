@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -94,3 +95,8 @@ def _assert_a_room(folder: Path) -> None:
     assert not PATTERNS & {word for name in modules + packages for word in name.split("_")}
     assert not set(modules) & set(packages)
     assert ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))), folder
+
+
+def test_no_two_test_modules_have_one_name() -> None:
+    names = Counter(path.name for path in (REPOSITORY / "tests").rglob("*.py") if path.stem != "__init__")
+    assert [name for name, times in names.items() if times > 1] == []
