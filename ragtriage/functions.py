@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextvars import copy_context
 from datetime import datetime
 from os import PathLike
@@ -240,6 +240,7 @@ def gate(
     config: Path = None,
     strict: bool = False,
     workspace: Path = None,
+    fail_on: Collection[str] | None = None,
 ) -> GateReport:
     """Judge a run by the gates of its project.
 
@@ -247,8 +248,10 @@ def gate(
         run: a run, its id or its name.
         baseline: run to compare with; the project's baseline when left out.
         config: a gates.toml; the workspace's, else the bundled one, when left out.
-        strict: whether INCONCLUSIVE and UNMEASURED of a blocking gate count as failing too.
+        strict: whether to fail on all three states of fail_on, and count gates that had nothing to judge by.
         workspace: folder of the workspace.
+        fail_on: conclusions of which the exit code is not 0: "do_not_ship" (1), "cannot_tell" (3),
+            "not_checked" (3); when left out the first, and the last where no gate measured anything.
 
     >>> import ragtriage
     >>> report = ragtriage.gate("first try")
@@ -257,7 +260,7 @@ def gate(
     """
     import pandas as pd
 
-    answer = gate_answer(run, baseline, config, strict, workspace)
+    answer = gate_answer(run, baseline, config, strict, workspace, fail_on)
     return GateReport(
         run_id=answer["run"],
         name=answer["name"],
@@ -274,7 +277,12 @@ def gate(
 
 
 def gate_answer(
-    run: RunName, baseline: RunName | None, config: Path, strict: bool, workspace: Path
+    run: RunName,
+    baseline: RunName | None,
+    config: Path,
+    strict: bool,
+    workspace: Path,
+    fail_on: Collection[str] | None = None,
 ) -> dict[str, Any]:
     """Return what `ragtriage gate --json` prints."""
     from ragtriage.data import api
@@ -286,7 +294,7 @@ def gate_answer(
             config=None if config is None else str(config),
             workspace=None if workspace is None else str(workspace),
         )
-        return report.to_dict(strict)
+        return report.to_dict(strict, fail_on)
 
     return isolated(answer)
 

@@ -11,7 +11,7 @@ does nothing until a test asks for one of its fixtures.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -129,20 +129,23 @@ class AssertGate:
         baseline: Run | str | None = None,
         config: str | Path | None = None,
         strict: bool = False,
+        fail_on: Collection[str] | None = None,
     ) -> None:
-        """Fail the test where `ragtriage gate` would end with 1, with its sentences and the failing cases.
+        """Fail the test where `ragtriage gate` would not end with 0, with its sentences and failing cases.
 
         Args:
             run: a run, its id or its name.
             baseline: run to compare with; that of the settings, else the project's, when left out.
             config: a gates.toml; the workspace's, else the bundled one, when left out.
-            strict: whether a blocking gate that is INCONCLUSIVE or UNMEASURED fails the test too.
+            strict: whether every conclusion but "ship" fails the test.
+            fail_on: conclusions that fail it: "do_not_ship", "cannot_tell", "not_checked"; when left out the
+                first, and the last where no gate measured anything.
         """
         __tracebackhide__ = True
         base = baseline or _setting(self._test.config, "baseline")
         fault = ""
         try:
-            report = gate_answer(run, base, config, strict, self._workspace)
+            report = gate_answer(run, base, config, strict, self._workspace, fail_on)
             summary = f"{WORDS[report['verdict']]}: {_title(report)}"
             self._test.user_properties.append((JUDGED, _plain(summary)))
             if report["exit_code"] == 0:
@@ -160,7 +163,7 @@ class AssertGate:
 
 @pytest.fixture
 def assert_gate(request: pytest.FixtureRequest, ragtriage_workspace: str | Path | None) -> AssertGate:
-    """The assertion that a run passes its gates; called with the run, and maybe baseline, config, strict."""
+    """The assertion that a run passes its gates; called with the run and its options."""
     return AssertGate(request.node, ragtriage_workspace)
 
 

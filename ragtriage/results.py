@@ -112,7 +112,8 @@ class GateReport:
         name: of the run.
         project: of the run.
         verdict: the worst among the blocking gates.
-        exit_code: what `ragtriage gate` ends with: 0, or 1 where the version must not ship.
+        exit_code: what `ragtriage gate` ends with: 0, 1 where the version must not ship, 3 where it
+            cannot tell or nothing was checked.
         baseline_id: run id of the baseline; None where there is none.
         baseline_note: how the baseline was found, or why there is none.
         gates: one row a gate: verdict, value, interval, questions, threshold and a sentence.

@@ -1,7 +1,7 @@
 """The entry point of the command line.
 
 Exit code 0: done, 1: a gate failed, or doctor found a problem, and nothing else, 2: bad usage or input, or an
-error of ragtriage itself.
+error of ragtriage itself, 3: the gates cannot tell, or nothing was checked.
 As a shell has it, Ctrl+C gives 130, and 141 says that the reader of a pipe has gone.
 """
 

@@ -95,9 +95,9 @@ class VerdictTools:
     def gate(self, run: RunName = "", baseline: BaselineName = "", strict: Strict = False) -> dict[str, Any]:
         """Judge a run by its quality gates, as the command `ragtriage gate` does in CI.
 
-        `exit_code` 1 means that the build fails. Each gate has its verdict (PASS, FAIL, INCONCLUSIVE where
-        the sample cannot tell, UNMEASURED), value, interval, threshold and a sentence; `newly_failing` names
-        the questions that passed in the baseline and fail now.
+        `exit_code` 0: ship, 1: do not ship, 3: cannot tell or not checked. Each gate has its verdict (PASS,
+        FAIL, INCONCLUSIVE where the sample cannot tell, UNMEASURED), value, interval, threshold and a
+        sentence; `newly_failing` names the questions that passed in the baseline and fail now.
         """
         chosen = chosen_run(self.store, run)
         report = self._report(chosen, baseline)

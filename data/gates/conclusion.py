@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -13,6 +13,7 @@ from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.sanity.rule import Finding
 
 ConclusionState = Literal["do_not_ship", "not_checked", "cannot_tell", "ship"]
+FAILING: tuple[ConclusionState, ...] = ("do_not_ship", "cannot_tell", "not_checked")
 
 
 @dataclass(frozen=True)
@@ -82,3 +83,22 @@ def conclude(
     elif verdict == "INCONCLUSIVE" or doubts:
         state = "cannot_tell"
     return Conclusion(state, decisive, doubts, answers)
+
+
+def exit_code(
+    concluded: Conclusion, results: Sequence[GateResult], fail_on: Collection[str] | None = None
+) -> int:
+    """Return what `gate` ends with: 1 do not ship, 3 cannot tell or not checked, 0 ship or a state let pass.
+
+    Args:
+        concluded: from the results.
+        results: of every gate; a required one that does not pass is one that must not ship.
+        fail_on: the states of FAILING that do not end with 0; by default do_not_ship, and not_checked where
+            no gate measured anything.
+    """
+    nothing = all(result.verdict == "UNMEASURED" for result in results)
+    failing = {"do_not_ship", *(["not_checked"] if nothing else [])} if fail_on is None else fail_on
+    refused = any(result.blocks and result.gate.required and result.verdict != "PASS" for result in results)
+    if refused or concluded.state == "do_not_ship":
+        return int("do_not_ship" in failing)
+    return 3 if concluded.state in failing else 0

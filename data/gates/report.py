@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,7 +21,7 @@ from ragtriage.data.diagnosis.doubts import metric_doubts, pass_rate_doubts
 from ragtriage.data.diagnosis.run_checks import check_run
 from ragtriage.data.errors import DataError
 from ragtriage.data.gates.baseline import Baseline, unequal_sides
-from ragtriage.data.gates.conclusion import Conclusion, conclude
+from ragtriage.data.gates.conclusion import FAILING, Conclusion, conclude, exit_code
 from ragtriage.data.gates.config import GateConfig
 from ragtriage.data.gates.gate_kinds import (
     judge_checks,
@@ -37,7 +37,6 @@ from ragtriage.metrics.gates.gates import (
     Gate,
     GateResult,
     GateVerdict,
-    exit_code,
     judge_critical,
     missing_questions,
     overall,
@@ -95,16 +94,16 @@ class GateReport:
         """Return the verdict; under strict, gates that could not be judged count too."""
         return overall(self.results, strict)
 
-    def exit_code(self, strict: bool = False) -> int:
-        """Return 1 where a blocking gate fails, or a required one, or any under strict, does not pass."""
-        return exit_code(self.results, strict)
+    def exit_code(self, strict: bool = False, fail_on: Collection[str] | None = None) -> int:
+        """Return what `gate` ends with, see ragtriage.data.gates.conclusion; strict fails on every state."""
+        return exit_code(self.conclusion(strict), self.results, FAILING if strict else fail_on)
 
     def conclusion(self, strict: bool = False) -> Conclusion:
         """Return what may be said of the run."""
         answers = None if self.diagnosis is None else self.diagnosis.answers
         return conclude(self.results, answers, self.findings, strict, self.mixed)
 
-    def to_dict(self, strict: bool = False) -> dict[str, Any]:
+    def to_dict(self, strict: bool = False, fail_on: Collection[str] | None = None) -> dict[str, Any]:
         """Return the report as JSON values."""
         base = self.baseline.run
         return {
@@ -112,7 +111,7 @@ class GateReport:
             "name": self.name,
             "project": self.run.project,
             "verdict": self.verdict_under(strict),
-            "exit_code": self.exit_code(strict),
+            "exit_code": self.exit_code(strict, fail_on),
             "strict": strict,
             "conclusion": self.conclusion(strict).to_dict(),
             "config": self.source,

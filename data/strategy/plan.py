@@ -373,7 +373,7 @@ class _Steps:
         return PlanStep(
             "decide",
             "Judge each new version",
-            "exit code 1 stops a release; --strict also where something could not be judged",
+            "exit code 1 stops a release; --strict also, with 3, where something could not be judged",
             f"ragtriage gate {self._run}{' --strict' if self.case.key == 'regulated' else ''}",
             False,
         )

@@ -384,11 +384,3 @@ def overall(results: Sequence[GateResult], strict: bool = False) -> GateVerdict:
         raise MetricsError("no blocking gate; accepted: at least one gate with severity block")
     counted = {result.verdict for result in blocking if strict or not result.excused}
     return next((verdict for verdict in ORDER if verdict in counted), "UNMEASURED")
-
-
-def exit_code(results: Sequence[GateResult], strict: bool = False) -> int:
-    """Return 1 where a blocking gate fails, or where a required one (in strict mode any) does not pass."""
-    blocking = [result for result in results if result.blocks]
-    failed = any(result.verdict == "FAIL" for result in blocking)
-    must_pass = (result for result in blocking if strict or result.gate.required)
-    return int(failed or any(result.verdict != "PASS" for result in must_pass))

@@ -99,10 +99,15 @@ def test_the_verdict_is_the_exit_code(capsys: Capture, root: Path, tmp_path: Pat
     assert run(capsys, root, "gate", ids["poor"], "--config", loose).code == 0
     assert run(capsys, root, "gate", ids["poor"], "--config", tight).code == 1
     assert run(capsys, root, "gate", ids["poor"], "--config", unknown).code == 0
-    assert run(capsys, root, "gate", ids["poor"], "--config", unknown, "--strict").code == 1
-    assert run(capsys, root, "gate", ids["poor"], "--config", required, "--strict").code == 0
+    assert run(capsys, root, "gate", ids["poor"], "--config", unknown, "--strict").code == 3
+    assert run(capsys, root, "gate", ids["poor"], "--config", required).code == 0
+    assert run(capsys, root, "gate", ids["poor"], "--config", required, "--strict").code == 3  # not checked
+    for states, code in (("not_checked", 3), ("do_not_ship, cannot_tell", 0)):
+        assert run(capsys, root, "gate", ids["poor"], "--config", loose, "--fail-on", states).code == code
+    assert run(capsys, root, "gate", ids["poor"], "--config", tight, "--fail-on", "cannot_tell").code == 0
     for words in (
         ("gate", "nobody"),
+        ("gate", ids["poor"], "--fail-on", "cannot-tell"),
         ("gate", ids["poor"], "--baseline", "nobody"),
         ("gate", ids["poor"], "--config", str(tmp_path / "none.toml")),
         ("gate", ids["poor"], "--junit", str(tmp_path / "none" / "gate.xml")),
@@ -139,7 +144,7 @@ def test_strict_moves_the_verdict_in_json_too(capsys: Capture, root: Path) -> No
     mild = run(capsys, root, "gate", ids["good"], "--json")
     assert (mild.code, mild.json["verdict"], mild.json["baseline"]) == (0, "PASS", None)
     strict = run(capsys, root, "gate", ids["good"], "--strict", "--json")
-    assert (strict.code, strict.json["verdict"]) == (1, "UNMEASURED"), "no safety check, no baseline"
+    assert (strict.code, strict.json["verdict"]) == (3, "UNMEASURED"), "no safety check, no baseline"
 
 
 def test_the_projects_baseline_is_taken_and_said(capsys: Capture, root: Path, workspace: RunStore) -> None:

@@ -9,9 +9,11 @@ from places import FIXTURES
 
 from ragtriage.dashboard.headlines.triage import report_headline
 from ragtriage.data.api import add_file, add_run, gate
-from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings, diagnose
+from ragtriage.data.diagnosis.diagnosis import CheckedAnswers, DiagnosisSettings, diagnose
+from ragtriage.data.gates.conclusion import conclude, exit_code
 from ragtriage.data.gates.report import GateReport
 from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.metrics.gates.gates import Gate, GateResult
 
 HELD = {"faithfulness": 1.0, "answer_relevancy": 1.0, "context_recall": 1.0}
 
@@ -127,3 +129,37 @@ def test_another_mix_of_questions_is_no_verdict_against_the_baseline(workspace: 
     assert report.conclusion().state == "cannot_tell"
     mixed = "it shares 40 of the 100 questions of the baseline and asks 60 of its own"
     assert report_headline(report).doubt == mixed
+
+
+def _result(verdict: str, required: bool = False) -> GateResult:
+    gate = Gate("m", 0.5, False, "block", "", required=required)
+    return GateResult(gate, verdict, None, None, None, 0)  # type: ignore[arg-type]
+
+
+CHECKED, UNCHECKED = CheckedAnswers(100, 100, 0, 0), CheckedAnswers(100, 0, 0, 0)
+ALL = ("do_not_ship", "cannot_tell", "not_checked")
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "required", "answers", "state", "code", "all_codes"),
+    [
+        (["PASS"], False, CHECKED, "ship", 0, 0),
+        (["PASS", "FAIL"], False, CHECKED, "do_not_ship", 1, 1),
+        (["PASS", "INCONCLUSIVE"], False, CHECKED, "cannot_tell", 0, 3),
+        (["PASS", "INCONCLUSIVE"], True, CHECKED, "cannot_tell", 1, 1),
+        (["PASS", "UNMEASURED"], False, CHECKED, "not_checked", 0, 3),
+        (["UNMEASURED"], False, CHECKED, "not_checked", 3, 3),
+        (["PASS"], False, UNCHECKED, "not_checked", 0, 3),
+    ],
+)
+def test_the_exit_code_follows_the_state(
+    verdicts: list[str], required: bool, answers: CheckedAnswers, state: str, code: int, all_codes: int
+) -> None:
+    results = [_result(verdict, required) for verdict in verdicts]
+    concluded = conclude(results, answers)
+    assert concluded.state == state
+    assert exit_code(concluded, results) == code
+    assert exit_code(concluded, results, ALL) == all_codes
+    assert exit_code(concluded, results, ("cannot_tell",)) == (
+        3 if state == "cannot_tell" and not required else 0
+    )

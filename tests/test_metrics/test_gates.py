@@ -12,7 +12,6 @@ from ragtriage.data.comparison.compared_metrics import FAMILIES
 from ragtriage.metrics.gates.gates import (
     Gate,
     GateResult,
-    exit_code,
     judge_critical,
     judge_gate,
     judge_regression,
@@ -182,33 +181,28 @@ def test_a_critical_case_fails_the_gate_alone(
     assert said in gate_sentence(found)
 
 
-def _result(
-    verdict: str, severity: str = "block", required: bool = False, excused: bool = False
-) -> GateResult:
-    gate = Gate("m", 0.5, False, severity, "", required=required)  # type: ignore[arg-type]
+def _result(verdict: str, severity: str = "block", excused: bool = False) -> GateResult:
+    gate = Gate("m", 0.5, False, severity, "")  # type: ignore[arg-type]
     return GateResult(gate, verdict, None, None, None, 0, excused=excused)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
-    ("results", "verdict", "code", "strict_verdict", "strict_code"),
+    ("results", "verdict", "strict_verdict"),
     [
-        ([_result("PASS"), _result("FAIL", "warn")], "PASS", 0, "PASS", 0),
-        ([_result("PASS"), _result("INCONCLUSIVE")], "INCONCLUSIVE", 0, "INCONCLUSIVE", 1),
-        ([_result("PASS"), _result("UNMEASURED")], "UNMEASURED", 0, "UNMEASURED", 1),
-        ([_result("PASS"), _result("UNMEASURED", required=True)], "UNMEASURED", 1, "UNMEASURED", 1),
-        ([_result("PASS"), _result("INCONCLUSIVE", required=True)], "INCONCLUSIVE", 1, "INCONCLUSIVE", 1),
-        ([_result("PASS"), _result("UNMEASURED", excused=True)], "PASS", 0, "UNMEASURED", 1),
-        ([_result("UNMEASURED", excused=True)], "UNMEASURED", 0, "UNMEASURED", 1),
-        ([_result("FAIL"), _result("INCONCLUSIVE"), _result("UNMEASURED")], "FAIL", 1, "FAIL", 1),
-        ([_result("INCONCLUSIVE"), _result("UNMEASURED")], "INCONCLUSIVE", 0, "INCONCLUSIVE", 1),
-        ([_result("PASS"), _result("UNMEASURED", "warn")], "PASS", 0, "PASS", 0),
+        ([_result("PASS"), _result("FAIL", "warn")], "PASS", "PASS"),
+        ([_result("PASS"), _result("INCONCLUSIVE")], "INCONCLUSIVE", "INCONCLUSIVE"),
+        ([_result("PASS"), _result("UNMEASURED")], "UNMEASURED", "UNMEASURED"),
+        ([_result("PASS"), _result("UNMEASURED", excused=True)], "PASS", "UNMEASURED"),
+        ([_result("UNMEASURED", excused=True)], "UNMEASURED", "UNMEASURED"),
+        ([_result("FAIL"), _result("INCONCLUSIVE"), _result("UNMEASURED")], "FAIL", "FAIL"),
+        ([_result("INCONCLUSIVE"), _result("UNMEASURED")], "INCONCLUSIVE", "INCONCLUSIVE"),
+        ([_result("PASS"), _result("UNMEASURED", "warn")], "PASS", "PASS"),
     ],
 )
 def test_the_worst_blocking_gate_decides(
-    results: list[GateResult], verdict: str, code: int, strict_verdict: str, strict_code: int
+    results: list[GateResult], verdict: str, strict_verdict: str
 ) -> None:
-    assert (overall(results), exit_code(results)) == (verdict, code)
-    assert (overall(results, strict=True), exit_code(results, strict=True)) == (strict_verdict, strict_code)
+    assert (overall(results), overall(results, strict=True)) == (verdict, strict_verdict)
 
 
 def test_without_a_blocking_gate_there_is_no_verdict() -> None:

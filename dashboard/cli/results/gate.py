@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Collection
 
 import click
 
@@ -15,9 +16,21 @@ from ragtriage.dashboard.tables.gates import DETECTABLE, gate_table
 from ragtriage.dashboard.wording.escaping import capital
 from ragtriage.dashboard.wording.gates import newly_failing_text, rule_texts
 from ragtriage.data import api
+from ragtriage.data.gates.conclusion import FAILING
 from ragtriage.data.gates.report import GateReport
 
 MOST_LISTED = 20  # newly failing questions that are written out
+
+
+def _states(_context: click.Context, _option: click.Parameter, text: str | None) -> Collection[str] | None:
+    """Return the states that `--fail-on` names."""
+    if text is None:
+        return None
+    states = [state.strip() for state in text.split(",")]
+    wrong = [state for state in states if state not in FAILING]
+    if wrong:
+        raise click.BadParameter(f"{wrong[0]!r}; accepted: {', '.join(FAILING)}, joined by commas")
+    return states
 
 
 @click.command()
@@ -25,7 +38,16 @@ MOST_LISTED = 20  # newly failing questions that are written out
 @click.option("--baseline", metavar="RUN", help="Run to compare with; by default the project's baseline.")
 @GATES_FILE
 @click.option(
-    "--strict", is_flag=True, help="Exit with 1 also where a blocking gate is INCONCLUSIVE or UNMEASURED."
+    "--fail-on",
+    metavar="STATES",
+    callback=_states,
+    help="Conclusions that end with their exit code and not 0, joined by commas: do_not_ship, cannot_tell, "
+    "not_checked. By default do_not_ship, and not_checked where no gate measured anything.",
+)
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Fail on all three, also where a gate had nothing to judge by, such as a baseline.",
 )
 @click.option("--junit", metavar="FILE", help="Write JUnit XML.")
 @click.option("--markdown", metavar="FILE", help="Write Markdown for the summary of a CI job.")
@@ -36,12 +58,17 @@ def gate(
     run_name: str,
     baseline: str | None,
     config: str | None,
+    fail_on: Collection[str] | None,
     strict: bool,
     junit: str | None,
     markdown: str | None,
     as_json: bool,
 ) -> None:
-    """Judge a run by its gates: PASS, FAIL (exit code 1), INCONCLUSIVE or UNMEASURED."""
+    """Judge a run by its gates: PASS, FAIL, INCONCLUSIVE or UNMEASURED, and whether to ship it.
+
+    Exit code 0: ship, 1: do not ship, 2: bad usage or input, 3: cannot tell or not checked. The last is 0
+    unless --fail-on or --strict says otherwise, or no gate measured anything.
+    """
     report = api.gate(run_name, baseline or "", config, workspace)
     if junit:
         write_file(junit, junit_xml(report, strict).encode("utf-8"))
@@ -49,14 +76,14 @@ def gate(
         is_job_summary = markdown == os.environ.get("GITHUB_STEP_SUMMARY")
         write_file(markdown, markdown_summary(report, strict).encode("utf-8"), append=is_job_summary)
     if as_json:
-        print_json(report.to_dict(strict))
+        print_json(report.to_dict(strict, fail_on))
     else:
-        click.echo(_report_text(report, strict))
-    sys.exit(report.exit_code(strict))
+        click.echo(_report_text(report, strict, report.exit_code(strict, fail_on)))
+    sys.exit(report.exit_code(strict, fail_on))
 
 
-def _report_text(report: GateReport, strict: bool) -> str:
-    verdict, code = report.verdict_under(strict), report.exit_code(strict)
+def _report_text(report: GateReport, strict: bool, code: int) -> str:
+    verdict = report.verdict_under(strict)
     headline = f"{verdict}: {plain(report_headline(report, strict).text)}"
     rows = gate_table(report.results).rows
     gates = row_table(rows, [name for name in rows[0] if name != DETECTABLE])  # the sentences below have it
