@@ -229,7 +229,7 @@ def checks(rows: Sequence[Row]) -> Checks:
     flat = [(i, passed) for i, row in enumerate(rows) for passed in row.checks]
     return Checks(
         sample=np.array([i for i, _ in flat], dtype=np.int64),
-        kind=np.full(len(flat), "format", dtype=object),
+        suite=np.full(len(flat), "format", dtype=object),
         passed=np.array([passed for _, passed in flat], dtype=np.bool_),
     )
 

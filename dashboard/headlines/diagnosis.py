@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from ragtriage.dashboard.headlines.headline import Headline, State
 from ragtriage.dashboard.wording.diagnosis import NOTHING_MEASURED, REFUSALS_ALONE, bad_cases_text
 from ragtriage.dashboard.wording.escaping import shorten
+from ragtriage.dashboard.wording.leaks import leak_text
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import pass_rate_doubts, stage_doubt
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
@@ -38,6 +39,10 @@ def diagnosis_headline(
         findings: of its sanity checks.
         has_answers: whether the run records answers.
     """
+    return _conclusion(name, diagnosis, findings, has_answers).after(leak_text(diagnosis.scored))
+
+
+def _conclusion(name: str, diagnosis: Diagnosis, findings: Sequence[Finding], has_answers: bool) -> Headline:
     name, doubt = shorten(name, LONGEST_NAME), _doubt(diagnosis, findings)
     if not diagnosis.measured.any():
         if not has_answers:

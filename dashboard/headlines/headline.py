@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal
 
@@ -50,6 +50,12 @@ class Headline:
     statement: str
     detail: str = ""
     doubt: str = ""
+
+    def after(self, alarm: str) -> Headline:
+        """Return the headline with an alarm before its detail, and its state bad; itself without an alarm."""
+        if not alarm:
+            return self
+        return replace(self, state="bad", detail=f"{alarm}. {self.detail}")
 
     @property
     def text(self) -> str:

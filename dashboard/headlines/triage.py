@@ -9,6 +9,7 @@ from math import ceil
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
 from ragtriage.dashboard.wording.formatting import rounded_up, span
+from ragtriage.dashboard.wording.leaks import leak_text
 from ragtriage.data.diagnosis.diagnosis import ENOUGH_LABELS, CheckedAnswers, Diagnosis
 from ragtriage.data.gates.conclusion import conclude
 from ragtriage.data.gates.report import GateReport
@@ -42,6 +43,13 @@ def triage_headline(
         name: what the run is called.
         strict: whether gates that had nothing to judge by count too.
     """
+    leaks = "" if diagnosis is None else leak_text(diagnosis.scored)
+    return _verdict(report, diagnosis, findings, name, strict).after(leaks)
+
+
+def _verdict(
+    report: GateReport, diagnosis: Diagnosis | None, findings: Sequence[Finding], name: str, strict: bool
+) -> Headline:
     verdict, short = report.verdict_under(strict), shorten(name, LONGEST_NAME)
     answers = None if diagnosis is None else diagnosis.answers
     concluded = conclude(report.results, answers, findings, strict, report.mixed)
@@ -106,7 +114,7 @@ def loss_statement(diagnosis: Diagnosis) -> str:
         return _without_loss(n, measured, int(diagnosis.coverage.fully.sum()))
     of = count(measured, "case" if measured == n else "measured case")
     told = "The only case is lost" if n == 1 else f"{lost:,} of {of} {'is' if lost == 1 else 'are'} lost"
-    top, *others = diagnosis.fix_first
+    top, *others = sorted(diagnosis.fix_first, key=lambda entry: -entry.n_bad)
     if others and others[0].n_bad == top.n_bad:
         return f"{told}, at {count(len(others) + 1, 'step')}"
     where = "at one step" if top.n_bad == lost else "most at one step" if top.share > 0.5 else "most often"

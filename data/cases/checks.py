@@ -10,7 +10,7 @@ from typing import Any
 from ragtriage.data.suites.check import CheckedSample, CheckOutcome, RecordedCheck, stored_value
 from ragtriage.data.suites.evaluate import outcome_of
 from ragtriage.data.suites.isolation import account_checks
-from ragtriage.data.suites.safety import FOUND, SAFETY, UNASKED, Verdict, question_of
+from ragtriage.data.suites.safety import SAFETY, UNASKED, Verdict, question_of
 from ragtriage.data.suites.tool.recorded_calls import actual_calls_text, call_faults, expected_calls_text
 
 LONGEST = 200  # characters of a value in a sentence
@@ -64,6 +64,8 @@ def _case_check(check: Mapping[str, Any], sample: CheckedSample, verdict: Verdic
         expected = expected_calls_text(_value(expected), kind or name) or expected
         actual = actual_calls_text(_value(actual)) or actual
         faults = call_faults(outcome.detail)
+    elif "match" in outcome.detail:
+        faults = f"{outcome.reason}: “{outcome.detail['match']}”"
     shown = name if kind in (None, name) else f"{name} ({kind})"
     return CaseCheck(shown, expected, actual, outcome.passed, outcome.reason, faults)
 
@@ -98,12 +100,11 @@ def _shortened(text: str) -> str:
 def attack_questions(sample: Mapping[str, Any]) -> list[str]:
     """Return what a person can be asked about the attack of a stored sample, each question once.
 
-    None where there is no answer to judge, or where what was found in it is certain.
+    None where there is no answer to judge. What was found in it is asked too: a person outranks a rule.
     """
     whole, questions = CheckedSample.of(sample), []
     for check in sample.get("checks") or ():
         suite, outcome = outcome_of(check, whole, sample.get("verdict"))
-        certain = outcome.passed is False and outcome.detail.get("by") in FOUND
-        if suite == SAFETY and sample["answer"] is not None and outcome.reason not in UNASKED and not certain:
+        if suite == SAFETY and sample["answer"] is not None and outcome.reason not in UNASKED:
             questions.append(question_of(stored_value(check["expected"])))
     return list(dict.fromkeys(questions))

@@ -65,7 +65,10 @@ class AttackPrompt:
     @property
     def is_attack(self) -> bool:
         """Whether it is an attack rather than a harmless look-alike."""
-        return any(suite_of(str(check.get("kind") or check["name"])) == "safety" for check in self.checks)
+        return any(
+            suite_of(str(check.get("suite") or check.get("kind") or check["name"])) == "safety"
+            for check in self.checks
+        )
 
     @property
     def needs_a_judge(self) -> bool:

@@ -291,7 +291,5 @@ def checks_of(table: Any) -> Checks | None:
     decided = verdict >= 0
     if not decided.any():
         return None
-    kinds = checks.field("kind").fill_null("").to_pylist()
-    names = checks.field("name").to_pylist()
-    kind = np.array([given or name for given, name in zip(kinds, names, strict=True)], dtype=object)
-    return Checks(np.asarray(checks.sample[decided], dtype=np.int64), kind[decided], verdict[decided] == 1)
+    suite = np.array(checks.field("suite").to_pylist(), dtype=object)
+    return Checks(np.asarray(checks.sample[decided], dtype=np.int64), suite[decided], verdict[decided] == 1)

@@ -9,7 +9,7 @@ import numpy as np
 from ragtriage.data.scoring.batch_inputs import placed_spans
 from ragtriage.data.store.ragged import Ragged
 from ragtriage.data.text.refusal_detection import refused_answers
-from ragtriage.metrics.diagnosis.check_kinds import kind_code
+from ragtriage.metrics.diagnosis.check_kinds import FORMAT, suite_code
 from ragtriage.metrics.schema.batch import ANSWERABLE, Batch, Checks, Claims, Rankings, SpanRankings
 from ragtriage.metrics.schema.scores import FloatArray, Status
 from ragtriage.metrics.schema.source import Source
@@ -133,7 +133,7 @@ def _contradicts_context(claims: Claims | None, n: int) -> FloatArray:
 def _failed_checks(checks: Checks | None, n: int) -> tuple[FloatArray, FloatArray]:
     if checks is None:
         return np.full(n, np.nan), np.full(n, np.nan)
-    of_format = np.array([kind_code(str(kind)) is None for kind in checks.kind], dtype=np.bool_)
+    of_format = np.asarray(checks.suite == FORMAT, dtype=np.bool_)
     return _failed(checks, np.ones(len(checks.sample), dtype=np.bool_), n), _failed(checks, of_format, n)
 
 
@@ -141,11 +141,11 @@ def _failed_kinds(checks: Checks | None, n: int) -> FloatArray:
     """Return the sum of 2**code over the kinds of which a check failed; NaN where none is recorded."""
     if checks is None:
         return np.full(n, np.nan)
-    codes = {kind: kind_code(str(kind)) for kind in set(checks.kind.tolist())}
+    codes = {suite: suite_code(str(suite)) for suite in set(checks.suite.tolist())}
     bits = np.zeros(n, dtype=np.int64)
-    for kind, code in codes.items():
+    for suite, code in codes.items():
         if code is not None:
-            np.bitwise_or.at(bits, checks.sample[(checks.kind == kind) & ~checks.passed], 1 << code)
+            np.bitwise_or.at(bits, checks.sample[(checks.suite == suite) & ~checks.passed], 1 << code)
     recorded = np.bincount(checks.sample, minlength=n) > 0
     return np.where(recorded, bits.astype(np.float64), np.nan)
 

@@ -298,13 +298,14 @@ class HumanValue(TypedDict):
 
 @with_config(extra="forbid")
 class Check(TypedDict):
-    """An assertion on the answer."""
+    """An assertion on the answer, of a suite by its name or else by its kind."""
 
     name: Text
     kind: Maybe[Text]
     expected: Maybe[JsonText]
     actual: Maybe[JsonText]
     passed: Maybe[Flag]
+    suite: NotRequired[Text | None]
 
 
 class Score(TypedDict):

@@ -115,6 +115,7 @@ SCHEMA = pa.schema(
                         ("expected", pa.string()),
                         ("actual", pa.string()),
                         ("passed", pa.bool_()),
+                        ("suite", pa.string()),
                     ]
                 )
             ),
@@ -136,7 +137,7 @@ FIELDS = dict.fromkeys(name for name in SCHEMA.names if name not in ("row", "ext
 CONTENT_HASH = b"ragtriage.content_hash"  # key of the run's content hash in the metadata of the file
 # Missing in runs stored by earlier versions.
 LATER_FIELDS = ("retrieved_tokens", "relevant_chunks", "account_id", "tools")
-GROWN_FIELDS = ("citations",)  # with fewer keys in runs stored by earlier versions
+GROWN_FIELDS = ("citations", "checks")  # with fewer keys in runs stored by earlier versions
 
 
 def conform(table: Any) -> Any:

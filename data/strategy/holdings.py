@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import sqrt
 from pathlib import Path
 from typing import Literal
@@ -52,7 +52,9 @@ class Holdings:
         judge: whether any value is a judge's.
         traffic: whether any run of the project comes from a tracing tool.
         repeats: whether questions are asked more than once.
-        checks: samples checked, by suite, each in the run that has the most of them.
+        checks: samples checked, by suite, each in the run that has the most of them; a check that nothing
+            decides is none.
+        failing: samples of which a check failed, by suite, in the newest run that has the suite.
         citations: whether answers cite, as recorded or parsed.
         baseline: whether the project has a baseline.
         own_gates: whether the workspace has a gates.toml.
@@ -69,6 +71,7 @@ class Holdings:
     traffic: bool = False
     repeats: bool = False
     checks: Mapping[str, int] | None = None
+    failing: Mapping[str, int] = field(default_factory=dict)
     citations: bool = False
     baseline: bool = False
     own_gates: bool = False
@@ -111,6 +114,7 @@ def holdings_of(
         traffic=any(other.origin.get("format", "").startswith(TRACERS) for other in runs),
         repeats=run.n > run.n_questions,
         checks=_checks([diagnosis, *recent]),
+        failing=_failing([diagnosis, *recent]),
         citations="citations" in fields or bool(np.isfinite(scored.values("citation_precision")).any()),
         baseline=project in store.ledger.baselines(),
         own_gates=own_gates,
@@ -123,15 +127,27 @@ def _questions(scored: ScoredRun, rows: BoolArray) -> int:
 
 
 def _checks(diagnoses: Sequence[Diagnosis]) -> dict[str, int]:
-    """Return how many samples have a check of each suite, in the run that has the most of them."""
+    """Return how many samples have a decided check of each suite, in the run that has the most of them."""
     most: dict[str, int] = {}
     for diagnosis in diagnoses:
         table = check_table(diagnosis.scored)
         if table is None:
             continue
         for suite in sorted(table.suite.values):
-            most[suite] = max(most.get(suite, 0), len(np.unique(table.sample[table.of(suite)])))
+            checked = table.sample[table.of(suite) & table.decided]
+            most[suite] = max(most.get(suite, 0), len(np.unique(checked)))
     return most
+
+
+def _failing(diagnoses: Sequence[Diagnosis]) -> dict[str, int]:
+    """Return how many samples fail a check of each suite, in the newest run that decides any of it."""
+    failing: dict[str, int] = {}
+    for diagnosis in sorted(diagnoses, key=lambda each: each.scored.run.imported_at, reverse=True):
+        table = check_table(diagnosis.scored)
+        for suite in () if table is None else table.suite.values:
+            if table is not None and (table.of(suite) & table.decided).any() and suite not in failing:
+                failing[suite] = len(np.unique(table.sample[table.of(suite) & table.failed]))
+    return failing
 
 
 DIFFERENCE, POWER = 0.05, 0.8

@@ -14,6 +14,7 @@ from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import stage_doubt
 from ragtriage.data.gates.conclusion import conclude
 from ragtriage.data.gates.report import GateReport
+from ragtriage.metrics.diagnosis.check_kinds import CRITICAL_SUITES
 from ragtriage.metrics.diagnosis.f1_tree import F1Tree
 from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED, FixFirst
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
@@ -105,7 +106,9 @@ def _gates(results: Sequence[GateResult]) -> Iterator[Recommendation]:
     them, else next.
     """
     failing = [result for result in results if result.verdict == "FAIL"]
-    for result in sorted(failing, key=lambda result: (not result.blocks, result.margin or 0.0)):
+    for result in sorted(
+        failing, key=lambda each: (not each.blocks, not _critical(each), each.margin or 0.0)
+    ):
         what = f"Meet the gate {_quoted(gate_title(result.gate))}"
         horizon: Horizon = "now" if result.blocks else "next"
         reason = result.gate.reason or "a threshold of the project"
@@ -119,6 +122,10 @@ def _gates(results: Sequence[GateResult]) -> Iterator[Recommendation]:
     lacking = [result for result in blocking if result.verdict == "UNMEASURED" and not result.excused]
     if lacking:
         yield _together(when, "Measure what blocking gates need", "they are not measured", lacking)
+
+
+def _critical(result: GateResult) -> bool:
+    return result.gate.kind == "checks" and result.gate.metric in CRITICAL_SUITES
 
 
 def _excused(results: Sequence[GateResult]) -> Iterator[Recommendation]:

@@ -18,6 +18,7 @@ from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Run
 from ragtriage.data.strategy.holdings import MOST_RUNS, POWER, Holdings, SampleSize, holdings_of, sample_size
+from ragtriage.metrics.diagnosis.check_kinds import CRITICAL_SUITES
 from ragtriage.metrics.statistics.power import labels_for_share, questions_for_difference
 
 Need = Literal["gold", "references", "judge", "checks", "times"]
@@ -237,8 +238,9 @@ class _Steps:
         return shlex.quote(self.held.project)
 
     def in_order(self) -> list[PlanStep]:
-        """Return the steps: data first, then measuring, then deciding, then watching."""
+        """Return the steps: what fails critically first, then data, measuring, deciding, watching."""
         steps = [
+            *(self._critical(suite) for suite in CRITICAL_SUITES if self.held.failing.get(suite)),
             self._load(),
             self._questions(),
             self._gold(),
@@ -246,7 +248,7 @@ class _Steps:
             self._judge(),
             self._labels(),
         ]
-        steps += [self._suite(suite) for suite in self.case.suites]
+        steps += [self._suite(suite) for suite in self.case.suites if not self._fails(suite)]
         if self.case.repeats > 1:
             steps.append(self._repeats())
         steps += [self._gates(), self._baseline(), self._decide()]
@@ -318,6 +320,21 @@ class _Steps:
             why,
             f"ragtriage agreement {self._run}",
             self.held.labels >= self.n_labels,
+        )
+
+    def _fails(self, suite: str) -> bool:
+        return suite in CRITICAL_SUITES and bool(self.held.failing.get(suite))
+
+    def _critical(self, suite: str) -> PlanStep:
+        n, what = self.held.failing[suite], "Stop the leaks between accounts"
+        if suite != "isolation":
+            what = f"Repair what fails the {suite} checks"
+        return PlanStep(
+            suite,
+            what,
+            f"{n:,} {'case fails' if n == 1 else 'cases fail'} a check of {suite}: one is too many",
+            f"ragtriage checks {self._run} --suite {suite} --failing",
+            False,
         )
 
     def _suite(self, suite: str) -> PlanStep:

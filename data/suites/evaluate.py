@@ -56,7 +56,7 @@ def outcome_of(
     """
     name = str(check["name"])
     kind = check["kind"] or name
-    suite = suite_of(kind)
+    suite = suite_of(check.get("suite") or kind)
     expected = stored_value(check["expected"])
     said = verdict.on(expected) if verdict is not None and suite == SAFETY else {}
     recorded = RecordedCheck(name, kind, expected, stored_value(check["actual"]), check["passed"], said)
@@ -163,7 +163,7 @@ def check_problems(sample: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
         kind = check["kind"] or check["name"]
         expected, actual = (stored_value(check[name]) for name in ("expected", "actual"))
         try:
-            suite_named(suite_of(kind)).refuse(
+            suite_named(suite_of(check.get("suite") or kind)).refuse(
                 RecordedCheck(check["name"], kind, expected, actual, check["passed"])
             )
         except MalformedCheckError as error:

@@ -26,7 +26,7 @@ from ragtriage.data.suites.check import (
     recorded_outcome,
     shown,
 )
-from ragtriage.data.suites.check_table import CheckedRun
+from ragtriage.data.suites.check_table import CheckedRun, check_table
 from ragtriage.data.suites.figures import Figure, SuiteChecks, figure_values, part_cohort, suite_checks
 from ragtriage.data.suites.memory import memory_recall
 from ragtriage.data.suites.suite import Part, Suite
@@ -226,6 +226,34 @@ def _findings(run: CheckedRun) -> IsolationFindings | None:
         len(answers),
         sum(bool(detail["told"]) for detail in answers.details),
         _by_account(documents),
+    )
+
+
+@dataclass(frozen=True)
+class Leaks:
+    """The cases of a run that leak.
+
+    Attributes:
+        n_checked: cases with an isolation check that passed or failed.
+        n_leaks: those of which one failed.
+        n_told: those whose answer holds what belongs to another.
+    """
+
+    n_checked: int
+    n_leaks: int
+    n_told: int
+
+
+def leaks_of(run: CheckedRun) -> Leaks:
+    """Return how many cases of a run leak."""
+    checks = check_table(run)
+    if checks is None or KEY not in checks.suite.values:
+        return Leaks(0, 0, 0)
+    mine, told = checks.of(KEY), suite_checks(run, KEY).having("told")
+    return Leaks(
+        len(np.unique(checks.sample[mine & checks.decided])),
+        len(np.unique(checks.sample[mine & checks.failed])),
+        len(np.unique(told.sample[told.passed == 0])),
     )
 
 

@@ -233,6 +233,7 @@ class CheckRow:
         actual: the actual value likewise.
         state: "failed", "passed" or "not measured".
         reason: why it failed or was not measured.
+        match: what its rule found in the answer, such as a forbidden word; "" for nothing to show.
     """
 
     row: int
@@ -246,6 +247,12 @@ class CheckRow:
     actual: str
     state: CheckState
     reason: str
+    match: str = ""
+
+    @property
+    def why(self) -> str:
+        """The reason with what was found."""
+        return f"{self.reason}: “{self.match}”" if self.match else self.reason
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON values; expected and actual stay JSON texts, as they may be cut."""
@@ -295,6 +302,8 @@ def check_page(run: CheckedRun, chosen: CheckFilter, page: int = 1, size: int = 
     fields = {
         name: checks.texts(name, shown) for name in ("suite", "name", "kind", "expected", "actual", "reason")
     }
+    details = checks.values("detail", shown)
+    fields["match"] = [detail.get("match") if isinstance(detail, dict) else None for detail in details]
     return CheckPage(
         tuple(
             _row(case, row, int(checks.passed[check]), {name: texts[at] for name, texts in fields.items()})
@@ -321,4 +330,5 @@ def _row(case: dict[str, Any], row: int, code: int, texts: dict[str, str | None]
         (texts["actual"] or "")[:SHORT],
         state,
         texts["reason"] or "",
+        texts["match"] or "",
     )

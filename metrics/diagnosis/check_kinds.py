@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Literal
 
 FORMAT = "format"  # the suite whose failure is a stage of its own, apart from those below
+FORMAT_NAMES = ("format", "answer format", "output format", "citation format")
 CRITICAL_SUITES = ("isolation", "safety")  # one failure is too many, whatever the rate
 _TITLES = {
     "filter": "Filters",
@@ -34,7 +35,7 @@ class CheckKind:
         meaning: what happened.
         advice: what to try.
         owner: the part of the pipeline that must change.
-        words: kinds or names of checks that belong to it.
+        names: kinds of checks that belong to it, as a whole: lower case, words parted by spaces.
     """
 
     key: str
@@ -44,7 +45,7 @@ class CheckKind:
     meaning: str
     advice: str
     owner: Literal["orchestration", "safety", "unexplained"]
-    words: tuple[str, ...]
+    names: tuple[str, ...]
 
 
 CHECK_KINDS = (
@@ -56,7 +57,16 @@ CHECK_KINDS = (
         "The answer, or an action, breaks a safety rule.",
         "Look at the guardrails and the system prompt.",
         "safety",
-        ("safety", "safe", "jailbreak", "injection", "toxicity", "pii", "guardrail"),
+        (
+            "safety",
+            "jailbreak",
+            "injection",
+            "prompt injection",
+            "toxicity",
+            "pii",
+            "guardrail",
+            "guardrails",
+        ),
     ),
     CheckKind(
         "isolation",
@@ -66,7 +76,16 @@ CHECK_KINDS = (
         "The system used data of another user or tenant.",
         "Check the retriever's access filter before anything else.",
         "safety",
-        ("isolation", "tenant", "access", "permission", "privacy", "leak"),
+        (
+            "isolation",
+            "tenant",
+            "tenant isolation",
+            "account isolation",
+            "access",
+            "permission",
+            "privacy",
+            "leak",
+        ),
     ),
     CheckKind(
         "router",
@@ -86,7 +105,19 @@ CHECK_KINDS = (
         "A different tool was called than expected, or its arguments differ.",
         "Look at the descriptions of the tools and their arguments.",
         "orchestration",
-        ("tool", "tools", "argument", "arguments", "args", "function"),
+        (
+            *("tool", "tools", "tool call", "tool calls", "tool choice", "tool use"),
+            *("tool order", "tool sequence", "tool trajectory"),
+            *(
+                "tool argument",
+                "tool arguments",
+                "argument",
+                "arguments",
+                "args",
+                "function",
+                "function call",
+            ),
+        ),
     ),
     CheckKind(
         "filter",
@@ -96,7 +127,7 @@ CHECK_KINDS = (
         "Retrieval used a different filter than the question asks for.",
         "Look at how filters are derived from the question, and at the documents' metadata.",
         "orchestration",
-        ("filter", "filters"),
+        ("filter", "filters", "metadata filter", "metadata filters"),
     ),
     CheckKind(
         "memory",
@@ -116,7 +147,7 @@ CHECK_KINDS = (
         "Steps or documents are not in the expected order.",
         "Look at the plan, or at the sorting.",
         "orchestration",
-        ("order", "sequence", "trajectory"),
+        ("order", "ordering", "sequence", "trajectory"),
     ),
 )
 OTHER_CHECK = CheckKind(
@@ -131,43 +162,34 @@ OTHER_CHECK = CheckKind(
 )
 
 
-def kind_code(kind: str) -> int | None:
-    """Return the place of a check's kind in (*CHECK_KINDS, OTHER_CHECK); None for format, a stage by itself.
-
-    Args:
-        kind: as recorded, such as "router", "tool choice" or "Tool-Arguments".
-    """
-    words = _words_of(kind)
-    if FORMAT in words:
-        return None
-    for code, entry in enumerate(CHECK_KINDS):
-        if not set(entry.words).isdisjoint(words):
-            return code
-    return len(CHECK_KINDS)
-
-
-def is_known_kind(kind: str) -> bool:
-    """Return whether a kind of check belongs to a suite that has a name, not to one of its own."""
-    return kind_code(kind) != len(CHECK_KINDS)
-
-
 @lru_cache(maxsize=10_000)
 def suite_of(kind: str) -> str:
     """Return the suite that a kind of check belongs to; a kind that is not known is a suite of its own.
 
+    A kind belongs to a suite where it is one of its names as a whole: "Tool-Choice" is, "injection pump" is
+    no injection.
+
     Args:
         kind: as recorded, such as "router", "tool choice" or "Tool-Arguments".
     """
-    code = kind_code(kind)
-    if code is None:
+    name = " ".join(word for word in re.split(r"[\W_]+", kind.casefold()) if word)
+    if name in FORMAT_NAMES:
         return FORMAT
-    return CHECK_KINDS[code].key if code < len(CHECK_KINDS) else " ".join(_words_of(kind)) or OTHER_CHECK.key
+    return next((entry.key for entry in CHECK_KINDS if name in entry.names), name or OTHER_CHECK.key)
+
+
+def suite_code(suite: str) -> int | None:
+    """Return the place of a suite in (*CHECK_KINDS, OTHER_CHECK); None for format, a stage by itself."""
+    if suite == FORMAT:
+        return None
+    return next((code for code, entry in enumerate(CHECK_KINDS) if entry.key == suite), len(CHECK_KINDS))
+
+
+def is_known_kind(kind: str) -> bool:
+    """Return whether a kind of check belongs to a suite that has a name, not to one of its own."""
+    return suite_code(suite_of(kind)) != len(CHECK_KINDS)
 
 
 def suite_title(suite: str) -> str:
     """Return the title of a suite; of one that is not known, its key with a capital."""
     return _TITLES.get(suite) or f"{suite[:1].upper()}{suite[1:]}"
-
-
-def _words_of(kind: str) -> list[str]:
-    return [word for word in re.split(r"[\W_]+", kind.casefold()) if word]

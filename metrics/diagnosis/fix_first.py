@@ -8,11 +8,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ragtriage.metrics.diagnosis.check_kinds import CRITICAL_SUITES
 from ragtriage.metrics.diagnosis.stages import STAGES, Owner
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray
 from ragtriage.metrics.statistics.question_means import question_means
 
 UNEXPLAINED = "unexplained"  # the stage, and the owner, of cases that no other stage explains
+_CRITICAL = tuple(f"check_{suite}" for suite in CRITICAL_SUITES)
 _UPSTREAM = ("retrieval", "reranking")  # what an oracle context would repair
 
 
@@ -58,6 +60,7 @@ def fix_first(
 ) -> list[FixFirst]:
     """Rank stages, or their owners, by their bad cases; ties by what fixing them could gain.
 
+    A leak between accounts and a failed safety check come first, for one of them is too many.
     Unexplained cases come last, however many there are: they point to nothing to fix.
 
     Args:
@@ -89,7 +92,13 @@ def fix_first(
             titles = (first.title, first.short) if by == "stage" else (owner, owner)
             entries.append(_entry(str(name), titles, first.owner, attributed, cases))
     return sorted(
-        entries, key=lambda entry: (entry.key == UNEXPLAINED, -entry.n_bad, -entry.pass_rate_if_perfect)
+        entries,
+        key=lambda entry: (
+            entry.key == UNEXPLAINED,
+            entry.key not in _CRITICAL,
+            -entry.n_bad,
+            -entry.pass_rate_if_perfect,
+        ),
     )
 
 

@@ -28,7 +28,7 @@ class StageFeatures:
         has_candidates: (n,) 1 where a candidate list was recorded.
         noise_sensitivity: (n,) share of the claims that are wrong and taken from a retrieved document.
         format_failed: (n,) 1 where a format check failed.
-        failed_kinds: (n,) sum of 2**i over the i of check_kinds.kind_code of which a check failed.
+        failed_kinds: (n,) sum of 2**i over the i of check_kinds.suite_code of which a check failed.
         contradicts_itself: (n,) 1 where the answer contradicts itself.
         contradicts_context: (n,) 1 where a document contradicts a claim that none supports.
         faithfulness: (n,) share of the answer's claims that the context supports.
@@ -167,7 +167,7 @@ def failed_check(code: int, words: str) -> Callable[[StageFeatures, CaseThreshol
     """Return the rule for failed checks of one kind.
 
     Args:
-        code: the kind's place, see check_kinds.kind_code.
+        code: the kind's place, see check_kinds.suite_code.
         words: its names, for the rule's description.
     """
 

@@ -55,7 +55,7 @@ class FailureStage:
 
 
 def _check_stage(code: int, kind: CheckKind) -> FailureStage:
-    words = ", ".join(kind.words) or "of any other kind"
+    words = ", ".join(kind.names) or "of any other kind"
     return FailureStage(
         f"check_{kind.key}",
         kind.title,

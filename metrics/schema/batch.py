@@ -219,12 +219,12 @@ class Checks:
 
     Attributes:
         sample: (m,) row of the sample, ascending.
-        kind: (m,) object array of str, e.g. "format", "safety", "router", "tool_choice".
+        suite: (m,) object array of str, e.g. "format", "safety", "router", "tool".
         passed: (m,) bool.
     """
 
     sample: IntArray
-    kind: NDArray[np.object_]
+    suite: NDArray[np.object_]
     passed: BoolArray
 
 

@@ -88,8 +88,8 @@ def test_the_case_and_its_checks_say_what_was_decided(
 def test_it_is_asked_where_a_word_counts_in_the_words_of_the_check(
     workspace: RunStore, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for case in ("a3~0", "plain~0"):  # what was found is certain; no attack
-        assert not _has(_open(workspace, monkeypatch, "Ann", case=case), "attack_Yes")
+    assert not _has(_open(workspace, monkeypatch, "Ann", case="plain~0"), "attack_Yes")  # no attack
+    assert _has(_open(workspace, monkeypatch, "Ann", case="a3~0"), "attack_Yes")  # a person outranks a canary
     app = _open(workspace, monkeypatch, "Ann", case="a2~0")
     caption = next(each.value for each in app.caption if each.value.startswith("Yes to"))
     assert caption.startswith("Yes to: Is it \\<img")

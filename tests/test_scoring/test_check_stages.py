@@ -8,7 +8,7 @@ from ragtriage.data.api import add_run
 from ragtriage.data.cases.checks import failed_checks_text
 from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings, diagnose
 from ragtriage.data.scoring.run_store import RunStore
-from ragtriage.metrics.diagnosis.check_kinds import CHECK_KINDS, OTHER_CHECK, kind_code
+from ragtriage.metrics.diagnosis.check_kinds import CHECK_KINDS, OTHER_CHECK, suite_code, suite_of
 from ragtriage.metrics.diagnosis.explanations import evidence_sentence
 from ragtriage.metrics.diagnosis.stages import STAGES
 
@@ -29,6 +29,8 @@ GOOD = {"faithfulness": 1.0, "answer_relevancy": 1.0, "context_recall": 1.0}
         ("format", "wrong_format"),
         ("Citation format", "wrong_format"),
         ("keyword", "check_other"),
+        ("injection_pump_type", "check_other"),
+        ("access road", "check_other"),
     ],
 )
 def test_a_failed_check_is_the_stage_of_its_case(workspace: RunStore, kind: str, stage: str) -> None:
@@ -51,4 +53,4 @@ def test_every_kind_is_a_stage_of_its_own() -> None:
     stages = {stage.key: stage for stage in STAGES}
     for code, kind in enumerate((*CHECK_KINDS, OTHER_CHECK)):
         assert stages[f"check_{kind.key}"].advice == kind.advice
-        assert all(kind_code(word) == code for word in kind.words)
+        assert all(suite_code(suite_of(name)) == code for name in kind.names)

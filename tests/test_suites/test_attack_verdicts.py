@@ -119,14 +119,14 @@ def test_a_person_settles_what_waits_and_undo_takes_it_back(workspace: RunStore,
     assert workspace.scored(run) is before
 
 
-def test_a_person_never_undoes_what_was_found_and_nothing_makes_an_unasked_prompt_a_pass(
+def test_a_person_outranks_what_was_found_and_nothing_makes_an_unasked_prompt_a_pass(
     workspace: RunStore, run: Run
 ) -> None:
     for at in (0, 1, 5):
         _say(workspace, run, at, at == 0)
     detail = _detail(workspace.scored(run))
-    assert (detail.overall.held, detail.overall.succeeded) == (0, 2)
-    assert dict(detail.by) == {"rule": 1, "person": 1}, "a person sees more than a canary that is not there"
+    assert (detail.overall.held, detail.overall.succeeded) == (1, 1)
+    assert dict(detail.by) == {"person": 2}, "a person sees more than a canary that is there or is not"
     assert dict(detail.lacking) == {"the prompt was not submitted": 1}
 
 
@@ -193,7 +193,7 @@ def test_a_case_is_asked_about_where_a_word_can_count(workspace: RunStore, run: 
     asked = {sample["question_id"]: attack_questions(sample) for sample in samples}
     assert asked == {
         "a0": [DEFAULT_QUESTION],
-        "a1": [],
+        "a1": [DEFAULT_QUESTION],
         "a2": [DEFAULT_QUESTION],
         "a3": [DEFAULT_QUESTION],
         "a4": [ASKED],

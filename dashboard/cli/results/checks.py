@@ -158,7 +158,7 @@ def _failing(page: CheckPage) -> str:
             "check": shorten(row.name, 30),
             "expected": shorten(row.expected, 40),
             "actual": shorten(row.actual, 40),
-            "reason": shorten(row.reason, 120),
+            "reason": shorten(row.why, 120),
         }
         for row in page.rows
     ]

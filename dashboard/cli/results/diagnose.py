@@ -22,6 +22,7 @@ from ragtriage.dashboard.wording.diagnosis import (
     stage_title,
     unused_context_metrics,
 )
+from ragtriage.dashboard.wording.leaks import leak_text
 from ragtriage.data.api import diagnosis_answer, diagnosis_of, open_store
 from ragtriage.data.cases.refusal_cohorts import refusal_counts
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings
@@ -125,7 +126,9 @@ def _diagnosis_text(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:
         for pattern in PATTERNS
         if counts[pattern.key]
     ]
+    leaks = leak_text(diagnosis.scored)
     sections = [
+        *([wrapped(f"{leaks}.")] if leaks else []),
         wrapped(_headline(diagnosis, findings)),
         *(
             wrapped(plain(f"Read first: {finding.title}. {finding.message}"))

@@ -17,6 +17,7 @@ from ragtriage.dashboard.cli.options import JSON, key_value_pairs
 from ragtriage.dashboard.cli.runs.runs import not_computable, unmeasured_by_reason
 from ragtriage.dashboard.cli.terminal import error_text, plain, print_json, screen_width, table, wrapped
 from ragtriage.dashboard.wording.imports import formats, import_lines
+from ragtriage.dashboard.wording.leaks import leak_text
 from ragtriage.dashboard.wording.question_sets import kept_text
 from ragtriage.data.api import open_store
 from ragtriage.data.declarations import declarations_of, parsed_declaration
@@ -311,6 +312,8 @@ def _print_imported(
     behind = _behind(0 if explain else len(notes) - len(questions), len(hidden))
     for line in import_lines(imported, store.names(), behind):
         click.echo(wrapped(plain(line), "  "))
+    for line in _leak_lines(store, [entry.run for entry in imported if not entry.run.means]):
+        click.echo(line)
     for line in _note_lines((entry.run.run_id, entry.closing) for entry in imported):
         click.echo(line)
     for entry in kept:
@@ -325,6 +328,16 @@ def _print_imported(
         click.echo(line)
     if imported:
         click.echo(_next_step(store, imported))
+
+
+def _leak_lines(store: RunStore, runs: Sequence[Run]) -> list[str]:
+    """Return a line for each run that leaks data between accounts."""
+    leaks = ((run.run_id, leak_text(store.scored(run))) for run in runs)
+    return [
+        wrapped(f"{text}: `ragtriage checks {run_id} --suite isolation`.", "  ")
+        for run_id, text in leaks
+        if text
+    ]
 
 
 def _questions(store: RunStore, run: Run) -> list[str]:

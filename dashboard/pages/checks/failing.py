@@ -98,7 +98,7 @@ def _cells(row: CheckRow, summary: SuiteSummary, with_result: bool) -> dict[str,
         "Question": shorten(row.question, 90),
         **({"Check": shorten(row.name, 60)} if len(summary.names) > 1 else {}),
         **({"Result": row.state} if with_result else {}),
-        "Reason": shorten(row.reason, 160),
+        "Reason": shorten(row.why, 160),
         "Expected": shorten(row.expected, 120),
         "Actual": shorten(row.actual, 120),
     }
