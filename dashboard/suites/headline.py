@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ragtriage.dashboard.headlines.headline import Headline, State
 from ragtriage.dashboard.suites.registry import VIEWS
-from ragtriage.dashboard.suites.summary import share_text
+from ragtriage.dashboard.suites.summary import bounds_text, share_text
 from ragtriage.dashboard.wording.escaping import shorten
 from ragtriage.dashboard.wording.formatting import span
 from ragtriage.data.suites.check import DIFFERS
@@ -35,21 +35,23 @@ def suite_state(summary: SuiteSummary) -> State:
         return "not measured"
     if summary.key in CRITICAL_SUITES and summary.n_failed:
         return "bad"
-    if summary.rate.low >= ENOUGH:
+    low, high = summary.bounds
+    if summary.rate.low >= ENOUGH and low >= ENOUGH:
         return "good"
-    return "bad" if summary.rate.high < ENOUGH else "cannot tell"
+    return "bad" if summary.rate.high < ENOUGH and high < ENOUGH else "cannot tell"
 
 
 def failing_text(summary: SuiteSummary) -> str:
     """Return how many cases of a suite fail, as a person would say it."""
-    failed, n = summary.n_samples_failed, summary.n_samples_decided
+    failed, undecided = summary.n_samples_failed, summary.n_samples - summary.n_samples_decided
     view = VIEWS.get(summary.key)
     noun, one, several = ("case", "", "") if view is None else view.failing
-    if not one or len(summary.names) > 1:
+    if not one or (len(summary.names) > 1 and summary.key not in CRITICAL_SUITES):
         article = "an" if _checks_of(summary).lstrip("“")[:1].lower() in set("aeio") else "a"
         check = f"{article} {_checks_of(summary)}"
         noun, one, several = "case", f"fails {check}", f"fail {check}"
-    return f"{failed:,} of {count(n, noun)} {one if failed == 1 else several}"
+    text = f"{failed:,} of {count(summary.n_samples, noun)} {one if failed == 1 else several}"
+    return f"{text}, {undecided:,} undecided" if undecided else text
 
 
 def _checks_of(summary: SuiteSummary) -> str:
@@ -111,9 +113,11 @@ def _of_worst(summary: SuiteSummary) -> str:
         names = f" By check: {', '.join(shares[:4])}{' and more' if len(shares) > 4 else ''}."
     told = [reason for reason, _ in summary.reasons if reason != DIFFERS]
     reason = f" Most often: {shorten(told[0], 90)}." if told and not names else ""
+    unmeasured = summary.n_not_measured
+    undecided = f"; {bounds_text(summary)} with the {unmeasured:,} undecided" if unmeasured else ""
     return (
         f"{percent(rate.mean)} of the {_checks_of(summary)}s pass "
-        f"({span(rate)}, {count(rate.n_scored, 'question')}).{names}{reason}"
+        f"({span(rate)}, {count(rate.n_scored, 'question')}{undecided}).{names}{reason}"
     )
 
 
@@ -125,7 +129,7 @@ def _of_others(summaries: Sequence[SuiteSummary]) -> str:
     if not failing:
         return " The other suite passes." if len(others) == 1 else f" The other {len(others)} suites pass."
     listed = ", ".join(
-        f"{shorten(summary.title, 20)} ({percent(summary.rate.mean)} pass)" for summary in failing[:4]
+        f"{shorten(summary.title, 20)} ({bounds_text(summary)} pass)" for summary in failing[:4]
     )
     return f" Also failing: {listed}."
 

@@ -19,6 +19,14 @@ def share_text(share: float) -> str:
     return percent(share, 1 if share < 0.095 else 0)
 
 
+def bounds_text(summary: SuiteSummary) -> str:
+    """Return the pass rate of a suite; its bounds where checks have no verdict: they are no passes."""
+    if not summary.n_not_measured:
+        return percent(summary.rate.mean)
+    low, high = summary.bounds
+    return f"between {percent(low)} and {percent(high)}"
+
+
 def counts_text(summary: SuiteSummary) -> str:
     """Return how many checks a suite has and what became of them, in one sentence."""
     unmeasured = summary.n_not_measured
@@ -26,6 +34,7 @@ def counts_text(summary: SuiteSummary) -> str:
         f"{summary.n_passed:,} of {summary.n_decided:,} passed" if summary.n_decided else "none was decided"
     )
     also = f"; {unmeasured:,} not measured" if unmeasured else ""
+    also += f", so that {bounds_text(summary)} pass" if unmeasured and summary.n_decided else ""
     return f"{count(summary.n_checks, 'check')} in {count(summary.n_samples, 'case')}: {verdicts}{also}."
 
 
@@ -39,6 +48,7 @@ def source_of(summary: SuiteSummary) -> list[str]:
 
 def suite_table(summaries: Sequence[SuiteSummary]) -> ResultTable:
     """Return what became of the checks of each suite."""
+    undecided = any(summary.n_not_measured and summary.n_decided for summary in summaries)
     rows: list[Row] = [
         {
             "Suite": summary.title,
@@ -47,6 +57,11 @@ def suite_table(summaries: Sequence[SuiteSummary]) -> ResultTable:
             "Passed": Of(summary.n_passed, summary.n_decided),
             "Not measured": summary.n_not_measured,
             "Pass rate": summary.rate,
+            **(
+                {"Undecided counted": bounds_text(summary) if summary.n_decided else None}
+                if undecided
+                else {}
+            ),
             "Commonest reason": summary.reasons[0][0] if summary.reasons else "",
         }
         for summary in summaries

@@ -62,6 +62,7 @@ class SuiteSummary:
         n_decided: how many checks passed or failed.
         n_passed: how many passed.
         rate: the share that passed, a mean over questions, repeats averaged first.
+        bounds: what it would be if every check without a verdict had failed, or passed.
         reasons: the commonest reasons for a failure, with their counts.
         not_measured: the commonest reasons for no verdict, with their counts.
         names: by name of the check, at most MOST_NAMES, the commonest first.
@@ -76,6 +77,7 @@ class SuiteSummary:
     n_decided: int
     n_passed: int
     rate: Interval
+    bounds: tuple[float, float]
     reasons: tuple[tuple[str, int], ...]
     not_measured: tuple[tuple[str, int], ...]
     names: tuple[NameSummary, ...]
@@ -104,6 +106,8 @@ class SuiteSummary:
             "n_failed": self.n_failed,
             "n_not_measured": self.n_not_measured,
             **rate_values(self.rate),
+            "if_undecided_failed": self.bounds[0],
+            "if_undecided_passed": self.bounds[1],
             "reasons": [{"reason": reason, "n": n} for reason, n in self.reasons],
             "not_measured": [{"reason": reason, "n": n} for reason, n in self.not_measured],
             "checks": [name.to_dict() for name in self.names],
@@ -120,10 +124,9 @@ def suite_summaries(run: CheckedRun) -> list[SuiteSummary]:
 
 
 def _badness(summary: SuiteSummary) -> tuple[bool, bool, float, str]:
-    """Order suites: a failure where one is too many, then by rate, then what has no verdict."""
+    """Order suites: a failure where one is too many, then by rate at best, then what has no verdict."""
     alarming = summary.key in CRITICAL_SUITES and summary.n_failed > 0
-    rate = summary.rate.mean if summary.n_decided else 1.0
-    return not summary.n_decided, not alarming, rate, summary.key
+    return not summary.n_decided, not alarming, summary.bounds[1], summary.key
 
 
 def _summary(run: CheckedRun, checks: CheckTable, key: str) -> SuiteSummary:
@@ -139,6 +142,7 @@ def _summary(run: CheckedRun, checks: CheckTable, key: str) -> SuiteSummary:
         int(decided.sum()),
         int(decided.sum() - failed.sum()),
         rate_of(run, checks, mine),
+        rate_bounds(run, checks, mine),
         checks.reason.counts(failed, MOST_REASONS),
         checks.reason.counts(mine & ~checks.decided, MOST_REASONS),
         _names(run, checks, mine),
@@ -168,11 +172,23 @@ def passed_shares(run: CheckedRun, checks: CheckTable, chosen: BoolArray) -> Flo
         checks: its m checks.
         chosen: (m,) True for the checks to count; those without a verdict never are.
     """
-    decided = chosen & checks.decided
-    total = np.bincount(checks.sample[decided], minlength=run.n)
-    passed = np.bincount(checks.sample[decided & (checks.passed == 1)], minlength=run.n)
-    shares = np.divide(passed, total, out=np.full(run.n, np.nan), where=total > 0)
+    return _shares(run, checks, chosen & checks.decided, checks.passed == 1)
+
+
+def _shares(run: CheckedRun, checks: CheckTable, counted: BoolArray, passed: BoolArray) -> FloatArray:
+    total = np.bincount(checks.sample[counted], minlength=run.n)
+    hits = np.bincount(checks.sample[counted & passed], minlength=run.n)
+    shares = np.divide(hits, total, out=np.full(run.n, np.nan), where=total > 0)
     return question_means(shares, run.question)[0]
+
+
+def rate_bounds(run: CheckedRun, checks: CheckTable, chosen: BoolArray) -> tuple[float, float]:
+    """Return the pass rate of chosen checks if all those without a verdict had failed, or passed."""
+    lowest, highest = (
+        float(np.nanmean(_shares(run, checks, chosen, passed)))
+        for passed in (checks.passed == 1, checks.passed != 0)
+    )
+    return lowest, highest
 
 
 def rate_of(run: CheckedRun, checks: CheckTable, chosen: BoolArray) -> Interval:

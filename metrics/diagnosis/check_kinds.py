@@ -106,17 +106,19 @@ CHECK_KINDS = (
         "Look at the descriptions of the tools and their arguments.",
         "orchestration",
         (
-            *("tool", "tools", "tool call", "tool calls", "tool choice", "tool use"),
-            *("tool order", "tool sequence", "tool trajectory"),
             *(
-                "tool argument",
-                "tool arguments",
-                "argument",
-                "arguments",
-                "args",
+                "tool",
+                "tools",
+                "tool call",
+                "tool calls",
+                "tool choice",
+                "tool use",
                 "function",
                 "function call",
             ),
+            *("tool order", "tool sequence", "tool trajectory"),
+            *("tool argument", "tool arguments", "argument", "arguments", "args"),
+            *("tool call f1", "is valid openai tools call", "is valid openai function call"),  # promptfoo
         ),
     ),
     CheckKind(
