@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
+from itertools import count, takewhile
 from typing import Any
 
 import orjson
@@ -14,8 +15,8 @@ from ragtriage.data.chunking.chunkers import count_tokens
 from ragtriage.data.errors import DataError
 from ragtriage.data.experiments.experiment import Design, ExperimentKind
 from ragtriage.data.experiments.questions import Questions
-from ragtriage.data.experiments.record import ArmRecord, Experiment, experiment_id
-from ragtriage.data.store.workspace import utc_now
+from ragtriage.data.experiments.record import ArmRecord, Experiment, experiment_id, is_kept
+from ragtriage.data.store.workspace import Workspace, utc_now
 from ragtriage.data.systems.system import ModelUse, System, SystemLimits, SystemReply, SystemRequest
 
 SAMPLED = 50  # requests whose tokens are counted
@@ -36,6 +37,23 @@ class PlannedExperiment:
     design: Design
     experiment: Experiment
     dataset_version: str = ""
+
+    def attempted(self, attempt: int, note: str = "") -> PlannedExperiment:
+        """Return the same experiment, asked for the so many-th time, and why."""
+        begun = self.experiment
+        identifier = experiment_id(
+            begun.kind, begun.project, begun.system_identity, self.design, begun.name, attempt
+        )
+        notes = (*self.design.notes, note) if note else self.design.notes
+        return replace(
+            self, experiment=replace(begun, experiment_id=identifier, attempt=attempt, notes=notes)
+        )
+
+    def newest(self, workspace: Workspace) -> PlannedExperiment:
+        """Return the newest attempt that was begun; the first where none was."""
+        attempts = map(self.attempted, count(1))
+        begun = takewhile(lambda each: is_kept(workspace, each.experiment.experiment_id), attempts)
+        return max(begun, key=lambda each: each.experiment.attempt, default=self)
 
 
 @dataclass(frozen=True)
@@ -83,6 +101,7 @@ def plan_experiment(
     system: System,
     project: str = "",
     created_at: datetime | None = None,
+    name: str = "",
 ) -> PlannedExperiment:
     """Plan an experiment; the same questions, parameters and system give the same one.
 
@@ -93,18 +112,19 @@ def plan_experiment(
         system: under test.
         project: of the runs; "" for one named after the questions and the kind.
         created_at: time of its runs; None for now.
+        name: tells its runs from those of the same arms, as of another version of the system; "" for none.
 
     Raises:
         DataError: the arms cannot be made; the message says why.
     """
     if not questions.questions:
         raise DataError(f"{questions.name}: holds no question")
-    _refuse_unsendable(project, parameters)
+    _refuse_unsendable(project, {"name": name, **parameters})
     design = _available(kind.design(questions, parameters), system)
     project = project or f"{questions.name}: {kind.title.lower()}"
     asked = {sample.question.question_id for arm in design.arms for sample in arm.samples}
     experiment = Experiment(
-        experiment_id=experiment_id(kind.key, project, system.identity, design),
+        experiment_id=experiment_id(kind.key, project, system.identity, design, name),
         kind=kind.key,
         project=project,
         system=system.name,
@@ -117,6 +137,7 @@ def plan_experiment(
         arms=tuple(ArmRecord(arm.key, arm.title, dict(arm.levels), len(arm.samples)) for arm in design.arms),
         created_at=created_at or utc_now(),
         notes=design.notes,
+        name=name,
     )
     return PlannedExperiment(kind, design, experiment, questions.dataset_version)
 

@@ -64,6 +64,8 @@ class Experiment:
         arms: in order.
         created_at: time at which it was begun; naive UTC.
         notes: what the reader must know.
+        name: that the user gave it, such as the version of the system; "" for none.
+        attempt: 1, or which time all of it is asked.
         format_version: version of the stored format.
     """
 
@@ -78,12 +80,19 @@ class Experiment:
     arms: tuple[ArmRecord, ...]
     created_at: datetime
     notes: tuple[str, ...] = ()
+    name: str = ""
+    attempt: int = 1
     format_version: int = field(default=FORMAT_VERSION)
 
     @property
     def cache_key(self) -> str:
         """What tells this experiment as it stands from others."""
         return str(self.to_dict())
+
+    @property
+    def label(self) -> str:
+        """What tells its runs from those of the same arms asked before; "" for nothing."""
+        return ", ".join(filter(None, (self.name, f"attempt {self.attempt}" if self.attempt > 1 else "")))
 
     @property
     def state(self) -> State:
@@ -111,19 +120,28 @@ def _adapter() -> TypeAdapter[Experiment]:
     return TypeAdapter(Experiment)
 
 
-def experiment_id(kind: str, project: str, identity: str, design: Design) -> str:
+def experiment_id(
+    kind: str, project: str, identity: str, design: Design, name: str = "", attempt: int = 1
+) -> str:
     """Return 12 hexadecimal digits over all that is asked, and of whom: the same command gives the same."""
-    content = [
+    content: list[object] = [
         kind,
         project,
         identity,
         [[arm.key, dict(arm.levels), [sample.request.key for sample in arm.samples]] for arm in design.arms],
     ]
+    if name or attempt > 1:
+        content += [name, attempt]
     return hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()[:12]
 
 
 def _folder(workspace: Workspace) -> Path:
     return workspace.root / "experiments"
+
+
+def is_kept(workspace: Workspace, identifier: str) -> bool:
+    """Return whether an experiment was begun."""
+    return (_folder(workspace) / identifier / RECORD).is_file()
 
 
 def journal_path(workspace: Workspace, identifier: str) -> Path:

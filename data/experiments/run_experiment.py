@@ -16,6 +16,7 @@ from ragtriage.data.store.parsed_run import ParsedRun, Record
 from ragtriage.data.systems.answers import sample_record
 from ragtriage.data.systems.runner import AskProgress, ask_all
 from ragtriage.data.systems.system import System, SystemLimits, SystemReply
+from ragtriage.metrics.number_text import count
 
 EXPERIMENT = "experiment"  # setting of a run: the id of its experiment
 FORMAT = "experiment"
@@ -53,6 +54,59 @@ def _journal_replies(
     nothing = SystemLimits(most_requests=0)
     replies = ask_all(system, distinct_requests(planned.design), path, nothing).replies
     return {key: reply for key, reply in replies.items() if reply.status != "not_asked"}
+
+
+PROBED = 3  # questions asked anew of a system that answered before
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What a system answers now to questions whose answers are kept.
+
+    Attributes:
+        asked: questions that it answered anew.
+        changed: of them, those with another answer, the same twice, or from another version of the system.
+        varying: of them, those with two other answers, which differ from each other as well.
+    """
+
+    asked: int
+    changed: int
+    varying: int
+
+    @property
+    def note(self) -> str:
+        """What it says of the system, in a sentence; "" where all is as it was."""
+        anew = f"of {count(self.asked, 'question')} asked anew got another answer"
+        if self.changed:
+            return f"{self.changed} {anew} than before: the system has changed, and everything is asked again"
+        if self.varying:
+            unknown = "nothing tells whether the system has changed; --again asks everything again"
+            return f"{self.varying} {anew} each time: {unknown}"
+        return ""
+
+
+def probe_system(store: RunStore, planned: PlannedExperiment, system: System, limits: SystemLimits) -> Probe:
+    """Ask a few questions anew whose replies are kept; the answers of now are not kept.
+
+    An answer that differs is asked for once more: a system that repeats the new answer has changed, one that
+    gives a third varies by itself. The version that a system sends decides before its answers do.
+    """
+    kept = kept_replies(store, planned, system)
+    requests = [request for request in distinct_requests(planned.design) if request.key in kept]
+    answered = [request for request in requests if kept[request.key].status == "answered"]
+    refused = [request for request in requests if kept[request.key].status == "failed"]
+    asked = changed = varying = 0
+    for request in [*refused[:1], *answered[:: max(1, len(answered) // PROBED)][:PROBED]]:
+        before, now = kept[request.key], system.ask(request, limits)
+        if now.status != "answered":
+            continue
+        asked += 1
+        if now.version and before.version:
+            changed += now.version != before.version
+        elif not now.agrees_with(before):
+            repeats = before.status == "failed" or system.ask(request, limits).agrees_with(now)
+            changed, varying = changed + repeats, varying + (not repeats)
+    return Probe(asked, changed, varying)
 
 
 def run_experiment(
@@ -129,9 +183,10 @@ def _parsed_arm(
     planned: PlannedExperiment, experiment: Experiment, arm: Arm, replies: Mapping[str, SystemReply]
 ) -> ParsedRun:
     failed = sum(replies[sample.request.key].status == "failed" for sample in arm.samples)
+    versions = sorted({replies[sample.request.key].version for sample in arm.samples} - {""})
     title = planned.kind.title
     return ParsedRun(
-        name=arm.title,
+        name=f"{arm.title} ({experiment.label})" if experiment.label else arm.title,
         records=_records(planned, arm, replies),
         file=f"{title}: {experiment.questions}",
         format=FORMAT,
@@ -140,6 +195,9 @@ def _parsed_arm(
             EXPERIMENT: experiment.experiment_id,
             "experiment_kind": experiment.kind,
             "system": experiment.system,
+            **({"system_name": experiment.name} if experiment.name else {}),
+            **({"attempt": experiment.attempt} if experiment.attempt > 1 else {}),
+            **({"system_version": ", ".join(versions)} if versions else {}),
             **_match(planned, replies),
             **arm.levels,
         },
@@ -151,6 +209,11 @@ def _parsed_arm(
             *(
                 (f"{failed:,} of {len(arm.samples):,} samples have no answer: the system failed.",)
                 if failed
+                else ()
+            ),
+            *(
+                (f"The system answered as versions {', '.join(versions)}: it changed while it was asked.",)
+                if len(versions) > 1
                 else ()
             ),
             *experiment.notes,

@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
@@ -32,6 +33,7 @@ AGAIN = (429, 503)  # too busy: tried again after a while
 PASSING = (*AGAIN, 408, 425, 502, 504)
 FIRST_WAIT_SECONDS = 0.5
 AT_ONCE = 65_536
+VERSION_HEADERS = ("X-System-Version", "X-App-Version", "X-Version")  # the first that a system sends
 ENDED_EARLY = "its answer ended early"
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 _SECRET_PARAMETER = re.compile(r"(?i)(key|token|secret|passw|sig|auth|code)")
@@ -138,7 +140,9 @@ class HttpSystem:
                 return failed(_overdue(limits), seconds, True), None
             if problem:
                 return failed(problem, seconds, problem == ENDED_EARLY), None
-            return read_reply(written, request, seconds, self._secrets), None
+            version = next(filter(None, map(response.getheader, VERSION_HEADERS)), "")
+            reply = read_reply(written, request, seconds, self._secrets)
+            return replace(reply, version=reason_text(self._secrets.hide(version))), None
         except (OSError, http.client.HTTPException, ValueError, AttributeError) as error:
             seconds = time.monotonic() - start
             if overdue.is_set() or isinstance(error, TimeoutError):

@@ -114,7 +114,12 @@ def _reply(entry: Mapping[str, Any]) -> SystemReply | None:
     if (status == "answered" and sample.get("answer") is None) or not isinstance(seconds, int | float):
         return None
     return SystemReply(
-        status, sample, str(entry.get("reason", "")), float(seconds), entry.get("passing") is True
+        status,
+        sample,
+        str(entry.get("reason", "")),
+        float(seconds),
+        entry.get("passing") is True,
+        str(entry.get("version", "")),
     )
 
 

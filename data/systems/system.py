@@ -81,6 +81,7 @@ class SystemReply:
         reason: why there is no answer; one sentence, without any secret.
         seconds: that the request took.
         passing: whether the failure may be gone when it is asked again, as of a service that is too busy.
+        version: of the system, where it sends one; "" where not.
     """
 
     status: Literal["answered", "failed", "not_asked"]
@@ -88,6 +89,17 @@ class SystemReply:
     reason: str = ""
     seconds: float = 0.0
     passing: bool = False
+    version: str = ""
+
+    def agrees_with(self, other: SystemReply) -> bool:
+        """Return whether two answers have the same words and the same documents, whatever they took."""
+        return self._content == other._content
+
+    @property
+    def _content(self) -> tuple[str, list[str]]:
+        listed = self.sample.get("retrieved") or ()
+        documents = [str(entry.get("id")) for entry in listed if isinstance(entry, Mapping)]
+        return " ".join(str(self.sample.get("answer") or "").split()), documents
 
 
 @dataclass(frozen=True)

@@ -40,8 +40,14 @@ from ragtriage.data.chunking.corpus import read_corpus
 from ragtriage.data.errors import DataError
 from ragtriage.data.experiments.plan import ExperimentPlan, PlannedExperiment, estimate, plan_experiment
 from ragtriage.data.experiments.questions import Questions, open_questions
+from ragtriage.data.experiments.record import is_kept
 from ragtriage.data.experiments.registry import kind_of
-from ragtriage.data.experiments.run_experiment import ExperimentOutcome, kept_replies, run_experiment
+from ragtriage.data.experiments.run_experiment import (
+    ExperimentOutcome,
+    kept_replies,
+    probe_system,
+    run_experiment,
+)
 from ragtriage.data.experiments.stability import paraphrase_requests
 from ragtriage.data.experiments.summary import ExperimentSummary, experiment_summary
 from ragtriage.data.judge.evaluators import own_prompts
@@ -72,6 +78,10 @@ _OPTIONS = (
         "--questions", required=True, metavar="NAME|FILE|RUN", help="A question set, a file, or a run."
     ),
     click.option("--project", default="", help="Project of the runs; by default named after the questions."),
+    click.option(
+        "--name", default="", metavar="TEXT", help="Name the runs apart, e.g. by the version of the system."
+    ),
+    click.option("--again", is_flag=True, help="Ask everything again, in runs of their own."),
     click.option("--limit", type=click.IntRange(1), help="Ask only this many questions, in order."),
     click.option(
         "--quality", default="", metavar="METRIC", help="Measure the arms by this metric, e.g. a judge's."
@@ -192,7 +202,10 @@ def ask_experiment(
         limits = SystemLimits(
             timeout_seconds=options["timeout"], concurrency=options["concurrency"], budget_usd=budget
         )
-        planned = plan_experiment(kind_of(kind), questions, settings, system, options["project"])
+        planned = plan_experiment(
+            kind_of(kind), questions, settings, system, options["project"], name=options["name"]
+        )
+        planned = _attempt(store, planned, system, limits, options)
         plan = estimate(planned, kept_replies(store, planned, system), limits, system)
         if not _agreed(planned, plan, options, paraphrased):
             return
@@ -203,6 +216,28 @@ def ask_experiment(
         system.close()
     _print(store, outcome, options)
     sys.exit(STOPPED if outcome.stopped else 0)
+
+
+def _attempt(
+    store: RunStore,
+    planned: PlannedExperiment,
+    system: System,
+    limits: SystemLimits,
+    options: Mapping[str, Any],
+) -> PlannedExperiment:
+    """Return the attempt to begin or to continue: a new one on request, or where the system has changed."""
+    newest = planned.newest(store.workspace)
+    following = newest.experiment.attempt + is_kept(store.workspace, newest.experiment.experiment_id)
+    if options["again"]:
+        return planned.attempted(following)
+    if options["dry_run"] or isinstance(system, BuiltInSystem):  # which is known down to its version
+        return newest
+    probe = probe_system(store, newest, system, limits)
+    if probe.changed:
+        return planned.attempted(following, probe.note)
+    if probe.note:
+        click.echo(f"note: {probe.note}", err=True)
+    return newest
 
 
 def _system(store: RunStore, options: Mapping[str, Any]) -> System:
