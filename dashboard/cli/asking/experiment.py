@@ -49,7 +49,7 @@ def experiment() -> None:
     """Ask a system the same questions under changed conditions, and test what the change did.
 
     A system is a command (one JSON object in, one out), an http address, or the built-in pipeline. Each
-    experiment makes paired runs; the same command continues one that was stopped, unless the system has changed.
+    experiment makes paired runs; the same command continues one that was stopped, if the system is the same.
     """
 
 
