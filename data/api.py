@@ -23,6 +23,7 @@ from ragtriage.data.declarations import declaration_of, declare, use_declaration
 from ragtriage.data.diagnosis.context import context_metrics_of, not_the_context, part_title
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
 from ragtriage.data.diagnosis.doubts import pass_rate_doubts, stage_doubt
+from ragtriage.data.diagnosis.good_case import part_summary, right_summary
 from ragtriage.data.diagnosis.run_checks import check_run
 from ragtriage.data.errors import DataError, ValidationErrors
 from ragtriage.data.gates.baseline import baseline_of
@@ -277,6 +278,8 @@ def diagnosis_answer(diagnosis: Diagnosis, settings: DiagnosisSettings) -> dict[
         "n_fully_measured": int(diagnosis.coverage.fully.sum()),
         "measured_by": {name: int(measured.sum()) for name, measured in diagnosis.coverage.by.items()},
         "pass_rate": _interval(diagnosis.pass_rate),
+        "parts": part_summary(diagnosis),
+        "right": right_summary(diagnosis),
         "patterns": diagnosis.pattern_counts(),
         "stages": diagnosis.stage_counts(),
         "doubts": {key: asdict(doubt) for key, doubt in doubts.items() if doubt is not None},

@@ -8,8 +8,10 @@ from ragtriage.dashboard.headlines.headline import Headline, State
 from ragtriage.dashboard.wording.diagnosis import NOTHING_MEASURED, REFUSALS_ALONE, bad_cases_text
 from ragtriage.dashboard.wording.escaping import shorten
 from ragtriage.dashboard.wording.leaks import leak_text
+from ragtriage.dashboard.wording.right import right_sentences
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import pass_rate_doubts, stage_doubt
+from ragtriage.metrics.definitions.wording import RIGHT_BY_TEXT
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 from ragtriage.metrics.gates.gates import FEWEST_QUESTIONS
 from ragtriage.metrics.number_text import count, interval_text, percent
@@ -18,6 +20,8 @@ from ragtriage.metrics.sanity.rule import Finding
 
 MOST_STAGES = 3
 LONGEST_NAME = 26
+_STAGE_UNKNOWN = "Estimated from their words; no context, judge or check shows at which stage they fail"
+
 CONCLUSIONS: Mapping[str, tuple[str, str]] = {  # pattern -> what its bad cases have in common: several, one
     "refusal": ("are refused", "is refused"),
     "wrong_section": ("use the wrong section", "uses the wrong section"),
@@ -52,6 +56,10 @@ def _conclusion(name: str, diagnosis: Diagnosis, findings: Sequence[Finding], ha
     lacking = int((~diagnosis.coverage.fully & ~diagnosis.bad.bad).sum())
     top = max((*CONCLUSIONS, "not_measured"), key=lambda key: bad[key])
     n, n_bad = diagnosis.scored.n, int(diagnosis.bad.bad.sum())
+    if set(diagnosis.coverage.names) <= {RIGHT_BY_TEXT, "answerability"} and n_bad:
+        measured = int(diagnosis.measured.sum())
+        statement = f"{name}: {n_bad:,} of {count(measured, 'answer')} are not what the reference says"
+        return Headline("bad", statement, f"{_STAGE_UNKNOWN}. {_detail(diagnosis)}", doubt)
     if lacking > n_bad:
         verb = "lacks" if lacking == 1 else "lack"
         statement = f"{name}: {lacking:,} of {count(n, 'case')} {verb} a deciding value"
@@ -118,7 +126,8 @@ def _detail(diagnosis: Diagnosis) -> str:
         f"n = {rate.n_scored:,} of {count(rate.n_applicable, 'question')}"
     )
     coverage = diagnosis.coverage.clause()
-    return f"{stages}. {passed}{f'; {coverage}' if coverage else ''}."
+    sentences = " ".join(["", *right_sentences(diagnosis)])
+    return f"{stages}. {passed}{f'; {coverage}' if coverage else ''}.{sentences}"
 
 
 def _doubt(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:

@@ -10,6 +10,7 @@ from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
 from ragtriage.dashboard.wording.formatting import rounded_up, span
 from ragtriage.dashboard.wording.leaks import leak_text
+from ragtriage.dashboard.wording.right import right_by_text_sentence, right_sentences
 from ragtriage.data.diagnosis.diagnosis import ENOUGH_LABELS, CheckedAnswers, Diagnosis
 from ragtriage.data.gates.conclusion import conclude
 from ragtriage.data.gates.report import GateReport
@@ -59,11 +60,15 @@ def _verdict(
         detail = "; ".join(filter(None, (failing, _wordy(answers))))
         return Headline("bad", f"{short}: do not ship", detail, doubt)
     if verdict == "UNMEASURED":
-        return Headline("not measured", _without_verdict(short, decisive), _what_to_record(decisive), doubt)
+        known = [] if diagnosis is None else right_sentences(diagnosis)
+        detail = " ".join([*known, _what_to_record(decisive)])
+        return Headline("not measured", _without_verdict(short, decisive), detail, doubt)
     undecided = _undecided(report, decisive) if verdict == "INCONCLUSIVE" else ""
     if concluded.answers is not None and concluded.unchecked:
         statement = "answers not checked" if undecided else "no fault found, answers not checked"
-        detail = f"{_unchecked(concluded.answers)}. {undecided or _holding(report, decisive, diagnosis)}"
+        by_text = "" if diagnosis is None else right_by_text_sentence(diagnosis)
+        checked = by_text or f"{_unchecked(concluded.answers)}."
+        detail = f"{checked} {undecided or _holding(report, decisive, diagnosis)}"
         return Headline("not measured", f"{short}: {statement}", detail, doubt)
     if undecided:
         return Headline("cannot tell", f"{short}: cannot tell yet", undecided, doubt)

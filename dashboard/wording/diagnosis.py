@@ -15,6 +15,7 @@ from ragtriage.data.diagnosis.doubts import metric_doubts, stage_doubt
 from ragtriage.metrics.diagnosis.explanations import evidence_sentence
 from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED, FixFirst
 from ragtriage.metrics.diagnosis.patterns import PATTERNS, Pattern, pattern_code
+from ragtriage.metrics.diagnosis.right import RIGHT_SOURCES
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.number_text import count
@@ -153,6 +154,8 @@ def stage_evidence(diagnosis: Diagnosis, sample: Mapping[str, Any]) -> str:
     evidence: dict[str, float | str | None] = {
         name: float(diagnosis.features.known(name)[row]) for name in EVIDENCE_NAMES
     }
+    source = int(diagnosis.right.source[row])
+    evidence["right_by"] = RIGHT_SOURCES[source] if source >= 0 else None
     evidence["failed_checks"] = failed_checks_text(sample)
     evidence["context_signal"] = capital(title_of(context)) if context else None
     return evidence_sentence(STAGES[stage].key, evidence)

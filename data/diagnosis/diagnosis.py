@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragtriage.data.diagnosis.context import GOLD_IN_CONTEXT, context_choice, context_metrics_of, gold_parts
+from ragtriage.data.diagnosis.coverage import DiagnosisCoverage, diagnosis_coverage
 from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.grouping import NOT_GIVEN
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.ledger import Label
+from ragtriage.metrics.definitions.wording import RIGHT_BY_TEXT
 from ragtriage.metrics.diagnosis.context_metric import ContextChoice
 from ragtriage.metrics.diagnosis.fix_first import FixFirst, fix_first
 from ragtriage.metrics.diagnosis.patterns import (
@@ -24,10 +26,9 @@ from ragtriage.metrics.diagnosis.patterns import (
     Refusals,
     bad_cases,
     pattern,
-    pattern_code,
     refusals,
 )
-from ragtriage.metrics.diagnosis.right import Right, right_answers
+from ragtriage.metrics.diagnosis.right import RIGHT_SOURCES, ClaimScores, Right, right_answers
 from ragtriage.metrics.diagnosis.slices import SliceFinding, worst_slices
 from ragtriage.metrics.diagnosis.stage_rules import StageFeatures
 from ragtriage.metrics.diagnosis.stages import (
@@ -38,73 +39,9 @@ from ragtriage.metrics.diagnosis.stages import (
     stage_code,
 )
 from ragtriage.metrics.diagnosis.symptoms import Symptom, SymptomEdges, symptoms
-from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray
 from ragtriage.metrics.statistics.intervals import Interval, interval
 from ragtriage.metrics.statistics.question_means import question_means
-
-
-@dataclass(frozen=True)
-class DiagnosisCoverage:
-    """For which cases it is known whether they are good or bad, and by which measurements."""
-
-    # measurement -> (n,) True where it decides: the metrics with a case threshold, "checks", "answerability"
-    # and "people" (human labels); only those that decide any case
-    by: Mapping[str, BoolArray]
-    # (n,) True where any of them decides. A refusal counts only where it is known whether it was right to
-    # refuse, which good scores of its context or its wording do not show
-    anything: BoolArray
-    # (n,) True where, in addition, no missing value could change the metric pattern, or where there is a
-    # human label
-    fully: BoolArray
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The measurements that decide."""
-        return tuple(self.by)
-
-    @property
-    def of_refusals_alone(self) -> bool:
-        """True where it is only known if refusing was right, and not whether an answer is good."""
-        return self.names == ("answerability",)
-
-    def clause(self) -> str:
-        """Return what the pass rate rests on, as part of a sentence; "" where all is fully measured."""
-        if self.fully.all():
-            return ""
-        if not self.by:
-            return "nothing was measured that could make a case bad"
-        names = [title_of(name) for name in self.names]
-        listed = f"{', '.join(names[:-1])} and {names[-1]}" if names[1:] else f"{names[0]} alone"
-        fully = f"{int(self.fully.sum()):,} of {len(self.fully):,} cases fully measured"
-        return f"of what was measured: {listed}; {fully}"
-
-
-def diagnosis_coverage(
-    values: Mapping[str, FloatArray],
-    checked: BoolArray,
-    refusals: Refusals,
-    labelled: BoolArray,
-    bad: BadCases,
-    pattern: NDArray[np.int8],
-    correctness: str,
-) -> DiagnosisCoverage:
-    """Return which cases are measured, and by what.
-
-    `values` has for each metric that can make a case bad its (n,) values; the other arrays are (n,) as well.
-    `correctness` names the one of them that compares an answer, a refusal too, with its reference.
-    """
-    decided = {metric: np.isfinite(scores) for metric, scores in values.items()}
-    decided["checks"] = checked
-    decided["answerability"] = refusals.right | refusals.wrong | refusals.answered
-    decided["people"] = labelled
-    anything = np.logical_or.reduce(list(decided.values()))
-    settled = bad.bad | labelled | decided.get(correctness, np.zeros(len(labelled), dtype=np.bool_))
-    anything &= ~refusals.open | settled
-    fully = anything & ((pattern != pattern_code("not_measured")) | labelled)
-    by = {name: cases & anything for name, cases in decided.items() if (cases & anything).any()}
-    return DiagnosisCoverage(by, anything, fully)
-
 
 CORRECTNESS = ("correctness", "answer_correctness", "factual_correctness")  # the first that a run has
 
@@ -118,10 +55,11 @@ class CheckedAnswers:
 
     n: int  # questions answered, refusals left out
     # of which it is known whether the answer is right: by a label, its correctness, the claims of the
-    # reference or a check
+    # reference, a check or its words
     checked: int
     drawn: int  # with a human label of a random sample
     say_more: int  # good ones that say more than asked
+    by_text: int = 0  # of those checked, the ones of which only their words tell: estimated
 
     @property
     def enough(self) -> bool:
@@ -200,6 +138,7 @@ class Diagnosis:
         labelled = self.human_labels.bad | self.human_labels.good
         known = np.isfinite(self.right.values) | labelled | self.refusals.answered
         known |= np.isfinite(features["check_failed"])
+        by_text = self.right.decided_by("text") & ~labelled & np.isnan(features["check_failed"])
         drawn = [
             row
             for row, labels in self.human_labels.labels.items()
@@ -210,6 +149,7 @@ class Diagnosis:
             len(np.unique(scored.question[answered & known])),
             len(np.unique(scored.question[drawn])),
             len(np.unique(scored.question[self.right.says_more & ~self.bad.bad])),
+            len(np.unique(scored.question[answered & by_text])),
         )
 
     @cached_property
@@ -335,26 +275,32 @@ def diagnose(scored: ScoredRun, settings: DiagnosisSettings, labels: Sequence[La
     contradictions = _contradictions(scored)
     # A similarity to the reference can take the place of correctness, but it does not make a case bad.
     similarity = None if "correctness" in scored.sources else values["correctness"]
-    right = right_answers(
-        values["correctness"] if similarity is None else np.full(scored.n, np.nan),
+    claims = ClaimScores(
         scored.values("answer_f1"),
         scored.values("answer_precision"),
         scored.values("answer_recall"),
         values["faithfulness"],
         contradictions["contradicts_context"],
+    )
+    right = right_answers(
+        values["correctness"] if similarity is None else np.full(scored.n, np.nan),
+        claims,
+        np.where(np.isnan(values["correctness"]), scored.stage_features["text_outcome"], np.nan),
         settings.thresholds,
     )
     deciding = {**values, "correctness": right.values}
+    values["correctness"] = right.values
     if similarity is not None:
-        values["correctness"] = np.where(right.by_claims, right.values, similarity)
-    else:
-        values["correctness"] = right.values
+        values["correctness"] = np.where(
+            np.isnan(similarity) | right.decided_by("claims"), right.values, similarity
+        )
     human_labels = human_labels_of(scored, labels)
     features = scored.stage_features
     refused, answerable = _codes(features["refused"]), _codes(features["answerable"])
     by_metric = {metrics[key]: deciding[key] for key in ("faithfulness", "answer_relevancy")}
-    by_metric[metrics["correctness"]] = np.where(right.by_claims, np.nan, right.values)
-    by_metric["answer_f1"] = np.where(right.by_claims, right.values, np.nan)
+    right_by = (metrics["correctness"], "answer_f1", RIGHT_BY_TEXT)
+    for name, source in zip(right_by, RIGHT_SOURCES, strict=True):
+        by_metric[name] = np.where(right.decided_by(source), right.values, np.nan)
     measurements = _measurements(context, by_metric, contradictions)
     checked = np.isfinite(features["check_failed"])
     # Beside answers of which none is measured no refusal counts as wrong: all known cases would be bad.
@@ -397,7 +343,7 @@ def diagnose(scored: ScoredRun, settings: DiagnosisSettings, labels: Sequence[La
         human_labels.bad | human_labels.good,
         bad,
         patterns,
-        metrics["correctness"],
+        right,
     )
     return Diagnosis(
         scored,

@@ -9,6 +9,8 @@ import numpy as np
 
 from ragtriage.data.diagnosis.diagnosis import CORRECTNESS, Diagnosis
 from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.metrics.definitions.wording import RIGHT_BY_TEXT
+from ragtriage.metrics.diagnosis.right import RIGHT_SOURCES
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 from ragtriage.metrics.sanity.rule import Finding
 from ragtriage.metrics.schema.scores import BoolArray
@@ -95,10 +97,15 @@ def _doubts_behind(
 
 def _metrics_behind(diagnosis: Diagnosis, key: str, cases: BoolArray) -> list[str]:
     """List the metrics of the run that the rule of a stage looks at, for its cases."""
-    context, metrics = diagnosis.context, diagnosis.scored.metrics
+    context, metrics, right = diagnosis.context, diagnosis.scored.metrics, diagnosis.right
+    correctness = next((name for name in CORRECTNESS if name in metrics), "correctness")
+    by_source = {"correctness": correctness, "claims": "answer_f1", "text": RIGHT_BY_TEXT}
     behind = {
         "context": [name for at, name in enumerate(context.metrics) if (context.code[cases] == at).any()],
-        "correctness": [next((name for name in CORRECTNESS if name in metrics), "correctness")],
+        "correctness": [
+            by_source[source] for source in RIGHT_SOURCES if right.decided_by(source)[cases].any()
+        ]
+        or [correctness],
         "noise_sensitivity": ["noise_sensitivity_relevant", "noise_sensitivity_irrelevant"],
         "contradicts_itself": ["self_contradiction"],
         "contradicts_context": ["contradicted"],

@@ -20,7 +20,8 @@ def evidence_sentence(stage_key: str, row: Row) -> str:
         row: the case's features under the names of StageFeatures and, where known, "n_candidates",
             "n_context" (documents in the context), "n_gold", "gold_rank" (rank of the first gold document
             among the candidates), "failed_checks" (each with
-            expected and actual), "context_signal" (name of the metric behind "context") and "noise_rank".
+            expected and actual), "right_by" (what decides that it is wrong, of right.RIGHT_SOURCES),
+            "context_signal" (name of the metric behind "context") and "noise_rank".
             Missing values are not mentioned.
 
     Raises:
@@ -99,6 +100,10 @@ def _left_out(row: Row) -> str:
 
 
 def _wrong(row: Row) -> str:
+    if row.get("right_by") == "text":
+        return "the answer has none of the names, numbers or words of the reference, estimated from its words"
+    if row.get("right_by") == "claims":
+        return f"F1 of the claims {_figure(row, 'correctness')}"
     return (
         f"correctness {_figure(row, 'correctness')} with faithfulness {_figure(row, 'faithfulness')} "
         f"and answer relevancy {_figure(row, 'answer_relevancy')}"

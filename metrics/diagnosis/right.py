@@ -1,13 +1,64 @@
-"""Whether each answer is right: by its correctness, else by the claims that it shares with the reference."""
+"""Whether each answer is right: by its correctness, else by claims of the reference, else by its words."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ragtriage.metrics.definitions.wording import MOST_UNDECIDED
 from ragtriage.metrics.diagnosis.patterns import CaseThresholds
+from ragtriage.metrics.schema.batch import OTHER, SAME, UNDECIDED
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray
+
+RightSource = Literal["correctness", "claims", "text"]
+RIGHT_SOURCES: tuple[RightSource, ...] = ("correctness", "claims", "text")  # the first that is known decides
+
+
+@dataclass(frozen=True)
+class ClaimScores:
+    """What the claims of n answers and their references show, each (n,) and NaN where not known.
+
+    Attributes:
+        f1: of the claims of answer and reference.
+        precision: share of the answer's claims that the reference supports.
+        recall: share of the reference's claims that the answer holds.
+        faithfulness: share of the answer's claims that the context supports.
+        contradicted: above 0 where a document contradicts a claim; NaN is taken as not.
+    """
+
+    f1: FloatArray
+    precision: FloatArray
+    recall: FloatArray
+    faithfulness: FloatArray
+    contradicted: FloatArray
+
+
+@dataclass(frozen=True)
+class WordingCounts:
+    """What the words of the answers decide, of those that nothing better is known of.
+
+    Attributes:
+        n: answers compared with a reference.
+        same: those that say what the reference says.
+        other: those that say something else, refusals among them.
+    """
+
+    n: int
+    same: int
+    other: int
+
+    @property
+    def undecided(self) -> int:
+        """Answers whose words do not decide."""
+        return self.n - self.same - self.other
+
+    @property
+    def enough(self) -> bool:
+        """Whether they decide so many that those stand for all; with fewer there are bounds alone."""
+        return bool(self.n) and self.undecided <= MOST_UNDECIDED * self.n
 
 
 @dataclass(frozen=True)
@@ -16,41 +67,54 @@ class Right:
 
     Attributes:
         values: (n,) from 0 to 1, right from the threshold of correctness on; NaN where nothing tells.
-        by_claims: (n,) True where the claims of the reference decide, as no correctness is known.
+        source: (n,) int8 codes into RIGHT_SOURCES; -1 where nothing tells.
         says_more: (n,) True where everything asked for is there, among more that documents support.
+        undecided: (n,) True where words decide the other answers of the run, and not this one.
+        wording: what the words decide.
     """
 
     values: FloatArray
-    by_claims: BoolArray
+    source: NDArray[np.int8]
     says_more: BoolArray
+    undecided: BoolArray
+    wording: WordingCounts
+
+    def decided_by(self, source: RightSource) -> BoolArray:
+        """(n,) True where this source decides."""
+        return np.asarray(self.source == RIGHT_SOURCES.index(source), dtype=np.bool_)
 
 
 def right_answers(
     correctness: FloatArray,
-    f1: FloatArray,
-    precision: FloatArray,
-    recall: FloatArray,
-    faithfulness: FloatArray,
-    contradicted: FloatArray,
+    claims: ClaimScores,
+    text_outcome: FloatArray,
     thresholds: CaseThresholds | None = None,
 ) -> Right:
-    """Say whether answers are right.
+    """Return whether answers are right.
 
     The harmonic mean of claim precision and recall punishes an answer that holds all of the reference among
     more that its documents support. It says more than asked, which is no error: its recall counts.
 
     Args:
         correctness: (n,) against the reference, judged or imported; decides where it is known.
-        f1: (n,) of the claims of answer and reference.
-        precision: (n,) share of the answer's claims that the reference supports.
-        recall: (n,) share of the reference's claims that the answer holds.
-        faithfulness: (n,) share of the answer's claims that the context supports.
-        contradicted: (n,) above 0 where a document contradicts a claim; NaN is unknown, taken as not.
+        claims: decide where correctness is not known.
+        text_outcome: (n,) codes of batch.Wordings, NaN where nothing was compared. They decide what is left
+            where they decide most of it, else nothing.
         thresholds: the defaults where left out.
     """
     minimum = thresholds or CaseThresholds()
-    supported = (faithfulness >= minimum.faithfulness) & ~(contradicted > 0)
-    says_more = (recall >= minimum.correctness) & (precision < minimum.correctness) & supported
-    by_claims = np.isnan(correctness) & np.isfinite(f1)
-    claims = np.where(says_more, np.fmax(f1, recall), f1)
-    return Right(np.where(by_claims, claims, correctness), by_claims, says_more)
+    supported = (claims.faithfulness >= minimum.faithfulness) & ~(claims.contradicted > 0)
+    says_more = (claims.recall >= minimum.correctness) & (claims.precision < minimum.correctness) & supported
+    by_claims = np.where(says_more, np.fmax(claims.f1, claims.recall), claims.f1)
+    left = np.isnan(correctness) & np.isnan(by_claims)
+    outcome = np.where(left, text_outcome, np.nan)
+    counts = [int((outcome == code).sum()) for code in (OTHER, UNDECIDED, SAME)]
+    wording = WordingCounts(sum(counts), counts[2], counts[0])
+    by_text = np.where(outcome == SAME, 1.0, np.where(outcome == OTHER, 0.0, np.nan))
+    if not wording.enough:
+        by_text = np.full(len(by_text), np.nan)
+    known = np.stack([np.isfinite(values) for values in (correctness, by_claims, by_text)])
+    source = np.where(known.any(axis=0), known.argmax(axis=0), -1).astype(np.int8)
+    values = np.select(list(known), [correctness, by_claims, by_text], np.nan)
+    undecided = np.asarray((outcome == UNDECIDED) & wording.enough, dtype=np.bool_)
+    return Right(values, source, says_more, undecided, wording)

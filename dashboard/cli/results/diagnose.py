@@ -23,6 +23,7 @@ from ragtriage.dashboard.wording.diagnosis import (
     unused_context_metrics,
 )
 from ragtriage.dashboard.wording.leaks import leak_text
+from ragtriage.dashboard.wording.right import right_sentences
 from ragtriage.data.api import diagnosis_answer, diagnosis_of, open_store
 from ragtriage.data.cases.refusal_cohorts import refusal_counts
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings
@@ -130,6 +131,7 @@ def _diagnosis_text(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:
     sections = [
         *([wrapped(f"{leaks}.")] if leaks else []),
         wrapped(_headline(diagnosis, findings)),
+        *map(wrapped, right_sentences(diagnosis)),
         *(
             wrapped(plain(f"Read first: {finding.title}. {finding.message}"))
             for finding in read_first(findings)

@@ -12,6 +12,8 @@ from ragtriage.dashboard.wording.escaping import capital
 from ragtriage.data.diagnosis.context import GOLD_IN_CONTEXT
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import case_doubts
+from ragtriage.data.diagnosis.good_case import ANSWERABILITY, LABEL, PART_TITLES, CasePart, case_parts
+from ragtriage.metrics.definitions.wording import NOT_DECIDED, RIGHT_BY_TEXT
 from ragtriage.metrics.diagnosis.stages import STAGES
 from ragtriage.metrics.number_text import NOT_MEASURED, number
 from ragtriage.metrics.sanity.rule import Finding
@@ -23,6 +25,7 @@ HEADLINES = (
     "correctness", "answer_f1", "answer_precision", "answer_recall",
 )  # fmt: skip
 MOST_SCORES = 6
+_USUAL = {"right": RIGHT_BY_TEXT, "grounded": "faithfulness", "on_question": "answer_relevancy"}
 
 
 def case_chips(diagnosis: Diagnosis, findings: Sequence[Finding], row: int) -> list[Chip]:
@@ -46,31 +49,38 @@ def case_chips(diagnosis: Diagnosis, findings: Sequence[Finding], row: int) -> l
 
 
 def scores_with_thresholds(diagnosis: Diagnosis, sample: Mapping[str, Any]) -> list[CaseScore]:
-    """Return the scores that decide on a case, measured or not, then the others that it has."""
-    row, thresholds = int(sample["row"]), diagnosis.settings.thresholds
+    """Return the four parts of a good case, measured or not, then the other scores that it has."""
+    row = int(sample["row"])
     reasons = {score["metric"]: score["reason"] or "" for score in sample["scores"] or ()}
-    context = diagnosis.context.metric_at(row) or diagnosis.context_metric
-    limits = {
-        **({context: thresholds.context} if context else {}),
-        "faithfulness": thresholds.faithfulness,
-        "answer_relevancy": thresholds.answer_relevancy,
-    }
-    scores = [_score(diagnosis, row, name, reasons.get(name, ""), limit) for name, limit in limits.items()]
-    others = [_score(diagnosis, row, name, reasons.get(name, "")) for name in HEADLINES if name not in limits]
-    return [*scores, *(score for score in others if score.share is not None)][:MOST_SCORES]
+    if diagnosis.right.undecided[row]:
+        reasons.setdefault(RIGHT_BY_TEXT, NOT_DECIDED)
+    parts = case_parts(diagnosis, row)
+    scores, shown = [_part_score(diagnosis, part, reasons) for part in parts], {part.metric for part in parts}
+    for name in HEADLINES:
+        column = None if name in shown else diagnosis.scored.column(name)
+        if column is not None and column.status[row] == Status.SCORED:
+            source = Source(int(column.source[row])).label
+            title = metric_title(name)
+            scores.append(_score(title, float(column.values[row]), source, reasons.get(name, "")))
+    return scores[:MOST_SCORES]
 
 
-def _score(
-    diagnosis: Diagnosis, row: int, name: str, reason: str, threshold: float | None = None
-) -> CaseScore:
-    title, column = metric_title(name), diagnosis.scored.column(name)
-    if name == GOLD_IN_CONTEXT:
-        value, source = float(diagnosis.context.values[row]), "oracle context"
-    elif column is None or column.status[row] != Status.SCORED:
-        return CaseScore(title, NOT_MEASURED, None, threshold, help=reason or "not measured for this case")
-    else:
-        value, source = float(column.values[row]), Source(int(column.source[row])).label
-    how = ". ".join(part for part in (f"{capital(source)}", reason) if part)
+def _part_score(diagnosis: Diagnosis, part: CasePart, reasons: Mapping[str, str]) -> CaseScore:
+    """Return one of the four parts of a good case, named with what it is taken from."""
+    usual = diagnosis.context_metric if part.key == "found" else _USUAL[part.key]
+    metric = part.metric or usual or ""
+    name = {LABEL: "label", ANSWERABILITY: "refusal"}.get(metric) or metric_title(metric)
+    known, why = part.value is not None, reasons.get(metric, "")
+    named = known or part.key != "right"  # what is not known to be right could be so by any of its sources
+    title = f"{PART_TITLES[part.key]}: {name}" if named and name else PART_TITLES[part.key]
+    if part.value is None:
+        return CaseScore(title, NOT_MEASURED, None, part.threshold, help=why or "not measured for this case")
+    source = "oracle context" if metric == GOLD_IN_CONTEXT else part.source
+    return _score(title, part.value, source, why, part.threshold)
+
+
+def _score(title: str, value: float, source: str, reason: str, threshold: float | None = None) -> CaseScore:
+    how = ". ".join(text for text in (capital(source), reason) if text)
     return CaseScore(title, number(value), min(1.0, max(0.0, value)), threshold, source, how)
 
 

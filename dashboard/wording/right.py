@@ -1,0 +1,77 @@
+"""Sentences about how many answers are right, and what that is taken from."""
+
+from __future__ import annotations
+
+from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.data.diagnosis.good_case import corrected_right_rate, right_by_context
+from ragtriage.metrics.diagnosis.right import WordingCounts
+from ragtriage.metrics.number_text import count, percent
+
+HALF_WIDTH = 14  # points to which 20 labels settle the share of right answers
+NAMED_FROM = 0.1  # share of the cases from which on a count is worth a sentence
+
+
+def right_sentences(diagnosis: Diagnosis) -> list[str]:
+    """Return what is to be said of right answers beside the pass rate; none where it says all there is."""
+    sentences = (
+        right_by_text_sentence(diagnosis),
+        says_more_sentence(diagnosis),
+        *context_sentences(diagnosis),
+    )
+    return [sentence for sentence in sentences if sentence]
+
+
+def right_by_text_sentence(diagnosis: Diagnosis) -> str:
+    """Return how many answers are right by their words; "" where something better is known of them."""
+    wording, corrected = diagnosis.right.wording, corrected_right_rate(diagnosis)
+    if not wording.n:
+        return ""
+    if corrected is not None:
+        ends = f"{percent(corrected.low)} to {percent(corrected.high)}"
+        by = f"by {corrected.n_labelled} labels and the words of the others"
+        return f"{percent(corrected.estimate)} of the answers are right ({ends}), {by}."
+    if not wording.enough:
+        return _bounds(wording)
+    left = f"; the words of {wording.undecided:,} more do not decide" if wording.undecided else ""
+    are = "is" if wording.same == 1 else "are"
+    of = count(wording.same + wording.other, "answer")
+    return f"{wording.same:,} of {of} {are} right by their words, an estimate{left}."
+
+
+def _bounds(wording: WordingCounts) -> str:
+    """Return between which bounds the share of right answers lies, and how to settle it."""
+    low, high = wording.same / wording.n, (wording.same + wording.undecided) / wording.n
+    between = f"Between {100 * low:.0f} and {percent(high)} of {count(wording.n, 'answer')} are right by"
+    other = "says something else: read it" if wording.other == 1 else "say something else: read them"
+    more = f" {wording.other:,} clearly {other}." if wording.other else ""
+    return f"{between} their words; 20 labels settle it to {HALF_WIDTH} points either way.{more}"
+
+
+def says_more_sentence(diagnosis: Diagnosis) -> str:
+    """Return how many right answers say more than asked, and what to do; "" for few."""
+    answers = diagnosis.answers
+    if answers.say_more < max(1, NAMED_FROM * answers.n):
+        return ""
+    say = "says" if answers.say_more == 1 else "say"
+    return (
+        f"{answers.say_more:,} of {count(answers.n, 'answer')} {say} more than asked, though all of it is "
+        "supported: ask for shorter answers, or pass fewer documents."
+    )
+
+
+def context_sentences(diagnosis: Diagnosis) -> list[str]:
+    """Return how many answers are right without their context and how many wrong with it; none for few."""
+    counts, fewest = right_by_context(diagnosis), max(1, NAMED_FROM * diagnosis.scored.n)
+    sentences = []
+    if counts.right_without >= fewest:
+        are = "is" if counts.right_without == 1 else "are"
+        sentences.append(
+            f"Right without its context: {counts.right_without:,} of {count(counts.n_without, 'answer')} "
+            f"whose context has none of the gold {are} right all the same, from the model's memory. "
+            "Correctness hides that retrieval fails."
+        )
+    if counts.wrong_complete >= fewest:
+        are = "is" if counts.wrong_complete == 1 else "are"
+        of = f"{counts.wrong_complete:,} of {count(counts.n_complete, 'answer')}"
+        sentences.append(f"Wrong with complete context: {of} whose context has all of the gold {are} wrong.")
+    return sentences

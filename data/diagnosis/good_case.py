@@ -1,0 +1,218 @@
+"""The four parts of a good case, with source and threshold: right, grounded, found, on the question."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from ragtriage.data.diagnosis.diagnosis import CORRECTNESS, Diagnosis
+from ragtriage.metrics.definitions.wording import RIGHT_BY_TEXT
+from ragtriage.metrics.diagnosis.right import RIGHT_SOURCES
+from ragtriage.metrics.schema.batch import SAME
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, StrArray
+from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.statistics.post_stratified import FEWEST_LABELS, PostStratified, post_stratified
+
+PartKey = Literal["right", "grounded", "found", "on_question"]
+PART_TITLES: Mapping[PartKey, str] = {
+    "right": "Right",
+    "grounded": "Grounded",
+    "found": "Found",
+    "on_question": "On the question",
+}
+LABEL, ANSWERABILITY = "label", "answerability"  # what right is taken from, apart from metrics
+_WHOLE = 1 - 1e-9  # a share of the gold at or above this is all of it
+
+
+@dataclass(frozen=True)
+class CasePart:
+    """One part of a case.
+
+    Attributes:
+        key: of the part.
+        metric: what it is taken from: a metric, LABEL or ANSWERABILITY; "" where nothing tells.
+        source: how that was obtained, such as "judged" or "estimated"; "" where nothing tells.
+        value: None where nothing tells.
+        threshold: from which on the part is good.
+        good: None where nothing tells.
+    """
+
+    key: PartKey
+    metric: str
+    source: str
+    value: float | None
+    threshold: float
+    good: bool | None
+
+
+@dataclass(frozen=True)
+class PartColumn:
+    """One part of n cases.
+
+    Attributes:
+        values: (n,) NaN where nothing tells.
+        metric: (n,) what each is taken from, "" where nothing tells.
+        threshold: from which on the part is good.
+    """
+
+    values: FloatArray
+    metric: StrArray
+    threshold: float
+
+    @property
+    def good(self) -> FloatArray:
+        """(n,) 1 good, 0 not, NaN where nothing tells."""
+        return np.where(np.isnan(self.values), np.nan, (self.values >= self.threshold).astype(np.float64))
+
+
+def parts_of(diagnosis: Diagnosis) -> dict[PartKey, PartColumn]:
+    """Return the four parts of the cases of a run.
+
+    Whether a case is right is taken from a person's label, else for a refusal from whether the question can
+    be answered, else from correctness, claims of the reference, or the words of the answer.
+    """
+    scored, limits, context = diagnosis.scored, diagnosis.settings.thresholds, diagnosis.context
+    named = np.array([*context.metrics, ""], dtype=object)[context.code]
+    return {
+        "right": _right(diagnosis),
+        "grounded": _of_metric(scored.values("faithfulness"), "faithfulness", limits.faithfulness),
+        "found": PartColumn(context.values, named, limits.context),
+        "on_question": _of_metric(
+            scored.values("answer_relevancy"), "answer_relevancy", limits.answer_relevancy
+        ),
+    }
+
+
+def _of_metric(values: FloatArray, name: str, threshold: float) -> PartColumn:
+    return PartColumn(values, np.where(np.isnan(values), "", name).astype(object), threshold)
+
+
+def _right(diagnosis: Diagnosis) -> PartColumn:
+    right, labels, refusals = diagnosis.right, diagnosis.human_labels, diagnosis.refusals
+    names = next((name for name in CORRECTNESS if name in diagnosis.scored.sources), "correctness")
+    values = right.values.copy()
+    metric = np.full(len(values), "", dtype=object)
+    for source, name in zip(RIGHT_SOURCES, (names, "answer_f1", RIGHT_BY_TEXT), strict=True):
+        metric[right.decided_by(source)] = name
+    for rows, value in ((refusals.right, 1.0), (refusals.wrong | refusals.answered, 0.0)):
+        values[rows], metric[rows] = value, ANSWERABILITY
+    for rows, value in ((labels.good, 1.0), (labels.bad, 0.0)):
+        values[rows], metric[rows] = value, LABEL
+    return PartColumn(values, metric, diagnosis.settings.thresholds.correctness)
+
+
+def case_parts(diagnosis: Diagnosis, row: int) -> list[CasePart]:
+    """Return the four parts of one case."""
+    parts = []
+    for key, column in parts_of(diagnosis).items():
+        value, metric, good = column.values[row], str(column.metric[row]), column.good[row]
+        known = bool(np.isfinite(value))
+        parts.append(
+            CasePart(
+                key,
+                metric,
+                _source(diagnosis, metric, row) if known else "",
+                float(value) if known else None,
+                column.threshold,
+                bool(good) if known else None,
+            )
+        )
+    return parts
+
+
+def _source(diagnosis: Diagnosis, metric: str, row: int) -> str:
+    if metric == LABEL:
+        return Source.HUMAN.label
+    if metric == ANSWERABILITY:
+        return Source(int(diagnosis.scored.stage_features["refused_source"][row])).label
+    column = diagnosis.scored.column(metric)
+    return "" if column is None else Source(int(column.source[row])).label
+
+
+@dataclass(frozen=True)
+class RightByContext:
+    """How right answers and complete contexts go together, of answered cases where both are known.
+
+    Attributes:
+        n_without: cases whose context has none of the gold.
+        right_without: of them, the right ones: known without the context.
+        n_complete: cases whose context has all of the gold.
+        wrong_complete: of them, the wrong ones: lost by the generator.
+    """
+
+    n_without: int
+    right_without: int
+    n_complete: int
+    wrong_complete: int
+
+
+def right_without_context(diagnosis: Diagnosis) -> BoolArray:
+    """(n,) True where an answer is right and its context has none of the gold."""
+    return _answered_rightly(diagnosis, 1.0) & (diagnosis.scored.stage_features["gold_in_context"] <= 0)
+
+
+def wrong_with_context(diagnosis: Diagnosis) -> BoolArray:
+    """(n,) True where an answer is wrong although its context has all of the gold."""
+    return _answered_rightly(diagnosis, 0.0) & (diagnosis.scored.stage_features["gold_in_context"] >= _WHOLE)
+
+
+def _answered_rightly(diagnosis: Diagnosis, good: float) -> BoolArray:
+    answered = diagnosis.scored.stage_features["refused"] == 0
+    return np.asarray(answered & (_right(diagnosis).good == good), dtype=np.bool_)
+
+
+def right_by_context(diagnosis: Diagnosis) -> RightByContext:
+    """Count how right answers and complete contexts go together."""
+    gold = diagnosis.scored.stage_features["gold_in_context"]
+    known = _answered_rightly(diagnosis, 1.0) | _answered_rightly(diagnosis, 0.0)
+    return RightByContext(
+        int((known & (gold <= 0)).sum()),
+        int(right_without_context(diagnosis).sum()),
+        int((known & (gold >= _WHOLE)).sum()),
+        int(wrong_with_context(diagnosis).sum()),
+    )
+
+
+def corrected_right_rate(diagnosis: Diagnosis) -> PostStratified | None:
+    """Return the share of right answers by labels drawn at random and the words of the others.
+
+    None with fewer than FEWEST_LABELS of them among the answers that were compared with a reference.
+    """
+    outcome, labels = diagnosis.scored.stage_features["text_outcome"], diagnosis.human_labels
+    drawn = np.zeros(diagnosis.scored.n, dtype=np.bool_)
+    for row, of_row in labels.labels.items():
+        drawn[row] = any(label.verdict is not None and label.queue_id is not None for label in of_row)
+    compared = np.isfinite(outcome)
+    if int((drawn & compared).sum()) < FEWEST_LABELS:
+        return None
+    right = labels.good.astype(np.float64)
+    return post_stratified(outcome[compared].astype(np.int8), drawn[compared], right[compared], SAME + 1)
+
+
+def right_summary(diagnosis: Diagnosis) -> dict[str, Any]:
+    """Return what is known of right answers as JSON values: their parts, words, labels and contexts."""
+    wording, corrected = diagnosis.right.wording, corrected_right_rate(diagnosis)
+    return {
+        "by_text": {**asdict(wording), "undecided": wording.undecided, "has_rate": wording.enough},
+        "corrected": None if corrected is None else asdict(corrected),
+        "by_context": asdict(right_by_context(diagnosis)),
+        "says_more": int((diagnosis.right.says_more & ~diagnosis.bad.bad).sum()),
+    }
+
+
+def part_summary(diagnosis: Diagnosis) -> dict[str, Any]:
+    """Return for each part how many cases are known and good, and what it is taken from, as JSON values."""
+    summary: dict[str, Any] = {}
+    for key, column in parts_of(diagnosis).items():
+        known = np.isfinite(column.values)
+        names, counts = np.unique(column.metric[known].astype(str), return_counts=True)
+        summary[key] = {
+            "n_known": int(known.sum()),
+            "n_good": int((column.good == 1).sum()),
+            "threshold": column.threshold,
+            "taken_from": dict(zip(names.tolist(), counts.tolist(), strict=True)),
+        }
+    return summary
