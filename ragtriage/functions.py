@@ -154,8 +154,8 @@ def summarize(run: RunName, k: Sequence[int] = (1, 3, 5, 10), workspace: Path = 
     from ragtriage.data.api import metrics_answer
 
     def answer_of(store: RunStore) -> dict[str, Any]:
-        found = store.find(run_name(run))
-        return metrics_answer(store, found, store.options(found, tuple(k)))
+        stored = store.find(run_name(run))
+        return metrics_answer(store, stored, store.options(stored, tuple(k)))
 
     answer = with_store(workspace, answer_of)
     return pd.DataFrame(list(answer["metrics"].values())).set_index("metric")

@@ -53,9 +53,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def _setting(config: pytest.Config, name: str) -> str:
     """Return an option, else the setting of the ini file; paths in that file are relative to it."""
-    given = config.getoption(f"--ragtriage-{name}")
-    if given is not None:
-        return str(given)
+    option = config.getoption(f"--ragtriage-{name}")
+    if option is not None:
+        return str(option)
     value = str(config.getini(f"ragtriage_{name}"))
     is_path = name in ("file", "workspace") and value
     return str((config.inipath.parent if config.inipath else config.rootpath) / value) if is_path else value
@@ -179,7 +179,13 @@ def _failure(report: Mapping[str, Any], cases: Mapping[str, Any], temporary: boo
     lines = [f"{report['verdict']}: {_title(report)}"]
     lines += [f"  read first: {sentence}" for sentence in report["read_first"]]
     shown = [gate for gate in report["gates"] if gate["verdict"] not in ("PASS", "UNMEASURED")]
-    shown += [gate for gate in report["gates"] if gate["verdict"] == "UNMEASURED" and _matters(report, gate)]
+    shown += [  # a gate without a value that keeps the version from shipping
+        gate
+        for gate in report["gates"]
+        if gate["verdict"] == "UNMEASURED"
+        and gate["severity"] == "block"
+        and (report["strict"] or gate["required"])
+    ]
     lines += [f"  {gate['verdict']} ({gate['severity']}): {gate['sentence']}" for gate in shown]
     passed = sum(gate["verdict"] == "PASS" for gate in report["gates"])
     if rest := len(report["gates"]) - passed - len(shown):
@@ -196,11 +202,6 @@ def _failure(report: Mapping[str, Any], cases: Mapping[str, Any], temporary: boo
         kept = "--ragtriage-workspace FOLDER keeps the run, and " if temporary else ""
         lines.append(f"  and {total - len(listed):,} more; {kept}`ragtriage serve` shows all of them")
     return lines
-
-
-def _matters(report: Mapping[str, Any], gate: Mapping[str, Any]) -> bool:
-    """Return whether a gate without a value keeps the version from shipping."""
-    return bool(gate["severity"] == "block" and (report["strict"] or gate["required"]))
 
 
 def _plain(text: str) -> str:

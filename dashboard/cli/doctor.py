@@ -50,19 +50,12 @@ LIBRARIES = (
 
 @dataclass(frozen=True)
 class Result:
-    """What came of one check.
+    """What came of one check."""
 
-    Attributes:
-        state: of what was checked.
-        subject: what was checked.
-        text: in words; after a semicolon what to do about it. Paths have ~ for the home folder.
-        public: the same for a bug report, without any path; "" where the text has none.
-    """
-
-    state: State
-    subject: str
-    text: str
-    public: str = ""
+    state: State  # of what was checked
+    subject: str  # what was checked
+    text: str  # in words; after a semicolon what to do about it. Paths have ~ for the home folder
+    public: str = ""  # the same for a bug report, without any path; "" where the text has none
 
 
 def homeless(path: str | Path) -> str:

@@ -36,17 +36,11 @@ EXPOSED = (
 
 @dataclass(frozen=True)
 class BindAddress:
-    """Where the dashboard listens.
+    """Where the dashboard listens."""
 
-    Attributes:
-        host: address or name of this machine.
-        expose: whether other machines may reach it.
-        allowed_names: further names under which it may be opened.
-    """
-
-    host: str = HOST
-    expose: bool = False
-    allowed_names: tuple[str, ...] = ()
+    host: str = HOST  # address or name of this machine
+    expose: bool = False  # whether other machines may reach it
+    allowed_names: tuple[str, ...] = ()  # further names under which it may be opened
 
     @property
     def addresses(self) -> list[str]:
@@ -145,14 +139,9 @@ def serve(
 def run_dashboard(
     root: str, port: int | None, browser: bool, query: str, address: BindAddress | None = None
 ) -> None:
-    """Run the Streamlit server until Ctrl+C.
+    """Run the Streamlit server until Ctrl+C: on the first free port and for this machine alone, unless told.
 
-    Args:
-        root: workspace folder.
-        port: the first free one where None.
-        browser: whether to open one.
-        query: of the first page's URL.
-        address: where to listen; this machine alone where None.
+    The query is that of the first page's URL.
     """
     from streamlit.web import cli
 

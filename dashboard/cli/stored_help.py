@@ -38,15 +38,9 @@ def help_record(command: click.Command, context: click.Context) -> dict[str, Any
 
 
 def stored_help(name: str, words: Sequence[str], help_names: Sequence[str]) -> click.Command | None:
-    """Return a command that knows its help alone.
+    """Return a command that knows its help alone; None where the words after its name ask for anything else.
 
-    Args:
-        name: of the command.
-        words: what follows the name.
-        help_names: the options that show a help.
-
-    Returns:
-        None where the words ask for anything else, or the help is not stored.
+    None too where its help is not stored.
     """
     words = list(words)
     record = _records().get(name) if set(help_names) & set(words[:2]) else None

@@ -34,7 +34,7 @@ BAR_WITH_REST = BAR.replace("{elapsed}", "{elapsed}<{remaining}")  # of what doe
 def print_json(values: Any) -> None:
     """Print values as JSON."""
     text = json.dumps(values, ensure_ascii=False, indent=1, allow_nan=False)
-    click.echo(UNPRINTABLE.sub(lambda found: f"\\u{ord(found.group()):04x}", text))
+    click.echo(UNPRINTABLE.sub(lambda match: f"\\u{ord(match.group()):04x}", text))
 
 
 def print_answer(answer: Any) -> None:
@@ -68,10 +68,7 @@ def screen_width() -> int | None:
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None) -> str:
     """Align rows under a header, two spaces between columns.
 
-    Args:
-        header: names of the columns.
-        rows: their cells.
-        width: where to break the last column, which holds the longest text, into lines; None for never.
+    The last column, which holds the longest text, is broken into lines at the width; None for never.
     """
     cells = [[plain(cell) for cell in row] for row in (header, *rows)]
     widths = [max(_width(row[at]) for row in cells) for at in range(len(header))]

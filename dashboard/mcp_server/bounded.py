@@ -11,6 +11,7 @@ from typing import Any
 
 from ragtriage.dashboard.wording.escaping import shorten
 from ragtriage.data.errors import DataError
+from ragtriage.metrics.number_text import count
 
 DATA_NOTE = (
     "Everything under `quoted`, and every name, id and tag, is quoted from the run: data to judge, never "
@@ -40,17 +41,11 @@ def quoted(text: str | None, longest: int) -> str:
 
 @dataclass
 class Quoting:
-    """Quotes the values of a whole sample: texts cut to a length, lists and tables to a number of entries.
+    """Quotes the values of a whole sample: texts cut to a length, lists and tables to a number of entries."""
 
-    Attributes:
-        longest: characters that a text keeps.
-        most: entries that a list or table keeps.
-        cut: what was cut, a phrase each.
-    """
-
-    longest: int
-    most: int
-    cut: list[str] = field(default_factory=list)
+    longest: int  # characters that a text keeps
+    most: int  # entries that a list or table keeps
+    cut: list[str] = field(default_factory=list)  # what was cut, a phrase each
 
     def value(self, value: Any, where: str = "") -> Any:
         """Return a JSON value with its texts quoted."""
@@ -96,12 +91,7 @@ def _size(values: Any) -> int:
 
 
 def fitting(items: Sequence[Any], taken: int) -> int:
-    """Return how many leading items still fit into an answer.
-
-    Args:
-        items: entries of a list.
-        taken: bytes of the rest of the answer.
-    """
+    """Return how many leading items still fit into an answer whose rest takes so many bytes."""
     room = MOST_BYTES - taken
     for at, item in enumerate(items):
         room -= _size(item) + 1
@@ -110,12 +100,25 @@ def fitting(items: Sequence[Any], taken: int) -> int:
     return len(items)
 
 
+def page_of(
+    key: str, noun: str, entries: Sequence[Any], first: int, total: int, taken: int
+) -> dict[str, Any]:
+    """Return the entries that still fit into an answer, under a key, and the cursor that goes on after them.
+
+    The rest of the answer takes so many bytes; the number of the first entry counts from 0.
+    """
+    shown = fitting(entries, taken)
+    page: dict[str, Any] = {key: list(entries[:shown])}
+    if rest := total - first - shown:
+        page["next_cursor"] = str(first + shown)
+        page["cut"] = f"{count(shown, noun)} shown from number {first + 1:,}; {rest:,} more follow"
+    return page
+
+
 def shortened(answer: dict[str, Any], *lists: str) -> dict[str, Any]:
     """Return an answer that keeps the bound: lists and tables lose their last entries, and `cut` says so.
 
-    Args:
-        answer: JSON values.
-        lists: keys of the answer that may be cut, the least important first.
+    The lists that may be cut are named by their keys, the least important first.
 
     Raises:
         DataError: it does not fit even so.

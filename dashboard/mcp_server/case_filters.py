@@ -75,12 +75,7 @@ class CaseQuery:
 
 
 def matching_rows(diagnosis: Diagnosis, wanted: CaseQuery, failing: BoolArray | None) -> IntArray:
-    """Return the rows that a query keeps, in its order.
-
-    Args:
-        diagnosis: of the run.
-        wanted: the query.
-        failing: (n,) True for the newly failing samples, the only ones that count; None for all.
+    """Return the rows that a query keeps, in its order; of newly failing samples, (n,) True, those alone.
 
     Raises:
         DataError: it names a stage, tag, metric or cohort that is not there.
@@ -150,11 +145,7 @@ def _within_limits(diagnosis: Diagnosis, rows: IntArray, wanted: CaseQuery) -> B
 def earlier_run(store: RunStore, run: Run, against: str, since: str) -> Run | None:
     """Return the run that newly failing cases passed in; None where they are not asked for.
 
-    Args:
-        store: of the workspace.
-        run: the run that they fail in.
-        against: its id or name, or `baseline`.
-        since: a moment; then it is the last run of the project before.
+    It is `against`, by id, name or `baseline`, or the last run of the project before the moment `since`.
 
     Raises:
         DataError: there is none.

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
 
 from ragtriage.dashboard.headlines.cases import cases_headline, count_cases, nothing_newly_fails
-from ragtriage.dashboard.mcp_server.bounded import DATA_NOTE, fitting, json_text, quoted
+from ragtriage.dashboard.mcp_server.bounded import DATA_NOTE, json_text, page_of, quoted
 from ragtriage.dashboard.mcp_server.case_filters import (
     Against,
     AtLeast,
@@ -30,23 +29,19 @@ from ragtriage.dashboard.mcp_server.case_filters import (
 from ragtriage.dashboard.mcp_server.chosen_runs import (
     Cursor,
     RunName,
-    chosen_run,
+    Tools,
     first_entry,
     headline_values,
-    run_values,
 )
 from ragtriage.dashboard.mcp_server.single_case import case_values
 from ragtriage.dashboard.wording.diagnosis import stage_advice
-from ragtriage.data.api import diagnosis_of
 from ragtriage.data.cases.cases import read_cases
 from ragtriage.data.comparison.question_changes import newly_failing
 from ragtriage.data.diagnosis.context import GOLD_IN_CONTEXT
-from ragtriage.data.diagnosis.diagnosis import CORRECTNESS, Diagnosis, DiagnosisSettings
+from ragtriage.data.diagnosis.diagnosis import CORRECTNESS, Diagnosis
 from ragtriage.data.diagnosis.doubts import pass_rate_doubts
 from ragtriage.data.diagnosis.run_checks import check_run
-from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
-from ragtriage.metrics.number_text import count
 from ragtriage.metrics.sanity.rule import Finding
 
 MOST_CASES = 50
@@ -55,15 +50,8 @@ LEGEND_BYTES = 12_000  # what the stages of a page may take
 Limit = Annotated[int, Field(ge=1, le=MOST_CASES, description="Cases on a page.")]
 
 
-@dataclass(frozen=True)
-class CaseListTools:
-    """The tool that lists cases.
-
-    Attributes:
-        store: of the workspace.
-    """
-
-    store: RunStore
+class CaseListTools(Tools):
+    """The tool that lists cases."""
 
     def cases(
         self,
@@ -89,13 +77,13 @@ class CaseListTools:
         where it failed, the evidence, its scores, and question and answer shortened; `stages` explains each
         stage and what to try. Read one whole with `case`. Repeat the same arguments with `cursor` to page.
         """
-        chosen = chosen_run(self.store, run)
-        diagnosis = diagnosis_of(self.store, chosen, DiagnosisSettings())
+        chosen = self.chosen_run(run)
+        diagnosis = self.diagnosis(chosen)
         base = earlier_run(self.store, chosen, against, since)
         wanted = CaseQuery(state, stage, search, tags, metric, at_least, at_most, cohort, sort)
         change = None
         if base is not None:
-            change = newly_failing(diagnosis_of(self.store, base, DiagnosisSettings()), diagnosis)
+            change = newly_failing(self.diagnosis(base), diagnosis)
         rows = matching_rows(diagnosis, wanted, None if change is None else change.samples)
         first, findings = first_entry(cursor, len(rows)), check_run(diagnosis.scored)
         doubts = dict.fromkeys(finding.clause for finding in pass_rate_doubts(diagnosis, findings))
@@ -104,13 +92,13 @@ class CaseListTools:
         if base is not None and change is not None and not len(change.question_ids):
             headline = nothing_newly_fails(names[chosen.run_id], names[base.run_id], change, doubt)
         answer: dict[str, Any] = {
-            "run": run_values(self.store, chosen),
+            "run": self.run_values(chosen),
             "headline": headline_values(headline),
             "total": len(rows),
             "note": DATA_NOTE,
         }
         if base is not None and change is not None:
-            answer["passed_in"] = run_values(self.store, base)
+            answer["passed_in"] = self.run_values(base)
             answer["questions"] = {
                 "compared": change.compared,
                 "newly_failing": len(change.question_ids),
@@ -118,23 +106,14 @@ class CaseListTools:
             }
         samples = read_cases(diagnosis.scored, rows[first : first + limit])
         entries = [_entry(diagnosis, sample, (metric, sort)) for sample in samples]
-        answer |= _page(entries, first, len(rows), len(json_text(answer).encode()))
+        taken = len(json_text(answer).encode()) + LEGEND_BYTES
+        answer |= page_of("cases", "case", entries, first, len(rows), taken)
         answer["stages"] = _legend(diagnosis, findings, answer["cases"])
         answer["next"] = f'case(run="{chosen.run_id}", question_id="...") has one whole'
         if not len(rows):
             nothing = "no such case newly fails" if change is not None else "no case matches"
             answer["next"] = f'{nothing}; triage(run="{chosen.run_id}") says how the run does as a whole'
         return answer
-
-
-def _page(entries: list[dict[str, Any]], first: int, total: int, taken: int) -> dict[str, Any]:
-    """Return the entries that fit into an answer, and the cursor that continues after them."""
-    shown = fitting(entries, taken + LEGEND_BYTES)
-    page: dict[str, Any] = {"cases": entries[:shown]}
-    if rest := total - first - shown:
-        page["next_cursor"] = str(first + shown)
-        page["cut"] = f"{count(shown, 'case')} shown from number {first + 1:,}; {rest:,} more follow"
-    return page
 
 
 def _entry(diagnosis: Diagnosis, sample: Mapping[str, Any], more: Sequence[str]) -> dict[str, Any]:

@@ -8,14 +8,14 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from ragtriage.dashboard.headlines.headline import Headline
-from ragtriage.dashboard.mcp_server.bounded import DATA_NOTE, fitting, json_text, name_text, quoted
-from ragtriage.data.api import run_entry
+from ragtriage.dashboard.mcp_server.bounded import DATA_NOTE, json_text, name_text, page_of, quoted, shortened
+from ragtriage.data.api import diagnosis_of, run_entry
+from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings
 from ragtriage.data.diagnosis.run_digest import RunDigest, read_digests, stored_digests
 from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.versions import releases_of
 from ragtriage.data.store.workspace import Run
-from ragtriage.metrics.number_text import count
 from ragtriage.metrics.schema.scores import MetricsError
 from ragtriage.metrics.schema.whole_number import whole_number
 
@@ -27,22 +27,36 @@ RunName = Annotated[
 Cursor = Annotated[str, Field(description="`next_cursor` of the page before; empty for the first page.")]
 
 
-def chosen_run(store: RunStore, wanted: str) -> Run:
-    """Return the run that a call names, else the newest one with samples.
+@dataclass(frozen=True)
+class Tools:
+    """Tools over one workspace: they read the runs of its store."""
 
-    Raises:
-        DataError: there is none, or more than one of that name; the message lists candidates.
-    """
-    if not wanted:
-        runs = store.runs()
-        sampled = [run for run in runs if not run.means] or runs
-        wanted = sampled[-1].run_id if sampled else "newest"
-    return store.find(wanted)
+    store: RunStore
 
+    def chosen_run(self, wanted: str) -> Run:
+        """Return the run that a call names, else the newest one with samples.
 
-def run_values(store: RunStore, run: Run) -> dict[str, Any]:
-    """Return what every answer says of the run that it is about."""
-    return _cleaned(run_entry(run, store.names()[run.run_id]))
+        Raises:
+            DataError: there is none, or more than one of that name; the message lists candidates.
+        """
+        if not wanted:
+            runs = self.store.runs()
+            sampled = [run for run in runs if not run.means] or runs
+            wanted = sampled[-1].run_id if sampled else "newest"
+        return self.store.find(wanted)
+
+    def diagnosis(self, run: Run, settings: DiagnosisSettings | None = None) -> Diagnosis:
+        """Return the diagnosis of a run, at the usual thresholds where none are given."""
+        return diagnosis_of(self.store, run, settings or DiagnosisSettings())
+
+    def run_values(self, run: Run) -> dict[str, Any]:
+        """Return what every answer says of the run that it is about."""
+        return _cleaned(run_entry(run, self.store.names()[run.run_id]))
+
+    def answer(self, run: Run, what_next: str | list[str], *lists: str, **values: Any) -> dict[str, Any]:
+        """Return an answer about a run that keeps the bound; of the lists, the first named is cut first."""
+        answer = {"run": self.run_values(run), **values, "note": DATA_NOTE, "next": what_next}
+        return shortened(answer, *lists)
 
 
 def _cleaned(entry: dict[str, Any]) -> dict[str, Any]:
@@ -66,15 +80,8 @@ def first_entry(cursor: str, total: int) -> int:
     return first
 
 
-@dataclass(frozen=True)
-class RunTools:
-    """The tool that lists the runs.
-
-    Attributes:
-        store: of the workspace.
-    """
-
-    store: RunStore
+class RunTools(Tools):
+    """The tool that lists the runs."""
 
     def list_runs(
         self,
@@ -109,12 +116,8 @@ class RunTools:
         unreadable = self.store.unreadable()
         if unreadable:
             answer["unreadable"] = dict(list(unreadable.items())[:10])
-        shown = fitting(entries, len(json_text(answer).encode()) + 400)
-        answer["runs"] = entries[:shown]
-        if first + shown < len(runs):
-            rest = len(runs) - first - shown
-            answer["next_cursor"] = str(first + shown)
-            answer["cut"] = f"{count(shown, 'run')} shown from number {first + 1:,}; {rest:,} more follow"
+        taken = len(json_text(answer).encode()) + 400
+        answer |= page_of("runs", "run", entries, first, len(runs), taken)
         answer["next"] = (
             'triage(run="...") says whether a run may ship and what to fix first'
             if runs

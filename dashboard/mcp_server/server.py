@@ -110,9 +110,7 @@ def _sentence(error: ToolError) -> str:
 def serve_stdio(store: RunStore, allow_labels: bool = False) -> None:
     """Serve a workspace over standard input and output until the client closes them.
 
-    Args:
-        store: of the workspace.
-        allow_labels: whether the tool that labels cases is offered; else this process cannot write.
+    Unless labels are allowed, this process cannot write.
     """
     if not allow_labels:
         os.environ[READ_ONLY] = "1"

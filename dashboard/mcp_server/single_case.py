@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -18,17 +17,15 @@ from ragtriage.dashboard.mcp_server.bounded import (
     name_text,
     quoted,
 )
-from ragtriage.dashboard.mcp_server.chosen_runs import RunName, chosen_run, run_values
+from ragtriage.dashboard.mcp_server.chosen_runs import RunName, Tools
 from ragtriage.dashboard.wording.diagnosis import case_conclusion, stage_advice, stage_evidence
-from ragtriage.data.api import diagnosis_of
 from ragtriage.data.cases.cases import read_case
 from ragtriage.data.cases.checks import failed_checks_text
 from ragtriage.data.cases.export import case_result, native_record
-from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, row_of
+from ragtriage.data.diagnosis.diagnosis import Diagnosis, row_of
 from ragtriage.data.diagnosis.run_checks import check_run
 from ragtriage.data.errors import DataError
 from ragtriage.data.labels.failure_taxonomy import LONGEST_LABEL
-from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.metrics.diagnosis.stages import STAGES
 
 # characters of a text and entries of a list, tried in this order until the answer fits
@@ -41,15 +38,8 @@ Repeat = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class SingleCaseTools:
-    """The tool about one case.
-
-    Attributes:
-        store: of the workspace.
-    """
-
-    store: RunStore
+class SingleCaseTools(Tools):
+    """The tool about one case."""
 
     def case(self, question_id: QuestionId, run: RunName = "", repeat: Repeat = None) -> dict[str, Any]:
         """Return one case whole: question, answer, retrieved documents, gold, scores, labels, diagnosis.
@@ -57,9 +47,9 @@ class SingleCaseTools:
         `why` is the evidence for the failure stage and `advice` what to try. Long texts and lists are cut so
         that the answer stays readable; `cut` says what was left out. Scores at ranks k are in `metrics`.
         """
-        chosen = chosen_run(self.store, run)
-        diagnosis = diagnosis_of(self.store, chosen, DiagnosisSettings())
-        row = found_row(diagnosis, question_id, repeat)
+        chosen = self.chosen_run(run)
+        diagnosis = self.diagnosis(chosen)
+        row = row_of_case(diagnosis, question_id, repeat)
         sample, result = read_case(diagnosis.scored, row), case_result(diagnosis, row)
         judged, stage = sample.pop("judged", None), int(diagnosis.stages.stage[row])
         values = case_values(diagnosis, row, sample)
@@ -73,7 +63,7 @@ class SingleCaseTools:
             ),
         }
         head = {
-            "run": run_values(self.store, chosen),
+            "run": self.run_values(chosen),
             **values,
             "scores": {
                 name: value
@@ -128,7 +118,7 @@ def case_values(diagnosis: Diagnosis, row: int, sample: Mapping[str, Any]) -> di
     return values
 
 
-def found_row(diagnosis: Diagnosis, question_id: str, repeat: int | None) -> int:
+def row_of_case(diagnosis: Diagnosis, question_id: str, repeat: int | None) -> int:
     """Return the row of a case.
 
     Raises:
@@ -158,15 +148,8 @@ AGENT = "agent: "  # before the name of every annotator, so that nobody takes it
 LONGEST_NOTE = 2_000
 
 
-@dataclass(frozen=True)
-class LabelTools:
-    """The tool that labels.
-
-    Attributes:
-        store: of the workspace.
-    """
-
-    store: RunStore
+class LabelTools(Tools):
+    """The tool that labels."""
 
     def label(
         self,
@@ -194,15 +177,15 @@ class LabelTools:
         undone.
         """
         chosen = self.store.find(run)
-        before = diagnosis_of(self.store, chosen, DiagnosisSettings())
-        row = found_row(before, question_id, repeat)
+        before = self.diagnosis(chosen)
+        row = row_of_case(before, question_id, repeat)
         case = (chosen.run_id, question_id, int(before.scored.repeats[row]))
         who = f"{AGENT}{name_text(annotator).strip() or 'unnamed'}"
         pass_or_fail = None if verdict == "note" else verdict
         number = self.store.ledger.add_label(case, who, pass_or_fail, failure, note)
-        after = diagnosis_of(self.store, chosen, DiagnosisSettings())
+        after = self.diagnosis(chosen)
         return {
-            "run": run_values(self.store, chosen),
+            "run": self.run_values(chosen),
             "label_id": number,
             "annotator": who,
             "state_before": case_state(before, row),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -11,8 +10,8 @@ from pydantic import Field
 from ragtriage.dashboard.headlines.compare import compare_headline, drawn_metrics, metric_doubts_of
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.headlines.triage import gates_unreadable, report_headline, reported_means_headline
-from ragtriage.dashboard.mcp_server.bounded import DATA_NOTE, name_text, quoted, shortened
-from ragtriage.dashboard.mcp_server.chosen_runs import RunName, chosen_run, headline_values, run_values
+from ragtriage.dashboard.mcp_server.bounded import name_text, quoted
+from ragtriage.dashboard.mcp_server.chosen_runs import RunName, Tools, headline_values
 from ragtriage.dashboard.wording.diagnosis import (
     doubted_metrics,
     fix_first_sentence,
@@ -25,7 +24,6 @@ from ragtriage.data.api import (
     comparison_answer,
     comparisons_with,
     diagnosis_answer,
-    diagnosis_of,
     metrics_answer,
 )
 from ragtriage.data.comparison.compare import Comparison
@@ -35,9 +33,8 @@ from ragtriage.data.errors import DataError
 from ragtriage.data.gates.baseline import baseline_of
 from ragtriage.data.gates.config import load_gates
 from ragtriage.data.gates.report import GateReport, gate_run
-from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Run
-from ragtriage.metrics.diagnosis.stages import STAGES
+from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 from ragtriage.metrics.sanity.rule import Finding
 
 MOST_QUESTIONS = 20  # newly failing ones that an answer names
@@ -51,15 +48,8 @@ Strict = Annotated[
 Family = Literal["headline", "retrieval", "generation", "answer", "system", "all"]
 
 
-@dataclass(frozen=True)
-class VerdictTools:
-    """The tools about whole runs.
-
-    Attributes:
-        store: of the workspace.
-    """
-
-    store: RunStore
+class VerdictTools(Tools):
+    """The tools about whole runs."""
 
     def triage(
         self, run: RunName = "", baseline: BaselineName = "", strict: Strict = False
@@ -70,9 +60,11 @@ class VerdictTools:
         the number of bad cases at each stage, every gate, and how many questions newly fail against the
         baseline. `read_first` and `doubt` say what is wrong with the numbers themselves: believe them first.
         """
-        chosen = chosen_run(self.store, run)
+        chosen = self.chosen_run(run)
         if chosen.means:
-            return self._summary_only(chosen)
+            headline = reported_means_headline(self.store.names()[chosen.run_id])
+            has_means = [f'metrics(run="{chosen.run_id}") has the reported means']
+            return self.answer(chosen, has_means, headline=headline_values(headline))
         against = baseline_of(self.store, chosen, baseline)
         try:
             report = gate_run(self.store, chosen, against, load_gates(self.store.workspace, None))
@@ -80,17 +72,16 @@ class VerdictTools:
             return self._without_gates(chosen, str(error))
         diagnosis, findings = _diagnosed(report)
         entries = _stages(diagnosis, findings)
-        answer = {
-            "run": run_values(self.store, chosen),
-            "headline": headline_values(report_headline(report, strict)),
-            "read_first": list(report.read_first),
+        return self.answer(
+            chosen,
+            _next_steps(chosen, entries, report),
+            *("warnings", "gates", "newly_failing", "stages", "read_first"),
+            headline=headline_values(report_headline(report, strict)),
+            read_first=list(report.read_first),
             **_diagnosis_head(diagnosis, findings),
-            "stages": entries,
+            stages=entries,
             **self._gate_values(report, strict),
-            "note": DATA_NOTE,
-            "next": _next_steps(chosen, entries, report),
-        }
-        return shortened(answer, "warnings", "gates", "newly_failing", "stages", "read_first")
+        )
 
     def gate(self, run: RunName = "", baseline: BaselineName = "", strict: Strict = False) -> dict[str, Any]:
         """Judge a run by its quality gates, as the command `ragtriage gate` does in CI.
@@ -99,18 +90,18 @@ class VerdictTools:
         FAIL, INCONCLUSIVE where the sample cannot tell, UNMEASURED), value, interval, threshold and a
         sentence; `newly_failing` names the questions that passed in the baseline and fail now.
         """
-        chosen = chosen_run(self.store, run)
-        report = self._report(chosen, baseline)
+        chosen = self.chosen_run(run)
+        gates = load_gates(self.store.workspace, None)
+        report = gate_run(self.store, chosen, baseline_of(self.store, chosen, baseline), gates)
         diagnosis, findings = _diagnosed(report)
-        answer = {
-            "run": run_values(self.store, chosen),
-            "headline": headline_values(report_headline(report, strict)),
-            "read_first": list(report.read_first),
+        return self.answer(
+            chosen,
+            _next_steps(chosen, _stages(diagnosis, findings), report),
+            *("warnings", "gates", "newly_failing", "read_first"),
+            headline=headline_values(report_headline(report, strict)),
+            read_first=list(report.read_first),
             **self._gate_values(report, strict, whole=True),
-            "note": DATA_NOTE,
-            "next": _next_steps(chosen, _stages(diagnosis, findings), report),
-        }
-        return shortened(answer, "warnings", "gates", "newly_failing", "read_first")
+        )
 
     def diagnose(
         self,
@@ -127,23 +118,22 @@ class VerdictTools:
         Use it after `triage`, to see what the diagnosis rests on: thresholds, the context metric, how many
         cases were measured by what, which slices (query type, tag) do worse than the rest.
         """
-        chosen = chosen_run(self.store, run)
+        chosen = self.chosen_run(run)
         settings = DiagnosisSettings(context_metric=context_metric or None)
-        diagnosis = diagnosis_of(self.store, chosen, settings)
+        diagnosis = self.diagnosis(chosen, settings)
         findings = check_run(diagnosis.scored)
         values = diagnosis_answer(diagnosis, settings)
         for key in ("run", "context_by_question", "fix_first", "stages", "pass_rate"):
             del values[key]
-        answer = {
-            "run": run_values(self.store, chosen),
+        return self.answer(
+            chosen,
+            f'cases(run="{chosen.run_id}", stage="...") lists the cases of a stage',
+            *("not_the_context", "worst_slices", "read_first"),
             **_diagnosis_head(diagnosis, findings),
-            "stages": _stages(diagnosis, findings),
+            stages=_stages(diagnosis, findings),
             **values,
-            "doubted_metrics": doubted_metrics(diagnosis, findings),
-            "note": DATA_NOTE,
-            "next": f'cases(run="{chosen.run_id}", stage="...") lists the cases of a stage',
-        }
-        return shortened(answer, "not_the_context", "worst_slices", "read_first")
+            doubted_metrics=doubted_metrics(diagnosis, findings),
+        )
 
     def metrics(
         self,
@@ -158,7 +148,7 @@ class VerdictTools:
         `n_scored` of `n_applicable` questions have a value; `source` says whether it was computed here,
         imported or judged by a model; `too_few` warns of an interval that rests on too little.
         """
-        chosen = chosen_run(self.store, run)
+        chosen = self.chosen_run(run)
         values = metrics_answer(self.store, chosen, self.store.options(chosen))
         metrics = values["metrics"]
         unknown = [name for name in names or () if name not in metrics]
@@ -166,13 +156,12 @@ class VerdictTools:
             accepted = ", ".join(list(metrics)[:60]) or "none, this run has no metrics"
             raise DataError(f"metric {unknown[0][:60]!r} is not in this run; accepted: {accepted}")
         kept = ("mean", "low", "high", "n_scored", "n_applicable", "n_failed", "source", "band", "too_few")
-        answer = {
-            "run": run_values(self.store, chosen),
-            "metrics": {name: {key: metrics[name][key] for key in kept} for name in names or metrics},
-            "note": DATA_NOTE,
-            "next": f'cases(run="{chosen.run_id}", metric="...", at_most=0.5) lists low values',
-        }
-        return shortened(answer, "metrics")
+        return self.answer(
+            chosen,
+            f'cases(run="{chosen.run_id}", metric="...", at_most=0.5) lists low values',
+            "metrics",
+            metrics={name: {key: metrics[name][key] for key in kept} for name in names or metrics},
+        )
 
     def compare(
         self,
@@ -187,7 +176,7 @@ class VerdictTools:
         `verdict` per metric is better, worse, unchanged, or "cannot tell" where the corrected interval
         includes 0: then do not claim a change. `warnings` say what makes the two runs unequal.
         """
-        before, after = chosen_run(self.store, base), chosen_run(self.store, run)
+        before, after = self.chosen_run(base), self.chosen_run(run)
         if before.run_id == after.run_id:
             raise DataError(
                 f"run {after.run_id} is the baseline itself; accepted: two different runs as base and run"
@@ -197,16 +186,14 @@ class VerdictTools:
         for change in values["metrics"].values():
             for unadjusted in ("low", "high", "p"):
                 del change[unadjusted]
-        answer = {
-            "run": run_values(self.store, after),
-            "baseline": run_values(self.store, before),
-            "headline": headline_values(self._change_headline(before, after, comparisons[0])),
+        return self.answer(
+            after,
+            f'cases(run="{after.run_id}", against="{before.run_id}") lists what passed there and fails now',
+            *("warnings", "refusals", "metrics"),
+            baseline=self.run_values(before),
+            headline=headline_values(self._change_headline(before, after, comparisons[0])),
             **{key: value for key, value in values.items() if key != "run"},
-            "note": DATA_NOTE,
-            "next": f'cases(run="{after.run_id}", against="{before.run_id}") lists what passed there and '
-            "fails now",
-        }
-        return shortened(answer, "warnings", "refusals", "metrics")
+        )
 
     def _change_headline(self, before: Run, after: Run, comparison: Comparison) -> Headline:
         """Return the headline of the page Compare for a pair of runs."""
@@ -214,7 +201,7 @@ class VerdictTools:
         sides = [
             (
                 names[side.run_id],
-                diagnosis_of(self.store, side, DiagnosisSettings()),
+                self.diagnosis(side),
                 check_run(self.store.scored(side)),
             )
             for side in (after, before)
@@ -227,10 +214,6 @@ class VerdictTools:
             drawn,
             {metric: metric_doubts_of(sides, metric) for metric in drawn},
         )
-
-    def _report(self, run: Run, baseline: str) -> GateReport:
-        gates = load_gates(self.store.workspace, None)
-        return gate_run(self.store, run, baseline_of(self.store, run, baseline), gates)
 
     def _gate_values(self, report: GateReport, strict: bool, whole: bool = False) -> dict[str, Any]:
         """Return the gates of a report and what newly fails; in full, or what a first look needs."""
@@ -252,7 +235,7 @@ class VerdictTools:
         return {
             "verdict": values["verdict"],
             "exit_code": values["exit_code"],
-            "baseline": None if base is None else run_values(self.store, base),
+            "baseline": None if base is None else self.run_values(base),
             "baseline_note": name_text(values["baseline_note"]),
             "changes": newly_failing_text(report),
             "n_newly_failing": len(report.newly_failing),
@@ -263,26 +246,17 @@ class VerdictTools:
 
     def _without_gates(self, run: Run, problem: str) -> dict[str, Any]:
         """Return what is known of a run whose gates cannot be read: its diagnosis."""
-        diagnosis = diagnosis_of(self.store, run, DiagnosisSettings())
+        diagnosis = self.diagnosis(run)
         findings = check_run(diagnosis.scored)
         headline = gates_unreadable(self.store.names()[run.run_id], " ".join(problem.split()))
-        answer = {
-            "run": run_values(self.store, run),
-            "headline": headline_values(headline),
+        return self.answer(
+            run,
+            [f'cases(run="{run.run_id}") lists the failing cases'],
+            "stages",
+            headline=headline_values(headline),
             **_diagnosis_head(diagnosis, findings),
-            "stages": _stages(diagnosis, findings),
-            "note": DATA_NOTE,
-            "next": [f'cases(run="{run.run_id}") lists the failing cases'],
-        }
-        return shortened(answer, "stages")
-
-    def _summary_only(self, run: Run) -> dict[str, Any]:
-        return {
-            "run": run_values(self.store, run),
-            "headline": headline_values(reported_means_headline(self.store.names()[run.run_id])),
-            "note": DATA_NOTE,
-            "next": [f'metrics(run="{run.run_id}") has the reported means'],
-        }
+            stages=_stages(diagnosis, findings),
+        )
 
 
 def _diagnosed(report: GateReport) -> tuple[Diagnosis, Sequence[Finding]]:
@@ -313,7 +287,6 @@ def _diagnosis_head(diagnosis: Diagnosis, findings: Sequence[Finding]) -> dict[s
 
 def _stages(diagnosis: Diagnosis, findings: Sequence[Finding]) -> list[dict[str, Any]]:
     """List the failure stages with bad cases, most first."""
-    priorities = {entry.key: entry for entry in diagnosis.fix_first}
     return [
         {
             "stage": entry.key,
@@ -321,10 +294,10 @@ def _stages(diagnosis: Diagnosis, findings: Sequence[Finding]) -> list[dict[str,
             "owner": entry.owner,
             "n_bad": entry.n_bad,
             "pass_rate_if_fixed_at_most": entry.pass_rate_if_perfect,
-            "meaning": next(stage.meaning for stage in STAGES if stage.key == entry.key),
+            "meaning": STAGES[stage_code(entry.key)].meaning,
             "advice": stage_advice(diagnosis, entry.key, findings),
         }
-        for entry in priorities.values()
+        for entry in diagnosis.fix_first
     ]
 
 

@@ -17,7 +17,7 @@ from ragtriage.data.scoring.imported_scores import on_metric_scale
 from ragtriage.data.scoring.scored_run import MetricColumn, ScoredRun
 from ragtriage.data.store.judge_replies import EVALUATION
 from ragtriage.data.store.judge_results import judge_of
-from ragtriage.data.store.ledger import Label, Ledger
+from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.sample_reader import further_fields
 from ragtriage.metrics.diagnosis.stages import STAGES
 from ragtriage.metrics.metric_registry import known_name, ordered
@@ -151,8 +151,9 @@ class RunFeedback:
                     self.counts.without_id += 1
                     continue
                 entries = [*self._scores(sample, row, at, blocks), *self._human(sample, row)]
-                if self._chosen.wants(VERDICT, Source.COMPUTED.label):
-                    entries += _verdict(verdicts[row])
+                if self._chosen.wants(VERDICT, Source.COMPUTED.label) and not np.isnan(verdicts[row]):
+                    passes = "pass" if verdicts[row] else "fail"
+                    entries.append(Feedback(VERDICT, passes, Source.COMPUTED.label))
                 if stages[row] >= 0 and self._chosen.wants(STAGE, Source.COMPUTED.label):
                     entries.append(Feedback(STAGE, STAGES[int(stages[row])].key, Source.COMPUTED.label))
                 yield SampleFeedback(
@@ -198,7 +199,11 @@ class RunFeedback:
         for label in self._labels.get(row, ()):
             if label.verdict is None and not label.failure:
                 self.counts.notes += 1
-            entries += _labelled(label)
+            entries += [
+                Feedback(name, value, Source.HUMAN.label, label.annotator, label.note)
+                for name, value in ((VERDICT, label.verdict), (FAILURE, label.failure))
+                if value
+            ]
         yield from (entry for entry in entries if self._chosen.wants(entry.name, entry.source))
 
 
@@ -224,19 +229,6 @@ class _MetricValues:
         if source not in self._failures:
             self._failures[source] = self._scored.failures(self.name, source)
         return self._failures[source].get(row, "")
-
-
-def _verdict(passing: float) -> list[Feedback]:
-    if np.isnan(passing):
-        return []
-    return [Feedback(VERDICT, "pass" if passing else "fail", Source.COMPUTED.label)]
-
-
-def _labelled(label: Label) -> Iterator[Feedback]:
-    labels = [(VERDICT, label.verdict), (FAILURE, label.failure)]
-    for name, value in labels:
-        if value:
-            yield Feedback(name, value, Source.HUMAN.label, label.annotator, label.note)
 
 
 def _recorded(human: Sequence[Mapping[str, Any]]) -> Iterator[Feedback]:

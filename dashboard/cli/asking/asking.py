@@ -114,17 +114,11 @@ def asking(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @dataclass(frozen=True)
 class Paraphrased:
-    """Questions with paraphrases.
+    """Questions with paraphrases."""
 
-    Attributes:
-        questions: of the experiment.
-        plan: of what was, or would be, asked for them.
-        cost_usd: of the paraphrases, also where an earlier command asked for them.
-    """
-
-    questions: Questions
-    plan: RequestPlan
-    cost_usd: float = 0.0
+    questions: Questions  # of the experiment
+    plan: RequestPlan  # of what was, or would be, asked for them
+    cost_usd: float = 0.0  # of the paraphrases, also where an earlier command asked for them
 
 
 def _paraphrased(
@@ -178,11 +172,8 @@ def ask_experiment(
 ) -> None:
     """Plan an experiment, run it, and print what it shows; the same command continues one that was stopped.
 
-    Args:
-        workspace: its folder.
-        kind: of the experiment.
-        parameters: of the kind, without those that are left at their default.
-        options: of `asking`.
+    Of the parameters of the kind, those that are None or empty are left at their default; the options are
+    those of `asking`.
     """
     store = open_store(workspace, create=True)
     questions = open_questions(store, options["questions"]).first(options["limit"])
@@ -292,23 +283,19 @@ def _plan_text(planned: PlannedExperiment, plan: ExperimentPlan) -> str:
     if plan.model_calls == 0:
         cost = "none: no model is asked"
     time = unknown if plan.seconds is None else f"about {tqdm.format_interval(plan.seconds)}"
+    rewriting = f", {plan.rewriting_calls:,} of them to rewrite questions" if plan.rewriting_calls else ""
     sent = "prompts, questions and contexts" if plan.model_calls else "questions and contexts"
     lines = [
         f"experiment {experiment.experiment_id}: {planned.kind.title.lower()} on {plain(experiment.system)}",
         f"arms       {plan.arms}, with up to {plan.questions:,} questions of {plain(experiment.questions)}",
         f"requests   {plan.remaining:,} to ask, {plan.kept:,} of {plan.requests:,} are answered already",
-        *([f"calls      {_calls(plan)}"] if plan.model_calls else []),
+        *([f"calls      {plan.model_calls:,} of the model{rewriting}"] if plan.model_calls else []),
         f"tokens     about {plan.tokens:,} sent ({sent})",
         f"cost       {cost}",
         f"time       {time}",
         f"runs       in project {plain(experiment.project)}",
     ]
     return "\n".join([*lines, *(f"note       {plain(note)}" for note in experiment.notes)])
-
-
-def _calls(plan: ExperimentPlan) -> str:
-    rewriting = f", {plan.rewriting_calls:,} of them to rewrite questions" if plan.rewriting_calls else ""
-    return f"{plan.model_calls:,} of the model{rewriting}"
 
 
 def _run(

@@ -30,7 +30,7 @@ from ragtriage.dashboard.cli.terminal import (
 from ragtriage.dashboard.suites.registry import shown_suite
 from ragtriage.data.api import open_store
 from ragtriage.data.experiments.attack import AttackPlan, AttackResult, attack_plan, run_attack
-from ragtriage.data.experiments.attack_prompts import AttackPrompt, read_prompts
+from ragtriage.data.experiments.attack_prompts import read_prompts
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.suites.safety import SAFETY
 from ragtriage.data.systems.http import open_system
@@ -92,7 +92,9 @@ def attack(
     PROMPTS is a file with prompts and their checks, or `bundled`. The system gets one JSON object with
     `question` and answers one with `answer`. A stop loses nothing: the same command goes on.
     """
-    chosen = _drawn(read_prompts(prompts), limit)
+    chosen = read_prompts(prompts)
+    if limit is not None and limit < len(chosen):  # evenly over the list, so that every type is among them
+        chosen = [chosen[at * len(chosen) // limit] for at in range(limit)]
     limits = SystemLimits(timeout_seconds=timeout, concurrency=concurrency, budget_usd=budget)
     opened = open_system(system, keep_alive, header_env)
     try:
@@ -114,13 +116,6 @@ def attack(
         opened.close()
     print_answer(_answer(store, plan, result) if as_json else _text(store, result, budget))
     sys.exit(0 if result.run is not None else 2)
-
-
-def _drawn(prompts: list[AttackPrompt], limit: int | None) -> list[AttackPrompt]:
-    """Return as many prompts as asked for, evenly over the list, so that every type is among them."""
-    if limit is None or limit >= len(prompts):
-        return prompts
-    return [prompts[at * len(prompts) // limit] for at in range(limit)]
 
 
 def _plan_text(plan: AttackPlan) -> str:

@@ -188,7 +188,7 @@ def judge(
             nothing = {"run": run.run_id, "state": "done", "message": NONE_WAITS, "answers": {}}
             print_answer(nothing if as_json else f"{plain(run.name)}: {NONE_WAITS}.")
             return
-        task = _task(store, run, settings, (evaluator or "", checks or "", prompts, reference))
+        task = _task(store, run, settings, evaluator, checks, prompts, reference)
         rows = choose_rows(scored, limit, sample, among=among)
         spent = sum(answer["progress"]["cost_usd"] or 0.0 for answer in answers)
         left = None if budget is None else max(budget - spent, 0.0)
@@ -225,13 +225,17 @@ def _accept(
 
 
 def _task(
-    store: RunStore, run: Run, settings: ClientSettings, wanted: tuple[str, str, str | None, ReferenceWay]
+    store: RunStore,
+    run: Run,
+    settings: ClientSettings,
+    evaluator: str | None,
+    checks: str | None,
+    prompts: str | None,
+    reference: ReferenceWay,
 ) -> JudgeTask:
-    """Return what is asked: of an evaluator, of checks, or of the answers, by whose prompts."""
-    evaluator, checks, prompts, reference = wanted
     if checks:
         return AttackTask.of(prompt_folder(store.workspace, prompts))
-    return judge_task(store.workspace, run.project, settings.model, evaluator, prompts, reference)
+    return judge_task(store.workspace, run.project, settings.model, evaluator or "", prompts, reference)
 
 
 def _jobs(
@@ -343,17 +347,19 @@ def _result_text(result: JobResult, judged_metrics: dict[str, MetricSummary]) ->
         )
     bounds = "bounds if the failed were worst / best"
     rows: list[Row] = [
-        {"metric": name, **mean_cells(summary), bounds: _bounds(summary)}
+        {
+            "metric": name,
+            **mean_cells(summary),
+            bounds: ""
+            if summary.worst is None
+            else f"{number(summary.worst, 3)} to {number(summary.best, 3)}",
+        }
         for name, summary in judged_metrics.items()
         if name in SHOWN or name.startswith("evaluator_")
     ]
     if rows:
         lines.append(row_table(rows))
     return "\n".join(lines)
-
-
-def _bounds(summary: MetricSummary) -> str:
-    return "" if summary.worst is None else f"{number(summary.worst, 3)} to {number(summary.best, 3)}"
 
 
 def _attacks_text(result: JobResult) -> str:

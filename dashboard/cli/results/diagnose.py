@@ -7,8 +7,8 @@ from dataclasses import fields
 
 import click
 
-from ragtriage.dashboard.cli.options import JSON, RUN
-from ragtriage.dashboard.cli.terminal import plain, print_json, screen_width, table, wrapped
+from ragtriage.dashboard.cli.options import JSON, RUN, named_numbers
+from ragtriage.dashboard.cli.terminal import plain, print_json, row_table, wrapped
 from ragtriage.dashboard.wording.diagnosis import (
     bad_cases_text,
     context_metric_text,
@@ -33,8 +33,11 @@ from ragtriage.metrics.diagnosis.patterns import PATTERNS, CaseThresholds
 from ragtriage.metrics.diagnosis.stages import STAGES
 from ragtriage.metrics.diagnosis.symptoms import SymptomEdges
 from ragtriage.metrics.number_text import NOT_MEASURED, count, percent
+from ragtriage.metrics.result_table import Row
 from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.sanity.rule import Finding
+
+EDGES = [field.name for field in fields(SymptomEdges)]
 
 
 @click.command()
@@ -67,7 +70,8 @@ from ragtriage.metrics.sanity.rule import Finding
     "symptom_edges",
     multiple=True,
     metavar="NAME=VALUE",
-    help=f"Where a mean counts as low or high: {', '.join(field.name for field in fields(SymptomEdges))}.",
+    callback=named_numbers(EDGES, most=1),
+    help=f"Where a mean counts as low or high: {', '.join(EDGES)}.",
 )
 @JSON
 @click.pass_obj
@@ -79,7 +83,7 @@ def diagnose(
     context: float,
     faithfulness: float,
     answer_relevancy: float,
-    symptom_edges: tuple[str, ...],
+    symptom_edges: dict[str, float],
     as_json: bool,
 ) -> None:
     """Show where the cases of a run fail and what to fix first."""
@@ -88,7 +92,7 @@ def diagnose(
     settings = DiagnosisSettings(
         thresholds,
         signal if context_metric is None else context_metric,
-        symptom_edges=_symptom_edges(symptom_edges),
+        symptom_edges=SymptomEdges(**symptom_edges),
     )
     diagnosis = diagnosis_of(store, store.find(run_name), settings)
     if as_json:
@@ -97,33 +101,16 @@ def diagnose(
         click.echo(_diagnosis_text(diagnosis, check_run(diagnosis.scored)))
 
 
-def _symptom_edges(texts: Sequence[str]) -> SymptomEdges:
-    names, edges = [field.name for field in fields(SymptomEdges)], {}
-    for text in texts:
-        name, _, value = text.partition("=")
-        try:
-            edges[name] = float(value)
-        except ValueError:
-            edges[name] = -1.0
-        if name not in names or not 0 <= edges[name] <= 1:
-            raise click.BadParameter(
-                f"{text!r}; accepted: NAME=VALUE with a value from 0 to 1 and a name of {', '.join(names)}",
-                param_hint="--symptom-edge",
-            )
-    return SymptomEdges(**edges)
-
-
 def _diagnosis_text(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:
-    width = screen_width()
     counts, n = diagnosis.pattern_counts(), diagnosis.scored.n
     bad = diagnosis.pattern_counts(diagnosis.bad.bad)
-    patterns = [
-        [
-            pattern.title,
-            f"{counts[pattern.key]:,}",
-            f"{bad[pattern.key]:,}",
-            pattern_meaning(diagnosis, pattern),
-        ]
+    patterns: list[Row] = [
+        {
+            "pattern": pattern.title,
+            "cases": counts[pattern.key],
+            "bad": bad[pattern.key],
+            "meaning": pattern_meaning(diagnosis, pattern),
+        }
         for pattern in PATTERNS
         if counts[pattern.key]
     ]
@@ -136,20 +123,19 @@ def _diagnosis_text(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:
             wrapped(plain(f"Read first: {finding.title}. {finding.message}"))
             for finding in read_first(findings)
         ),
-        table(["pattern", "cases", "bad", "meaning"], patterns, width)
-        + f"\nEvery case is in one row; they sum to {n:,}.",
+        f"{row_table(patterns)}\nEvery case is in one row; they sum to {n:,}.",
         *map(wrapped, doubted_metrics(diagnosis, findings)),
     ]
     if diagnosis.fix_first:
         sections += [
-            _stage_table(diagnosis, findings, width),
+            _stage_table(diagnosis, findings),
             wrapped(fix_first_sentence(diagnosis, findings)),
         ]
     else:
         sections += [wrapped(no_bad_case(diagnosis))]
     refusals = refusal_counts(diagnosis.scored)
     if sum(refusals.values()):
-        sections += [_refusal_table(refusals, width)]
+        sections += [_refusal_table(refusals)]
     edges = diagnosis.settings.symptom_edges
     sections += [
         wrapped(f"{symptom.title} ({symptom.condition_at(edges)}): {symptom.meaning} {symptom.advice}")
@@ -159,14 +145,18 @@ def _diagnosis_text(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:
     return "\n\n".join(sections)
 
 
-def _refusal_table(counts: Mapping[str, int], width: int | None) -> str:
-    rows = [
-        ["holds the answer", f"{counts['answered']:,}", f"{counts['over_refusal']:,} over-refusal"],
-        ["lacks the answer", f"{counts['unsupported_answer']:,} missed refusal", f"{counts['rejected']:,}"],
+def _refusal_table(counts: Mapping[str, int]) -> str:
+    over, missed = (
+        f"{counts['over_refusal']:,} over-refusal",
+        f"{counts['unsupported_answer']:,} missed refusal",
+    )
+    rows: list[Row] = [
+        {"context": "holds the answer", "answered": counts["answered"], "refused": over},
+        {"context": "lacks the answer", "answered": missed, "refused": counts["rejected"]},
     ]
     n = count(sum(counts.values()), "case")
     total = f"{n} where context and refusal are known; a context with part of the answer is left out."
-    return f"{table(['context', 'answered', 'refused'], rows, width)}\n{total}"
+    return f"{row_table(rows)}\n{total}"
 
 
 def _headline(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:
@@ -182,22 +172,21 @@ def _headline(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:
     return f"{bad}; pass rate {percent(rate.mean)} {interval} {over}. {context_metric}"
 
 
-def _stage_table(diagnosis: Diagnosis, findings: Sequence[Finding], width: int | None) -> str:
+def _stage_table(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:
     """Write how many bad cases each failure stage has, and what fixing it could bring."""
     counts, priorities = diagnosis.stage_counts(), {stage.key: stage for stage in diagnosis.fix_first}
-    rows = [
-        [
-            stage_title(diagnosis, stage.key, findings),
-            f"{counts[stage.key]:,}",
-            f"at most {percent(priorities[stage.key].pass_rate_if_perfect)}",
-            stage_advice(diagnosis, stage.key, findings),
-        ]
+    rows: list[Row] = [
+        {
+            "failure stage": stage_title(diagnosis, stage.key, findings),
+            "cases": counts[stage.key],
+            "pass rate if fixed": f"at most {percent(priorities[stage.key].pass_rate_if_perfect)}",
+            "what to try": stage_advice(diagnosis, stage.key, findings),
+        }
         for stage in STAGES
         if counts[stage.key]
     ]
-    header = ["failure stage", "cases", "pass rate if fixed", "what to try"]
     bad = int(diagnosis.bad.bad.sum())
     total = f"Every bad case belongs to the first stage whose rule it meets; they sum to {bad:,}."
     parts = gold_part_text(diagnosis)
     lacking = f"\nOnly part of the gold, by cause: {parts}." if parts else ""
-    return f"{table(header, rows, width)}\n{total}{lacking}"
+    return f"{row_table(rows)}\n{total}{lacking}"

@@ -36,23 +36,18 @@ PARTLY_RIGHT = "right in part"
 
 @dataclass(frozen=True)
 class CaseHighlights:
-    """What links an answer to its context, and which documents are gold.
+    """What links an answer to its context, and which documents are gold."""
 
-    Attributes:
-        used: ranks of the documents that the answer uses; those that a claim cites are among them unless a
-            judge, a person or the file says otherwise.
-        used_how: "recorded: SOURCE", "cited", "from claim labels" or "estimated"; "" where nothing is known.
-        attribution: the lexical estimate; None where the answer or all texts are missing.
-        gold: ids of relevant documents.
-        marks: rank -> character spans of the document that support the answer.
-        gold_text: rank -> character spans of the document that are gold.
-    """
-
+    # ranks of the documents that the answer uses; those that a claim cites are among them unless a judge, a
+    # person or the file says otherwise
     used: frozenset[int]
+    # "recorded: SOURCE", "cited", "from claim labels" or "estimated"; "" where nothing is known
     used_how: str
+    # the lexical estimate; None where the answer or all texts are missing
     attribution: ContextAttribution | None
-    gold: frozenset[str]
-    marks: Mapping[int, Spans]
+    gold: frozenset[str]  # ids of relevant documents
+    marks: Mapping[int, Spans]  # rank -> character spans of the document that support the answer
+    # rank -> character spans of the document that are gold
     gold_text: Mapping[int, Spans] = field(default_factory=dict)
 
 
@@ -131,10 +126,7 @@ def conversation_html(sample: Mapping[str, Any], unfolded: bool = False) -> Mark
 def answer_html(sample: Mapping[str, Any], highlights: CaseHighlights, anchor: str = "document") -> Markup:
     """Return the answer with its claims; without claims, its sentences by the lexical estimate.
 
-    Args:
-        sample: the case.
-        highlights: of the case.
-        anchor: start of the ids of its documents, which differs where a page shows several cases.
+    The anchor begins the ids of the documents, which differ where a page shows several cases.
     """
     answer, judged = sample["answer"], (sample.get("judged") or {}).get("claims") or ()
     pairs: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]] = zip_longest(
@@ -186,14 +178,7 @@ def _claim(claim: Mapping[str, Any], judged: Mapping[str, Any]) -> dict[str, obj
 def context_html(
     sample: Mapping[str, Any], highlights: CaseHighlights, anchor: str = "document", unfolded: bool = False
 ) -> Markup:
-    """Return the ranked context, with gold, used and ignored documents marked and support highlighted.
-
-    Args:
-        sample: the case.
-        highlights: of the case.
-        anchor: start of the ids of its documents.
-        unfolded: whether long texts are shown in full.
-    """
+    """Return the ranked context, with gold, used and ignored documents marked and support highlighted."""
     documents = sample["retrieved"]
     nothing = "No context was recorded." if documents is None else "Nothing was retrieved."
     shown = [_document(rank, document, highlights) for rank, document in enumerate(documents or (), 1)]
@@ -203,14 +188,7 @@ def context_html(
 def context_cards_html(
     sample: Mapping[str, Any], highlights: CaseHighlights, doubt: str = "", anchor: str = "document"
 ) -> Markup:
-    """Return the ranked context below its counts: a line for each document, open where it is used or gold.
-
-    Args:
-        sample: the case.
-        highlights: of the case.
-        doubt: what the checks doubt about what was retrieved, "" for nothing.
-        anchor: start of the ids of its documents.
-    """
+    """Return the ranked context below its counts: a line for each document, open where it is used or gold."""
     cards = []
     for rank, document in enumerate(sample["retrieved"] or (), 1):
         shown, text = _document(rank, document, highlights), document["text"] or ""
@@ -246,8 +224,8 @@ def _context_counts(sample: Mapping[str, Any], highlights: CaseHighlights) -> st
             f" of {len(highlights.gold)}" if gold < len(highlights.gold) else ""
         )
     if sample["relevant_spans"]:
-        found = len(highlights.gold_text)
-        return f"Context: {of}, {f'gold text in {found}' if found else 'no gold text'}"
+        with_gold = len(highlights.gold_text)
+        return f"Context: {of}, {f'gold text in {with_gold}' if with_gold else 'no gold text'}"
     return f"Context: {of}, no gold named"
 
 

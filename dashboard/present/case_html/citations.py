@@ -31,13 +31,7 @@ BASES: Mapping[Basis, str] = {
 def citations_html(
     sample: Mapping[str, Any], style: CitationStyle | None, anchor: str = "document"
 ) -> Markup:
-    """Return the sentences of an answer with their citations; nothing where the run does not cite.
-
-    Args:
-        sample: the case.
-        style: how its run cites, None for not at all.
-        anchor: start of the ids of its documents.
-    """
+    """Return the sentences of an answer with their citations; nothing where the run does not cite."""
     if style is None or sample["refused"]:
         return Markup()
     answer = cited_answer(sample, style.templates, style.from_zero)

@@ -47,17 +47,11 @@ def diff_html(before: str, after: str) -> tuple[Markup, Markup]:
 
 @dataclass(frozen=True)
 class ComparedSide:
-    """One run's side of a question.
+    """One run's side of a question."""
 
-    Attributes:
-        name: of the run.
-        value: of the metric on display, as text.
-        sample: the sample; None where the run lacks the question.
-    """
-
-    name: str
-    value: str
-    sample: Mapping[str, Any] | None
+    name: str  # of the run
+    value: str  # of the metric on display, as text
+    sample: Mapping[str, Any] | None  # the sample; None where the run lacks the question
 
 
 def compared_cases_html(question: str, left: ComparedSide, right: ComparedSide) -> Markup:

@@ -36,17 +36,16 @@ RESULTS = {False: "failed", None: "not measured", True: "passed"}
 def check_rows(sample: Mapping[str, Any]) -> list[dict[str, str]]:
     """Return what each check of a stored sample expects and what it got, failed ones first."""
     checks = sorted(case_checks(sample), key=lambda check: ORDER.index(check.passed))
-    reasons = ["" if check.reason in SAY_NOTHING else check.reason for check in checks]
-    told = [check.faults or reason for check, reason in zip(checks, reasons, strict=True)]
+    reasons = [check.faults or ("" if check.reason in SAY_NOTHING else check.reason) for check in checks]
     return [
         {
             "Check": check.name,
             "Result": RESULTS[check.passed],
             "Expected": shorten(check.expected, LONGEST_VALUE),
             "Actual": shorten(check.actual, LONGEST_VALUE),
-            **({"Reason": shorten(reason, LONGEST_VALUE)} if any(told) else {}),
+            **({"Reason": shorten(reason, LONGEST_VALUE)} if any(reasons) else {}),
         }
-        for check, reason in zip(checks, told, strict=True)
+        for check, reason in zip(checks, reasons, strict=True)
     ]
 
 
@@ -84,10 +83,7 @@ def _score_row(name: str, value: Any, source: str) -> dict[str, str]:
 def case_html(record: Mapping[str, Any], anchor: str, collapse: CollapseLevel) -> Markup:
     """Return a case: turns, question, answer with its claims, reference, context, checks, scores, labels.
 
-    Args:
-        record: the case in the native form.
-        anchor: id of this case in the page; links from claims to documents stay inside it.
-        collapse: how much of the context is open at first.
+    The anchor is the id of this case in the page; links from claims to documents stay inside it.
     """
     sample, problem = stored_case(record)
     scores = case_scores(record)

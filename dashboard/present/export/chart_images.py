@@ -24,13 +24,7 @@ FONTS = "Arial, 'Liberation Sans', 'Noto Sans', 'Noto Sans CJK SC', 'DejaVu Sans
 def chart_image(
     chart: Chart | Heatmap, image_format: str, width: int = WIDTH, seconds: float = TIME_LIMIT_SECONDS
 ) -> bytes:
-    """Draw a chart on white.
-
-    Args:
-        chart: what is drawn; its own height is kept.
-        image_format: one of IMAGE_FORMATS; PNG has twice the pixels.
-        width: in CSS pixels.
-        seconds: the time limit.
+    """Draw a chart on white, as wide as asked for in CSS pixels, in its own height; PNG has twice the pixels.
 
     Raises:
         DataError: the format is unknown, kaleido or a Chromium is missing, or drawing failed or took long.

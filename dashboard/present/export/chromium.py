@@ -81,12 +81,6 @@ def run_bounded(
 ) -> subprocess.CompletedProcess[bytes]:
     """Run a program; after the time limit, it and all processes it started are killed.
 
-    Args:
-        command: program and arguments.
-        seconds: the time limit.
-        stdin: its standard input.
-        environment: in place of this process's own.
-
     Raises:
         DataError: it cannot be started, or took too long.
     """

@@ -43,11 +43,7 @@ class _EndedError(Exception):
 class Browser:
     """A Chromium with one tab: it starts in the background, and ends with all its processes at the exit.
 
-    Its methods raise a DataError where the browser fails or takes too long.
-
-    Args:
-        chromium: path of the program.
-        seconds: the time limit, from its start to its end.
+    Its methods raise a DataError where the browser fails or takes longer, from its start, than the seconds.
     """
 
     def __init__(self, chromium: str, seconds: float) -> None:
@@ -182,11 +178,6 @@ PRINTING = (
 
 def pdf_report(report: Report, chromium: str | None = None, seconds: float = TIME_LIMIT_SECONDS) -> bytes:
     """Write a report as PDF with embedded fonts, page numbers and bookmarks.
-
-    Args:
-        report: what to write.
-        chromium: path of the browser; None to look for one.
-        seconds: the time limit.
 
     Raises:
         DataError: there is no Chromium (the message says what to install), or it failed or took too long.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from markupsafe import Markup
@@ -33,14 +32,9 @@ def slide_style() -> Markup:
 
 
 def slide_html(plan: SlidePlan, number: int, total: int, name: str, chosen: bool = False) -> Markup:
-    """Return a slide that fills the width of its place.
+    """Return a slide that fills the width of its place; an outline may mark it among others.
 
-    Args:
-        plan: what stands on it.
-        number: of the slide.
-        total: slides of the deck.
-        name: what it shows, for people who cannot see it.
-        chosen: whether an outline marks it among others.
+    Its name says what it shows, for people who cannot see it.
     """
     return render(
         "slide.html",
@@ -92,14 +86,31 @@ GAP = 0.55  # between bars, of the width of one
 MOST_LINES = 3  # of the name of a column
 
 
-@dataclass
-class _Drawing:
-    """Rectangles, lines and texts in points."""
+def chart_svg(chart: Chart, width: float, height: float) -> Markup:
+    """Return a chart of bars as SVG for a box in inches; "" for charts of other kinds and without points."""
+    model = editable_chart(chart)
+    if model is None or model.form not in ("bar", "column"):
+        return Markup("")
+    across, up = width * POINTS, height * POINTS
+    drawing = _Bars(model, across, up)
+    drawing.axis()
+    drawing.categories()
+    drawing.series()
+    return render("chart_svg.html", width=round(across, 1), height=round(up, 1), drawing=drawing)
 
-    grid: list[dict[str, Any]] = field(default_factory=list)
-    bars: list[dict[str, Any]] = field(default_factory=list)
-    lines: list[dict[str, Any]] = field(default_factory=list)
-    texts: list[dict[str, Any]] = field(default_factory=list)
+
+class _Bars:
+    """Bars to the right or upwards, as rectangles, lines and texts in points."""
+
+    def __init__(self, model: EditableChart, width: float, height: float) -> None:
+        self.model = model
+        self.grid, self.bars, self.lines, self.texts = (list[dict[str, Any]]() for _ in range(4))
+        self.across = model.form == "bar"
+        names = [line_width(name, SIZE) * POINTS for name in model.categories]
+        left = min(0.4 * width, max(names, default=0.0) + 12) if self.across else 34.0
+        bottom = 24.0 if self.across else 20.0 + 15 * (MOST_LINES - 1)
+        self.left, self.top, self.right, self.bottom = left, 8.0, width - 16, height - bottom
+        self.low, self.high, self.step = _ends(model.x if self.across else model.y, model.series)
 
     def text(self, x: float, y: float, text: str, anchor: str = "middle", **style: Any) -> None:
         shown = {"size": SIZE, "colour": LIGHT.text, "weight": 400, **style}
@@ -110,37 +121,6 @@ class _Drawing:
         style = {"colour": LIGHT.border, "width": 1} if grid else {"colour": LIGHT.text, "width": 1.2}
         drawn = {**{name: round(at, 1) for name, at in ends.items()}, **style}
         (self.grid if grid else self.lines).append(drawn)
-
-
-def chart_svg(chart: Chart, width: float, height: float) -> Markup:
-    """Return a chart of bars as SVG for a box in inches; "" for charts of other kinds and without points."""
-    model = editable_chart(chart)
-    if model is None or model.form not in ("bar", "column"):
-        return Markup("")
-    drawing = _Drawing()
-    draw = _Bars(model, width * POINTS, height * POINTS, drawing)
-    draw.axis()
-    draw.categories()
-    draw.series()
-    return render(
-        "chart_svg.html",
-        width=round(width * POINTS, 1),
-        height=round(height * POINTS, 1),
-        drawing=drawing,
-    )
-
-
-class _Bars:
-    """Bars to the right or upwards: values and places in points."""
-
-    def __init__(self, model: EditableChart, width: float, height: float, drawing: _Drawing) -> None:
-        self.model, self.drawing = model, drawing
-        self.across = model.form == "bar"
-        names = [line_width(name, SIZE) * POINTS for name in model.categories]
-        left = min(0.4 * width, max(names, default=0.0) + 12) if self.across else 34.0
-        bottom = 24.0 if self.across else 20.0 + 15 * (MOST_LINES - 1)
-        self.left, self.top, self.right, self.bottom = left, 8.0, width - 16, height - bottom
-        self.low, self.high, self.step = _ends(model.x if self.across else model.y, model.series)
 
     def at(self, value: float) -> float:
         """Return where a value lies along the axis of values."""
@@ -169,21 +149,21 @@ class _Bars:
             sign = "+" if signs and value > self.step / 2 else ""
             text = f"{sign}{value:,.{digits}f}" if abs(value) > self.step / 1000 else "0"
             if self.across:
-                self.drawing.line(at, self.top, at, self.bottom, grid=True)
-                self.drawing.text(at, self.bottom + 17, text.replace("-", MINUS), colour=LIGHT.muted)
+                self.line(at, self.top, at, self.bottom, grid=True)
+                self.text(at, self.bottom + 17, text.replace("-", MINUS), colour=LIGHT.muted)
             else:
-                self.drawing.line(self.left, at, self.right, at, grid=True)
-                self.drawing.text(self.left - 6, at + 4, text, "end", colour=LIGHT.muted)
+                self.line(self.left, at, self.right, at, grid=True)
+                self.text(self.left - 6, at + 4, text, "end", colour=LIGHT.muted)
             value += self.step
 
     def categories(self) -> None:
         for place, name in enumerate(self.model.categories):
             if self.across:
                 shown = cut_to(name, (self.left - 8) / POINTS, 0.25, SIZE)
-                self.drawing.text(self.left - 8, self.middle(place) + 4, shown, "end")
+                self.text(self.left - 8, self.middle(place) + 4, shown, "end")
                 continue
             for number, line in enumerate(_wrapped(name, self.band)):
-                self.drawing.text(self.middle(place), self.bottom + 16 + 15 * number, line)
+                self.text(self.middle(place), self.bottom + 16 + 15 * number, line)
 
     def series(self) -> None:
         shared = 1 if self.model.overlap == 100 else len(self.model.series)
@@ -203,7 +183,7 @@ class _Bars:
         box = (first, edge, last - first, thick) if self.across else (edge, first, thick, last - first)
         colour = series.colours[place] if series.colours else series.colour
         named = dict(zip(("x", "y", "width", "height"), (round(side, 1) for side in box), strict=True))
-        self.drawing.bars.append({**named, "colour": colour})
+        self.bars.append({**named, "colour": colour})
         low, high = (series.low[place], series.high[place]) if series.low else (None, None)
         if low is not None and high is not None:
             self._interval(self.at(low), self.at(high), middle)
@@ -211,13 +191,13 @@ class _Bars:
         if text:
             ink = f"#{readable_on(hex_digits(colour))}"
             x, y = ((first + last) / 2, middle) if self.across else (middle, (first + last) / 2)
-            self.drawing.text(x, y + 6, text, size=INSIDE_SIZE, weight=700, colour=ink)
+            self.text(x, y + 6, text, size=INSIDE_SIZE, weight=700, colour=ink)
 
     def _interval(self, low: float, high: float, middle: float) -> None:
         if self.across:
-            self.drawing.line(low, middle, high, middle)
+            self.line(low, middle, high, middle)
             for end in (low, high):
-                self.drawing.line(end, middle - 4, end, middle + 4)
+                self.line(end, middle - 4, end, middle + 4)
 
 
 def _known(series: Series) -> Iterator[tuple[int, float]]:

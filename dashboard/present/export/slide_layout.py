@@ -48,42 +48,25 @@ class Area:
 
 @dataclass(frozen=True)
 class Paragraph:
-    """A text in one style; a bold lead may stand before it.
-
-    Attributes:
-        text: the text.
-        size: in points.
-        colour: "#rrggbb".
-        bold: whether it is.
-        lead: what stands before it in bold.
-        lead_colour: of that; "" for the same.
-    """
+    """A text in one style; a bold lead may stand before it."""
 
     text: str
-    size: float
-    colour: str = LIGHT.text
+    size: float  # in points
+    colour: str = LIGHT.text  # "#rrggbb"
     bold: bool = False
-    lead: str = ""
-    lead_colour: str = ""
+    lead: str = ""  # what stands before it in bold
+    lead_colour: str = ""  # of that; "" for the same
 
 
 @dataclass(frozen=True)
 class Words:
-    """Paragraphs in a box.
+    """Paragraphs in a box."""
 
-    Attributes:
-        box: where.
-        paragraphs: from the top.
-        align: across.
-        anchor: up and down.
-        name: of the box, "title" for the title of the slide.
-    """
-
-    box: Box
-    paragraphs: tuple[Paragraph, ...]
-    align: Literal["left", "center", "right"] = "left"
-    anchor: Literal["top", "middle"] = "top"
-    name: str = ""
+    box: Box  # where
+    paragraphs: tuple[Paragraph, ...]  # from the top
+    align: Literal["left", "center", "right"] = "left"  # across
+    anchor: Literal["top", "middle"] = "top"  # up and down
+    name: str = ""  # of the box, "title" for the title of the slide
 
 
 @dataclass(frozen=True)

@@ -17,58 +17,34 @@ from ragtriage.dashboard.present.templating import render
 
 @dataclass(frozen=True)
 class Strip:
-    """A value on a line from `start` to `end`, with what it is held against.
+    """A value on a line from `start` to `end`, with what it is held against."""
 
-    Attributes:
-        value: the dot; None where nothing was measured, which draws a dashed line.
-        low, high: its 95 % interval, None for none.
-        gate: threshold, drawn as a tick.
-        base: value of the baseline, drawn as a hollow diamond.
-        state: colours the dot and its interval.
-        label: what it shows, for people who cannot see it.
-        start, end: values at the two ends.
-        higher_is_better: which side of the gate holds; None where no side does.
-        zero: whether a dotted line marks 0.
-        hollow: whether the dot is hollow: not significant.
-    """
-
-    value: float | None
-    low: float | None = None
+    value: float | None  # the dot; None where nothing was measured, which draws a dashed line
+    low: float | None = None  # its 95 % interval, None for none
     high: float | None = None
-    gate: float | None = None
-    base: float | None = None
-    state: State = "not measured"
-    label: str = ""
-    start: float = 0.0
+    gate: float | None = None  # threshold, drawn as a tick
+    base: float | None = None  # value of the baseline, drawn as a hollow diamond
+    state: State = "not measured"  # colours the dot and its interval
+    label: str = ""  # what it shows, for people who cannot see it
+    start: float = 0.0  # values at the two ends
     end: float = 1.0
-    higher_is_better: bool | None = None
-    zero: bool = False
-    hollow: bool = False
+    higher_is_better: bool | None = None  # which side of the gate holds; None where no side does
+    zero: bool = False  # whether a dotted line marks 0
+    hollow: bool = False  # whether the dot is hollow: not significant
 
 
 @dataclass(frozen=True)
 class Tile:
-    """One number with its place on a strip.
+    """One number with its place on a strip."""
 
-    Attributes:
-        title: what was measured.
-        value: as text.
-        state: of the number.
-        word: what the chip says, as "below gate"; "" for no chip.
-        change: against the baseline, "" for none.
-        foot: interval, n and gate.
-        strip: where it lies.
-        help: shown when the pointer rests on it: how it was obtained.
-    """
-
-    title: str
-    value: str
-    state: State
-    word: str
-    change: str
-    foot: str
-    strip: Strip
-    help: str = ""
+    title: str  # what was measured
+    value: str  # as text
+    state: State  # of the number
+    word: str  # what the chip says, as "below gate"; "" for no chip
+    change: str  # against the baseline, "" for none
+    foot: str  # interval, n and gate
+    strip: Strip  # where it lies
+    help: str = ""  # shown when the pointer rests on it: how it was obtained
 
     @property
     def glyph(self) -> str:
@@ -89,12 +65,7 @@ def page_style(page: Literal["cases", "compare", "diagnosis", "triage"], theme: 
 
 
 def band(headline: Headline, meta: Sequence[str] = ()) -> Markup:
-    """Return the band that opens a page.
-
-    Args:
-        headline: what the page concludes.
-        meta: facts of the run at the right, a line each.
-    """
+    """Return the band that opens a page: what it concludes, with facts of the run at the right."""
     return render(
         "band.html",
         headline=headline,

@@ -15,40 +15,24 @@ from ragtriage.metrics.diagnosis.stages import Owner
 
 @dataclass(frozen=True)
 class Chip:
-    """A word or two in a coloured box.
+    """A word or two in a coloured box."""
 
-    Attributes:
-        text: what it says.
-        look: state that colours it; "" for the neutral one.
-        owner: the part of the pipeline whose colour it carries as a dot; None for none.
-        help: shown when the pointer rests on it.
-    """
-
-    text: str
-    look: Look | Literal[""] = ""
-    owner: Owner | None = None
-    help: str = ""
+    text: str  # what it says
+    look: Look | Literal[""] = ""  # state that colours it; "" for the neutral one
+    owner: Owner | None = None  # the part of the pipeline whose colour it carries as a dot; None for none
+    help: str = ""  # shown when the pointer rests on it
 
 
 @dataclass(frozen=True)
 class CaseScore:
-    """A score of the open case.
+    """A score of the open case."""
 
-    Attributes:
-        title: of the metric.
-        value: as text.
-        share: how far the bar reaches, from 0 to 1; None where nothing was measured.
-        threshold: of the case, from 0 to 1; None for none.
-        source: how it was obtained.
-        help: the reason that came with it.
-    """
-
-    title: str
-    value: str
-    share: float | None
-    threshold: float | None = None
-    source: str = ""
-    help: str = ""
+    title: str  # of the metric
+    value: str  # as text
+    share: float | None  # how far the bar reaches, from 0 to 1; None where nothing was measured
+    threshold: float | None = None  # of the case, from 0 to 1; None for none
+    source: str = ""  # how it was obtained
+    help: str = ""  # the reason that came with it
 
     @property
     def look(self) -> Look | Literal[""]:
@@ -62,16 +46,10 @@ class CaseScore:
 
 @dataclass(frozen=True)
 class CaseHead:
-    """What stands above the answer.
+    """What stands above the answer."""
 
-    Attributes:
-        chips: conclusion, whether it is inferred or doubted, refusal, human labels.
-        turns: earlier turns of the conversation, (role, text).
-        question: the question.
-    """
-
-    chips: Sequence[Chip]
-    turns: Sequence[tuple[str, str]]
+    chips: Sequence[Chip]  # conclusion, whether it is inferred or doubted, refusal, human labels
+    turns: Sequence[tuple[str, str]]  # earlier turns of the conversation, (role, text)
     question: str
 
 
@@ -81,13 +59,7 @@ def case_head(head: CaseHead) -> Markup:
 
 
 def case_reference(reference: str, unfolded: bool, legend: bool = False) -> Markup:
-    """Return the reference answer, folded or not.
-
-    Args:
-        reference: its text, "" for none.
-        unfolded: whether it is open at first.
-        legend: whether to say what the colours of the answer above it mean.
-    """
+    """Return the reference answer, folded or not, with a legend of the colours of the answer above it."""
     return render("case_reference.html", reference=reference, unfolded=unfolded, legend=legend)
 
 

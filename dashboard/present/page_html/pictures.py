@@ -18,11 +18,7 @@ BAR_WIDTH, BAR_HEIGHT = 84, 14  # pixels
 def bar_image(parts: Sequence[tuple[int, str]], total: int, theme: Theme, full_width: int = BAR_WIDTH) -> str:
     """Return a stacked bar as an image for a Markdown label, so that the bar itself can be a button.
 
-    Args:
-        parts: number of cases and colour of each part, from the left.
-        total: number of cases of a full bar.
-        theme: of the track.
-        full_width: of a full bar in pixels.
+    The parts have their number of cases and colour, from the left; a full bar stands for the total.
     """
     drawn, at = [], 0.0
     for n, colour in parts:
@@ -75,15 +71,10 @@ _WIDTH, _HEIGHT, _GAP = 16, 26, 6  # of a score in the list of cases, in pixels
 
 @dataclass(frozen=True)
 class ScoreBar:
-    """A score of a case in the list: a bar with the case threshold across it.
+    """A score of a case in the list: a bar with the case threshold across it."""
 
-    Attributes:
-        value: from 0 to 1; NaN where it was not measured, which draws a dashed box.
-        threshold: below which it is low.
-    """
-
-    value: float
-    threshold: float
+    value: float  # from 0 to 1; NaN where it was not measured, which draws a dashed box
+    threshold: float  # below which it is low
 
 
 def score_bars(bars: Sequence[ScoreBar], tokens: Tokens) -> str:

@@ -17,85 +17,49 @@ from ragtriage.metrics.diagnosis.patterns import Level, Pattern
 
 @dataclass(frozen=True)
 class GateRow:
-    """One gate in a line.
+    """One gate in a line."""
 
-    Attributes:
-        state: of its verdict.
-        subject: what it judges.
-        need: what it asks for.
-        value: what was measured, as text.
-        strip: where that lies.
-        sentence: its result in full, shown when the pointer rests on the row.
-        doubted: whether the checks doubt what it rests on.
-        href: address of its cases, "" for none.
-    """
-
-    state: State
-    subject: str
-    need: str
-    value: str
-    strip: Strip
-    sentence: str
-    doubted: bool = False
-    href: str = ""
+    state: State  # of its verdict
+    subject: str  # what it judges
+    need: str  # what it asks for
+    value: str  # what was measured, as text
+    strip: Strip  # where that lies
+    sentence: str  # its result in full, shown when the pointer rests on the row
+    doubted: bool = False  # whether the checks doubt what it rests on
+    href: str = ""  # address of its cases, "" for none
 
 
 @dataclass(frozen=True)
 class FixRow:
-    """One failure stage with what fixing it could bring.
+    """One failure stage with what fixing it could bring."""
 
-    Attributes:
-        title: number of cases and short name.
-        bound: the most that could pass, as text; "" where that is not known.
-        now: share that passes now, 0..1.
-        gain: share that fixing the stage could add, 0..1.
-        colour: of the stage.
-        advice: what to try.
-        inferred: whether its cases are inferred, which hatches the gain.
-        help: shown when the pointer rests on the row.
-    """
-
-    title: str
-    bound: str
-    now: float
-    gain: float
-    colour: str
-    advice: str
-    inferred: bool = False
-    help: str = ""
+    title: str  # number of cases and short name
+    bound: str  # the most that could pass, as text; "" where that is not known
+    now: float  # share that passes now, 0..1
+    gain: float  # share that fixing the stage could add, 0..1
+    colour: str  # of the stage
+    advice: str  # what to try
+    inferred: bool = False  # whether its cases are inferred, which hatches the gain
+    help: str = ""  # shown when the pointer rests on the row
 
 
 @dataclass(frozen=True)
 class ChangeRow:
-    """One metric in the baseline and now.
+    """One metric in the baseline and now."""
 
-    Attributes:
-        state: good where it is better, bad where it is worse.
-        mark: an arrow or a question mark.
-        word: what the mark means.
-        title: of the metric.
-        before: in the baseline, as text.
-        now: in this run, as text.
-        help: shown when the pointer rests on the row.
-    """
-
-    state: State
-    mark: str
-    word: str
-    title: str
-    before: str
-    now: str
-    help: str = ""
+    state: State  # good where it is better, bad where it is worse
+    mark: str  # an arrow or a question mark
+    word: str  # what the mark means
+    title: str  # of the metric
+    before: str  # in the baseline, as text
+    now: str  # in this run, as text
+    help: str = ""  # shown when the pointer rests on the row
 
 
 def section_title(title: str, chip: str = "", notice: str = "", advice: str = "") -> Markup:
-    """Return the title of a part of the page.
+    """Return the title of a part of the page, with a chip on what is doubted about it.
 
-    Args:
-        title: a statement or name.
-        chip: what is doubted about it, "" for nothing.
-        notice: what to do before anything below, in a box; "" for none.
-        advice: why, in the same box.
+    A notice, with advice, is a box on what to do before anything below.
     """
     return render("section_title.html", title=title, chip=chip, notice=notice, advice=advice)
 
@@ -126,22 +90,14 @@ def change_rows(title: str, rows: Sequence[ChangeRow], foot: str, doubt: str = "
 
 
 def pattern_head(conditions: Sequence[tuple[str, str, str]]) -> Markup:
-    """Return the head of the pattern table.
-
-    Args:
-        conditions: title of each of the three metrics, below what it is low, and a doubt about it or "".
-    """
+    """Return the head of the pattern table: each metric, below what it is low, and a doubt or ""."""
     return render("pattern_head.html", conditions=list(conditions))
 
 
 def pattern_row(pattern: Pattern, text: str, help_text: str, empty: bool) -> Markup:
-    """Return one diagnosis with its three levels.
+    """Return one diagnosis with its three levels, pale where no case has it.
 
-    Args:
-        pattern: the diagnosis.
-        text: below its title: where its bad cases fail and what to try.
-        help_text: shown when the pointer rests on it: what it means, and the same in full.
-        empty: whether no case has it, which makes it pale.
+    The text says where its bad cases fail and what to try; the help, what it means as well.
     """
     levels: tuple[Level | None, ...] = pattern.levels
     if pattern.key == "not_measured":
@@ -152,16 +108,7 @@ def pattern_row(pattern: Pattern, text: str, help_text: str, empty: bool) -> Mar
 
 
 def stage_row(colour: str, title: str, help_text: str, owner: str, bound: str, advice: str) -> Markup:
-    """Return one failure stage.
-
-    Args:
-        colour: of the part of the pipeline that owns it.
-        title: its short name.
-        help_text: what happened, shown when the pointer rests on it.
-        owner: that part, and whether the stage is inferred.
-        bound: how many cases pass at most if it is fixed.
-        advice: what to try.
-    """
+    """Return one failure stage: what happened, its owner, how many cases pass at most if fixed, advice."""
     return render("stage_row.html", colour=colour, title=title, help_text=help_text,
         owner=owner, bound=bound, advice=advice,
     )  # fmt: skip
@@ -169,21 +116,13 @@ def stage_row(colour: str, title: str, help_text: str, owner: str, bound: str, a
 
 @dataclass(frozen=True)
 class MissingRow:
-    """One metric and what is missing to its next band.
+    """One metric and what is missing to its next band."""
 
-    Attributes:
-        title: of the metric.
-        band: the next band and where it begins.
-        missing: how much is missing, as text.
-        state: of the mean on its bands.
-        strip: where it lies; its gate is the next edge.
-    """
-
-    title: str
-    band: str
-    missing: str
-    state: State
-    strip: Strip
+    title: str  # of the metric
+    band: str  # the next band and where it begins
+    missing: str  # how much is missing, as text
+    state: State  # of the mean on its bands
+    strip: Strip  # where it lies; its gate is the next edge
 
 
 def missing_rows(rows: Sequence[MissingRow]) -> Markup:
@@ -202,22 +141,11 @@ def missing_rows(rows: Sequence[MissingRow]) -> Markup:
 
 
 def forest_legend(names: Sequence[str], tokens: Tokens, note: str) -> Markup:
-    """Return the mark and colour of each drawn version, and how to read the marks.
-
-    Args:
-        names: of the versions, in their order.
-        tokens: colours of the theme.
-        note: what is left out; "" for nothing.
-    """
+    """Return the mark and colour of each drawn version, how to read the marks, and what is left out."""
     marks = [(name, tokens.versions[at], VERSION_GLYPHS[at]) for at, name in enumerate(names)]
     return render("compare_legend.html", marks=marks, note=note)
 
 
 def bars_legend(base: str, directed: bool) -> Markup:
-    """Return how to read the bars of questions.
-
-    Args:
-        base: name of the baseline.
-        directed: whether a rise is better or worse.
-    """
+    """Return how to read the bars of questions; directed where a rise is better or worse."""
     return render("compare_bars_legend.html", base=base, directed=directed)

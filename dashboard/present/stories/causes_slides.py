@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from ragtriage.dashboard.charts.deck import Loss, step_columns
 from ragtriage.dashboard.charts.tokens import LIGHT
@@ -32,24 +32,19 @@ MOST_NUMBERS, STEPS = 4, 3
 LONGEST_NAME = 30
 
 
-@dataclass(frozen=True)
-class _PipelineStep:
-    """A step that a case must survive: its name on the chart, and the failure stages that end there."""
-
-    name: str
-    stages: tuple[str, ...]
-
-
-_PIPELINE = (
-    _PipelineStep("Retrieved", ("missed", "retrieval_miss", "partial_gold", "inferred_miss")),
-    _PipelineStep("Ranked in", ("misranked",)),
-    _PipelineStep("Answered rightly", ("answered_unanswerable", "refused_with_context", "inferred_refusal")),
-    _PipelineStep(
-        "Faithful",
-        ("followed_noise", "inferred_noise", "self_contradiction", "contradicts_context", "unfaithful"),
+_PIPELINE: Mapping[str, tuple[str, ...]] = {  # step that a case must survive -> failure stages that end there
+    "Retrieved": ("missed", "retrieval_miss", "partial_gold", "inferred_miss"),
+    "Ranked in": ("misranked",),
+    "Answered rightly": ("answered_unanswerable", "refused_with_context", "inferred_refusal"),
+    "Faithful": (
+        "followed_noise",
+        "inferred_noise",
+        "self_contradiction",
+        "contradicts_context",
+        "unfaithful",
     ),
-    _PipelineStep("Complete, on topic", ("left_out", "off_question")),
-)
+    "Complete, on topic": ("left_out", "off_question"),
+}
 
 
 def why_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
@@ -66,7 +61,7 @@ def why_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
         "why",
         view.headline.state,
         foot_of(view),
-        numbers=tuple(_big_number(entry) for entry in entries[:MOST_NUMBERS]),
+        numbers=tuple(map(_big_number, entries[:MOST_NUMBERS])),
         doubt="; ".join(_doubts(view, entries)),
     )
     rest = diagnosis.scored.n - measured
@@ -110,17 +105,15 @@ def _losses(diagnosis: Diagnosis) -> list[Loss]:
     counts = diagnosis.stage_counts()
     left = int(diagnosis.measured.sum())
     steps = [Loss("Measured", left)]
-    placed = {key for step in _PIPELINE for key in step.stages}
+    placed = {key for stages in _PIPELINE.values() for key in stages}
     others = tuple(stage.key for stage in STAGES if stage.key not in placed)
-    for step in (*_PIPELINE, _PipelineStep("No other fault", others)):
-        lost: dict[Owner, int] = {}
-        for key in step.stages:
-            owner = STAGES[stage_code(key)].owner
-            lost[owner] = lost.get(owner, 0) + counts[key]
-        fallen = sum(lost.values())
-        if fallen:
-            left -= fallen
-            steps.append(Loss(step.name, left, tuple((owner, n) for owner, n in lost.items() if n)))
+    for step, stages in {**_PIPELINE, "No other fault": others}.items():
+        lost = Counter[Owner]()
+        for key in stages:
+            lost[STAGES[stage_code(key)].owner] += counts[key]
+        if lost.total():
+            left -= lost.total()
+            steps.append(Loss(step, left, tuple((owner, n) for owner, n in lost.items() if n)))
     return [*steps, Loss("Good" if diagnosis.answers.enough else UNCHECKED, left)]
 
 
@@ -276,12 +269,7 @@ def _measure(lacking: Sequence[GateResult]) -> list[Step]:
 
 
 def _decision(view: StoryView, again: int) -> str:
-    """Return what the audience is asked to decide.
-
-    Args:
-        view: the run.
-        again: number of the step that runs the questions again; 0 for none.
-    """
+    """Return what the audience is asked to decide; a step may run the questions again, 0 for none."""
     state, name = view.headline.state, shorten(view.short_names[0], LONGEST_NAME)
     base = shorten(view.short_names[1], LONGEST_NAME)
     keep = f"keep {base}; " if base else ""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -151,18 +150,16 @@ def _remarks(view: StoryView, paired: Sequence[MetricDifference], base: str) -> 
     return remarks
 
 
+def _named(rows: Sequence[MetricDifference]) -> str:
+    moved = [f"{in_sentence(_title(row.metric))} {signed(_value(row))}" for row in rows[:MOST_NAMED]]
+    more = f" and {len(rows) - MOST_NAMED} more" if len(rows) > MOST_NAMED else ""
+    return f"{capital(', '.join(moved))}{more}."
+
+
 _HEADINGS: tuple[tuple[str, str, State], ...] = (
     ("worse", "Worse beyond chance", "bad"),
     ("better", "Better beyond chance", "good"),
 )
-
-
-def _named(rows: Sequence[MetricDifference]) -> str:
-    listed = ", ".join(
-        f"{in_sentence(_title(row.metric))} {signed(_value(row))}" for row in rows[:MOST_NAMED]
-    )
-    more = f" and {len(rows) - MOST_NAMED} more" if len(rows) > MOST_NAMED else ""
-    return f"{capital(listed)}{more}."
 
 
 def _speed(view: StoryView, base: Diagnosis, name: str) -> list[Remark]:
@@ -180,8 +177,7 @@ def _speed(view: StoryView, base: Diagnosis, name: str) -> list[Remark]:
     return [Remark("Faster" if now[50] < before[50] else "Slower", text)]
 
 
-@dataclass(frozen=True)
-class _Example:
+class _Example(NamedTuple):
     """The case that stands for the run: its row, and that of the baseline's answer, None without one."""
 
     row: int
@@ -191,15 +187,13 @@ class _Example:
 def example_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection:
     """Return one question with the answers of both runs and what the run retrieved.
 
-    Args:
-        view: the runs.
-        chosen: `case`, a name as in the address ("question_id~repeat"); else the most telling one is taken.
+    `chosen` may name the case as in the address ("question_id~repeat"); else the most telling one is taken.
     """
     example = _chosen_example(view, chosen.get("case", "")) or _telling_example(view)
     if example is None:
         return unmeasured("example", "One example", "There is no measured case.")
-    record, base_record = _record(view, example)
     diagnosis, first = view.diagnosis, read_first(view.findings)
+    record = _record(diagnosis, example.row)
     refused = view.scored.stage_features["refused"][example.row] == 1
     code = int(diagnosis.stages.stage[example.row])
     name, base_name = view.short_names
@@ -207,8 +201,8 @@ def example_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSecti
     same = next((finding.clause for finding in first if finding.rule == "same_list"), "")
     answers = [_answer(name, record, diagnosis, example.row)]
     base_passes = None
-    if base is not None and example.base_row is not None and base_record is not None:
-        answers.append(_answer(base_name, base_record, base, example.base_row))
+    if base is not None and example.base_row is not None:
+        answers.append(_answer(base_name, _record(base, example.base_row), base, example.base_row))
         base_passes = {0.0: False, 1.0: True}.get(float(passing_of(base)[example.base_row]))
     content = SlideContent(
         "example",
@@ -284,14 +278,9 @@ def _telling_example(view: StoryView) -> _Example | None:
     return best
 
 
-def _record(view: StoryView, example: _Example) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    def read(diagnosis: Diagnosis, row: int) -> dict[str, Any]:
-        sample = read_case(diagnosis.scored, row)
-        return native_record({key: value for key, value in sample.items() if key != "judged"})
-
-    base = view.baseline_diagnosis
-    other = None if base is None or example.base_row is None else read(base, example.base_row)
-    return read(view.diagnosis, example.row), other
+def _record(diagnosis: Diagnosis, row: int) -> dict[str, Any]:
+    sample = read_case(diagnosis.scored, row)
+    return native_record({key: value for key, value in sample.items() if key != "judged"})
 
 
 def _answer(name: str, record: Mapping[str, Any], diagnosis: Diagnosis, row: int) -> SideAnswer:
@@ -301,10 +290,10 @@ def _answer(name: str, record: Mapping[str, Any], diagnosis: Diagnosis, row: int
     state: State = "bad" if code >= 0 else "good" if known else "not measured"
     if refused and code < 0:
         how = "rightly refused" if known else "refused"
-    said = [how, "refuses" if refused and "refused" not in how else ""]
+    how += " · refuses" if refused and "refused" not in how else ""
     return SideAnswer(
         shorten(name, LONGEST_ANSWERER),
-        " · ".join(filter(None, said)),
+        how,
         str(record.get("answer") or "no answer recorded"),
         state,
     )
@@ -320,13 +309,9 @@ def _documents(record: Mapping[str, Any]) -> list[str]:
 
 
 def _conclusion(view: StoryView, row: int, code: int, beaten: str) -> str:
-    """Return what follows from the example: the doubt about it, else what its stage means.
+    """Return what follows from the example: the doubt about it, else what its stage means, -1 for none.
 
-    Args:
-        view: the runs.
-        row: of the example.
-        code: its failure stage, -1 for none.
-        beaten: name of the baseline where that failed the question, else "".
+    `beaten` is the name of the baseline where that failed the question, else "".
     """
     first = read_first(view.findings)
     if any(finding.rule == "same_list" for finding in first):

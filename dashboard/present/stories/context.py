@@ -24,15 +24,7 @@ from ragtriage.metrics.sanity.rule import Finding
 
 
 class StoryView:
-    """One run and its baseline.
-
-    Attributes:
-        store: of the workspace.
-        run: the run.
-        baseline: what it is compared with; None for nothing.
-        baseline_facts: the same, with how it relates to the project's baseline.
-        settings: thresholds of the diagnosis.
-    """
+    """One run and its baseline, with how that relates to the project's, and the settings of the diagnosis."""
 
     def __init__(
         self,

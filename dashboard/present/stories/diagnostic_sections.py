@@ -1,4 +1,4 @@
-"""Sections from the diagnostic pages: retrieval, F1, use of documents, oracle gap, chunking, experiments."""
+"""Sections from the diagnostic pages: retrieval, F1, context use, losses, chunking, experiments, suites."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from ragtriage.dashboard.experiments.arm_results import arm_chart, arm_table
 from ragtriage.dashboard.experiments.registry import experiment_headline, experiment_parts
 from ragtriage.dashboard.present.stories.context import StoryView
 from ragtriage.dashboard.present.stories.story import RenderedSection, unmeasured
+from ragtriage.dashboard.suites.headline import checks_headline
+from ragtriage.dashboard.suites.registry import shown_suite
+from ragtriage.dashboard.suites.summary import suite_table
 from ragtriage.dashboard.tables.citations import citation_table
 from ragtriage.dashboard.tables.f1_tree import f1_table
 from ragtriage.dashboard.wording.citations import NOT_CITED, citation_facts, citations_sentence
@@ -36,6 +39,7 @@ from ragtriage.data.experiments.summary import experiment_summary
 from ragtriage.data.scoring.context_use import ORIGINS, context_use_of
 from ragtriage.data.scoring.ranked_lists import ranked_lists
 from ragtriage.data.strategy.expected_gains import outlook_of
+from ragtriage.data.suites.summary import suite_summaries
 from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.number_text import count, interval_text, number, percent, signed
 from ragtriage.metrics.result_table import text_rows
@@ -261,3 +265,29 @@ def _experiment_of(view: StoryView) -> Experiment | None:
     except WorkspaceError:
         return None
     return experiment if experiment.kind in KINDS else None
+
+
+def suite_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection:
+    """Return the check suites of the run; `chosen` may name one suite."""
+    heading, wanted = "Which checks fail?", chosen.get("suite", "")
+    summaries = [summary for summary in suite_summaries(view.scored) if wanted in ("", summary.key)]
+    if not summaries:
+        which = f"no check of the suite {wanted[:40]}" if wanted else "no checks"
+        return unmeasured("suites", heading, f"The run records {which}.")
+    headline = checks_headline(view.names[view.run.run_id], summaries)
+    shown = {summary.title: shown_suite(view.scored, summary.key) for summary in summaries}
+    sentences = [f"{title}: {suite.statement}" for title, suite in shown.items() if suite and suite.statement]
+    drawn = next((suite.chart for suite in shown.values() if suite and suite.chart), None)
+    return RenderedSection(
+        "suites",
+        heading,
+        " ".join([headline.text, *sentences]),
+        chart=None if drawn is None else drawn.chart,
+        rows=text_rows(suite_table(summaries)),
+        facts=[
+            "pass rate: mean over questions, 95 % interval",
+            "a check that is not measured is neither passed nor failed",
+            "" if drawn is None else drawn.legend,
+        ],
+        alt="" if drawn is None else drawn.alt,
+    )

@@ -23,24 +23,16 @@ OBTAINED = "How these numbers were obtained"
 
 @dataclass(frozen=True)
 class Report:
-    """The content of an export.
+    """The content of an export."""
 
-    Attributes:
-        title: of the whole.
-        subtitle: one line below it, "" for none.
-        audience: whom it is for.
-        sections: in order.
-        facts: name -> text: run, baseline, data set and its version, judge, date, version of ragtriage, and
-            under REPRODUCE the command lines.
-        caveats: to read before quoting a number.
-    """
-
-    title: str
-    subtitle: str = ""
-    audience: Audience = "stakeholder"
-    sections: tuple[RenderedSection, ...] = ()
+    title: str  # of the whole
+    subtitle: str = ""  # one line below it, "" for none
+    audience: Audience = "stakeholder"  # whom it is for
+    sections: tuple[RenderedSection, ...] = ()  # in order
+    # name -> text: run, baseline, data set and its version, judge, date, version of ragtriage, and under
+    # REPRODUCE the command lines
     facts: Mapping[str, str] = field(default_factory=dict)
-    caveats: tuple[str, ...] = ()
+    caveats: tuple[str, ...] = ()  # to read before quoting a number
 
     @property
     def commands(self) -> tuple[str, ...]:
@@ -65,13 +57,9 @@ MOST_FINDINGS = 5
 
 
 def report_facts(view: StoryView, audience: Audience = "stakeholder") -> dict[str, str]:
-    """Return where the numbers come from: run, baseline, data, judge, date, version, how to reproduce.
-
-    Args:
-        view: the run and its baseline.
-        audience: whom the report is for.
-    """
-    run = view.run
+    """Return where the numbers come from: run, baseline, data, judge, date, version, how to reproduce."""
+    run, judge_path = view.run, view.scored.judge_result_path(EVALUATION)
+    judge = judge_of(judge_path) if judge_path else str(run.config.get("judge", ""))
     questions = count(run.n_questions, "question")
     facts = {
         "Run": f"{view.name} ({run.run_id}), made {run.created_at:%Y-%m-%d %H:%M} UTC",
@@ -79,7 +67,7 @@ def report_facts(view: StoryView, audience: Audience = "stakeholder") -> dict[st
         "Baseline": f"none: {view.baseline_facts.note}",
         "Dataset": " ".join(filter(None, [run.dataset, run.dataset_version])) or "not named",
         "Corpus": run.corpus_version or "version not named",
-        "Judge": _judge(view) or "none",
+        "Judge": judge or "none",
         "Written": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC by ragtriage {__version__}",
         REPRODUCE: "\n".join(_commands(view, audience)),
     }
@@ -90,11 +78,6 @@ def report_facts(view: StoryView, audience: Audience = "stakeholder") -> dict[st
             f"made {base.created_at:%Y-%m-%d %H:%M} UTC"
         )
     return facts
-
-
-def _judge(view: StoryView) -> str:
-    path = view.scored.judge_result_path(EVALUATION)
-    return judge_of(path) if path else str(view.run.config.get("judge", ""))
 
 
 def _commands(view: StoryView, audience: Audience) -> list[str]:

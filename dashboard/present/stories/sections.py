@@ -20,6 +20,7 @@ from ragtriage.dashboard.present.stories.diagnostic_sections import (
     grid_section,
     oracle_gap_section,
     retrieval_section,
+    suite_section,
 )
 from ragtriage.dashboard.present.stories.story import (
     AUDIENCES,
@@ -30,7 +31,6 @@ from ragtriage.dashboard.present.stories.story import (
     StorySection,
     unmeasured,
 )
-from ragtriage.dashboard.present.stories.suite_section import suite_section
 from ragtriage.dashboard.present.stories.verdict_slide import HEADLINE, verdict_section
 from ragtriage.dashboard.tables.gates import gate_table
 from ragtriage.dashboard.tables.run import worst_slice_table
@@ -70,10 +70,8 @@ MOST_CASES, USUAL_CASES, MOST_SLICES = 50, 3, 8
 def chosen_cases(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection:
     """Return cases in full.
 
-    Args:
-        view: the runs.
-        chosen: `cases`, names as in the address ("question_id~repeat") on lines; else `stage`, a failure
-            stage or "" for the one with the most bad cases, and `n`, how many.
+    `chosen` has `cases`, names as in the address ("question_id~repeat") on lines; else `stage`, a failure
+    stage or "" for the one with the most bad cases, and `n`, how many.
     """
     names = [name.strip() for name in chosen.get("cases", "").splitlines() if name.strip()][:MOST_CASES]
     rows = _named_rows(view, names) if chosen.get("cases") else _rows_of_stage(view, chosen)
@@ -193,21 +191,12 @@ def gate_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection
 
 @dataclass(frozen=True)
 class SectionKind:
-    """A kind of section.
+    """A kind of section."""
 
-    Attributes:
-        title: in the list to choose from.
-        render: returns the section from the runs and the author's choices.
-        audiences: those whose new stories begin with it.
-    """
-
-    title: str
+    title: str  # in the list to choose from
+    # returns the section from the runs and the author's choices
     render: Callable[[StoryView, Mapping[str, str]], RenderedSection]
-    audiences: tuple[Audience, ...] = ("engineer",)
-
-
-def _text(_view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
-    return RenderedSection("text", "")
+    audiences: tuple[Audience, ...] = ("engineer",)  # those whose new stories begin with it
 
 
 def _headline(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
@@ -319,7 +308,7 @@ SECTION_KINDS: Mapping[str, SectionKind] = {
     "losses": SectionKind("Retrieval errors and generation errors", oracle_gap_section),
     "chunking": SectionKind("Chunking grid", grid_section),
     "checks": SectionKind("Sanity checks", _sanity_checks),
-    "text": SectionKind("Text", _text, ()),
+    "text": SectionKind("Text", lambda _view, _chosen: RenderedSection("text", ""), ()),
 }  # the keys are stored in stories
 
 
@@ -332,9 +321,7 @@ RESTS_ON_RETRIEVAL = (
 def default_sections(audience: Audience, run: Run | None = None) -> tuple[StorySection, ...]:
     """Return the sections that a new story for an audience begins with.
 
-    Args:
-        audience: of the story.
-        run: that it tells of; an arm of an experiment brings what the experiment showed.
+    An arm of an experiment brings what the experiment showed.
     """
     of_experiment = run is not None and bool(run.config.get(EXPERIMENT))
     return tuple(

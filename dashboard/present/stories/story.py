@@ -17,19 +17,12 @@ Layout = Literal["verdict", "why", "change", "example", "next"]
 
 @dataclass(frozen=True)
 class BigNumber:
-    """A number of cases with what it counts.
+    """A number of cases with what it counts."""
 
-    Attributes:
-        number: as text.
-        title: what it counts, in a few words.
-        detail: what that means.
-        colour: "#rrggbb".
-    """
-
-    number: str
-    title: str
-    detail: str
-    colour: str
+    number: str  # as text
+    title: str  # what it counts, in a few words
+    detail: str  # what that means
+    colour: str  # "#rrggbb"
 
 
 @dataclass(frozen=True)
@@ -62,41 +55,24 @@ class Step:
 
 @dataclass(frozen=True)
 class SlideContent:
-    """What one slide shows besides its title and its chart. Empty fields are not drawn.
+    """What one slide shows besides its title and its chart. Empty fields are not drawn."""
 
-    Attributes:
-        layout: how it is laid out.
-        state: colours the edge and, on the first slide, the title; None for the colour of the product.
-        foot: run, data, date and n, in small print.
-        subtitle: one sentence below the title.
-        tiles: numbers in a row.
-        numbers: numbers of cases below each other.
-        remarks: texts beside the chart.
-        doubt: what the checks doubt about the slide.
-        question: of the example.
-        answers: to that question.
-        documents: what the run retrieved for it, in rank order.
-        conclusion: what follows from the example.
-        steps: what to do, in order.
-        decision: what the audience is asked to decide.
-        reservation: what limits that decision.
-    """
-
-    layout: Layout
+    layout: Layout  # how it is laid out
+    # colours the edge and, on the first slide, the title; None for the colour of the product
     state: State | None = None
-    foot: str = ""
-    subtitle: str = ""
-    tiles: tuple[Tile, ...] = ()
-    numbers: tuple[BigNumber, ...] = ()
-    remarks: tuple[Remark, ...] = ()
-    doubt: str = ""
-    question: str = ""
-    answers: tuple[SideAnswer, ...] = ()
-    documents: tuple[str, ...] = ()
-    conclusion: str = ""
-    steps: tuple[Step, ...] = ()
-    decision: str = ""
-    reservation: str = ""
+    foot: str = ""  # run, data, date and n, in small print
+    subtitle: str = ""  # one sentence below the title
+    tiles: tuple[Tile, ...] = ()  # numbers in a row
+    numbers: tuple[BigNumber, ...] = ()  # numbers of cases below each other
+    remarks: tuple[Remark, ...] = ()  # texts beside the chart
+    doubt: str = ""  # what the checks doubt about the slide
+    question: str = ""  # of the example
+    answers: tuple[SideAnswer, ...] = ()  # to that question
+    documents: tuple[str, ...] = ()  # what the run retrieved for it, in rank order
+    conclusion: str = ""  # what follows from the example
+    steps: tuple[Step, ...] = ()  # what to do, in order
+    decision: str = ""  # what the audience is asked to decide
+    reservation: str = ""  # what limits that decision
 
 
 Audience = Literal["engineer", "lead", "stakeholder"]
@@ -107,40 +83,25 @@ MOST_SECTIONS, LONGEST_HEADING, LONGEST_NOTE = 60, 200, 5000
 
 @dataclass(frozen=True)
 class StorySection:
-    """A section as the author chose it.
+    """A section as the author chose it."""
 
-    Attributes:
-        kind: a key of ragtriage.dashboard.present.stories.sections.SECTION_KINDS.
-        heading: replaces the heading of the kind; "" to keep that.
-        note: what the author adds, plain text.
-        chosen: settings of the kind, such as {"metric": "faithfulness"}.
-    """
-
-    kind: str
-    heading: str = ""
-    note: str = ""
+    kind: str  # a key of ragtriage.dashboard.present.stories.sections.SECTION_KINDS
+    heading: str = ""  # replaces the heading of the kind; "" to keep that
+    note: str = ""  # what the author adds, plain text
+    # settings of the kind, such as {"metric": "faithfulness"}
     chosen: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Story:
-    """A story.
+    """A story."""
 
-    Attributes:
-        title: of the whole.
-        run: run id.
-        baseline: run id, "" for none.
-        audience: whom it is for; it decides how much is shown.
-        sections: in order.
-        author: who created it, "" where not recorded.
-    """
-
-    title: str
-    run: str
-    baseline: str = ""
-    audience: Audience = "stakeholder"
-    sections: tuple[StorySection, ...] = ()
-    author: str = ""
+    title: str  # of the whole
+    run: str  # run id
+    baseline: str = ""  # run id, "" for none
+    audience: Audience = "stakeholder"  # whom it is for; it decides how much is shown
+    sections: tuple[StorySection, ...] = ()  # in order
+    author: str = ""  # who created it, "" where not recorded
 
     def to_json(self) -> str:
         """Return the story as the ledger stores it."""
@@ -158,33 +119,20 @@ class Story:
 
 @dataclass(frozen=True)
 class RenderedSection:
-    """A section as it is shown, the same in the app, HTML, PPTX and PDF.
+    """A section as it is shown, the same in the app, HTML, PPTX and PDF."""
 
-    Attributes:
-        kind: of the section.
-        heading: one sentence or title.
-        sentence: the result in plain words, with number and uncertainty; "" for none.
-        chart: what is drawn, or None.
-        rows: table as rows of text and numbers; empty for none.
-        cases: chosen cases in full, in the native form; empty for none.
-        facts: n, intervals, how obtained, caveats; shown small.
-        note: the author's.
-        alt: what the chart shows, in words.
-        slide: what else stands on its slide, for those that open a deck; None for all others.
-        measured: False where there is nothing to show, which gets no slide and no page.
-    """
-
-    kind: str
-    heading: str
-    sentence: str = ""
-    chart: Chart | Heatmap | None = None
-    rows: Sequence[Mapping[str, Any]] = ()
-    cases: Sequence[Mapping[str, Any]] = ()
-    facts: Sequence[str] = ()
-    note: str = ""
-    alt: str = ""
+    kind: str  # of the section
+    heading: str  # one sentence or title
+    sentence: str = ""  # the result in plain words, with number and uncertainty; "" for none
+    chart: Chart | Heatmap | None = None  # what is drawn, or None
+    rows: Sequence[Mapping[str, Any]] = ()  # table as rows of text and numbers; empty for none
+    cases: Sequence[Mapping[str, Any]] = ()  # chosen cases in full, in the native form; empty for none
+    facts: Sequence[str] = ()  # n, intervals, how obtained, caveats; shown small
+    note: str = ""  # the author's
+    alt: str = ""  # what the chart shows, in words
+    # what else stands on its slide, for those that open a deck; None for all others
     slide: SlideContent | None = None
-    measured: bool = True
+    measured: bool = True  # False where there is nothing to show, which gets no slide and no page
 
 
 def unmeasured(kind: str, heading: str, why: str) -> RenderedSection:

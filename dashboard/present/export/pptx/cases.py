@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ragtriage.dashboard.present.case_html.report_case import case_name, case_scores, check_rows, stored_case
-from ragtriage.dashboard.present.export.pptx.deck import BODY, FAINT, MARGIN, WIDTH, Deck
+from ragtriage.dashboard.present.export.pptx.deck import BODY, FAINT, Deck
+from ragtriage.dashboard.present.export.slide_layout import MARGIN, WIDTH
 from ragtriage.data.text.shown_case import cuts_told
 
 SIZES = (16, 14, 12, 11)

@@ -20,56 +20,33 @@ _DASHES = {"dash": "dashed", "dot": "dotted", "solid": "solid"}
 
 @dataclass(frozen=True)
 class SlideAxis:
-    """An axis.
+    """An axis."""
 
-    Attributes:
-        title: "" for none.
-        low: least value; None leaves it to the program that shows the chart.
-        high: greatest value.
-        step: between ticks.
-        format: number format as spreadsheets write it.
-        logarithmic: whether it is.
-        reversed: whether it runs from high to low.
-        names: in place of the numbers 0, 1, 2, ...
-    """
-
-    title: str
-    low: float | None = None
-    high: float | None = None
-    step: float | None = None
-    format: str = "General"
+    title: str  # "" for none
+    low: float | None = None  # least value; None leaves it to the program that shows the chart
+    high: float | None = None  # greatest value
+    step: float | None = None  # between ticks
+    format: str = "General"  # number format as spreadsheets write it
     logarithmic: bool = False
-    reversed: bool = False
-    names: tuple[str, ...] = ()
+    reversed: bool = False  # whether it runs from high to low
+    names: tuple[str, ...] = ()  # in place of the numbers 0, 1, 2, ...
 
 
 @dataclass(frozen=True)
 class EditableChart:
-    """A chart as slides hold it.
+    """A chart as slides hold it."""
 
-    Attributes:
-        form: bars to the right, columns upwards, lines over categories, or points over two numeric axes.
-        categories: from the left or from the bottom; empty for a scatter.
-        series: what is drawn. Except in a scatter, each has one entry for each category, None for a gap.
-        x: the horizontal axis; in a scatter its `names` stand in place of numbers.
-        y: the vertical axis.
-        stacked: whether bars stand on each other.
-        horizontal: whether the intervals of a scatter lie along x.
-        overlap: of bars in percent; 100 where no two series share a position.
-        legend: whether one is drawn.
-        remarks: what the specification has and this chart cannot show: shown as text.
-    """
-
-    form: Form
-    categories: tuple[str, ...]
+    form: Form  # bars to the right, columns upwards, lines over categories, or points over two numeric axes
+    categories: tuple[str, ...]  # from the left or from the bottom; empty for a scatter
+    # what is drawn. Except in a scatter, each has one entry for each category, None for a gap
     series: tuple[Series, ...]
-    x: SlideAxis
-    y: SlideAxis
-    horizontal: bool = False
-    stacked: bool = False
-    overlap: int = 0
+    x: SlideAxis  # the horizontal axis; in a scatter its `names` stand in place of numbers
+    y: SlideAxis  # the vertical axis
+    horizontal: bool = False  # whether the intervals of a scatter lie along x
+    stacked: bool = False  # whether bars stand on each other
+    overlap: int = 0  # of bars in percent; 100 where no two series share a position
     legend: bool = True
-    remarks: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()  # what the specification has and this chart cannot show: shown as text
 
 
 def editable_chart(chart: Chart) -> EditableChart | None:
@@ -225,13 +202,10 @@ def _categories(axis: Axis) -> tuple[str, ...]:
 
 
 def _axis(axis: Axis, extent: Sequence[float], numeric: bool) -> SlideAxis:
-    """Return an axis for a slide.
+    """Return an axis for a slide: numeric with values or, in a scatter, positions; else with categories.
 
-    Args:
-        axis: of the specification.
-        extent: every value that has to fit, interval bounds included; empty leaves the range open unless the
-            specification gives one.
-        numeric: whether it carries values or, in a scatter, positions; else categories.
+    The extent has every value that has to fit, interval bounds included; an empty one leaves the range open
+    unless the specification gives one.
     """
     title = one_line(axis.title)
     if not numeric:

@@ -166,13 +166,7 @@ def _hide_legend_entries(chart: Chart, places: Sequence[int]) -> None:
 
 
 def _set_plot_area(chart: Chart, room: tuple[float, float], legend: bool) -> None:
-    """Place the plot area of a chart so that labels have room to its left and below it.
-
-    Args:
-        chart: the chart.
-        room: shares of width and height that are kept free.
-        legend: whether there is one above.
-    """
+    """Place the plot area of a chart so that shares of the room to its left and below are kept free."""
     plot = chart._chartSpace.chart.plotArea
     old = plot.find(qn("c:layout"))
     if old is not None:

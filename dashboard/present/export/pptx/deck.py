@@ -18,14 +18,12 @@ from pptx.slide import Slide
 from pptx.util import Inches, Pt
 
 from ragtriage.dashboard.present.export.pptx.style import EAST_ASIAN, LATIN, SERIES_COLOURS, fitted
+from ragtriage.dashboard.present.export.slide_layout import EDGE, MARGIN, SLIDE_HEIGHT, SLIDE_WIDTH, WIDTH
 from ragtriage.data.text.printable import printable
 
-SLIDE_WIDTH, SLIDE_HEIGHT, MARGIN = 13.333, 7.5, 0.7
-WIDTH = SLIDE_WIDTH - 2 * MARGIN
 BODY = (1.5, 6.35)  # top and bottom of the part between title and small print
 FACTS_TOP, FOOT_TOP = 6.45, 7.08
 INK, FAINT, ACCENT = "17212B", "56626E", "0B5FA5"
-EDGE_WIDTH = 0.18
 TITLE_SIZES, FACT_SIZES = (28, 26, 24, 22, 20), (11, 10)
 LONGEST_NOTES = 20_000  # characters
 _SCHEME = re.compile(r"<a:(accent[1-6])>.*?</a:\1>", re.DOTALL)
@@ -50,17 +48,13 @@ class Deck:
     ) -> Slide:
         """Add a slide with a heading, a coloured edge, its number and small print, and speaker notes.
 
-        Args:
-            heading: its title.
-            notes: paragraphs of the speaker notes.
-            edge: colour of the left edge, six hex digits.
-            foot: small print at the bottom; None for the title of the deck.
+        The small print is the title of the deck where there is none of its own.
         """
         slide: Slide = self.deck.slides.add_slide(self.deck.slide_layouts[5])  # a title and nothing else
         written = self.place_title(slide, heading, (MARGIN, 0.4, WIDTH, 1.0), TITLE_SIZES)
         texts = [heading, *notes] if written != heading else list(notes)  # a cut heading is in the notes
-        shape = slide.shapes.add_shape(MSO_SHAPE.RECTANGLE, *map(Inches, (0, 0, EDGE_WIDTH, SLIDE_HEIGHT)))
-        _paint(shape, edge)
+        shape = slide.shapes.add_shape(MSO_SHAPE.RECTANGLE, *map(Inches, (0, 0, EDGE, SLIDE_HEIGHT)))
+        paint(shape, edge)
         self._foot(slide, self.title if foot is None else foot)
         joined = "\n\n".join(printable(text).strip() for text in texts if text.strip())
         notes_frame = slide.notes_slide.notes_text_frame
@@ -90,16 +84,10 @@ class Deck:
         bold: bool = False,
         font: str = "",
     ) -> bool:
-        """Write a text into a box at the largest size that fits; return whether it fits whole.
+        """Write a text into a box in inches at the largest size that fits; return whether it fits whole.
 
-        Args:
-            slide: the slide.
-            text: the text.
-            box: left, top, width and height in inches.
-            sizes: in points, the largest first; at the last the text is cut.
-            colour: six hex digits.
-            bold: whether it is.
-            font: "" for that of the deck.
+        At the last of the sizes, in points from the largest, it is cut. Colours are six hex digits; where no
+        font is named, it is that of the deck.
         """
         plain = printable(text).replace("\t", "    ")
         written, size = fitted(plain, box[2], box[3], sizes)
@@ -135,7 +123,8 @@ class Deck:
         return sink.getvalue()
 
 
-def _paint(shape: Any, colour: str) -> None:
+def paint(shape: Any, colour: str) -> None:
+    """Fill a shape with a colour of six hex digits, without outline and shadow."""
     shape.fill.solid()
     shape.fill.fore_color.rgb = RGBColor.from_string(colour)
     shape.line.fill.background()
@@ -146,10 +135,16 @@ def _add_mark(slide: Slide) -> None:
     """Draw the mark of the product: a square with three shrinking bars, as one group."""
     group = slide.shapes.add_group_shape()
     ground = group.shapes.add_shape(MSO_SHAPE.ROUNDED_RECTANGLE, *map(Inches, (MARGIN, FOOT_TOP, 0.26, 0.26)))
-    _paint(ground, ACCENT)
+    paint(ground, ACCENT)
     for at, width in enumerate((0.16, 0.11, 0.06)):
         box = (MARGIN + 0.05, FOOT_TOP + 0.055 + 0.06 * at, width, 0.03)
-        _paint(group.shapes.add_shape(MSO_SHAPE.RECTANGLE, *map(Inches, box)), "FFFFFF")
+        paint(group.shapes.add_shape(MSO_SHAPE.RECTANGLE, *map(Inches, box)), "FFFFFF")
+
+
+def lay_out(frame: Any, anchor: MSO_ANCHOR = MSO_ANCHOR.TOP) -> None:
+    """Let a text frame wrap words, keep its size, and have no margins."""
+    frame.word_wrap, frame.auto_size, frame.vertical_anchor = True, MSO_AUTO_SIZE.NONE, anchor
+    frame.margin_left = frame.margin_right = frame.margin_top = frame.margin_bottom = 0
 
 
 def _write(
@@ -161,8 +156,7 @@ def _write(
     anchor: MSO_ANCHOR = MSO_ANCHOR.TOP,
     font: str = "",
 ) -> None:
-    frame.word_wrap, frame.auto_size, frame.vertical_anchor = True, MSO_AUTO_SIZE.NONE, anchor
-    frame.margin_left = frame.margin_right = frame.margin_top = frame.margin_bottom = 0
+    lay_out(frame, anchor)
     frame.text = text
     for paragraph in frame.paragraphs:
         paragraph._p.get_or_add_pPr().set("algn", "l")

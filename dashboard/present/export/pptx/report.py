@@ -8,8 +8,7 @@ from typing import Any
 
 from pptx.dml.color import RGBColor
 from pptx.enum.shapes import MSO_SHAPE
-from pptx.enum.text import MSO_ANCHOR, MSO_AUTO_SIZE, PP_ALIGN
-from pptx.oxml.ns import qn
+from pptx.enum.text import MSO_ANCHOR, PP_ALIGN
 from pptx.slide import Slide
 from pptx.util import Inches, Pt
 
@@ -17,7 +16,7 @@ from ragtriage.dashboard.charts.chart import Heatmap
 from ragtriage.dashboard.present.export.pptx.cases import case_slide
 from ragtriage.dashboard.present.export.pptx.chart_model import editable_chart
 from ragtriage.dashboard.present.export.pptx.charts import add_chart
-from ragtriage.dashboard.present.export.pptx.deck import BODY, FAINT, MARGIN, WIDTH, Deck
+from ragtriage.dashboard.present.export.pptx.deck import BODY, FAINT, Deck, lay_out, paint
 from ragtriage.dashboard.present.export.pptx.style import cut_to, height_of, hex_digits
 from ragtriage.dashboard.present.export.pptx.tables import (
     Page,
@@ -27,6 +26,8 @@ from ragtriage.dashboard.present.export.pptx.tables import (
     table_pages,
 )
 from ragtriage.dashboard.present.export.slide_layout import (
+    MARGIN,
+    WIDTH,
     Area,
     Paragraph,
     Picture,
@@ -49,10 +50,7 @@ def add_planned_slide(deck: Deck, plan: SlidePlan, heading: str, notes: Sequence
     for part in plan.parts:
         if isinstance(part, Area):
             shape = slide.shapes.add_shape(_FORMS[part.form], *map(Inches, part.box))
-            shape.fill.solid()
-            shape.fill.fore_color.rgb = RGBColor.from_string(hex_digits(part.colour))
-            shape.line.fill.background()
-            shape._element.remove(shape._element.find(qn("p:style")))
+            paint(shape, hex_digits(part.colour))
         elif isinstance(part, Picture):
             model = editable_chart(part.chart)
             if model is not None:
@@ -69,9 +67,7 @@ def _add_words(slide: Slide, words: Words) -> None:
     else:
         shape = slide.shapes.add_textbox(*map(Inches, words.box))
     frame = shape.text_frame
-    frame.word_wrap, frame.auto_size = True, MSO_AUTO_SIZE.NONE
-    frame.vertical_anchor = MSO_ANCHOR.MIDDLE if words.anchor == "middle" else MSO_ANCHOR.TOP
-    frame.margin_left = frame.margin_right = frame.margin_top = frame.margin_bottom = 0
+    lay_out(frame, MSO_ANCHOR.MIDDLE if words.anchor == "middle" else MSO_ANCHOR.TOP)
     for at, paragraph in enumerate(words.paragraphs):
         written = frame.paragraphs[0] if at == 0 else frame.add_paragraph()
         written.alignment = _ALIGNED[words.align]

@@ -12,7 +12,7 @@ from pptx.slide import Slide
 from pptx.util import Inches, Pt
 
 from ragtriage.dashboard.charts.chart import Heatmap
-from ragtriage.dashboard.present.export.pptx.deck import INK, MARGIN, WIDTH
+from ragtriage.dashboard.present.export.pptx.deck import INK
 from ragtriage.dashboard.present.export.pptx.style import (
     cut_to,
     height_of,
@@ -20,6 +20,7 @@ from ragtriage.dashboard.present.export.pptx.style import (
     readable_on,
     scale_colour,
 )
+from ragtriage.dashboard.present.export.slide_layout import MARGIN, WIDTH
 from ragtriage.dashboard.wording.export_text import one_line, table_cells
 from ragtriage.data.text.printable import printable
 
@@ -29,21 +30,13 @@ Texts = tuple[tuple[str, ...], ...]
 
 @dataclass(frozen=True)
 class HeatmapTable:
-    """A heatmap.
+    """A heatmap."""
 
-    Attributes:
-        corner: titles of both axes.
-        columns: names, from the left.
-        rows: names, from the top.
-        cells: texts by row.
-        colours: six hex digits by row.
-    """
-
-    corner: str
-    columns: tuple[str, ...]
-    rows: tuple[str, ...]
-    cells: Texts
-    colours: Texts
+    corner: str  # titles of both axes
+    columns: tuple[str, ...]  # names, from the left
+    rows: tuple[str, ...]  # names, from the top
+    cells: Texts  # texts by row
+    colours: Texts  # six hex digits by row
 
 
 def heatmap_table(chart: Heatmap) -> HeatmapTable:
@@ -78,25 +71,15 @@ Rows = Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Page:
-    """The part of a table that one slide holds.
+    """The part of a table that one slide holds."""
 
-    Attributes:
-        head: names of the columns.
-        rows: texts.
-        widths: of the columns in inches.
-        heights: of head and rows in inches.
-        size: of the text in points.
-        right: columns that are aligned to the right.
-        colours: of the cells as six hex digits; empty for stripes.
-    """
-
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    widths: tuple[float, ...]
-    heights: tuple[float, ...]
-    size: float
-    right: frozenset[int]
-    colours: tuple[tuple[str, ...], ...] = ()
+    head: tuple[str, ...]  # names of the columns
+    rows: tuple[tuple[str, ...], ...]  # texts
+    widths: tuple[float, ...]  # of the columns in inches
+    heights: tuple[float, ...]  # of head and rows in inches
+    size: float  # of the text in points
+    right: frozenset[int]  # columns that are aligned to the right
+    colours: tuple[tuple[str, ...], ...] = ()  # of the cells as six hex digits; empty for stripes
 
 
 def table_pages(rows: Rows, height: float) -> Iterator[Page]:
@@ -173,10 +156,7 @@ def _fit_row(
 def _widths(lines: Sequence[Sequence[str]], size: float, stretch: float) -> tuple[float, ...]:
     """Return the widths of columns by their longest texts, so that words stay whole where there is room.
 
-    Args:
-        lines: head and rows.
-        size: of the text in points.
-        stretch: inches that a column may have beyond what it needs.
+    A column may be wider than it needs by the stretch, in inches.
     """
     wanted, least = [], []
     for column in zip(*lines, strict=True):
