@@ -1,5 +1,5 @@
 # make run   installs what it needs and opens the dashboard on the bundled samples; PORT=8600 chooses its port
-# make test  installs everything and runs every check and test, browser tests included
+# make test  installs everything and runs every check and test, browser tests included; COVERAGE=1 prints what they reach
 # make test-fast runs the tests that need no browser, no documentation and no further process
 # make test-pythons runs those on every Python from 3.11 to 3.14 that this machine has
 # make coverage runs them and prints which branches they reach; fails below the floor in pyproject.toml
@@ -44,7 +44,8 @@ check: $(TESTED)
 	$(BIN)/lint-imports
 
 test: check
-	$(BIN)/pytest -rs -n auto --dist loadgroup
+	$(BIN)/pytest -rs -n auto --dist loadgroup $(if $(COVERAGE),--cov --cov-branch --cov-report=)
+	@$(if $(COVERAGE),echo "Branches and lines reached, in per cent:" && $(BIN)/coverage report --format=total)
 
 test-fast: $(TESTED)
 	$(BIN)/pytest -q -rs -n auto --dist loadgroup -m "$(FAST)"

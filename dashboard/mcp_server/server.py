@@ -80,6 +80,10 @@ class TriageServer(MCPServer[Any]):
         Raises:
             ToolError: it cannot be done; the message is one sentence.
         """
+        accepted = next((tool.input_schema for tool in await self.list_tools() if tool.name == name), None)
+        names = arguments.keys() if accepted is None else accepted.get("properties", {}).keys()
+        if unknown := sorted(arguments.keys() - names):  # a filter that is misspelt must not show everything
+            raise ToolError(f"argument {unknown[0]!r:.60} is unknown; accepted: {', '.join(names) or 'none'}")
         try:
             result = await super().call_tool(name, arguments, context)
         except ToolError as error:

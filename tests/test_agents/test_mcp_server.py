@@ -320,6 +320,7 @@ def test_what_cannot_be_done_is_one_sentence(root: Path) -> None:
         "argument limit: 1000000000; accepted: less than or equal to 50": ("cases", {"limit": 10**9}),
         "argument question_id is missing": ("case", {}),
         "accepted: an id as `cases` lists it": ("case", {"question_id": "nobody"}),
+        "argument 'stages' is unknown; accepted: ": ("cases", {"stages": "unfaithful"}),
         "accepted: (empty), answered_unanswerable": ("cases", {"stage": "nowhere"}),
         "metric 'charm' is not in this run": ("cases", {"metric": "charm", "at_most": 1}),
         "without metric": ("cases", {"at_most": 1}),
