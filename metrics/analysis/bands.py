@@ -65,7 +65,7 @@ _GUIDE = {
     ),
     "answer_f1": (("poor", "fair", "good", "excellent"), (0.20, 0.40, 0.60)),
     "faithfulness": (_FAIR, (0.50, 0.80)),
-    "hallucination": (("poor", "fair", "good", "excellent"), (0.50, 0.30, 0.10)),
+    "hallucination": (("poor", "problematic", "good", "excellent"), (0.50, 0.30, 0.10)),
     "noise_sensitivity_relevant": (_FAIR, (0.50, 0.20)),
     "noise_sensitivity_irrelevant": (_FAIR, (0.30, 0.10)),
 }
@@ -87,7 +87,10 @@ GUIDES = (
     _scale(
         "ragas",
         "Ragas scale",
-        {"faithfulness": (_FAIR, (0.70, 0.90)), "answer_relevancy": (_FAIR, (0.60, 0.80))},
+        {
+            "faithfulness": (("poor", "good", "excellent"), (0.70, 0.90)),
+            "answer_relevancy": (("poor", "good", "excellent"), (0.60, 0.80)),
+        },
     ),
 )
 
@@ -102,6 +105,7 @@ class Interpretation:
         sentence: number, interval, n, band and scale; "not measured" where it was not.
         meaning: what the metric says, from its declaration.
         scale: whose band it is; "" without a band.
+        mean_alone: whether there is no interval.
     """
 
     band: str | None
@@ -109,12 +113,15 @@ class Interpretation:
     sentence: str
     meaning: str
     scale: str = ""
+    mean_alone: bool = False
 
     @property
     def standing(self) -> str:
         """Band and scale for a table: "cannot tell" where the interval spans several, "" without bands."""
         if self.band is None:
             return ""
+        if self.mean_alone:
+            return f"{self.band} by the mean alone ({self.scale})"
         return f"{self.band if self.sure else 'cannot tell'} ({self.scale})"
 
 
@@ -148,8 +155,11 @@ def interpret(
         return Interpretation(None, False, sentence, metric.meaning)
     band, scale = (None, "") if bands is None else (bands.at(mean), bands.scale)
     if low is None or high is None:
-        sentence = f"{title} is {numbers[0]} over {questions}; there is no interval, so it decides nothing."
-        return Interpretation(band, False, sentence, metric.meaning, scale)
+        reported = band is not None and n != 1  # a mean that was reported; one question alone is no mean
+        named = f": {band} by the mean alone ({scale})" if reported else ""
+        over = f" over {questions}" if n else ""  # a published mean may not say how many
+        sentence = f"{title} is {numbers[0]}{over}{named}; there is no interval, so it decides nothing."
+        return Interpretation(band, False, sentence, metric.meaning, scale, mean_alone=reported)
     statement = f"{title} is {numbers[0]} (95 % interval {numbers[1]} to {numbers[2]}, {questions})"
     if bands is None:
         return Interpretation(None, False, f"{statement}.", metric.meaning)

@@ -57,7 +57,7 @@ def test_the_shares_of_the_guide(metric: str, expected: list[str]) -> None:
     [
         ("ragchecker", "answer_f1", (0.19, 0.3, 0.5, 0.61), ["poor", "fair", "good", "excellent"]),
         ("ragchecker", "faithfulness", (0.49, 0.6, 0.81), ["poor", "fair", "good"]),
-        ("ragchecker", "hallucination", (0.51, 0.4, 0.2, 0.09), ["poor", "fair", "good", "excellent"]),
+        ("ragchecker", "hallucination", (0.51, 0.4, 0.2, 0.09), ["poor", "problematic", "good", "excellent"]),
         ("ragchecker", "noise_sensitivity_relevant", (0.51, 0.3, 0.19), ["poor", "fair", "good"]),
         ("ragchecker", "noise_sensitivity_irrelevant", (0.31, 0.2, 0.09), ["poor", "fair", "good"]),
         ("ragchecker", "self_knowledge", (0.51, 0.3, 0.09), ["poor", "fair", "good"]),
@@ -67,8 +67,8 @@ def test_the_shares_of_the_guide(metric: str, expected: list[str]) -> None:
             (0.51, 0.3, 0.09),
             ["mostly memory", "mixed", "mostly context"],
         ),
-        ("ragas", "faithfulness", (0.69, 0.8, 0.9), ["poor", "fair", "good"]),
-        ("ragas", "answer_relevancy", (0.59, 0.7, 0.8), ["poor", "fair", "good"]),
+        ("ragas", "faithfulness", (0.69, 0.75, 0.92), ["poor", "good", "excellent"]),
+        ("ragas", "answer_relevancy", (0.59, 0.7, 0.8), ["poor", "good", "excellent"]),
     ],
 )
 def test_the_edges_of_the_other_scales(
@@ -109,6 +109,12 @@ def test_the_guide_has_all_eleven_metrics_of_ragchecker() -> None:
         (
             (0.5, None, None, 1),
             "Faithfulness is 0.50 over 1 question; there is no interval, so it decides nothing.",
+            False,
+        ),
+        (
+            (0.92, None, None, 0),
+            "Faithfulness is 0.92: good by the mean alone (production targets); "
+            "there is no interval, so it decides nothing.",
             False,
         ),
         ((None, None, None, 0), "Faithfulness was not measured.", False),
