@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from math import ceil
 
 from ragtriage.dashboard.headlines.headline import Headline
@@ -11,20 +12,24 @@ from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
 from ragtriage.dashboard.wording.formatting import rounded_up, span
 from ragtriage.dashboard.wording.leaks import leak_text
 from ragtriage.dashboard.wording.right import right_by_text_sentence, right_sentences
+from ragtriage.data.comparison.guardrails import Loss
 from ragtriage.data.diagnosis.diagnosis import ENOUGH_LABELS, CheckedAnswers, Diagnosis
 from ragtriage.data.gates.conclusion import conclude
 from ragtriage.data.gates.report import GateReport
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 from ragtriage.metrics.gates.gates import GateResult
-from ragtriage.metrics.gates.wording import subject_of
+from ragtriage.metrics.gates.wording import guardrail_change, subject_of
+from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.number_text import MINUS, count, number, percent, signed
 from ragtriage.metrics.sanity.rule import Finding
+from ragtriage.metrics.statistics.paired import SIGNIFICANCE
 
 LONGEST_NAME = 40
 _FIELD = re.compile(r": (`[^`]+`)")  # as ragtriage.metrics.schema.applicability names what a metric lacks
 MOSTLY = 0.25  # share of answers from which on it is said that they say more than asked
 MOST_QUOTED = 3  # gates in the second line
 MOST_DOUBTS = 2
+TIMES = 2.0  # as a multiple of the baseline from here on, as a percentage below
 MOST_QUESTIONS = 100  # times the questions of the run: a larger sample is no advice
 
 
@@ -45,7 +50,44 @@ def triage_headline(
         strict: whether gates that had nothing to judge by count too.
     """
     leaks = "" if diagnosis is None else leak_text(diagnosis.scored)
-    return _verdict(report, diagnosis, findings, name, strict).after(leaks)
+    headline = _verdict(report, diagnosis, findings, name, strict)
+    worse = capital(guardrail_clauses(report))
+    return (replace(headline, detail=f"{worse}. {headline.detail}") if worse else headline).after(leaks)
+
+
+def guardrail_clauses(report: GateReport) -> str:
+    """Return which guardrails got worse, such as "2.2 times slower (1.8 s to 4.0 s)"; "" where none did."""
+    failed = [each for each in report.results if each.gate.kind == "guardrail" and each.verdict == "FAIL"]
+    return "; ".join(map(_guardrail, failed))
+
+
+def _guardrail(result: GateResult) -> str:
+    name, change = result.gate.metric, guardrail_change(result).removeprefix("from ")
+    if not result.before or result.mean is None:
+        return f"{name} {change}"
+    ratio = result.mean / result.before
+    if name == "latency" and ratio >= TIMES:
+        return f"{ratio:.1f} times slower ({change})"
+    more = f"+{percent(ratio - 1)}" if ratio < TIMES else f"{ratio:.1f} times"
+    return f"{name} {more} ({change})"
+
+
+def _loss(report: GateReport, loss: Loss) -> str:
+    """Return what was lost, after what was gained where the primary metric rose beyond chance."""
+    where = f" where {loss.slice[0]} is {loss.slice[1]}" if loss.slice else ""
+    lost = f"{in_sentence(title_of(loss.metric))}{where} {number(loss.base)} to {number(loss.other)}"
+    gained = [
+        result
+        for result in report.results
+        if result.gate.kind == "regression"
+        and result.blocks
+        and (result.mean or 0) > 0
+        and (result.adjusted_p or 1.0) < SIGNIFICANCE
+        and result.margin is not None
+    ]
+    if not gained:
+        return f"a loss to decide on: {lost}"
+    return f"{gate_phrase(gained[0]).removesuffix(' against the baseline')}, but {lost}"
 
 
 def _verdict(
@@ -53,7 +95,7 @@ def _verdict(
 ) -> Headline:
     verdict, short = report.verdict_under(strict), shorten(name, LONGEST_NAME)
     answers = None if diagnosis is None else diagnosis.answers
-    concluded = conclude(report.results, answers, findings, strict, report.mixed)
+    concluded = conclude(report.results, answers, findings, strict, report.mixed, report.losses)
     decisive, doubt = concluded.decisive, _doubt(concluded.doubts)
     if concluded.state == "do_not_ship":
         failing = f"{_many(decisive, 'fails', 'fail')}: {_quoted(report, decisive)}{_questions(decisive)}"
@@ -71,8 +113,11 @@ def _verdict(
         detail = f"{checked} {undecided or _holding(report, decisive, diagnosis)}"
         return Headline("not measured", f"{short}: {statement}", detail, doubt)
     if undecided:
-        return Headline("cannot tell", f"{short}: cannot tell yet", undecided, doubt)
+        statement = _loss(report, concluded.losses[0]) if concluded.losses else "cannot tell yet"
+        return Headline("cannot tell", f"{short}: {statement}", undecided, doubt)
     detail = _holding(report, decisive, diagnosis)
+    if concluded.losses:
+        return Headline("cannot tell", f"{short}: {_loss(report, concluded.losses[0])}", detail, doubt)
     if doubt:
         return Headline("doubted", f"{short}: gates hold, numbers doubted", detail, doubt)
     return Headline("good", f"{short}: ready to ship", detail)
@@ -156,6 +201,8 @@ def gate_phrase(result: GateResult, base: str = "") -> str:
     if gate.kind == "questions":
         of = f"{result.n_total:,} questions of {shorten(base, 30) or 'the baseline'}"
         return f"answered {result.n_scored:,} of {of}"
+    if gate.kind == "guardrail":
+        return _guardrail(result)
     if gate.kind == "regression":
         return f"{title} {_change(result.mean)} against {shorten(base, 30) or 'the baseline'}"
     digits = 3 if number(result.mean) == number(gate.threshold) and result.verdict != "PASS" else 2
@@ -245,7 +292,11 @@ def _what_to_record(results: Sequence[GateResult]) -> str:
 def _holding(report: GateReport, results: Sequence[GateResult], diagnosis: Diagnosis | None) -> str:
     """Return the pass rate, that the blocking gates hold, and which warning gates fail."""
     held = f"{_many(results, 'holds', 'hold')}{_questions(results)}"
-    warned = [result for result in report.results if not result.blocks and result.verdict == "FAIL"]
+    warned = [
+        result
+        for result in report.results
+        if not result.blocks and result.verdict == "FAIL" and result.gate.kind != "guardrail"
+    ]
     open_gates = [
         result for result in report.results if result.blocks and result.verdict != "PASS" and result.excused
     ]

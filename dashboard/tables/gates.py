@@ -8,7 +8,7 @@ from ragtriage.dashboard.wording.escaping import shorten
 from ragtriage.dashboard.wording.gates import consequence
 from ragtriage.data.gates.report import GateReport
 from ragtriage.metrics.gates.gates import GateResult
-from ragtriage.metrics.gates.wording import distance_text, judged_title, nothing_shows
+from ragtriage.metrics.gates.wording import distance_text, guardrail_change, judged_title, nothing_shows
 from ragtriage.metrics.number_text import NOT_MEASURED, number, signed
 from ragtriage.metrics.result_table import Cell, Change, Number, Of, ResultTable, Row, ends_of
 
@@ -43,6 +43,8 @@ def _interval(result: GateResult) -> Cell:
 
 def _measured(result: GateResult) -> Cell:
     """Return what was measured: a mean, a change with both of its ends, or how many cases newly fail."""
+    if result.gate.kind == "guardrail":
+        return guardrail_change(result)
     if result.mean is None or result.gate.kind not in ("critical", "regression"):
         return Number(result.mean, 2)
     if result.gate.kind == "critical":

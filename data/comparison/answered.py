@@ -36,12 +36,21 @@ class Answered:
 def own_answered(scored: ScoredRun) -> Answered:
     """Return how many of its own questions a run answered; an empty answer is an answer."""
     asked = len(scored.question_ids)
+    lacking = unanswered(scored)
+    return Answered(asked if lacking is None else asked - int(lacking.sum()), asked)
+
+
+def unanswered(scored: ScoredRun) -> FloatArray | None:
+    """(q,) 1 for the questions of which no sample has an answer; None where no answer is recorded."""
+    n = len(scored.question_ids)
     if _has_all_answers(scored.samples_path):
-        return Answered(asked, asked)
+        recorded = "answer" in pq.read_schema(scored.samples_path).names
+        return np.zeros(n) if recorded else None
     with reading(scored.samples_path):
         has_answer = pc.is_valid(pq.read_table(scored.samples_path, columns=["answer"])["answer"]).to_numpy()
-    answered = len(np.unique(scored.question[has_answer]))
-    return Answered(answered or asked, asked)
+    lacking = np.ones(n)
+    lacking[scored.question[has_answer]] = 0.0
+    return lacking if has_answer.any() else None
 
 
 @lru_cache(maxsize=4096)  # the samples of a run never change, and the file of a large one has many parts

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from ragtriage.data.comparison.guardrails import Loss
 from ragtriage.data.diagnosis.diagnosis import CheckedAnswers
 from ragtriage.metrics.gates.gates import GateResult, overall
 from ragtriage.metrics.gates.wording import judged_title
@@ -27,12 +28,14 @@ class Conclusion:
         decisive: the gates that led to it.
         doubts: why the checks doubt what these rest on, what must be read first at the front.
         answers: how many answers there are and how many were checked; None where the run is not diagnosed.
+        losses: what got worse and no gain pays for; with any of them the state is never ship.
     """
 
     state: ConclusionState
     decisive: tuple[GateResult, ...]
     doubts: tuple[str, ...]
     answers: CheckedAnswers | None
+    losses: tuple[Loss, ...] = ()
 
     @property
     def unchecked(self) -> bool:
@@ -45,6 +48,7 @@ class Conclusion:
             "state": self.state,
             "gates": [judged_title(result) for result in self.decisive],
             "doubts": list(self.doubts),
+            "losses": [asdict(loss) for loss in self.losses],
             "answers": None if self.answers is None else asdict(self.answers),
         }
 
@@ -55,6 +59,7 @@ def conclude(
     findings: Sequence[Finding] = (),
     strict: bool = False,
     mixed: str = "",
+    losses: Sequence[Loss] = (),
 ) -> Conclusion:
     """Return what the gates of a run and its answers allow to say.
 
@@ -63,6 +68,7 @@ def conclude(
         answers: of the run; None where it is not diagnosed.
         findings: of its sanity checks.
         strict: whether gates that had nothing to judge by count too.
+        losses: what got worse against the baseline and no gain pays for.
         mixed: that the run asks other questions than its baseline; "" where it does not.
     """
     verdict = overall(results, strict)
@@ -80,9 +86,9 @@ def conclude(
         state = "do_not_ship"
     elif verdict == "UNMEASURED" or unchecked:
         state = "not_checked"
-    elif verdict == "INCONCLUSIVE" or doubts:
+    elif verdict == "INCONCLUSIVE" or doubts or losses:
         state = "cannot_tell"
-    return Conclusion(state, decisive, doubts, answers)
+    return Conclusion(state, decisive, doubts, answers, tuple(losses))
 
 
 def exit_code(

@@ -9,6 +9,7 @@ from typing import Any
 from ragtriage.data.comparison.answered import refusal_pairs, refusal_sentence
 from ragtriage.data.comparison.compare import match_questions
 from ragtriage.data.comparison.compared_metrics import primary_metric
+from ragtriage.data.comparison.guardrails import Loss, guardrails, losses
 from ragtriage.data.comparison.question_changes import (
     NewlyFailing,
     critical_counts,
@@ -38,6 +39,7 @@ from ragtriage.metrics.gates.gates import (
     GateResult,
     GateVerdict,
     judge_critical,
+    judge_guardrail,
     missing_questions,
     overall,
     unmeasured,
@@ -81,6 +83,7 @@ class GateReport:
     # those findings of the checks, in full, that must be known before the verdict is read
     read_first: tuple[str, ...] = ()
     mixed: str = ""  # that it asks other questions than the baseline
+    losses: tuple[Loss, ...] = ()  # what no gain pays for: groundedness and slices that got worse
     # of the run, at the usual settings
     diagnosis: Diagnosis | None = field(default=None, compare=False, repr=False)
     findings: tuple[Finding, ...] = ()  # of the sanity checks on the run
@@ -101,7 +104,7 @@ class GateReport:
     def conclusion(self, strict: bool = False) -> Conclusion:
         """Return what may be said of the run."""
         answers = None if self.diagnosis is None else self.diagnosis.answers
-        return conclude(self.results, answers, self.findings, strict, self.mixed)
+        return conclude(self.results, answers, self.findings, strict, self.mixed, self.losses)
 
     def to_dict(self, strict: bool = False, fail_on: Collection[str] | None = None) -> dict[str, Any]:
         """Return the report as JSON values."""
@@ -249,6 +252,11 @@ def judge_run(
     failing = newly_failing(base, run)
     shared = match_questions(base.scored, run.scored)
     left_out = None if shared.only_other else _left_out(base, run, len(shared.base))
+    measured = [
+        judge_guardrail(each.name, each.base, each.other, each.n, each.worse)
+        for each in guardrails(base, run, shared)
+    ]
+    worded += tuple(replace(result, sentence=gate_sentence(result)) for result in measured)
     if left_out is not None:
         worded = (replace(left_out, sentence=gate_sentence(left_out)), *worded)
     return GateReport(
@@ -264,6 +272,7 @@ def judge_run(
         failing.repaired,
         (*unequal_sides(base, run), *_refused_in_one_run(base, run, worded)),
         mixed=_mixed(base, len(shared.base), shared.only_other),
+        losses=tuple(losses(base, run, shared)),
     )
 
 

@@ -19,7 +19,7 @@ from ragtriage.metrics.diagnosis.f1_tree import F1Tree
 from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED, FixFirst
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 from ragtriage.metrics.gates.gates import Gate, GateResult
-from ragtriage.metrics.gates.wording import distance_text, gate_title
+from ragtriage.metrics.gates.wording import distance_text, gate_title, guardrail_change
 from ragtriage.metrics.metric_registry import declared
 from ragtriage.metrics.number_text import percent
 from ragtriage.metrics.sanity.documents import read_first
@@ -156,6 +156,8 @@ def _quoted(title: str) -> str:
 def _measured(result: GateResult) -> str:
     if result.mean is None:
         return f"n = {result.n_scored:,}"
+    if result.gate.kind == "guardrail":
+        return f"{guardrail_change(result)}, n = {result.n_scored:,}"
     if result.gate.kind == "critical":
         return f"{round(result.mean * result.n_total):,} of {result.n_total:,} critical cases"
     distance = distance_text(result)

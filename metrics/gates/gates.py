@@ -14,10 +14,11 @@ from ragtriage.metrics.statistics.paired import SIGNIFICANCE, PairedDifference
 from ragtriage.metrics.statistics.quantiles import QuantileInterval
 
 GateVerdict = Literal["PASS", "FAIL", "INCONCLUSIVE", "UNMEASURED"]
-GateKind = Literal["mean", "percentile", "regression", "checks", "critical", "questions"]
+GateKind = Literal["mean", "percentile", "regression", "checks", "critical", "questions", "guardrail"]
 GateRule = Literal["interval", "mean"]
 GateUnit = Literal["questions", "samples"]
 Severity = Literal["block", "warn"]
+MOST_WORSE = 0.20  # share of the baseline's latency, cost, errors or wrong refusals that may be added
 LEAST_ASKED = 0.95  # share of the baseline's questions that a run must have
 FEWEST_QUESTIONS = 5  # below this a mean decides nothing
 POWER = 0.80
@@ -38,7 +39,7 @@ class Gate:
         severity: "block" keeps a version from shipping, "warn" does not.
         reason: why it matters, printed with the verdict.
         kind: "mean" or "percentile" of a metric, "regression" against the baseline, "checks" passed,
-            "critical" cases, or "questions" of the baseline that the run has.
+            "critical" cases, "questions" of the baseline that the run has, or a "guardrail" such as latency.
         required: whether INCONCLUSIVE and UNMEASURED keep a version from shipping too.
         slice: (what it groups by, value) of the questions that count; None for all.
         values: of critical: the values of the tag that mean yes.
@@ -81,7 +82,8 @@ class GateResult:
     Attributes:
         gate: the gate.
         verdict: by the rule of the gate.
-        mean: of the run, or the difference from the baseline; None where not measured.
+        mean: of the run, or the difference from the baseline; None where not measured. Of a guardrail its
+            value in the run, of which `before` is that in the baseline.
         low: lower end of its 95 % interval.
         high: upper end.
         n_scored: questions behind it; of critical, the critical cases that passed in the baseline.
@@ -348,6 +350,13 @@ def judge_critical(
     share, seen = n_failing / n_passed_before, n_passed_before - n_unseen
     why = f"{n_unseen} of them not measured in this run" if n_unseen else ""
     return GateResult(gate, verdict, share, None, None, seen, n_passed_before, obtained="counted", why=why)
+
+
+def judge_guardrail(name: str, before: float, after: float, n: int, worse: bool) -> GateResult:
+    """Return the warning gate of a guardrail: it fails where that got worse beyond chance and by a fifth."""
+    gate = Gate(name, MOST_WORSE, True, "warn", "quality is not all that a version costs", kind="guardrail")
+    verdict: GateVerdict = "FAIL" if worse else "PASS"
+    return GateResult(gate, verdict, after, None, None, n, n, before=before, obtained="paired, sign flips")
 
 
 def missing_questions(asked: int, of: int, told: str) -> GateResult | None:

@@ -21,6 +21,8 @@ def subject_of(gate: Gate) -> str:
         return f"Cases tagged {gate.metric}"
     if gate.kind == "questions":
         return "Questions of the baseline"
+    if gate.kind == "guardrail":
+        return f"{gate.metric[:1].upper()}{gate.metric[1:]}"
     if gate.kind == "regression" and gate.metric in _FAMILIES:
         return f"Every {'' if gate.metric == 'all' else gate.metric + ' '}metric"
     title = _title(gate.metric)
@@ -38,6 +40,8 @@ def gate_title(gate: Gate) -> str:
         return f"{subject}: none newly fails{where}"
     if gate.kind == "questions":
         return f"{subject}: at least {chosen_percent(gate.threshold)} in the run"
+    if gate.kind == "guardrail":
+        return f"{subject}: at most {chosen_percent(gate.threshold)} worse than the baseline"
     by = " by the mean" if gate.rule == "mean" else ""
     if gate.kind == "regression":
         return f"{subject}{where}: at most {gate.threshold:g} worse than the baseline{by}"
@@ -90,9 +94,30 @@ def _judged(result: GateResult) -> str:
             measured = _count(result.n_scored, result.gate.over[:-1])
             return f"{subject}: measured on {measured}, too few to decide; at least {least:,} are needed."
         return f"{subject}: not measured; {result.why or 'this run has no value of it'}."
+    if result.gate.kind == "guardrail":
+        beyond = (
+            "worse beyond chance" if result.verdict == "FAIL" else "not worse by more than that beyond chance"
+        )
+        over = _over(result, shared=True)
+        return f"{subject_of(result.gate)}: {guardrail_change(result)} {over}; {beyond}."
     if result.gate.kind == "regression":
         return _regression(result, result.mean)
     return _mean(result, result.mean)
+
+
+def guardrail_change(result: GateResult) -> str:
+    """Return a guardrail in the baseline and in the run, such as "from 1.8 s to 4.0 s"."""
+    before, after = (guardrail_value(result.gate.metric, value) for value in (result.before, result.mean))
+    return f"{before} in both" if before == after else f"from {before} to {after}"
+
+
+def guardrail_value(name: str, value: float | None) -> str:
+    """Return the value of a guardrail with its unit: seconds, dollars, or a share of the questions."""
+    if value is None:
+        return "–"
+    if "latency" in name:
+        return f"{value / 1000:.1f} s" if value >= 1000 else f"{value:.0f} ms"
+    return f"{value:.3g} USD" if name == "cost" else percent(value)
 
 
 def _mean(result: GateResult, mean: float) -> str:

@@ -38,7 +38,7 @@ from ragtriage.data.gates.report import GateReport
 from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED, FixFirst
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 from ragtriage.metrics.gates.gates import GateResult
-from ragtriage.metrics.gates.wording import GOOD_SHARE, subject_of
+from ragtriage.metrics.gates.wording import GOOD_SHARE, guardrail_value, subject_of
 from ragtriage.metrics.metric_registry import bounds_of, declared
 from ragtriage.metrics.number_text import MINUS, count, interval_text, number, percent, signed
 from ragtriage.metrics.sanity.documents import read_first
@@ -179,6 +179,7 @@ def _gate_row(result: GateResult, base_name: str, scale: float) -> GateRow:
         "checks": "every one passes" if gate.every else f"≥ {percent(gate.threshold)} pass",
         "critical": "none newly fails",
         "questions": f"≥ {percent(gate.threshold)} in the run",
+        "guardrail": base,
     }[gate.kind]
     where = f"{gate.slice[0]} {gate.slice[1]}" if gate.slice else ""
     notes = " · ".join(filter(None, [where, "" if gate.severity == "block" else "warns"]))
@@ -186,6 +187,10 @@ def _gate_row(result: GateResult, base_name: str, scale: float) -> GateRow:
     higher = None if gate.metric == GOOD_SHARE else getattr(declared(gate.metric), "higher_is_better", None)
     higher = True if higher is None else higher
     start, end = (-scale, scale) if change else _ends(gate.metric)
+    value = result.mean
+    if gate.kind == "guardrail" and value is not None:  # as a share of the baseline's
+        start, end = -1.0, 1.0
+        value = min(end, value / result.before - 1) if result.before else end
     threshold = (-gate.threshold if higher else gate.threshold) if change else gate.threshold
     return GateRow(
         state,
@@ -193,7 +198,7 @@ def _gate_row(result: GateResult, base_name: str, scale: float) -> GateRow:
         f"{need}{f' · {notes}' if notes else ''}",
         gate_value(result),
         Strip(
-            result.mean,
+            value,
             result.low,
             result.high,
             gate=threshold if gate.kind != "critical" else None,
@@ -211,6 +216,8 @@ def _gate_row(result: GateResult, base_name: str, scale: float) -> GateRow:
 def gate_value(result: GateResult) -> str:
     """Return the mean or change of a gate, short enough for its column: 12,346 or 1e308."""
     value = result.mean
+    if result.gate.kind == "guardrail":
+        return guardrail_value(result.gate.metric, value)
     if value is not None and isfinite(value) and abs(value) >= LARGEST_WRITTEN:
         return f"{value:.0e}".replace("e+", "e").replace("-", MINUS)
     return signed(value) if result.gate.kind == "regression" else number(value)

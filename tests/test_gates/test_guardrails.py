@@ -1,0 +1,99 @@
+"""Guardrails of a comparison, and losses that no gain pays for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ragtriage.dashboard.headlines.triage import report_headline
+from ragtriage.data.api import add_run, gate
+from ragtriage.data.gates.report import GateReport
+from ragtriage.data.scoring.run_store import RunStore
+
+N = 120
+
+
+def _samples(
+    latency: float, cost: float = 0.002, faithful: float = 0.98, failing: int = 12
+) -> list[dict[str, Any]]:
+    """Questions half of which are English; the first `failing` are answered wrongly."""
+    rng = np.random.default_rng(4)
+    return [
+        {
+            "question_id": f"q{at:03d}",
+            "question": f"Question {at}?",
+            "answer": "An answer.",
+            "tags": {"language": "en" if at < N // 2 else "fi"},
+            "latency_ms": latency * (1 + 0.3 * float(rng.random())),
+            "cost_usd": cost * (1 + 0.3 * float(rng.random())),
+            "scores": {
+                "faithfulness": faithful,
+                "answer_relevancy": 0.95,
+                "context_recall": 1.0,
+                "correctness": 0.0 if at < failing else 1.0,
+            },
+        }
+        for at in range(N)
+    ]
+
+
+def _report(store: RunStore, before: list[dict[str, Any]], after: list[dict[str, Any]]) -> GateReport:
+    root = str(store.workspace.root)
+    base = add_run(before, "V1", "shop", root, {"version": 1})
+    run = add_run(after, "V2", "shop", root, {"version": 2})
+    return gate(run.run_id, base.run_id, workspace=root)
+
+
+def _guardrails(report: GateReport) -> dict[str, str]:
+    return {each.gate.metric: each.verdict for each in report.results if each.gate.kind == "guardrail"}
+
+
+def test_the_same_quality_at_twice_the_time_is_said_in_the_second_line(workspace: RunStore) -> None:
+    report = _report(workspace, _samples(1800), _samples(4000, cost=0.0031))
+    assert _guardrails(report) == {
+        "latency": "FAIL", "p95 latency": "FAIL", "cost": "FAIL",
+    }  # fmt: skip
+    assert report.verdict == "PASS", "they warn"
+    headline = report_headline(report)
+    assert headline.statement == "V2: ready to ship"
+    assert headline.detail.startswith(
+        "2.2 times slower (2.1 s to 4.7 s); p95 latency 2.2 times (2.3 s to 5.2 s); cost +55 %"
+    )
+
+
+def test_a_tenth_slower_is_no_guardrail_that_failed(workspace: RunStore) -> None:
+    report = _report(workspace, _samples(1800), _samples(1980))
+    assert set(_guardrails(report).values()) == {"PASS"}
+    assert "slower" not in report_headline(report).text
+
+
+def test_answers_that_are_missing_are_errors(workspace: RunStore) -> None:
+    after = [
+        {**sample, "answer": None} if at % 4 == 0 else sample for at, sample in enumerate(_samples(1800))
+    ]
+    assert _guardrails(_report(workspace, _samples(1800), after))["errors"] == "FAIL"
+
+
+@pytest.mark.parametrize("slower", [False, True])
+def test_a_gain_does_not_pay_for_groundedness(workspace: RunStore, slower: bool) -> None:
+    before = _samples(1800, failing=40)
+    after = _samples(4000 if slower else 1800, faithful=0.88, failing=2)
+    report = _report(workspace, before, after)
+    concluded = report.conclusion()
+    assert (report.verdict, concluded.state) == ("PASS", "cannot_tell")
+    assert [(loss.metric, round(loss.drop, 2)) for loss in concluded.losses] == [("faithfulness", 0.1)]
+    statement = report_headline(report).statement
+    assert statement == "V2: pass rate +0.32, but faithfulness 0.98 to 0.88"
+    assert report.to_dict()["conclusion"]["losses"][0]["metric"] == "faithfulness"
+
+
+def test_a_language_that_is_lost_is_the_first_sentence_whatever_the_mean(workspace: RunStore) -> None:
+    before = _samples(1800, failing=55)
+    after = _samples(1800, failing=0)
+    for sample in after[-20:]:
+        sample["scores"]["correctness"] = 0.0
+    report = _report(workspace, before, after)
+    assert report.conclusion().state == "cannot_tell"
+    assert "but pass rate where language is fi 1.00 to 0.67" in report_headline(report).statement
