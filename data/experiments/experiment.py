@@ -11,7 +11,6 @@ import numpy as np
 from ragtriage.data.experiments.questions import AskedQuestion, Passage, Questions
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.systems.system import SystemRequest
-from ragtriage.data.text.answer_match import holds_answer
 from ragtriage.metrics.schema.scores import FloatArray
 
 F = TypeVar("F")  # what a kind of experiment finds
@@ -110,9 +109,9 @@ class Measured:
 
 
 def answer_scores(planned: PlannedSample, answer: str) -> dict[str, float | None]:
-    """Return whether an answer holds an accepted one; nothing where none is known."""
-    accepted = planned.question.answers
-    return {QUALITY: float(holds_answer(answer, accepted))} if accepted else {}
+    """Return whether an answer holds an accepted one, or all its parts; nothing where none is known."""
+    question = planned.question
+    return {QUALITY: float(question.is_answered_by(answer))} if question.answers else {}
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,8 @@ def _design(questions: Questions, parameters: Mapping[str, Any]) -> Design:
             f"{questions.name}: no question has {documents} passages of noise; accepted: more questions with "
             "gold passages, or fewer --documents"
         )
-    arms = [_noisy(asked, drawn, share, documents) for share in sorted(set(shares))]
+    slots = {entry.question_id: _gold_slots(entry, sorted(set(shares)), documents) for entry in asked}
+    arms = [_noisy(asked, drawn, slots, share, documents) for share in sorted(set(shares))]
     distinct, merged = _distinct(arms, sorted(set(shares)))
     altered = _altered(asked)
     without = len(asked) - len(altered.samples) if altered else len(asked)
@@ -105,13 +106,14 @@ def _design(questions: Questions, parameters: Mapping[str, Any]) -> Design:
     )
 
 
-def _counts(gold: int, share: float, documents: int) -> tuple[int, int]:
+def _counts(question: AskedQuestion, share: float, documents: int) -> tuple[int, int]:
     """Return how many gold passages and passages of noise a context gets.
 
     `documents` in all, as RGB has it; a question with fewer gold passages gets all of them, and as much noise
-    as comes closest to the share.
+    as comes closest to the share. An answer of several parts keeps a gold passage for each.
     """
-    noise = int(share * documents + 0.5)
+    gold, least = len(question.gold), min(max(len(question.parts), 1), documents)
+    noise = min(int(share * documents + 0.5), documents - least)
     held = min(gold, documents - noise)
     if held < documents - noise:
         noise = min(noise, int(share / (1 - share) * held + 0.5 + ROUNDING))
@@ -119,12 +121,17 @@ def _counts(gold: int, share: float, documents: int) -> tuple[int, int]:
 
 
 def _noisy(
-    asked: Sequence[AskedQuestion], drawn: Mapping[str, tuple[Passage, ...]], share: float, documents: int
+    asked: Sequence[AskedQuestion],
+    drawn: Mapping[str, tuple[Passage, ...]],
+    slots: Mapping[str, Sequence[int]],
+    share: float,
+    documents: int,
 ) -> Arm:
+    """Return the arm of a share of noise; `slots` has the ranks, from 0, of the gold of each question."""
     samples, reached = [], []
     for entry in asked:
-        held, noise = _counts(len(entry.gold), share, documents)
-        context = _mixed(entry, entry.gold[:held], drawn[entry.question_id][:noise])
+        held, noise = _counts(entry, share, documents)
+        context = _mixed(entry.gold[:held], drawn[entry.question_id][:noise], slots[entry.question_id])
         relevant = [{"id": passage.doc_id} for passage in entry.gold[:held]]
         samples.append(_planned(entry, context, {"relevant": relevant}))
         reached.append(noise / (noise + held))
@@ -133,13 +140,27 @@ def _noisy(
     return Arm(f"noise-{actual:g}", f"Noise {percent(actual)}", levels, tuple(samples))
 
 
-def _mixed(question: AskedQuestion, gold: Sequence[Passage], noise: Sequence[Passage]) -> list[Passage]:
-    """Order a context by a hash of question and document: the same noise stays in the same order."""
+def _gold_slots(question: AskedQuestion, shares: Sequence[float], documents: int) -> list[int]:
+    """Return the rank, from 0, that each gold passage has in every arm that holds it.
 
-    def place(passage: Passage) -> str:
-        return hashlib.sha256(f"{question.question_id}\x1e{passage.doc_id}".encode()).hexdigest()
+    Noise fills the other ranks, so that the arms differ in its share alone and not in where the gold stands.
+    A passage that the noisiest arm holds as well stands within the shortest context.
+    """
+    counts = [_counts(question, share, documents) for share in shares]
+    shortest, longest = (choose(held + noise for held, noise in counts) for choose in (min, max))
 
-    return sorted((*gold, *noise), key=place)
+    def drawn(slot: int) -> str:
+        return hashlib.sha256(f"{question.question_id}\x1e{slot}".encode()).hexdigest()
+
+    first = sorted(range(shortest), key=drawn)
+    return [*first, *sorted(range(shortest, longest), key=drawn)][: max(held for held, _ in counts)]
+
+
+def _mixed(gold: Sequence[Passage], noise: Sequence[Passage], slots: Sequence[int]) -> list[Passage]:
+    """Return a context with the gold passages at their slots, and the noise in its order at the others."""
+    placed = dict(zip(slots, gold, strict=False))
+    rest = iter(noise)
+    return [placed[slot] if slot in placed else next(rest) for slot in range(len(gold) + len(noise))]
 
 
 def _distinct(arms: Sequence[Arm], shares: Sequence[float]) -> tuple[list[Arm], list[str]]:
@@ -154,9 +175,7 @@ def _distinct(arms: Sequence[Arm], shares: Sequence[float]) -> tuple[list[Arm], 
 
 
 def _removed(asked: Sequence[AskedQuestion], drawn: Mapping[str, tuple[Passage, ...]]) -> Arm:
-    samples = [
-        _planned(entry, _mixed(entry, (), drawn[entry.question_id]), {"answerable": "no"}) for entry in asked
-    ]
+    samples = [_planned(entry, drawn[entry.question_id], {"answerable": "no"}) for entry in asked]
     return Arm(REMOVED_ARM, "Gold removed", {"noise_share": 1.0, "gold": "removed"}, tuple(samples))
 
 
@@ -164,11 +183,14 @@ def _altered(asked: Sequence[AskedQuestion]) -> Arm | None:
     """Return the arm in which the gold passage states another answer; None where no question allows it."""
     samples = []
     for entry in asked:
-        wrong = altered_answer(entry, asked)
+        wrong = (
+            "" if entry.parts else altered_answer(entry, asked)
+        )  # one part altered leaves the others right
         text = _replaced(entry.gold[0].text, entry.answers, wrong) if wrong else ""
-        if not text or holds_answer(text, entry.answers):
+        stated = (each for each in entry.altered_passages if wrong and holds_answer(each.text, [wrong]))
+        passage = next(stated, Passage(f"{entry.gold[0].doc_id}-altered", text))
+        if not passage.text or holds_answer(passage.text, entry.answers):
             continue
-        passage = Passage(f"{entry.gold[0].doc_id}-altered", text)
         samples.append(
             _planned(
                 entry, [passage], {"tags": {**(entry.record.get("tags") or {}), **{"altered_answer": wrong}}}

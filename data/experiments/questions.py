@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -21,7 +21,7 @@ from ragtriage.data.store.question_sets import KEPT, LoadedSet
 from ragtriage.data.store.sample_models import is_unicode
 from ragtriage.data.store.sample_reader import StoredSamples
 from ragtriage.data.suites.check import shown
-from ragtriage.data.text.answer_match import normalised
+from ragtriage.data.text.answer_match import holds_answer, normalised
 from ragtriage.data.text.folding import folded
 
 ANSWERS = (
@@ -42,6 +42,7 @@ ALTERED = (
 PARAPHRASES = ("paraphrases", "rephrasings")
 POISONED = ("poisoned_documents", "adv_texts")
 GOLD = ("gold", "gold_passages")
+NEGATIVES, ALTERED_PASSAGES, PARTS = "negatives", "altered_passages", "answer_parts"
 OF_THE_QUESTION = tuple(name for name in KEPT if name not in ("relevant", "relevant_spans", "history"))
 
 
@@ -67,12 +68,15 @@ class AskedQuestion:
         answers: that are accepted; () where none is known.
         gold: passages that hold the answer.
         retrieved: other passages that a run retrieved for it, the best first.
+        negatives: passages that the row gives as holding no answer, in its order.
         altered: a wrong answer to plant; "" where none is given.
+        altered_passages: passages that state it.
         poisoned: texts of documents that argue for it.
         paraphrases: the question in other words, as the row gives them or a model wrote them.
         paraphrased_by: the model that wrote them; "" where the row gives them.
         history: earlier turns.
         spans: gold as characters of documents, {doc_id, start, end}.
+        parts: of an answer of several parts, the ways to say each; () where any of `answers` will do.
         record: fields of a sample about the question, in the native form.
     """
 
@@ -81,13 +85,20 @@ class AskedQuestion:
     answers: tuple[str, ...] = ()
     gold: tuple[Passage, ...] = ()
     retrieved: tuple[Passage, ...] = ()
+    negatives: tuple[Passage, ...] = ()
     altered: str = ""
+    altered_passages: tuple[Passage, ...] = ()
     poisoned: tuple[str, ...] = ()
     paraphrases: tuple[str, ...] = ()
     paraphrased_by: str = ""
     history: tuple[Mapping[str, str], ...] = ()
     spans: tuple[Mapping[str, Any], ...] = ()
+    parts: tuple[tuple[str, ...], ...] = ()
     record: Mapping[str, Any] = field(default_factory=dict)
+
+    def is_answered_by(self, answer: str) -> bool:
+        """Return whether a text holds an accepted answer, or each of its parts."""
+        return all(holds_answer(answer, part) for part in self.parts or (self.answers,))
 
     def relevant(self) -> list[dict[str, str]] | None:
         """Return its gold as the field `relevant` of a sample; None where it has none."""
@@ -102,6 +113,7 @@ class Questions:
         name: of the set, file or run.
         questions: in order.
         documents: further passages to draw from, e.g. the corpus that came with the questions.
+        negatives: passages that the user gives as holding no answer; with any, no others are drawn.
         dataset_version: of the set.
     """
 
@@ -109,6 +121,7 @@ class Questions:
     questions: tuple[AskedQuestion, ...]
     documents: tuple[Passage, ...] = ()
     dataset_version: str = ""
+    negatives: tuple[Passage, ...] = ()
 
     @cached_property
     def version(self) -> str:
@@ -123,11 +136,14 @@ class Questions:
                     *entry.poisoned,
                     *entry.paraphrases,
                 ],
-                [[passage.doc_id, passage.text] for passage in (*entry.gold, *entry.retrieved)],
+                [
+                    [passage.doc_id, passage.text]
+                    for passage in (*entry.gold, *entry.retrieved, *entry.negatives, *entry.altered_passages)
+                ],
             ]
             for entry in self.questions
         ]
-        content.append([[passage.doc_id, passage.text] for passage in self.documents])
+        content.append([[passage.doc_id, passage.text] for passage in (*self.documents, *self.negatives)])
         return hashlib.sha256(orjson.dumps(content)).hexdigest()[:12]
 
     def first(self, limit: int | None) -> Questions:
@@ -136,7 +152,7 @@ class Questions:
             return self
         rest = (passage for entry in self.questions[limit:] for passage in entry.gold)
         documents = (*self.documents, *rest)
-        return Questions(self.name, self.questions[:limit], documents, self.dataset_version)
+        return replace(self, questions=self.questions[:limit], documents=documents)
 
 
 def open_questions(store: RunStore, wanted: str) -> Questions:
@@ -160,6 +176,13 @@ def open_questions(store: RunStore, wanted: str) -> Questions:
             ) from (no_run or no_set)
         return _of_run(store, run.run_id)
     return _of_set(loaded)
+
+
+def with_negatives(questions: Questions, corpus: Corpus) -> Questions:
+    """Return the questions with the documents of a corpus as what holds no answer."""
+    return replace(
+        questions, negatives=tuple(Passage(document.doc_id, document.text) for document in corpus.documents)
+    )
 
 
 def corpus_of_questions(questions: Questions) -> Corpus:
@@ -207,8 +230,11 @@ def _of_record(record: Mapping[str, Any], gold: Iterable[Passage] | None = None)
         question_id=str(record["question_id"]),
         question=record["question"],
         answers=_answers(record),
+        parts=tuple(tuple(map(str, part)) for part in record.get(PARTS) or ()),
         gold=passages,
         retrieved=retrieved,
+        negatives=tuple(_passages(record, NEGATIVES)),
+        altered_passages=tuple(_passages(record, ALTERED_PASSAGES)),
         altered=next(iter(_texts({**(record.get("tags") or {}), **record}, ALTERED)), ""),
         poisoned=tuple(_texts(record, POISONED)),
         paraphrases=tuple(_texts(record, PARAPHRASES)),
@@ -269,6 +295,17 @@ def _gold(record: Mapping[str, Any]) -> Iterator[Passage]:
             yield Passage(doc_id, _valid(record, name, text))
 
 
+def _passages(record: Mapping[str, Any], name: str) -> Iterator[Passage]:
+    """Yield the passages that a row lists in a field, as texts or as objects with a text."""
+    value = record.get(name)
+    for at, entry in enumerate(value if isinstance(value, list) else [], 1):
+        passage = entry if isinstance(entry, Mapping) else {"text": entry}
+        text = passage.get("text")
+        if isinstance(text, str) and text.strip():
+            doc_id = str(passage.get("id") or f"{record['question_id']}-{name}-{at}")
+            yield Passage(_valid(record, name, doc_id), _valid(record, name, text))
+
+
 def _is_relevant(record: Mapping[str, Any], name: str, grade: Any) -> bool:
     """Return whether a passage is gold by its grade, where it has one.
 
@@ -304,8 +341,9 @@ class Distractors:
     """A pool of passages to draw from, searched by the words of a question."""
 
     def __init__(self, questions: Questions) -> None:
+        self._own = bool(questions.negatives)
         pool: dict[str, Passage] = {}
-        for passage in _all_passages(questions):
+        for passage in questions.negatives or _all_passages(questions):
             pool.setdefault(folded(passage.text), passage)
         self._pool = tuple(pool.values())
         self._normalised = [normalised(passage.text) for passage in self._pool]
@@ -314,8 +352,9 @@ class Distractors:
     def draw(self, question: AskedQuestion, count: int) -> Drawn:
         """Draw the passages that look most like a question and hold none of its accepted answers.
 
-        Those that a run retrieved for it come first, then those of the pool by BM25; where too few share a
-        word with it, others follow in an order fixed by the question's id.
+        Those that its row gives come first, then those that a run retrieved for it, then those of the pool by
+        BM25; where too few share a word with it, others follow in an order fixed by the question's id. The
+        pool is that of the user's own negatives, where there are any, and then the only source.
         """
         accepted = tuple(filter(None, map(normalised, (*question.answers, question.altered))))
         taken = {folded(passage.text) for passage in question.gold}
@@ -337,7 +376,7 @@ class Distractors:
         return Drawn(tuple(drawn), with_answer)
 
     def _candidates(self, question: AskedQuestion, count: int) -> Iterable[tuple[Passage, str]]:
-        for passage in question.retrieved:
+        for passage in () if self._own else (*question.negatives, *question.retrieved):
             yield passage, normalised(passage.text)
         depth = min(len(self._pool), SEARCHED * (count + len(question.gold)))
         hits = [int(at) for at in self._index.search([question.question], depth)[0][0] if at >= 0]

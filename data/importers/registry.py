@@ -135,6 +135,7 @@ QUESTION_FILES: tuple[Format, ...] = (
     Format("tools.llamaindex", "llamaindex_qa llamaindex_rag", "relevant_docs examples"),
     Format("tools.phoenix_experiments", "phoenix_dataset", "dataset_id version_id example_id input.*"),
     Format("data_sets.musique", "musique", "paragraphs"),
+    Format("data_sets.rgb", "rgb", "positive"),
     Format("tools.tables_of_tools", "giskard_testset", "reference_context"),
     Format("formats.beir", "beir_questions", "kind:folder"),
 )

@@ -39,7 +39,7 @@ from ragtriage.data.api import open_store
 from ragtriage.data.chunking.corpus import read_corpus
 from ragtriage.data.errors import DataError
 from ragtriage.data.experiments.plan import ExperimentPlan, PlannedExperiment, estimate, plan_experiment
-from ragtriage.data.experiments.questions import Questions, open_questions
+from ragtriage.data.experiments.questions import Questions, open_questions, with_negatives
 from ragtriage.data.experiments.record import is_kept
 from ragtriage.data.experiments.registry import kind_of
 from ragtriage.data.experiments.run_experiment import (
@@ -177,7 +177,9 @@ def ask_experiment(
     """
     store = open_store(workspace, create=True)
     questions = open_questions(store, options["questions"]).first(options["limit"])
-    settings = {name: value for name, value in parameters.items() if value not in (None, (), "")}
+    settings = {name: value for name, value in parameters.items() if value not in (None, (), [], "")}
+    if "negatives" in settings:
+        questions = with_negatives(questions, read_corpus(settings["negatives"]))
     system = _system(store, options)
     paraphrased = None
     try:

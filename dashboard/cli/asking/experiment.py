@@ -116,16 +116,29 @@ def position(
 @asking
 @click.option("--documents", type=click.IntRange(2, 1000), help="Documents in a context.  [default: 5]")
 @click.option("--shares", type=Shares(), help="Shares of noise in a context.  [default: 0,0.2,0.4,0.6,0.8]")
+@click.option(
+    "--negatives",
+    multiple=True,
+    metavar="PATH",
+    help="Documents that hold no answer, to be the noise: a folder or a file.",
+)
 @click.pass_obj
 def noise(
-    workspace: str | None, /, documents: int | None, shares: tuple[float, ...] | None, **options: Any
+    workspace: str | None,
+    /,
+    documents: int | None,
+    shares: tuple[float, ...] | None,
+    negatives: tuple[str, ...],
+    **options: Any,
 ) -> None:
     """Add documents that do not help, take the gold one away, and alter it.
 
-    Needs questions with the text of a gold passage. Without the gold document the system should decline; from
-    an altered one it shows whether it follows the context or its own knowledge.
+    Needs questions with the text of a gold passage. Noise is what --negatives or the questions' `negatives`
+    hold, else passages of other questions. Without the gold document the system should decline; from an
+    altered one it shows whether it follows the context or its own knowledge.
     """
-    ask_experiment(workspace, "noise", {"documents": documents, "shares": shares}, options)
+    parameters = {"documents": documents, "shares": shares, "negatives": list(negatives)}
+    ask_experiment(workspace, "noise", parameters, options)
 
 
 @experiment.command()
