@@ -96,7 +96,6 @@ LIGHT = Tokens(
     ),
     versions=("#0B5FA5", "#C04A00", "#7D2A6C", "#008F68", "#B07D00", "#56626E"),
 )  # fmt: skip
-
 DARK = Tokens(
     background="#10161C",
     panel="#1A232C",
@@ -134,7 +133,6 @@ DARK = Tokens(
     ),
     versions=("#3F8FE0", "#F0803C", "#D98AC4", "#2FC29B", "#FFD866", "#A9B5C0"),
 )  # fmt: skip
-
 THEMES: Mapping[Theme, Tokens] = MappingProxyType({"light": LIGHT, "dark": DARK})
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
 
@@ -27,40 +27,54 @@ CHART = {
     "modeBarButtons": [["toImage"]],
     "toImageButtonOptions": {"format": "png", "scale": 2},
 }
+WITHOUT_BAR = {**CHART, "displayModeBar": False}
 _DRAWN = "tables_drawn"
 FILES = (("CSV", "csv", "csv"), ("Parquet", "parquet", "parquet"), ("Markdown", "md", "markdown"))
 
 
-def draw(figure: go.Figure, key: str, alt: str, theme: Literal["streamlit"] | None = "streamlit") -> None:
+def draw(
+    figure: go.Figure,
+    key: str,
+    alt: str,
+    theme: Literal["streamlit"] | None = "streamlit",
+    on_click: Callable[[list[Any]], None] | None = None,
+    **more: Any,
+) -> None:
     """Draw a chart.
 
     Args:
-        figure: the chart.
+        figure: the chart; with clickmode "event+select" where its points can be clicked.
         key: name of its place on the page.
         alt: what it shows, for people who cannot see it.
         theme: None for a chart that brings its colours along.
+        on_click: called with the custom data of a clicked point, before the page runs again.
+        more: passed on to st.plotly_chart.
     """
-    st.plotly_chart(figure, key=key, config=CHART, alt=alt, theme=theme)
+    if on_click is not None:
+        more |= {"on_select": lambda: _call_clicked(key, on_click), "selection_mode": "points"}
+    st.plotly_chart(figure, key=key, alt=alt, theme=theme, **{"config": CHART, **more})
+
+
+def _call_clicked(key: str, on_click: Callable[[list[Any]], None]) -> None:
+    data = _clicked_data(st.session_state[key])
+    if data is not None:
+        on_click(data)
 
 
 def clicked(
-    figure: go.Figure, key: str, alt: str, theme: Literal["streamlit"] | None = "streamlit"
+    figure: go.Figure, key: str, alt: str, theme: Literal["streamlit"] | None = "streamlit", **more: Any
 ) -> list[Any] | None:
-    """Draw a chart whose points can be clicked; return the custom data of the clicked one, else None.
+    """Draw a chart whose points can be clicked, as `draw`; return the custom data of the clicked one."""
+    event = st.plotly_chart(
+        figure, key=key, alt=alt, theme=theme, on_select="rerun", selection_mode="points",
+        **{"config": CHART, **more},
+    )  # fmt: skip
+    return _clicked_data(event)
 
-    Args:
-        figure: the chart, with clickmode "event+select".
-        key: name of its place on the page.
-        alt: what it shows, for people who cannot see it.
-        theme: None for a chart that brings its colours along.
-    """
-    event: Any = st.plotly_chart(
-        figure, key=key, config=CHART, alt=alt, theme=theme, on_select="rerun", selection_mode="points"
-    )
-    for point in event["selection"]["points"]:
-        if point.get("customdata"):
-            return list(point["customdata"])
-    return None
+
+def _clicked_data(event: Any) -> list[Any] | None:
+    points = event["selection"]["points"]
+    return next((list(point["customdata"]) for point in points if point.get("customdata")), None)
 
 
 def show_table(table: ResultTable, columns: Mapping[str, Any] | None = None) -> None:
@@ -73,7 +87,7 @@ def show_table(table: ResultTable, columns: Mapping[str, Any] | None = None) -> 
     if rows:
         export_menu(rows, table.title)
     if table.note:
-        facts([markdown_text(table.note)])
+        facts(markdown_text(table.note))
 
 
 def choose_row(table: ResultTable, key: str, hint: str = "") -> int | None:
@@ -91,7 +105,7 @@ def choose_row(table: ResultTable, key: str, hint: str = "") -> int | None:
     )  # fmt: skip
     export_menu(rows, table.title)
     if table.note or hint:
-        facts([markdown_text(table.note), hint])
+        facts(markdown_text(table.note), hint)
     chosen = event["selection"]["rows"]
     return chosen[0] if chosen and chosen[0] < len(rows) else None
 
@@ -125,7 +139,7 @@ def _file(rows: Sequence[Mapping[str, Any]], form: str) -> bytes:
     return export_table(rows, form)
 
 
-def facts(parts: Sequence[str]) -> None:
+def facts(*parts: str) -> None:
     """Draw facts as a line of small print; parts are Markdown, outside text escaped by the caller."""
     st.caption(" · ".join(part for part in parts if part))
 

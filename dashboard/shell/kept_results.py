@@ -28,7 +28,6 @@ from ragtriage.metrics.metric_registry import imported_declarations
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
-
 ROOM = "RAGTRIAGE_CACHE_MB"
 USUAL_ROOM = 384
 SAMPLED = 64  # items of a long list whose mean size stands for all

@@ -16,15 +16,10 @@ MODULES = (  # in the order in which the first page needs them
     "PIL.ImageFile",
     "streamlit.material_icon_names",
     "ragtriage.dashboard.present.page_html.rows",
-    "ragtriage.dashboard.pages.triage.f1",
-    "ragtriage.dashboard.pages.triage.gates",
+    "ragtriage.dashboard.pages.triage.tabs",
     "ragtriage.dashboard.pages.triage.lists",
     "ragtriage.dashboard.pages.triage.overview",
-    "ragtriage.dashboard.pages.triage.pipeline",
-    "ragtriage.dashboard.pages.triage.tiles",
 )
-
-
 _threads: list[threading.Thread] = []  # the one that preloads, once it was started
 
 

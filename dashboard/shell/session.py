@@ -15,7 +15,6 @@ from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.data.comparison.compare import (
     Changes,
     Comparison,
-    Side,
     changes,
     compare,
     metric_sides,
@@ -31,7 +30,7 @@ from ragtriage.data.scoring.batch_scores import DEFAULT_KS, ScoreOptions
 from ragtriage.data.scoring.run_store import RunStore, distinct_labels
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.scoring.summaries import MetricSummary
-from ragtriage.data.store.ledger import Label, Ledger
+from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.workspace import Run, Workspace
 from ragtriage.metrics.sanity.rule import Finding
 from ragtriage.metrics.schema.metric import CONVENTIONS, Convention
@@ -254,9 +253,7 @@ def cached_diagnosis(scored: ScoredRun, settings: DiagnosisSettings, ledger: Led
     return _diagnosis(scored, settings, tuple(ledger.labels(scored.run.run_id)))
 
 
-@kept
-def _diagnosis(scored: ScoredRun, settings: DiagnosisSettings, labels: tuple[Label, ...]) -> Diagnosis:
-    return diagnose(scored, settings, labels)
+_diagnosis = kept(diagnose)
 
 
 @kept
@@ -266,24 +263,10 @@ def _comparison(
     return compare(base, other, metrics, _sides(base.scored, other.scored, metrics), primary, base_name)
 
 
-@kept
-def _sides(base: ScoredRun, other: ScoredRun, metrics: tuple[str, ...]) -> list[Side]:
-    return metric_sides(base, other, metrics)
-
-
-@kept
-def _changes(base: Diagnosis, other: Diagnosis, metric: str) -> Changes:
-    return changes(base, other, metric)
-
-
-@kept
-def _flow(base: Diagnosis, other: Diagnosis) -> dict[tuple[str, str], int]:
-    return stage_transitions(base, other)
-
-
-@kept
-def _findings(scored: ScoredRun, convention: Convention) -> list[Finding]:
-    return check_run(scored, convention)
+_sides = kept(metric_sides)
+_changes = kept(changes)
+_flow = kept(stage_transitions)
+_findings = kept(check_run)
 
 
 def current_view() -> View:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
-from streamlit.elements.lib.mutable_tab_container import TabContainer
 
 from ragtriage.dashboard.shell.session import current_selection, keep
 from ragtriage.data.analysis.retrieval_curves import LONGEST_K
@@ -35,14 +34,15 @@ def show_in(key: str, value: Any) -> None:
         st.session_state[key] = value
 
 
-def page_tabs(labels: Mapping[str, str], key: str, usual: str = "") -> Sequence[TabContainer]:
-    """Draw the tabs of a page; the address names the one that is open.
+def draw_tabs(tabs: Mapping[str, tuple[str, Callable[[], object]]], key: str, usual: str = "") -> None:
+    """Draw the tabs of a page, of which only the open one is computed; the address names it.
 
     Args:
-        labels: word in the address -> label.
+        tabs: word in the address -> label, and what draws the tab.
         key: of the widget.
         usual: word of the tab that is open where the address names none; the first by default.
     """
+    labels = {word: label for word, (label, _) in tabs.items()}
     usual = usual or next(iter(labels))
     address, drawn_for = current_selection().tab, f"{key}_address"
     relabelled = st.session_state.get(key, labels[usual]) not in labels.values()
@@ -55,7 +55,11 @@ def page_tabs(labels: Mapping[str, str], key: str, usual: str = "") -> Sequence[
         st.session_state[drawn_for] = "" if word == usual else word
         keep(tab=st.session_state[drawn_for])
 
-    return st.tabs(list(labels.values()), default=labels[usual], key=key, on_change=opened)
+    drawn = st.tabs(list(labels.values()), default=labels[usual], key=key, on_change=opened)
+    for tab, (_, draw) in zip(drawn, tabs.values(), strict=True):
+        if tab.open:
+            with tab:
+                draw()
 
 
 def choose(

@@ -64,7 +64,7 @@ def test_every_page_s_room_has_its_script() -> None:
     [
         (
             "ragtriage.dashboard.pages.trend.trend.",
-            "from ragtriage.dashboard.pages.triage.gates import gate_section",
+            "from ragtriage.dashboard.pages.triage.tabs import gate_section",
         ),
         ("ragtriage.dashboard.pages.runs.", "from ragtriage.dashboard.pages.compare import versions"),
         ("ragtriage.dashboard.pages.runs.", "from ragtriage.dashboard.pages import compare"),

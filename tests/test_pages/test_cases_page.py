@@ -13,8 +13,7 @@ from places import APP
 from streamlit.testing.v1 import AppTest
 
 from ragtriage.dashboard.charts.tokens import LIGHT
-from ragtriage.dashboard.pages.cases.case_list import mixed
-from ragtriage.dashboard.pages.cases.filters import fix_first_order
+from ragtriage.dashboard.pages.cases.case_list import fix_first_order, mixed
 from ragtriage.dashboard.present.case_html.case import context_cards_html, highlights_of
 from ragtriage.dashboard.present.page_html.pictures import ScoreBar, score_bars
 from ragtriage.dashboard.shell.selection import Selection

@@ -18,7 +18,7 @@ from page_text import headline
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from ragtriage.dashboard.pages.judge.start import job_options
+from ragtriage.dashboard.pages.judge.jobs import job_options
 from ragtriage.dashboard.shell.jobs import start_job
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.data.api import add_run
@@ -245,7 +245,7 @@ def test_a_plan_on_display_is_made_once_until_something_changes(
         times.append(1)
         return plan_task(*given)
 
-    monkeypatch.setattr("ragtriage.dashboard.pages.judge.start.plan_task", counted)
+    monkeypatch.setattr("ragtriage.dashboard.pages.judge.jobs.plan_task", counted)
     app = opened(store, monkeypatch, run)
     next(one for one in app.button if one.label == "Show the plan").click().run()
     app.run()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ragtriage.dashboard.pages.triage.lists import gate_counts, gate_value
-from ragtriage.dashboard.pages.triage.tiles import triage_tiles
+from ragtriage.dashboard.pages.triage.overview import triage_tiles
 from ragtriage.dashboard.present.page_html.blocks import Tile
 from ragtriage.data.api import add_run, gate
 from ragtriage.data.comparison.compare import compare

@@ -10,7 +10,7 @@ from command_line import run
 
 from ragtriage.dashboard.headlines.diagnosis import diagnosis_headline
 from ragtriage.dashboard.headlines.triage import report_headline
-from ragtriage.dashboard.pages.cases.case_summary import scores_with_thresholds
+from ragtriage.dashboard.pages.cases.open_case import scores_with_thresholds
 from ragtriage.dashboard.wording.diagnosis import stage_evidence
 from ragtriage.dashboard.wording.right import right_by_text_sentence, right_sentences
 from ragtriage.data.api import add_run, gate

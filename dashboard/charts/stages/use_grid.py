@@ -19,7 +19,6 @@ ROW_HEIGHT, TOP, BOTTOM = 34, 66, 34
 CLICKABLE = tuple(step / 20 for step in range(-9, 10, 2))  # places across a cell
 FEW = 8  # answers of a group below which a share is a hint
 _GRID, _STRIPS = (0.0, 0.79), (0.83, 1.0)
-
 Keys = Callable[[int, int], list[str]]  # (column or group, rank) -> what a click leads to
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
 from ragtriage.dashboard.headlines.alignment import alignment_headline, no_use_headline
-from ragtriage.dashboard.pages.alignment.citations import citation_section
 from ragtriage.dashboard.pages.alignment.context_use import (
     advice,
     by_relevance,
+    citation_section,
     context_use_in,
     gap_section,
     gold_rank_section,
+    grid_section,
     has_own_answers,
     k_section,
     rank_section,
@@ -20,10 +23,9 @@ from ragtriage.dashboard.pages.alignment.context_use import (
     split_section,
     version_section,
 )
-from ragtriage.dashboard.pages.alignment.grid import grid_section
 from ragtriage.dashboard.shell.blocks import bundled_example, open_page, run_facts
 from ragtriage.dashboard.shell.session import current_view
-from ragtriage.dashboard.shell.widgets import k_picker, page_tabs
+from ragtriage.dashboard.shell.widgets import draw_tabs
 
 view = current_view()
 name = view.store.names()[view.run.run_id]
@@ -47,33 +49,12 @@ grid_section(scored, context_use, source)
 advice(context_use, rates[source])
 
 TABS = {
-    "versions": "Versions",
-    "splits": "By document and type",
-    "ranks": "By rank",
-    "over_k": "Over k",
-    "order": "Order of use",
-    "places": "Gold in the middle",
-    "citations": "Citations",
+    "versions": ("Versions", partial(version_section, view)),
+    "splits": ("By document and type", partial(split_section, scored, context_use, source)),
+    "ranks": ("By rank", partial(rank_section, scored, context_use, source)),
+    "over_k": ("Over k", partial(k_section, scored, context_use, source)),
+    "order": ("Order of use", partial(gap_section, scored, context_use, source)),
+    "places": ("Gold in the middle", partial(gold_rank_section, scored, context_use)),
+    "citations": ("Citations", partial(citation_section, scored)),
 }
-versions, splits, ranks, over_k, order, places, cited = page_tabs(TABS, "alignment_tab")
-if versions.open:
-    with versions:
-        version_section(view)
-if splits.open:
-    with splits:
-        split_section(scored, context_use, source)
-if ranks.open:
-    with ranks:
-        rank_section(scored, context_use, source)
-if over_k.open:
-    with over_k:
-        k_section(scored, context_use, source, k_picker(view.run))
-if order.open:
-    with order:
-        gap_section(scored, context_use, source)
-if places.open:
-    with places:
-        gold_rank_section(scored, context_use)
-if cited.open:
-    with cited:
-        citation_section(scored)
+draw_tabs(TABS, "alignment_tab")

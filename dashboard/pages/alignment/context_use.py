@@ -1,4 +1,4 @@
-"""Which of the retrieved documents the answers use: the sections of the Alignment page."""
+"""What answers use of their context, by rank and by version, and what they cite."""
 
 from __future__ import annotations
 
@@ -17,11 +17,16 @@ from ragtriage.dashboard.charts.alignment import (
     version_rates,
 )
 from ragtriage.dashboard.charts.plotly_figure import plotly_figure
+from ragtriage.dashboard.charts.stages.use_grid import MOST_COLUMNS, use_columns, use_heat
+from ragtriage.dashboard.charts.tokens import THEMES
+from ragtriage.dashboard.shell.blocks import current_theme
 from ragtriage.dashboard.shell.components import clicked, facts, show_table
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, open_cases
-from ragtriage.dashboard.shell.widgets import choose
-from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.dashboard.shell.widgets import choose, k_picker
+from ragtriage.dashboard.tables.citations import citation_table
+from ragtriage.dashboard.wording.citations import NOT_CITED, citation_facts, citations_sentence
+from ragtriage.dashboard.wording.escaping import capital, markdown_text
 from ragtriage.dashboard.wording.formatting import method_text, methods, source_text, span
 from ragtriage.data.analysis.alignment import (
     ALERT,
@@ -38,6 +43,8 @@ from ragtriage.data.analysis.alignment import (
     sources_of_use,
     split,
 )
+from ragtriage.data.analysis.citations import citations_of_run
+from ragtriage.data.analysis.use_grid import GOLD_GROUPS, UseGrid, use_grid
 from ragtriage.data.scoring.context_use import ORIGINS, RunContextUse, context_use_of
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.metrics.metric_registry import title_of
@@ -58,6 +65,7 @@ OUTCOME_METRICS = (
 K_TITLES = {"wasted_context": "wasted context", "deep_reliance": "deep reliance"}
 K_COHORTS = {"wasted_context": "wasted", "deep_reliance": "deep"}
 SPLIT_COHORTS = {"relevant": "ignored_relevant", "length": "ignored_length", "query_type": "ignored_top"}
+_citations = kept(citations_of_run)
 
 
 @kept
@@ -130,7 +138,7 @@ def split_section(scored: ScoredRun, context_use: RunContextUse, source: str) ->
     groups, cohort = splits[by], SPLIT_COHORTS[by]
     figure = plotly_figure(group_bars(groups, cohort, titles[by]))
     point = clicked(figure, f"split_{by}", f"Rate by {titles[by]}")
-    facts([ORIGINS[source], _interval_methods(groups), "click a bar for the cases that ignore it"])
+    facts(ORIGINS[source], _interval_methods(groups), "click a bar for the cases that ignore it")
     narrowed = cohort_source(context_use, source)
     entries = [(group.label, f"{cohort}:{group.key}") for group in groups]
     _case_buttons(f"split_{by}", "Open cases", entries, narrowed)
@@ -159,13 +167,11 @@ def rank_section(scored: ScoredRun, context_use: RunContextUse, source: str) -> 
     point = clicked(plotly_figure(rank_bars(groups)), "by_rank", "Share of answers that use each rank")
     sizes = ", ".join(f"{group.value.n_scored:,}" for group in groups)
     facts(
-        [
-            "" if len(groups) <= MOST_COUNTED else f"n = {sizes}",
-            "of the answers that were given a document at that rank",
-            ORIGINS[source],
-            _interval_methods(groups),
-            "click a bar for the cases that use it",
-        ]
+        "" if len(groups) <= MOST_COUNTED else f"n = {sizes}",
+        "of the answers that were given a document at that rank",
+        ORIGINS[source],
+        _interval_methods(groups),
+        "click a bar for the cases that use it",
     )
     narrowed = cohort_source(context_use, source)
     with st.container(horizontal=True):
@@ -179,25 +185,24 @@ def rank_section(scored: ScoredRun, context_use: RunContextUse, source: str) -> 
         _open_cohort(str(point[0]), narrowed)
 
 
-def k_section(scored: ScoredRun, context_use: RunContextUse, source: str, k: int) -> None:
+def k_section(scored: ScoredRun, context_use: RunContextUse, source: str) -> None:
     """Draw wasted context and deep reliance over k; a point opens its cases."""
+    k = k_picker(scored.run)
     st.subheader("Wasted context and deep reliance by k")
     by_metric = _by_k(scored, source, max(k, DEEPEST))
     figure = plotly_figure(k_lines(by_metric, K_TITLES, k))
     point = clicked(figure, "k_lines", "Wasted context and deep reliance over k")
     at_k = {name: groups[min(k, len(groups)) - 1].value for name, groups in by_metric.items() if groups}
     facts(
-        [
-            *(
-                f"{K_TITLES[name]}@{k}: {percent(rate.mean)} ({span(rate)}), n = {rate.n_scored:,}"
-                for name, rate in at_k.items()
-            ),
-            "wasted: documents in the top k that the answer does not use",
-            "deep: used documents below k",
-            ORIGINS[source],
-            methods([group.value for groups in by_metric.values() for group in groups]),
-            "click a point for its cases",
-        ]
+        *(
+            f"{K_TITLES[name]}@{k}: {percent(rate.mean)} ({span(rate)}), n = {rate.n_scored:,}"
+            for name, rate in at_k.items()
+        ),
+        "wasted: documents in the top k that the answer does not use",
+        "deep: used documents below k",
+        ORIGINS[source],
+        methods([group.value for groups in by_metric.values() for group in groups]),
+        "click a point for its cases",
     )
     narrowed = cohort_source(context_use, source)
     entries = [
@@ -223,11 +228,9 @@ def gap_section(scored: ScoredRun, context_use: RunContextUse, source: str) -> N
         "on the highest-ranked documents, 1 where they rely only on others."
     )
     facts(
-        [
-            f"n = {count(gap.n_scored, 'question')} with an answer that uses a document",
-            ORIGINS[source],
-            methods([gap]),
-        ]
+        f"n = {count(gap.n_scored, 'question')} with an answer that uses a document",
+        ORIGINS[source],
+        methods([gap]),
     )
     if st.button("Cases, the widest gap first", key="cases_gap"):
         _open_cohort("known_use", cohort_source(context_use, source), sort="rank_use_gap", descending=True)
@@ -251,15 +254,13 @@ def gold_rank_section(scored: ScoredRun, context_use: RunContextUse) -> None:
     point = clicked(place_points(groups, titles[metric]), "places", alt)
     column = scored.column(metric)
     facts(
-        [
-            "place of the first gold document relative to the length of its list: first, the thirds between "
-            "(early, middle, late), last; by ids, labels or gold text",
-            f"{titles[metric]}: {source_text(None, None if column is None else column.sources)}",
-            _interval_methods(groups),
-            "observed, not set: questions whose gold ranks low are often harder, so a fall may be theirs; "
-            "`ragtriage experiment position` places the gold itself",
-            "click a point for its cases, lowest first",
-        ]
+        "place of the first gold document relative to the length of its list: first, the thirds between "
+        "(early, middle, late), last; by ids, labels or gold text",
+        f"{titles[metric]}: {source_text(None, None if column is None else column.sources)}",
+        _interval_methods(groups),
+        "observed, not set: questions whose gold ranks low are often harder, so a fall may be theirs; "
+        "`ragtriage experiment position` places the gold itself",
+        "click a point for its cases, lowest first",
     )
     entries = [
         (
@@ -303,14 +304,12 @@ def version_section(view: View) -> None:
     alt = "Rate of ignored first documents by version, with intervals, the alert line and the published range"
     point = clicked(version_rates(rates), "version_rates", alt)
     facts(
-        [
-            f"the alert line is at {percent(ALERT)}",
-            f"published {percent(PUBLISHED.low)} to {percent(PUBLISHED.high)} ({PUBLISHED.source}): "
-            f"{PUBLISHED.caution}",
-            "refusals are left out",
-            methods([version.rate.value for version in rates]),
-            "click a version for its cases",
-        ]
+        f"the alert line is at {percent(ALERT)}",
+        f"published {percent(PUBLISHED.low)} to {percent(PUBLISHED.high)} ({PUBLISHED.source}): "
+        f"{PUBLISHED.caution}",
+        "refusals are left out",
+        methods([version.rate.value for version in rates]),
+        "click a version for its cases",
     )
     with st.container(horizontal=True), st.popover("Open cases of a version"):
         for version in rates:
@@ -381,3 +380,77 @@ def _open_cohort(key: str, source: str = "", **order: object) -> None:
     if name == "ignored_top" and value:
         open_cases(cohort=with_source(name, source), slices={"query_type": value}, **order)
     open_cases(cohort=with_source(key, source), **order)
+
+
+@kept
+def _grid(scored: ScoredRun, source: str) -> UseGrid | None:
+    context_use = context_use_in(scored)
+    return None if context_use is None else use_grid(scored, context_use, source)
+
+
+def grid_section(scored: ScoredRun, context_use: RunContextUse, source: str) -> None:
+    """Draw a column for each answer, or shares by group where they are many; a mark opens its case.
+
+    Args:
+        scored: the run.
+        context_use: which documents its answers use.
+        source: of the use.
+    """
+    grid = _grid(scored, source)
+    if grid is None:
+        return
+    narrowed, by_rank = cohort_source(context_use, source), ranks_used(scored, source)
+    groups = list(GOLD_GROUPS)
+    many = len(grid.rows) > MOST_COLUMNS
+    names = [f"{scored.question_ids[scored.question[row]]}~{scored.repeats[row]}" for row in grid.rows]
+
+    def of_answer(column: int, rank: int) -> list[str]:
+        if column < 0:
+            return [with_source(f"used_rank:{rank}", narrowed), ""]
+        use = "used_rank" if grid.used[column, rank - 1] else "unused_rank"
+        return [with_source(f"{use}:{rank}", narrowed), names[column]]
+
+    def of_group(group: int, rank: int) -> list[str]:
+        name = f"used_rank:{rank}" if group < 0 else f"used_by_gold:{groups[group]}:{rank}"
+        return [with_source(name, narrowed), ""]
+
+    tokens = THEMES[current_theme()]
+    if many:
+        figure = use_heat(grid, by_rank, of_group, tokens)
+    else:
+        figure = use_columns(grid, by_rank, names, of_answer, tokens)
+    alt = "Which ranks the answers use, by where their gold is ranked; the tab “By rank” has the numbers"
+    cell = clicked(figure, "use_grid", alt, theme=None)
+    legend = "shade: share of the group that uses the rank" if many else LEGEND
+    facts(
+        legend,
+        f"{count(len(grid.rows), 'answer')}, refusals left out",
+        ORIGINS[source],
+        methods([group.value for group in by_rank]),
+        "click a cell for its cases" if many else "click a mark for its case",
+    )
+    if cell is not None:
+        open_cases(cohort=str(cell[0]), case=str(cell[1]))
+
+
+LEGEND = (
+    "green: used, gold · blue: used, not gold · green outline: gold, not used · dot: not used · "
+    "✕: ignores the top document"
+)
+
+
+def citation_section(scored: ScoredRun) -> None:
+    """Draw the shares of a run's citations with a button for the cases that fall short of each."""
+    st.subheader("Do the citations support what they stand behind?")
+    citations = _citations(scored)
+    if citations is None:
+        st.caption(NOT_CITED)
+        return
+    st.markdown(citations_sentence(citations))
+    show_table(citation_table(citations))
+    facts(*citation_facts(citations))
+    with st.container(horizontal=True):
+        for share in citations.shares:
+            label = f"{capital(share.cohort_title)}: {count(share.n_cohort, 'case')}"
+            if share.n_cohort and st.button(label, key=f"citations_{share.key}"):
+                open_cases(cohort=share.cohort)

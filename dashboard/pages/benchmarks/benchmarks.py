@@ -5,34 +5,24 @@ from __future__ import annotations
 import streamlit as st
 
 from ragtriage.dashboard.headlines.benchmarks import benchmark_headline
-from ragtriage.dashboard.pages.benchmarks.tables import (
+from ragtriage.dashboard.pages.benchmarks.published import (
     against_section,
     band_section,
+    claims_section,
+    errors_of,
     finding_section,
+    missing_section,
     progress_section,
     published_in,
     sources_section,
-    table_picker,
-)
-from ragtriage.dashboard.pages.benchmarks.targets import (
-    claims_section,
-    errors_of,
-    missing_section,
     standings_on,
+    table_picker,
     tracks_section,
 )
 from ragtriage.dashboard.shell.blocks import open_page, run_facts
 from ragtriage.dashboard.shell.session import current_view
-from ragtriage.dashboard.shell.widgets import choose, chosen_of, page_tabs
+from ragtriage.dashboard.shell.widgets import choose, chosen_of, draw_tabs
 from ragtriage.data.comparison.published_results import SCALE_TITLES, band_scale
-
-TABS = {
-    "rows": "Published rows",
-    "bands": "Target bands",
-    "progress": "Progress",
-    "findings": "Figures that do not add up",
-    "sources": "Sources",
-}
 
 view = current_view()
 scale = band_scale(view.store.workspace, chosen_of("bands", list(SCALE_TITLES)))
@@ -53,19 +43,11 @@ if standings:
         claims_section(view)
         missing_section(standings, errors)
 
-rows, bands, progress, findings, sources = page_tabs(TABS, "benchmark_tabs")
-if rows.open:
-    with rows:
-        against_section(view, table, against)
-if bands.open:
-    with bands:
-        band_section(view, scale, against)
-if progress.open:
-    with progress:
-        progress_section(view, published)
-if findings.open:
-    with findings:
-        finding_section(view, published.tables)
-if sources.open:
-    with sources:
-        sources_section(published)
+TABS = {
+    "rows": ("Published rows", lambda: against_section(view, table, against)),
+    "bands": ("Target bands", lambda: band_section(view, scale, against)),
+    "progress": ("Progress", lambda: progress_section(view, published)),
+    "findings": ("Figures that do not add up", lambda: finding_section(view, published.tables)),
+    "sources": ("Sources", lambda: sources_section(published)),
+}
+draw_tabs(TABS, "benchmark_tabs")

@@ -5,11 +5,19 @@ from __future__ import annotations
 import streamlit as st
 
 from ragtriage.dashboard.headlines.cases import cases_headline
-from ragtriage.dashboard.pages.cases.attack_verdict import attack_bar
-from ragtriage.dashboard.pages.cases.case_list import case_list, case_name, export_menu, pager, position_of
-from ragtriage.dashboard.pages.cases.counts import case_counts, count_doubts
-from ragtriage.dashboard.pages.cases.filters import filter_bar, listed_rows, order_text
-from ragtriage.dashboard.pages.cases.labelling import label_buttons, label_list, step_buttons
+from ragtriage.dashboard.pages.cases.case_list import (
+    case_counts,
+    case_list,
+    case_name,
+    count_doubts,
+    export_menu,
+    filter_bar,
+    listed_rows,
+    order_text,
+    pager,
+    position_of,
+)
+from ragtriage.dashboard.pages.cases.labelling import attack_bar, label_buttons, label_list, step_buttons
 from ragtriage.dashboard.pages.cases.labelling_queue import labelling_queue, queue_form, queue_reminder
 from ragtriage.dashboard.pages.cases.open_case import open_case
 from ragtriage.dashboard.present.page_html.blocks import page_style
@@ -20,7 +28,6 @@ from ragtriage.metrics.number_text import count
 
 SIZE = 25
 LIST, CASE = 43, 57  # widths in percent
-
 view = current_view()
 run = view.run
 diagnosis = view.diagnosis(run)

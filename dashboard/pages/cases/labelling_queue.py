@@ -294,5 +294,5 @@ def _case_without_scores(sample: Mapping[str, Any]) -> None:
         + context_html(plain, _NO_HIGHLIGHTS)
     )
     if cuts := cuts_told(plain):
-        facts([cuts])
-    facts([f"question id {markdown_text(str(sample['question_id']))}", f"repeat {sample['repeat']}"])
+        facts(cuts)
+    facts(f"question id {markdown_text(str(sample['question_id']))}", f"repeat {sample['repeat']}")

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from ragtriage.dashboard.pages.checks.failing import failing_section
-from ragtriage.dashboard.pages.checks.suites import suite_picker, suite_section, suites_in, tile_section
+from ragtriage.dashboard.pages.checks.suites import (
+    failing_section,
+    suite_picker,
+    suite_section,
+    suites_in,
+    tile_section,
+)
 from ragtriage.dashboard.shell.blocks import bundled_example, open_page, run_facts
 from ragtriage.dashboard.shell.session import current_view
 from ragtriage.dashboard.suites.headline import checks_headline, no_checks_headline

@@ -1,33 +1,42 @@
-"""The suites of a run: a tile for each, the picker, and the section of the one on display."""
+"""The suites of a run: a tile for each, the section of the one on display, and its checks one by one."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import ceil
 
+import pandas as pd
 import streamlit as st
 
 from ragtriage.dashboard.charts.plotly_figure import plotly_figure
 from ragtriage.dashboard.headlines.headline import State
-from ragtriage.dashboard.pages.checks.router import expected_cost
 from ragtriage.dashboard.present.page_html.blocks import Strip, Tile
 from ragtriage.dashboard.shell.blocks import draw_tiles
-from ragtriage.dashboard.shell.components import choose_row, clicked, facts, show_table
+from ragtriage.dashboard.shell.components import choose_row, clicked, export_menu, facts, show_table
 from ragtriage.dashboard.shell.kept_results import kept
-from ragtriage.dashboard.shell.session import View, open_cases
-from ragtriage.dashboard.shell.widgets import choose
+from ragtriage.dashboard.shell.session import View, current_selection, keep, open_cases
+from ragtriage.dashboard.shell.widgets import choose, pick, show_in
 from ragtriage.dashboard.suites.headline import ENOUGH, suite_state
 from ragtriage.dashboard.suites.registry import ShownSuite, shown_suite
 from ragtriage.dashboard.suites.summary import check_name_table, counts_text, reason_table, source_of
 from ragtriage.dashboard.suites.view import SuiteChart
 from ragtriage.dashboard.wording.escaping import markdown_text, shorten
 from ragtriage.dashboard.wording.formatting import METHODS, span
-from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.cases.suite_cohorts import check_cohort, suite_cohort
 from ragtriage.data.suites.check import DIFFERS
-from ragtriage.data.suites.router import RouterFindings
-from ragtriage.data.suites.summary import SuiteSummary, suite_summaries
+from ragtriage.data.suites.router import RouterFindings, RouterScores
+from ragtriage.data.suites.summary import (
+    CheckFilter,
+    CheckPage,
+    CheckRow,
+    CheckState,
+    SuiteSummary,
+    check_page,
+    suite_summaries,
+)
 from ragtriage.metrics.diagnosis.check_kinds import CRITICAL_SUITES
-from ragtriage.metrics.number_text import NOT_MEASURED, count, percent, points
+from ragtriage.metrics.number_text import NOT_MEASURED, count, number, percent, points
 from ragtriage.metrics.result_table import ResultTable
 
 MOST_TILES = 8
@@ -37,17 +46,17 @@ WORDS: Mapping[State, str] = {
     "cannot tell": "cannot tell",
     "not measured": "not measured",
 }
-
-
-@kept
-def suites_in(scored: ScoredRun) -> list[SuiteSummary]:
-    """Return the suites of a run, the worst first."""
-    return suite_summaries(scored)
-
-
-@kept
-def _shown(scored: ScoredRun, suite: str) -> ShownSuite | None:
-    return shown_suite(scored, suite)
+suites_in = kept(suite_summaries)
+_shown = kept(shown_suite)
+PAGE_SIZE = 20
+TITLES = {"": "Failed", "unmeasured": "Not measured", "passed": "Passed", "all": "All"}
+STATES: dict[str, CheckState] = {"": "failed", "unmeasured": "not measured", "passed": "passed", "all": ""}
+WEIGHTS = {  # kind of wrong route -> title of the box for its cost
+    "refused": "Cost of a wrong “%s”",
+    "added": "Cost of a missed “%s”",
+    "mixed_up": "Cost of another mix-up",
+}
+HIGHEST = 1000.0
 
 
 def tile_section(view: View, summaries: Sequence[SuiteSummary]) -> None:
@@ -110,7 +119,7 @@ def suite_picker(summaries: Sequence[SuiteSummary]) -> SuiteSummary:
 def suite_section(view: View, summary: SuiteSummary) -> None:
     """Draw the suite on display: what it tells of itself, then its checks by name and by reason."""
     st.markdown(f"### {markdown_text(shorten(summary.title, 60))}")
-    facts([counts_text(summary), *source_of(summary)])
+    facts(counts_text(summary), *source_of(summary))
     shown = _shown(view.scored(view.run), summary.key)
     if shown is not None:
         _findings(shown, summary.key)
@@ -128,7 +137,7 @@ def _findings(shown: ShownSuite, suite: str) -> None:
     for at, table in enumerate(shown.tables):
         st.markdown(f"#### {markdown_text(table.title)}")
         _linked_table(replace(table, note=""), f"{suite}_{at}")
-        facts([markdown_text(table.note), "click a row for its cases" if any(table.cohorts) else ""])
+        facts(markdown_text(table.note), "click a row for its cases" if any(table.cohorts) else "")
 
 
 def _chart(shown: SuiteChart, key: str) -> None:
@@ -137,7 +146,7 @@ def _chart(shown: SuiteChart, key: str) -> None:
     point = clicked(
         plotly_figure(shown.chart), f"{key}_chart", f"{shown.alt}; the tables below have the numbers"
     )
-    facts([markdown_text(fact) for fact in shown.facts])
+    facts(*[markdown_text(fact) for fact in shown.facts])
     for label, cohort in shown.openings:
         if st.button(label, key=f"open_{cohort}"):
             open_cases(cohort=cohort)
@@ -150,12 +159,12 @@ def _common_tables(summary: SuiteSummary) -> None:
     if len(summary.names) > 1:
         st.markdown("#### By check")
         _linked_table(check_name_table(summary), f"{summary.key}_names")
-        facts(["failing cases: click a row"])
+        facts("failing cases: click a row")
     reasons = reason_table(summary)
     if any(row["Reason"] != DIFFERS for row in reasons.rows):
         st.markdown("#### Why")
         _linked_table(reasons, f"{summary.key}_reasons")
-        facts(["the commonest reasons; a check that is not measured is neither passed nor failed"])
+        facts("the commonest reasons; a check that is not measured is neither passed nor failed")
 
 
 def _linked_table(table: ResultTable, key: str) -> None:
@@ -166,3 +175,143 @@ def _linked_table(table: ResultTable, key: str) -> None:
     chosen = choose_row(table, f"suite_{key}")
     if chosen is not None and table.cohorts[chosen]:
         open_cases(cohort=table.cohorts[chosen])
+
+
+def failing_section(view: View, summary: SuiteSummary) -> None:
+    """Draw the checks of a suite that failed, or those of another verdict; a row opens its case."""
+    st.markdown("### Checks, one by one")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        verdict = pick("verdict", TITLES)
+        name = _chosen(summary, "check", "Check", [one.name for one in summary.names])
+        reasons = (
+            summary.reasons if verdict == "" else summary.not_measured if verdict == "unmeasured" else ()
+        )
+        reason = _chosen(summary, "reason", "Reason", [text for text, _ in reasons])
+    chosen = CheckFilter(summary.key, name, reason, STATES[verdict])
+    # draw the button that opens every case of the suite that fails
+    failed = summary.n_samples_failed
+    if failed and st.button(f"Open {count(failed, 'failing case')}", key="failing_cases"):
+        open_cases(cohort=suite_cohort(summary.key))
+    page = check_page(view.scored(view.run), chosen, current_selection().check_page, PAGE_SIZE)
+    if not page.rows:
+        st.caption(f"No check of this suite {_none(verdict)}.")
+        return
+    _rows(summary, page)
+    _pages(page)
+
+
+def _none(verdict: str) -> str:
+    if verdict == "unmeasured":
+        return "is without a verdict"
+    return "passed" if verdict == "passed" else "failed" if verdict == "" else "is recorded"
+
+
+def _chosen(summary: SuiteSummary, field: str, label: str, options: list[str]) -> str:
+    """Draw the box of a filter; a value from a link that is no option counts as no filter."""
+    options = list(dict.fromkeys(option for option in options if option))
+    if len(options) < 2:
+        return ""
+    values, every = ["", *options], f"all of “{shorten(summary.title, 30)}”"
+    return choose(
+        label,
+        field,
+        values,
+        lambda value: shorten(value, 70) or every,  # options are plain text
+        {"check_page": 1},
+        width=300,
+    )
+
+
+def _rows(summary: SuiteSummary, page: CheckPage) -> None:
+    rows = [_cells(row, summary, bool(current_selection().verdict)) for row in page.rows]
+    event = st.dataframe(
+        pd.DataFrame(rows),
+        hide_index=True,
+        key=f"checks_{summary.key}_{page.page}",
+        height="content",
+        alt=f"Checks of the suite {summary.title}",
+        on_select="rerun",
+        selection_mode="single-row",
+    )
+    export_menu(rows, f"{summary.title}: checks")
+    chosen = event["selection"]["rows"]
+    if chosen and chosen[0] < len(page.rows):
+        row = page.rows[chosen[0]]
+        cohort = check_cohort(row.suite, row.name) if row.state == "failed" else ""
+        open_cases(cohort=cohort, case=f"{row.question_id}~{row.repeat}")
+
+
+def _cells(row: CheckRow, summary: SuiteSummary, with_result: bool) -> dict[str, str]:
+    case = row.question_id if not row.repeat else f"{row.question_id}, repeat {row.repeat}"
+    return {
+        "Case": shorten(case, 40),
+        "Question": shorten(row.question, 90),
+        **({"Check": shorten(row.name, 60)} if len(summary.names) > 1 else {}),
+        **({"Result": row.state} if with_result else {}),
+        "Reason": shorten(row.why, 160),
+        "Expected": shorten(row.expected, 120),
+        "Actual": shorten(row.actual, 120),
+    }
+
+
+def _pages(page: CheckPage) -> None:
+    first = (page.page - 1) * PAGE_SIZE + 1
+    facts(
+        f"{first:,} to {first + len(page.rows) - 1:,} of {count(page.total, 'check')}",
+        "click a row for its case",
+    )
+    if page.pages > 1:
+        show_in("pick_check_page", page.page)
+        st.number_input(
+            f"Page of {ceil(page.total / PAGE_SIZE):,}",
+            1,
+            page.pages,
+            key="pick_check_page",
+            on_change=lambda: keep(check_page=st.session_state["pick_check_page"]),
+            width=140,
+        )
+
+
+def expected_cost(main: RouterScores) -> None:
+    """Draw a box for the weight of each kind of wrong route, and what a decision costs under them."""
+    fallback = main.decisions.fallback
+    if fallback is None:
+        return
+    name, weights = main.decisions.routes[fallback][:24], current_selection().route_weights
+    chosen: dict[str, float] = {}
+    with st.container(horizontal=True):
+        for key, label in WEIGHTS.items():
+            if key == "mixed_up" and len(main.decisions.routes) < 3:
+                continue
+            chosen[key] = st.number_input(
+                markdown_text(label.replace("%s", name)),
+                0.0,
+                HIGHEST,
+                _weight(weights.get(key, "1")),
+                key=f"weight_{key}",
+                width=220,
+                on_change=_keep_weight,
+                args=(key,),
+            )
+    costs = [main.constant_cost(code, **chosen) for code in range(len(main.decisions.routes))]
+    best = min(range(len(costs)), key=costs.__getitem__)
+    constant = markdown_text(main.decisions.routes[best])
+    facts(
+        f"a decision of this router costs {number(main.cost(**chosen), 3)}",
+        f"always “{constant}”, the best constant router, {number(costs[best], 3)}",
+        f"n = {int(main.scores.support.sum()):,}",
+        "your weights, an assumption",
+    )
+
+
+def _weight(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        return 1.0
+    return value if 0 <= value <= HIGHEST else 1.0
+
+
+def _keep_weight(key: str) -> None:
+    weights = {**current_selection().route_weights, key: f"{st.session_state[f'weight_{key}']:g}"}
+    keep(route_weights=weights)

@@ -83,13 +83,11 @@ st.markdown(f"##### {count(len(ranking.values), 'chunking')}, best first")
 trial_table(ranking, best_first(ranking), "cells", grid.unit, curves_over_k(view, grid, base))
 n_tested = sum(entry.test is not None for entry in ranking.values)
 facts(
-    [
-        f"n = {count(ranking.n_questions, 'question')} that all configurations share",
-        "differences to the best configuration, paired on question",
-        family_text(n_tested, "difference") if n_tested else "",
-        "the best is chosen on these same questions, so its mean is slightly optimistic",
-        "choose a row to open or compare it",
-    ]
+    f"n = {count(ranking.n_questions, 'question')} that all configurations share",
+    "differences to the best configuration, paired on question",
+    family_text(n_tested, "difference") if n_tested else "",
+    "the best is chosen on these same questions, so its mean is slightly optimistic",
+    "choose a row to open or compare it",
 )
 with st.expander("Why gold characters and not chunks?"):
     st.write(

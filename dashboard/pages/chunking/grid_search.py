@@ -32,7 +32,6 @@ from ragtriage.data.store.workspace import Workspace
 from ragtriage.metrics.number_text import count
 
 OPEN = "grid_dialog"  # in the session: whether the dialog with the form is open
-
 HEADING_TITLES = {
     "no": "without headings",
     "yes": "with headings",

@@ -45,23 +45,9 @@ OUTCOMES = {
     "no direction": "no direction",
     "not measured": "not measured",
 }
-
-
-@kept
-def ranking_of(grid: Grid, scored_runs: Sequence[ScoredRun], metric: str) -> GridRanking:
-    """Compare the configurations under a metric; kept until a run changes."""
-    return rank_trials(grid, scored_runs, metric)
-
-
-@kept
-def same_chunks_of(grid: Grid, scored_runs: Sequence[ScoredRun]) -> list[tuple[GridTrial, ...]]:
-    """Find the strategies that produced the same chunks; kept until a run changes."""
-    return same_chunks(grid, scored_runs)
-
-
-@kept
-def _metrics(scored_runs: Sequence[ScoredRun]) -> list[str]:
-    return grid_metrics(scored_runs)
+ranking_of = kept(rank_trials)
+same_chunks_of = kept(same_chunks)
+_metrics = kept(grid_metrics)
 
 
 def grid_titles(grids: Sequence[Grid]) -> dict[str, str]:
@@ -219,21 +205,19 @@ def size_and_overlap(grid: Grid, scored_runs: Sequence[ScoredRun], chosen: str, 
         figure = grid_map(grid, ranking, pick.trial.run.run_id if pick else "", tokens)
         points.append(clicked(figure, f"heatmap_{chosen}", _map_alt(ranking), theme=None))
         facts(
-            [
-                legend(ranking),
-                "small: 95 % interval, each mean by itself" if len(grid.sizes) <= MOST_INTERVALS else "",
-                f"n = {count(ranking.n_questions, 'question')} that all configurations share",
-                f"{ranking.n_left_out:,} left out" if ranking.n_left_out else "",
-                *(
-                    f"the means by {effect.axis} leave out "
-                    f"{'overlap' if effect.axis == 'size' else 'size'} "
-                    f"{', '.join(map(str, effect.left_out))}, which not every point has"
-                    for effect in ranking.marginal_effects
-                    if effect.left_out
-                ),
-                "blank: not run",
-                "click a cell for its cases",
-            ]
+            legend(ranking),
+            "small: 95 % interval, each mean by itself" if len(grid.sizes) <= MOST_INTERVALS else "",
+            f"n = {count(ranking.n_questions, 'question')} that all configurations share",
+            f"{ranking.n_left_out:,} left out" if ranking.n_left_out else "",
+            *(
+                f"the means by {effect.axis} leave out "
+                f"{'overlap' if effect.axis == 'size' else 'size'} "
+                f"{', '.join(map(str, effect.left_out))}, which not every point has"
+                for effect in ranking.marginal_effects
+                if effect.left_out
+            ),
+            "blank: not run",
+            "click a cell for its cases",
         )
     with right:
         if costs:

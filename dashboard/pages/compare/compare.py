@@ -5,30 +5,26 @@ from __future__ import annotations
 import streamlit as st
 
 from ragtriage.dashboard.headlines.compare import NO_SECOND_RUN
-from ragtriage.dashboard.pages.compare.ablation import cost_section, factor_section
-from ragtriage.dashboard.pages.compare.choices import compared_versions, draw_choices
-from ragtriage.dashboard.pages.compare.hero import draw_hero, page_headline
-from ragtriage.dashboard.pages.compare.leaderboard import draw_leaderboard
-from ragtriage.dashboard.pages.compare.numbers import draw_flow, draw_numbers
+from ragtriage.dashboard.pages.compare.compared import (
+    compared_versions,
+    draw_choices,
+    draw_hero,
+    page_headline,
+)
 from ragtriage.dashboard.pages.compare.questions import draw_questions
-from ragtriage.dashboard.pages.compare.slices import draw_slices
+from ragtriage.dashboard.pages.compare.tabs import (
+    cost_section,
+    draw_flow,
+    draw_leaderboard,
+    draw_numbers,
+    draw_slices,
+    factor_section,
+)
 from ragtriage.dashboard.present.page_html.blocks import page_style
 from ragtriage.dashboard.shell.blocks import bundled_example, current_theme, open_page, run_facts
 from ragtriage.dashboard.shell.components import config_section
 from ragtriage.dashboard.shell.session import current_view
-from ragtriage.dashboard.shell.widgets import page_tabs
-from ragtriage.dashboard.wording.directions import on_share_scale
-from ragtriage.data.comparison.compared_metrics import shared_metrics
-
-TABS = {
-    "numbers": "Numbers",
-    "slices": "For whom",
-    "leaderboard": "Leaderboard",
-    "flow": "Flow of failure stages",
-    "factors": "Factors",
-    "cost": "Quality and cost",
-    "configurations": "Configurations",
-}
+from ragtriage.dashboard.shell.widgets import draw_tabs
 
 view = current_view()
 if view.comparison_base is None or len(view.sampled) < 2:
@@ -45,26 +41,13 @@ draw_questions(compared)
 
 runs = [base, *compared.versions.values()]
 usual = "leaderboard" if len(compared.drawn) < len(compared.versions) else "numbers"
-numbers, whom, board, flow, factors, cost, configurations = page_tabs(TABS, "compare_tab", usual)
-if numbers.open:
-    with numbers:
-        draw_numbers(compared)
-if whom.open:
-    with whom:
-        draw_slices(compared)
-if board.open:
-    with board:
-        draw_leaderboard(compared)
-if flow.open:
-    with flow:
-        draw_flow(compared)
-if factors.open:
-    with factors:
-        factor_section(view, runs, compared.metrics)
-if cost.open:
-    with cost:
-        shared = shared_metrics([view.scored(run) for run in runs])
-        cost_section(view, runs, [name for name in shared if on_share_scale(name)])
-if configurations.open:
-    with configurations:
-        config_section(view, runs)
+TABS = {
+    "numbers": ("Numbers", lambda: draw_numbers(compared)),
+    "slices": ("For whom", lambda: draw_slices(compared)),
+    "leaderboard": ("Leaderboard", lambda: draw_leaderboard(compared)),
+    "flow": ("Flow of failure stages", lambda: draw_flow(compared)),
+    "factors": ("Factors", lambda: factor_section(view, runs, compared.metrics)),
+    "cost": ("Quality and cost", lambda: cost_section(view, runs)),
+    "configurations": ("Configurations", lambda: config_section(view, runs)),
+}
+draw_tabs(TABS, "compare_tab", usual)

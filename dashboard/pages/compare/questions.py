@@ -11,7 +11,7 @@ import streamlit as st
 
 from ragtriage.dashboard.charts.comparison import cell_colours
 from ragtriage.dashboard.charts.tokens import THEMES
-from ragtriage.dashboard.pages.compare.choices import Compared, direction, metric_switch
+from ragtriage.dashboard.pages.compare.compared import Compared, direction, metric_switch
 from ragtriage.dashboard.present.case_html.compared_case import ComparedSide, compared_cases_html
 from ragtriage.dashboard.shell.blocks import current_theme
 from ragtriage.dashboard.shell.components import export_menu, facts, metric_title
@@ -21,7 +21,6 @@ from ragtriage.dashboard.wording.directions import is_flipped, on_share_scale
 from ragtriage.dashboard.wording.escaping import markdown_text, shorten
 from ragtriage.data.cases.cases import page_of, read_case
 from ragtriage.data.comparison.question_changes import ORDERS, Order, QuestionMatrix, question_matrix
-from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.text.shown_case import cuts_told, shown_case
 from ragtriage.metrics.number_text import count, number
 from ragtriage.metrics.schema.scores import FloatArray, IntArray
@@ -31,11 +30,7 @@ HEIGHT = ROW * (PAGE + 1) + 2  # pixels of the matrix, and of the answers beside
 QUESTION = 90  # characters
 MATRIX, LEAST_QUESTION, CELL = 530, 140, 58  # pixels
 NARROWEST = 440  # pixels of matrix and answers; a narrower page puts them below each other
-
-
-@kept
-def _matrix(base: Diagnosis, others: list[Diagnosis], metric: str) -> QuestionMatrix:
-    return question_matrix(base, others, metric)
+_matrix = kept(question_matrix)
 
 
 def draw_questions(compared: Compared) -> None:
@@ -119,11 +114,9 @@ def _page(
         export_menu(_records(frame), f"Questions by version, page {page + 1}")
     colours = "orange = high, green = low" if is_flipped(metric) else "orange = low, green = high"
     facts(
-        [
-            count(len(ordered), "question"),
-            "click a cell to read both answers, a header to sort the page",
-            f"{'by size' if direction(metric) is None else colours}, blank = not measured",
-        ]
+        count(len(ordered), "question"),
+        "click a cell to read both answers, a header to sort the page",
+        f"{'by size' if direction(metric) is None else colours}, blank = not measured",
     )
 
 
@@ -177,4 +170,4 @@ def _pair(compared: Compared, matrix: QuestionMatrix, position: int, column: int
     question = next((sample["question"] for sample in samples if sample is not None), "")
     st.html(compared_cases_html(question, *sides))
     for cuts in filter(None, [cuts_told(sample) for sample in samples if sample is not None]):
-        facts([cuts])
+        facts(cuts)

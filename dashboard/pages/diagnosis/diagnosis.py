@@ -5,22 +5,22 @@ from __future__ import annotations
 import streamlit as st
 
 from ragtriage.dashboard.headlines.diagnosis import diagnosis_headline
-from ragtriage.dashboard.pages.diagnosis.case_map import map_section, threshold_controls
 from ragtriage.dashboard.pages.diagnosis.failures import (
+    map_section,
     pattern_table,
     refusal_table,
     source_facts,
     stage_order,
     stage_table,
-    symptom_edges,
-    symptom_list,
+    symptom_section,
+    threshold_controls,
 )
 from ragtriage.dashboard.pages.diagnosis.oracle_gap import oracle_gap_section
 from ragtriage.dashboard.present.page_html.blocks import page_style
 from ragtriage.dashboard.shell.blocks import current_theme, open_page, run_facts
 from ragtriage.dashboard.shell.components import facts
 from ragtriage.dashboard.shell.session import current_view
-from ragtriage.dashboard.shell.widgets import page_tabs
+from ragtriage.dashboard.shell.widgets import draw_tabs
 
 view = current_view()
 findings = view.findings(view.run)
@@ -46,26 +46,12 @@ st.caption(
     "colours of a pattern's bar are the stages of its bad cases, grey are cases that are not bad."
 )
 stage_table(diagnosis, findings)
-facts(source_facts(diagnosis))
+facts(*source_facts(diagnosis))
 
 TABS = {
-    "oracle": "Retrieval or generation",
-    "refusals": "Refusals",
-    "symptoms": "Symptoms",
-    "order": "Order of the stages",
+    "oracle": ("Retrieval or generation", lambda: oracle_gap_section(view)),
+    "refusals": ("Refusals", lambda: refusal_table(diagnosis)),
+    "symptoms": ("Symptoms", lambda: symptom_section(diagnosis)),
+    "order": ("Order of the stages", lambda: stage_order(view.selection.order)),
 }
-gap, refusals, symptoms, order = page_tabs(TABS, "diagnosis_tab")
-if gap.open:
-    with gap:
-        oracle_gap_section(view)
-if refusals.open:
-    with refusals:
-        refusal_table(diagnosis)
-if symptoms.open:
-    with symptoms:
-        symptom_list(diagnosis)
-        with st.expander("Edges of the symptoms"):
-            symptom_edges()
-if order.open:
-    with order:
-        stage_order(view.selection.order)
+draw_tabs(TABS, "diagnosis_tab")

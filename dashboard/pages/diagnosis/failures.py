@@ -1,20 +1,23 @@
-"""Metric patterns, failure stages, and symptoms: sections of the Diagnosis page."""
+"""Metric patterns with their map, failure stages, symptoms and refusals: sections of the Diagnosis page."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Literal
 
+import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from ragtriage.dashboard.charts.stages.diagnosis import MAP_HEIGHT, Bubble, case_bubbles
 from ragtriage.dashboard.charts.tokens import THEMES
 from ragtriage.dashboard.present.page_html.pictures import bar_image
 from ragtriage.dashboard.present.page_html.rows import pattern_head, pattern_row, stage_row
 from ragtriage.dashboard.shell.blocks import current_theme
-from ragtriage.dashboard.shell.components import facts, metric_title
-from ragtriage.dashboard.shell.session import current_selection, keep, open_cases
-from ragtriage.dashboard.shell.widgets import slide
+from ragtriage.dashboard.shell.components import clicked, facts, metric_title
+from ragtriage.dashboard.shell.kept_results import kept
+from ragtriage.dashboard.shell.session import View, current_selection, keep, open_cases
+from ragtriage.dashboard.shell.widgets import choose, slide
 from ragtriage.dashboard.wording.diagnosis import (
     context_metric_text,
     doubted_by,
@@ -23,11 +26,13 @@ from ragtriage.dashboard.wording.diagnosis import (
     pattern_stages,
     stage_advice,
     stage_title,
+    unused_context_metrics,
 )
 from ragtriage.dashboard.wording.escaping import capital, markdown_text
 from ragtriage.dashboard.wording.formatting import source_text
+from ragtriage.data.cases.diagnosis_cohorts import map_cell_key, map_cells
 from ragtriage.data.cases.refusal_cohorts import REFUSAL_CELLS, refusal_counts
-from ragtriage.data.diagnosis.context import part_title
+from ragtriage.data.diagnosis.context import context_choice, context_metrics_of, part_title
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import metric_doubts, stage_doubt
 from ragtriage.data.scoring.summaries import summarise
@@ -182,8 +187,8 @@ def stage_table(diagnosis: Diagnosis, findings: Sequence[Finding]) -> None:
                         open_cases(stage="partial_gold", cohort=f"gold_part:{part}")
 
 
-def symptom_list(diagnosis: Diagnosis) -> None:
-    """List the symptoms that the means show, and those that could not be checked."""
+def symptom_section(diagnosis: Diagnosis) -> None:
+    """List the symptoms that the means show and those that could not be checked; edges can be changed."""
     edges = diagnosis.settings.symptom_edges
     for symptom in diagnosis.symptoms:
         condition = symptom.condition_at(edges)
@@ -193,15 +198,12 @@ def symptom_list(diagnosis: Diagnosis) -> None:
         st.write(f"None of the {len(SYMPTOMS) - len(unchecked)} symptoms that could be checked is present.")
     if unchecked:
         st.caption(f"Not checked, because their metrics were not measured: {'; '.join(unchecked)}.")
-
-
-def symptom_edges() -> None:
-    """Draw the sliders for where a mean counts as low or high."""
-    columns = st.columns(3)
-    for place, (name, (title, help_text)) in enumerate(_EDGES.items()):
-        with columns[place % 3]:
-            slide(title, name, help_text)
-    st.caption("The defaults are the edges of RAGChecker's guide.")
+    with st.expander("Edges of the symptoms"):
+        columns = st.columns(3)
+        for place, (name, (title, help_text)) in enumerate(_EDGES.items()):
+            with columns[place % 3]:
+                slide(title, name, help_text)
+        st.caption("The defaults are the edges of RAGChecker's guide.")
 
 
 _EDGES = {
@@ -231,11 +233,9 @@ def refusal_table(diagnosis: Diagnosis) -> None:
             if st.button(label, key=f"refusal_{cell}", disabled=not counts[cell], width="stretch"):
                 open_cases(cohort=f"refusal:{cell}")
     facts(
-        [
-            f"n = {total:,} of {count(diagnosis.scored.n, 'case')}; for the others context or refusal "
-            "is not known, or the context holds only part of the answer",
-            *_refusal_rates(diagnosis),
-        ]
+        f"n = {total:,} of {count(diagnosis.scored.n, 'case')}; for the others context or refusal "
+        "is not known, or the context holds only part of the answer",
+        *_refusal_rates(diagnosis),
     )
 
 
@@ -275,3 +275,81 @@ def _move(stage: str, step: Literal[-1, 1]) -> None:
     target = min(max(position + step, 0), len(order) - 1)
     order.insert(target, order.pop(position))
     keep(order=tuple(order))
+
+
+@kept
+def _bubbles(diagnosis: Diagnosis) -> list[Bubble]:
+    x = map_cells(diagnosis.features.known("context"))
+    y = map_cells(diagnosis.features.known("faithfulness"))
+    both = (x >= 0) & (y >= 0)
+    metric = diagnosis.settings.context_metric or ""
+    bubbles = []
+    for cell in np.unique(10 * x[both] + y[both]):
+        at_x, at_y = divmod(int(cell), 10)
+        mine = (x == at_x) & (y == at_y)
+        counts = diagnosis.stage_counts(mine)
+        top = max(STAGES, key=lambda stage: counts[stage.key])
+        stages = [stage.count(counts[stage.key]) for stage in STAGES if counts[stage.key]]
+        n = int(mine.sum())
+        details = f"{count(n, 'case')}{': ' if stages else ', none bad'}{', '.join(stages)}"
+        owner = top.owner if counts[top.key] else None
+        bubbles.append(Bubble(at_x, at_y, n, owner, details, map_cell_key(metric, at_x, at_y)))
+    return bubbles
+
+
+def map_section(diagnosis: Diagnosis) -> None:
+    """Draw the map; a bubble opens its cases."""
+    bubbles = _bubbles(diagnosis) if diagnosis.context_metric else []
+    if not bubbles:
+        with st.container(height=MAP_HEIGHT, border=False):
+            st.info("This map needs a context metric and faithfulness; the run does not have both.")
+        return
+    thresholds = diagnosis.settings.thresholds
+    figure = case_bubbles(
+        bubbles,
+        (thresholds.context, thresholds.faithfulness),
+        context_metric_text(diagnosis),
+        THEMES[current_theme()],
+    )
+    alt = "Number of cases by context metric and faithfulness, with the thresholds"
+    bubble = clicked(figure, "case_map", alt, theme=None)
+    n = sum(each.n for each in bubbles)
+    st.caption(
+        f"n = {n:,} of {count(diagnosis.scored.n, 'case')} with both values; click a bubble for its cases"
+    )
+    if bubble is not None:
+        open_cases(cohort=str(bubble[0]))
+
+
+def threshold_controls(view: View, diagnosis: Diagnosis) -> None:
+    """Draw the context metric and the case thresholds; they move the rows, never the gates."""
+    left, right = st.columns(2, gap="medium")
+    with left:
+        slide("Context threshold", "context", "Below this, the context lacks what the question needs.")
+        slide(
+            "Answer relevancy threshold", "relevancy", "Below this, the answer does not address the question."
+        )
+    with right:
+        slide(
+            "Faithfulness threshold",
+            "faithfulness",
+            "Below this, the answer makes claims that its context does not support.",
+        )
+        _context_metric_picker(view)
+    for sentence in unused_context_metrics(diagnosis):
+        st.caption(f"⚠ {markdown_text(sentence)}")
+
+
+def _context_metric_picker(view: View) -> None:
+    scored = view.scored(view.run)
+    metrics = context_metrics_of(scored)
+    if not metrics:
+        st.caption("Context metric: none recorded")
+        return
+    titles = {name: metric_title(name) for name in metrics}
+    options = metrics
+    if len(context_choice(scored).metrics) == 1:
+        titles[metrics[0]] += " (default)"
+    else:
+        titles[""], options = "by what each question has (default)", ["", *metrics]
+    choose("Context metric", "context_metric", options, titles, shown=options[0])

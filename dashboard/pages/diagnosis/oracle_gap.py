@@ -47,11 +47,7 @@ def _paired_runs(scored: ScoredRun, others: list[ScoredRun]) -> PairedRuns:
     return paired_runs_of(scored.run, [other.run for other in others], lambda run: by_id[run.run_id])
 
 
-@kept
-def _oracle_gap(
-    original: Diagnosis | None, oracle: Diagnosis, outcome_metric: str, closed_book: Diagnosis | None
-) -> OracleGap:
-    return oracle_gap(original, oracle, outcome_metric, closed_book)
+_oracle_gap = kept(oracle_gap)
 
 
 def oracle_gap_section(view: View) -> None:
@@ -149,7 +145,7 @@ def _show_gap(
     }
     figure = plotly_figure(oracle_gap_bars(gap, cohorts, metric_title(outcome_metric)))
     point = clicked(figure, "stage_losses", "Retrieval error and generation error with 95 % intervals")
-    facts(_gap_facts(view, gap, oracle, closed_book))
+    facts(*_gap_facts(view, gap, oracle, closed_book))
     _show_cautions(view, original, oracle, outcome_metric)
     _cohort_buttons(gap, cohorts)
     with st.expander("The numbers"):

@@ -5,14 +5,14 @@ from __future__ import annotations
 import streamlit as st
 
 from ragtriage.dashboard.experiments.registry import experiment_headline, no_experiment
-from ragtriage.dashboard.pages.experiments.choice import (
+from ragtriage.dashboard.pages.experiments.results import (
     chosen_experiment,
     elsewhere,
     experiment_picker,
     project_experiments,
+    show_experiment,
     summary_of,
 )
-from ragtriage.dashboard.pages.experiments.results import show_experiment
 from ragtriage.dashboard.shell.blocks import bundled_example, open_page
 from ragtriage.dashboard.shell.session import current_view
 from ragtriage.dashboard.wording.escaping import markdown_text

@@ -1,4 +1,4 @@
-"""What an experiment shows, drawn on the page: its parts, and its arms with where each leads to."""
+"""The experiment on display: its choice, its findings and its arms."""
 
 from __future__ import annotations
 
@@ -14,10 +14,15 @@ from ragtriage.dashboard.experiments.registry import experiment_parts
 from ragtriage.dashboard.experiments.view import Opening, Part
 from ragtriage.dashboard.shell.blocks import current_theme
 from ragtriage.dashboard.shell.components import choose_row, clicked, draw, facts, show_table
-from ragtriage.dashboard.shell.session import View, go_to_page, open_cases
+from ragtriage.dashboard.shell.kept_results import kept
+from ragtriage.dashboard.shell.session import View, go_to_page, keep, open_cases
+from ragtriage.dashboard.shell.widgets import choose
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.data.experiments.record import ArmRecord
-from ragtriage.data.experiments.summary import ExperimentSummary
+from ragtriage.data.experiments.record import ArmRecord, Experiment, experiments
+from ragtriage.data.experiments.registry import KINDS
+from ragtriage.data.experiments.summary import ExperimentSummary, summary_of_runs
+
+MOST_OFFERED = 12  # experiments of other projects
 
 
 def show_experiment(view: View, summary: ExperimentSummary) -> None:
@@ -47,7 +52,7 @@ def _show(view: View, part: Part) -> None:
         st.markdown(f"##### {markdown_text(part.heading)}")
     if part.chart is not None:
         _show_chart(view, part)
-    facts([markdown_text(text) for text in part.facts])
+    facts(*[markdown_text(text) for text in part.facts])
     if part.table is not None and part.folded:
         with st.expander(part.folded):
             show_table(part.table)
@@ -96,3 +101,67 @@ def _arm_buttons(view: View, summary: ExperimentSummary, arm: ArmRecord) -> None
         together = {"run": others[0], "baseline": arm.run_id, "versions": others, "other": ""}
         openings.append(Opening("Compare all arms with this one", together, "compare"))
     _buttons(view, openings)
+
+
+def project_experiments(view: View) -> list[Experiment]:
+    """List the experiments of the project on display whose kind is known, the newest first."""
+    listed = experiments(view.store.workspace)
+    return [entry for entry in listed if entry.project == view.project and entry.kind in KINDS]
+
+
+def chosen_experiment(view: View, listed: list[Experiment]) -> Experiment:
+    """Return the experiment that the link names, else that of the run on display, else the newest."""
+    wanted = view.selection.experiment or view.run.config.get("experiment")
+    return next((entry for entry in listed if entry.experiment_id == wanted), listed[0])
+
+
+def experiment_picker(listed: list[Experiment], shown: Experiment) -> None:
+    """Draw the box with the experiments of the project."""
+    titles = {entry.experiment_id: _title(entry) for entry in listed}
+    choose(
+        "Experiment",
+        "experiment",
+        list(titles),
+        titles,
+        {"shown_metric": ""},
+        shown=shown.experiment_id,
+        width=520,
+    )
+
+
+def _title(entry: Experiment) -> str:
+    state = "" if entry.state == "done" else ", unfinished"
+    return (
+        f"{KINDS[entry.kind].title}: {entry.questions} on {entry.system} ({entry.created_at:%Y-%m-%d}{state})"
+    )
+
+
+def elsewhere(view: View) -> bool:
+    """Offer the experiments of other projects; return whether there are any."""
+    others = [entry for entry in experiments(view.store.workspace) if entry.project != view.project]
+    offered = [entry for entry in others if entry.run_ids and entry.kind in KINDS][:MOST_OFFERED]
+    if offered:
+        st.caption("Experiments of other projects:")
+    for entry in offered:
+
+        def show(entry: Experiment = entry) -> None:
+            keep(
+                project=entry.project,
+                run=entry.run_ids[0],
+                experiment=entry.experiment_id,
+                **{"baseline": "", "versions": (), "other": "", "case": "", "page": 1},
+            )
+
+        label = f"Open {markdown_text(_title(entry))}"
+        st.button(label, key=f"experiment_{entry.experiment_id}", on_click=show)
+    return bool(offered)
+
+
+def summary_of(view: View, experiment: Experiment, quality: str = "") -> ExperimentSummary:
+    """Return what an experiment shows, computed once for its runs as they are scored now."""
+    runs = {run.run_id: run for run in view.runs}
+    scored = [view.scored(runs[run_id]) for run_id in experiment.run_ids if run_id in runs]
+    return _summary(experiment, scored, quality)
+
+
+_summary = kept(summary_of_runs)

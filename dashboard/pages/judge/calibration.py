@@ -8,7 +8,10 @@ import numpy as np
 import streamlit as st
 
 from ragtriage.dashboard.charts.judge import Mean, confusion_matrix, mean_rows, ranking_dots
-from ragtriage.dashboard.shell.components import clicked, draw, facts, show_table
+from ragtriage.dashboard.charts.judge_trust import trust_height, trust_strips
+from ragtriage.dashboard.charts.tokens import THEMES
+from ragtriage.dashboard.shell.blocks import current_theme
+from ragtriage.dashboard.shell.components import WITHOUT_BAR, clicked, draw, facts, show_table
 from ragtriage.dashboard.shell.kept_results import kept, kept_with_spinner
 from ragtriage.dashboard.shell.session import View, current_selection, keep, open_cases
 from ragtriage.dashboard.shell.user import may_write
@@ -17,6 +20,7 @@ from ragtriage.dashboard.tables.judge import agreement_table
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.dashboard.wording.formatting import METHODS
 from ragtriage.data.cases.agreement_cohorts import confusion_cohort, disagreement_cohort
+from ragtriage.data.errors import DataError
 from ragtriage.data.labels.agreement import (
     CELLS,
     Alpha,
@@ -28,6 +32,7 @@ from ragtriage.data.labels.agreement import (
     evaluated_metrics,
     ranking,
 )
+from ragtriage.data.labels.agreement_report import MetricAgreement, agreement_rows
 from ragtriage.data.labels.corrected_means import ADVISED_LABELS, FEW_LABELS, PpiEstimate, ppi_estimate
 from ragtriage.data.labels.human_ratings import (
     DEGREES,
@@ -38,23 +43,17 @@ from ragtriage.data.labels.human_ratings import (
     human_ratings,
     rated_dimensions,
 )
+from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.metrics.number_text import count, interval_text, number, signed
+from ragtriage.metrics.schema.source import Source
 from ragtriage.metrics.statistics.agreement import Agreement
 
 ADVICE = f"{ADVISED_LABELS[0]} to {ADVISED_LABELS[1]} labels drawn at random are advised"
 _COMPARED = {"nominal": "same or not", "ordinal": "by their order", "interval": "by their distance"}
-
-
-@kept
-def _dimensions(scored: ScoredRun, ledger: Ledger) -> list[str]:
-    return rated_dimensions(scored, ledger)
-
-
-@kept
-def _ratings(scored: ScoredRun, ledger: Ledger, dimension: str) -> HumanRatings:
-    return human_ratings(scored, ledger, dimension)
+_dimensions = kept(rated_dimensions)
+_ratings = kept(human_ratings)
 
 
 @kept
@@ -74,9 +73,7 @@ def _ranking(scored: ScoredRun, ledger: Ledger, dimension: str) -> list[tuple[Ev
     return ranking(scored, _ratings(scored, ledger, dimension))
 
 
-@kept_with_spinner("Comparing annotators with each other")
-def _alpha(scored: ScoredRun, ledger: Ledger, dimension: str) -> Alpha:
-    return alpha_of(scored, ledger, dimension)
+_alpha = kept_with_spinner("Comparing annotators with each other")(alpha_of)
 
 
 @kept_with_spinner("Correcting the mean")
@@ -152,14 +149,10 @@ def _agreement(
     methods = dict.fromkeys(METHODS[row.method] for row in rows if row.method in METHODS)
     metric_high = f"metric high from {thresholds[1]:.2f}"
     facts(
-        [
-            f"n = {int(calibration.labels.paired.sum()):,} of {count(ratings.n, 'labelled case')}{without}",
-            ratings.how,
-            metric_high
-            if ratings.binary
-            else f"human high from {thresholds[0]:.2f}, {metric_high} of the scale",
-            f"95 %: {', '.join(methods)}" if methods else "",
-        ]
+        f"n = {int(calibration.labels.paired.sum()):,} of {count(ratings.n, 'labelled case')}{without}",
+        ratings.how,
+        metric_high if ratings.binary else f"human high from {thresholds[0]:.2f}, {metric_high} of the scale",
+        f"95 %: {', '.join(methods)}" if methods else "",
     )
     if calibration.confusion is None:
         show_table(agreement_table([calibration.spearman], ratings))
@@ -210,7 +203,7 @@ def _draw_ranking(correlations: Sequence[tuple[EvaluatedMetric, Agreement]], met
     st.markdown("**Which metric agrees best with human labels?**")
     figure = ranking_dots(correlations, metric)
     hit = clicked(figure, f"calibration_ranking_{metric.key}", "Rank correlation by metric")
-    facts([METHODS["bootstrap"], "click a point to compare that metric with human labels"])
+    facts(METHODS["bootstrap"], "click a point to compare that metric with human labels")
     if hit is not None and hit[0] != metric.key:
         keep(evaluated=str(hit[0]))
         st.rerun()
@@ -229,13 +222,11 @@ def _annotator_agreement(ratings: HumanRatings, alpha: Alpha) -> None:
         "they always agree, 0 where they agree as by chance; conclusions are usually drawn from 0.67 on."
     )
     facts(
-        [
-            f"n = {count(alpha.n, 'case')} with two annotators or more, "
-            f"{count(alpha.annotators, 'annotator')} in all",
-            f"{markdown_text(ratings.title)}, values compared {_COMPARED[alpha.level]}",
-            METHODS["bootstrap"] if has_interval else "",
-            "" if ratings.n >= FEW_LABELS else f"fewer than {FEW_LABELS} labels",
-        ]
+        f"n = {count(alpha.n, 'case')} with two annotators or more, "
+        f"{count(alpha.annotators, 'annotator')} in all",
+        f"{markdown_text(ratings.title)}, values compared {_COMPARED[alpha.level]}",
+        METHODS["bootstrap"] if has_interval else "",
+        "" if ratings.n >= FEW_LABELS else f"fewer than {FEW_LABELS} labels",
     )
 
 
@@ -282,17 +273,15 @@ def _draw_estimate(
     draw(mean_rows(means), "calibration_mean", "Means with their 95 % intervals")
     browsed, unjudged = estimate.browsed, estimate.unjudged
     facts(
-        [
-            f"corrected **{number(ppi.estimate)}** {interval_text(ppi.low, ppi.high)}",
-            f"{count(ppi.n_labelled, 'label')} drawn at random, {ppi.n_unlabelled:,} others by metric alone",
-            f"worth {number(ppi.effective_n, 0)} labels without it",
-            f"the metric is off by {signed(ppi.bias)} on labelled cases, its weight is {number(ppi.tuning)}",
-            f"{count(browsed, 'case')} labelled while browsing left out" if browsed else "",
-            f"{count(unjudged, 'labelled case')} without a value of the metric left out" if unjudged else "",
-            _unrated(estimate),
-            "prediction-powered inference, normal interval over questions or conversations, not clipped",
-            ADVICE if FEW_LABELS <= ppi.n_labelled < ADVISED_LABELS[0] else "",
-        ]
+        f"corrected **{number(ppi.estimate)}** {interval_text(ppi.low, ppi.high)}",
+        f"{count(ppi.n_labelled, 'label')} drawn at random, {ppi.n_unlabelled:,} others by metric alone",
+        f"worth {number(ppi.effective_n, 0)} labels without it",
+        f"the metric is off by {signed(ppi.bias)} on labelled cases, its weight is {number(ppi.tuning)}",
+        f"{count(browsed, 'case')} labelled while browsing left out" if browsed else "",
+        f"{count(unjudged, 'labelled case')} without a value of the metric left out" if unjudged else "",
+        _unrated(estimate),
+        "prediction-powered inference, normal interval over questions or conversations, not clipped",
+        ADVICE if FEW_LABELS <= ppi.n_labelled < ADVISED_LABELS[0] else "",
     )
     title, dimension = markdown_text(metric.title), markdown_text(ratings.title)
     if ratings.binary:
@@ -307,3 +296,70 @@ def _draw_estimate(
 
 def _unrated(estimate: PpiEstimate) -> str:
     return f"{count(estimate.unrated, 'drawn case')} could not be rated, left out" if estimate.unrated else ""
+
+
+def judged_agreements(view: View) -> list[MetricAgreement]:
+    """Return how far each judged metric agrees with the human labels of its quantity; one row a quantity."""
+    return _agreements(view.store, view.scored(view.run), view.store.ledger)
+
+
+@kept_with_spinner("Comparing the judge with people")
+def _agreements(store: RunStore, scored: ScoredRun, ledger: Ledger) -> list[MetricAgreement]:
+    rated = _by_people(scored, ledger)
+    if not rated or not _judged(scored):
+        return []
+    try:
+        rows = agreement_rows(store, scored.run, rated)
+    except DataError:  # nothing judged of what was rated
+        return []
+    first = {row.dimension: row for row in reversed(rows) if row.metric.source == Source.JUDGED}
+    return [row for row in rows if first.get(row.dimension) is row]
+
+
+def _by_people(scored: ScoredRun, ledger: Ledger) -> list[str]:
+    """List what people rated; which questions can be answered is declared by the test set, not rated."""
+    return [dimension for dimension in rated_dimensions(scored, ledger) if dimension != UNANSWERABLE]
+
+
+def judged_cases(view: View) -> int:
+    """Count the cases with a judged score."""
+    scored = view.scored(view.run)
+    judged = _judged(scored)
+    return (
+        int(np.isfinite(np.array([scored.values(name) for name in judged])).any(axis=0).sum())
+        if judged
+        else 0
+    )
+
+
+def _judged(scored: ScoredRun) -> list[str]:
+    return [name for name, sources in scored.sources.items() if Source.JUDGED in sources]
+
+
+def rated_cases(view: View) -> int:
+    """Count the cases with a human rating, labelled here or from the file."""
+    return _rated(view.scored(view.run), view.store.ledger)
+
+
+@kept
+def _rated(scored: ScoredRun, ledger: Ledger) -> int:
+    return max((human_ratings(scored, ledger, one).n for one in _by_people(scored, ledger)), default=0)
+
+
+def trust_section(agreements: list[MetricAgreement]) -> None:
+    """Draw the judge and one person on the same ruler, a row a quantity."""
+    if not agreements:
+        return
+    st.markdown("### How far to trust the judge")
+    draw(
+        trust_strips(agreements, THEMES[current_theme()]),
+        "judge_trust",
+        f"Rank correlation of the judge with people on {len(agreements)} rated quantities",
+        theme=None,
+        height=trust_height(len(agreements)),
+        config=WITHOUT_BAR,
+    )
+    st.caption(
+        "Spearman's rank correlation with the mean of the annotators, 95 % bootstrap over questions or "
+        "conversations. ◇ one annotator against the mean of the others. Filled: above 0 beyond chance."
+    )

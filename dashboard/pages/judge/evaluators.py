@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import streamlit as st
@@ -72,7 +71,7 @@ def _evaluator(view: View, evaluator: Evaluator, judge_result: JudgeResult | Non
                 disabled=not current_user(), on_click=attempt, args=(lambda: _remove(view, evaluator),),
             )  # fmt: skip
     st.markdown(markdown_text(evaluator.question))
-    facts([f"sent with it: {markdown_text(evaluator.explained)}" if evaluator.explained else ""])
+    facts(f"sent with it: {markdown_text(evaluator.explained)}" if evaluator.explained else "")
     scored = view.scored(view.run)
     check = _accuracy(scored, view.diagnosis(view.run), evaluator)
     if check is None or not check.rate.n_scored:
@@ -126,20 +125,16 @@ def _origin(
     n = 0 if column is None else int((column.status == Status.NOT_APPLICABLE).sum())
     left_out = f"{count(n, 'sample')} left out: no answer, or the data cannot tell" if n else ""
     facts(
-        [
-            "" if judge_result is None else f"judged by {markdown_text(judge_result.model)}, {judged_at} UTC",
-            _failures(scored, evaluator) if check.enough else "",
-            left_out,
-            f"{sum(drawn):,} of {count(len(drawn), 'labelled case')} drawn at random; on the others "
-            "the judge is taken to err as often as elsewhere",
-            "corrected: (rate + TNR − 1) / (TPR + TNR − 1)" if check.enough else "",
-        ]
+        "" if judge_result is None else f"judged by {markdown_text(judge_result.model)}, {judged_at} UTC",
+        _failures(scored, evaluator) if check.enough else "",
+        left_out,
+        f"{sum(drawn):,} of {count(len(drawn), 'labelled case')} drawn at random; on the others "
+        "the judge is taken to err as often as elsewhere",
+        "corrected: (rate + TNR − 1) / (TPR + TNR − 1)" if check.enough else "",
     )
 
 
-@kept
-def _injected(path: Path) -> int:
-    return injected_samples(path)
+_injected = kept(injected_samples)
 
 
 def _injections(scored: ScoredRun, evaluator: Evaluator) -> None:
@@ -223,9 +218,7 @@ def _form(view: View, counts: Sequence[LabelCount], taken: set[str]) -> None:
             on_click=attempt, args=(create,),
         )  # fmt: skip
         facts(
-            [
-                "" if current_user() else "give your name above",
-                "this name is taken" if name in taken else "",
-                f"{count(chosen.cases, 'case')} labelled {markdown_text(shorten(label, 40))}",
-            ]
+            "" if current_user() else "give your name above",
+            "this name is taken" if name in taken else "",
+            f"{count(chosen.cases, 'case')} labelled {markdown_text(shorten(label, 40))}",
         )

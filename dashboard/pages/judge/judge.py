@@ -5,24 +5,22 @@ from __future__ import annotations
 import streamlit as st
 
 from ragtriage.dashboard.headlines.judge import judge_headline
-from ragtriage.dashboard.pages.judge.calibration import calibration_section
-from ragtriage.dashboard.pages.judge.error_analysis import error_analysis_section
-from ragtriage.dashboard.pages.judge.progress import judge_jobs
-from ragtriage.dashboard.pages.judge.results import current_result, verdict_section
-from ragtriage.dashboard.pages.judge.start import judge_form
-from ragtriage.dashboard.pages.judge.trust import (
+from ragtriage.dashboard.pages.judge.calibration import (
+    calibration_section,
     judged_agreements,
     judged_cases,
     rated_cases,
     trust_section,
 )
+from ragtriage.dashboard.pages.judge.error_analysis import error_analysis_section
+from ragtriage.dashboard.pages.judge.jobs import judge_form, judge_jobs
+from ragtriage.dashboard.pages.judge.results import current_result, verdict_section
 from ragtriage.dashboard.shell.blocks import bundled_example, open_page, run_facts
 from ragtriage.dashboard.shell.session import current_view
 from ragtriage.dashboard.shell.widgets import pick
 from ragtriage.data.labels.failure_taxonomy import reviewed_cases
 
 PARTS = {"": "Judge", "people": "Against people", "errors": "What people found"}
-
 view = current_view()
 reviewed = reviewed_cases(view.store.ledger, [view.run.run_id])
 agreements = judged_agreements(view)

@@ -1,26 +1,30 @@
-"""The judge's results on a run: who judged, the status of each sample, the metrics, the judge's variance."""
+"""The judge's results on a run: the status of each sample, the metrics, the judge's variance and bias."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import numpy as np
 import pyarrow.compute as pc
 import streamlit as st
 
 from ragtriage.dashboard.charts.judge import status_chart
-from ragtriage.dashboard.pages.judge.bias import bias_section
 from ragtriage.dashboard.shell.components import draw, facts, show_table
-from ragtriage.dashboard.shell.kept_results import kept
+from ragtriage.dashboard.shell.kept_results import kept, kept_with_spinner
 from ragtriage.dashboard.shell.session import View, open_cases
-from ragtriage.dashboard.tables.judge import judged_table, variance_table
+from ragtriage.dashboard.tables.judge import (
+    judged_table,
+    length_table,
+    order_table,
+    position_table,
+    variance_table,
+)
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.data.cases.judge_cohorts import STATUS_TITLES
-from ragtriage.data.judge.bias import Variance, judge_variance
+from ragtriage.data.judge.bias import JudgeBias, Variance, judge_bias, judge_variance
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.scoring.summaries import MetricSummary, summarise
 from ragtriage.data.store.judge_replies import EVALUATION
 from ragtriage.data.store.judge_results import JudgeResult, judge_results_of
+from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.number_text import count, percent
 from ragtriage.metrics.result_table import ResultTable, Row
 from ragtriage.metrics.schema.source import Source
@@ -39,6 +43,8 @@ FIRST = (
     "ignored_top_ranked",
     "self_contradiction",
 )
+STRONG = 0.3  # a rank correlation with length from which on it is pointed at
+_bias = kept_with_spinner("Looking for bias")(judge_bias)
 
 
 def current_result(view: View) -> JudgeResult | None:
@@ -54,11 +60,9 @@ def verdict_section(view: View, judge_result: JudgeResult) -> None:
     st.subheader("The judge's results")
     client = "recorded replies" if judge_result.origin else judge_result.sdk
     facts(
-        [
-            ", ".join(map(markdown_text, (judge_result.model, f"prompt {judge_result.prompt}", client))),
-            f"{markdown_text(judge_result.at)} UTC",
-            f"{judge_result.scored:,} of {count(scored.n, 'sample')} have a verdict",
-        ]
+        ", ".join(map(markdown_text, (judge_result.model, f"prompt {judge_result.prompt}", client))),
+        f"{markdown_text(judge_result.at)} UTC",
+        f"{judge_result.scored:,} of {count(scored.n, 'sample')} have a verdict",
     )
     if judge_result.origin:
         st.info(f"These replies are a recorded set: {markdown_text(judge_result.origin)}")
@@ -120,12 +124,10 @@ def _metrics(scored: ScoredRun) -> None:
     first = {name: summaries[name] for name in FIRST if name in summaries}
     show_table(judged_table(first, "Metrics by the judge's labels"))
     facts(
-        [
-            "computed from the judge's labels, judged; repeated evaluations of a sample averaged",
-            "95 % interval over questions",
-            "bounds: if all failed samples had the worst, or the best, possible value",
-            f"with caution: fewer than {FEW_CLUSTERS} questions, or values that do not vary",
-        ]
+        "computed from the judge's labels, judged; repeated evaluations of a sample averaged",
+        "95 % interval over questions",
+        "bounds: if all failed samples had the worst, or the best, possible value",
+        f"with caution: fewer than {FEW_CLUSTERS} questions, or values that do not vary",
     )
     others = sorted(name for name in summaries if name not in FIRST)
     if others and st.toggle(f"Show the {len(others)} other metrics of this evaluation", key="judge_others"):
@@ -155,11 +157,9 @@ def _quotes(scored: ScoredRun) -> None:
     partly = int(pc.sum(judged["partly_supported"]).as_py())
     st.markdown("**The judge's evidence**")
     facts(
-        [
-            f"{quotes:,} quotes looked up in the documents; {void:,} ({percent(void / quotes, 1)}) are not "
-            "there, and the support that rests on them is void",
-            f"{count(partly, 'claim')} supported in part, each of which counts a half",
-        ]
+        f"{quotes:,} quotes looked up in the documents; {void:,} ({percent(void / quotes, 1)}) are not "
+        "there, and the support that rests on them is void",
+        f"{count(partly, 'claim')} supported in part, each of which counts a half",
     )
     with st.container(horizontal=True):
         for cohort, title, n in (
@@ -170,18 +170,64 @@ def _quotes(scored: ScoredRun) -> None:
                 open_cases(cohort=cohort)
 
 
-@kept
-def _variance(path: Path) -> list[Variance]:
-    return judge_variance(path)
+_variance = kept(judge_variance)
 
 
 def _variance_table(variances: list[Variance]) -> None:
     st.markdown("**The judge's agreement with itself**")
     show_table(variance_table(variances))
     facts(
-        [
-            "repeated evaluations of the same sample, judged",
-            "noise: what the judge's variation alone explains (95 %) of a difference of the means of two "
-            "versions, each over n samples judged as often; differences between questions come on top",
-        ]
+        "repeated evaluations of the same sample, judged",
+        "noise: what the judge's variation alone explains (95 %) of a difference of the means of two "
+        "versions, each over n samples judged as often; differences between questions come on top",
     )
+
+
+def bias_section(view: View) -> None:
+    """Draw what is known of the biases of the judge of the run on display."""
+    bias = _bias(view.scored(view.run), view.store.ledger)
+    st.markdown("**Is the judge biased?**")
+    if bias.own_model:
+        st.warning(f"{markdown_text(bias.own_model[0].upper() + bias.own_model[1:])}.")
+    elif not bias.generator:
+        st.caption(
+            "The run does not name the model that answered, so the judge may be judging its own answers."
+        )
+    _order(bias, view.run.run_id)
+    _length(bias)
+
+
+def _order(bias: JudgeBias, run_id: str) -> None:
+    if not bias.order:
+        st.caption(
+            "Order of the documents: not measured. A share of the samples judged with their documents in "
+            "another order shows whether the judge favours what it sees first:"
+        )
+        st.code(f"ragtriage judge {run_id} --shuffle 0.2", language="bash")
+        return
+    show_table(order_table(bias.order))
+    show_table(position_table(bias.position))
+    favoured = [effect.label for effect in bias.position if effect.low > 0]
+    if favoured:
+        st.warning(f"The judge favours documents that it sees earlier: {', '.join(favoured)}.")
+    facts(
+        f"{count(bias.shuffled, 'sample')} judged in two orders by one judge",
+        "95 % bootstrap intervals over questions or conversations",
+        "the judge's own variation is part of these differences",
+    )
+
+
+def _length(bias: JudgeBias) -> None:
+    if not bias.length:
+        return
+    show_table(length_table(bias.length))
+    strong = [
+        title_of(effect.metric)
+        for effect in bias.length
+        if abs(effect.judge.value) >= STRONG and not effect.judge.low <= 0 <= effect.judge.high
+    ]
+    if strong:
+        st.caption(
+            f"{', '.join(strong)} goes with length. Longer answers may be better or worse: the same "
+            "correlation of human labels tells, where there are some."
+        )

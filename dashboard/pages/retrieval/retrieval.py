@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
 from ragtriage.dashboard.headlines.retrieval import no_gold_headline, retrieval_headline
-from ragtriage.dashboard.pages.retrieval.context_quality import context_section, has_context_quality
-from ragtriage.dashboard.pages.retrieval.curves import curve_section, lists_of
-from ragtriage.dashboard.pages.retrieval.gold_ranks import (
+from ragtriage.dashboard.pages.retrieval.ranks import (
+    curve_section,
     gold_section,
+    lists_of,
     step_section,
     tile_section,
     top_gold,
 )
-from ragtriage.dashboard.pages.retrieval.question_types import type_section
-from ragtriage.dashboard.pages.retrieval.reranking import hop_section, rerank_section
+from ragtriage.dashboard.pages.retrieval.tabs import (
+    context_section,
+    has_context_quality,
+    hop_section,
+    rerank_section,
+    type_section,
+)
 from ragtriage.dashboard.shell.blocks import bundled_example, open_page, run_facts
 from ragtriage.dashboard.shell.session import current_view
-from ragtriage.dashboard.shell.widgets import k_picker, page_tabs
+from ragtriage.dashboard.shell.widgets import draw_tabs, k_picker
 from ragtriage.data.analysis.retrieval_curves import list_lengths
 
 view = current_view()
@@ -47,25 +54,10 @@ with steps:
     step_section(view.run, view, k)
 
 TABS = {
-    "types": "By question type",
-    "reranking": "Reranking",
-    "hops": "Hops",
-    "context": "Context",
-    "metrics": "All metrics",
+    "types": ("By question type", partial(type_section, view, lists, k)),
+    "reranking": ("Reranking", partial(rerank_section, view, lists, k)),
+    "hops": ("Hops", partial(hop_section, view, lists, k)),
+    "context": ("Context", partial(context_section, view)),
+    "metrics": ("All metrics", partial(curve_section, view, lists, k)),
 }
-types, reranking, hops, context, metrics = page_tabs(TABS, "retrieval_tab")
-if types.open:
-    with types:
-        type_section(view, lists, k)
-if reranking.open:
-    with reranking:
-        rerank_section(view, lists, k)
-if hops.open:
-    with hops:
-        hop_section(view, lists, k)
-if context.open:
-    with context:
-        context_section(view)
-if metrics.open:
-    with metrics:
-        curve_section(view, lists, k)
+draw_tabs(TABS, "retrieval_tab")

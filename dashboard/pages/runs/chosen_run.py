@@ -122,7 +122,7 @@ def _history(view: View) -> None:
         st.caption("Baseline: none is set; the run before the one on display is used instead.")
         return
     newest, *earlier = [markdown_text(baseline_move_text(move, view.labels)) for move in moves[:HISTORY]]
-    facts([f"Baseline: {newest}", "" if earlier else "never changed"])
+    facts(f"Baseline: {newest}", "" if earlier else "never changed")
     if earlier:
         with st.expander(f"Earlier baselines ({len(moves) - 1:,})"):
             for line in earlier:
@@ -186,12 +186,10 @@ def run_detail(view: View) -> None:
     """Show the details of the run on display, its settings and its sanity checks."""
     run = view.run
     facts(
-        [
-            f"id {run.run_id}",
-            f"from {markdown_text(shorten(Path(run.origin['file']).name, 60))} ({run.origin['format']})",
-            f"loaded {run.imported_at:%Y-%m-%d %H:%M} UTC",
-            f"dataset {markdown_text(run.dataset) or 'not recorded'} {markdown_text(run.dataset_version)}",
-        ]
+        f"id {run.run_id}",
+        f"from {markdown_text(shorten(Path(run.origin['file']).name, 60))} ({run.origin['format']})",
+        f"loaded {run.imported_at:%Y-%m-%d %H:%M} UTC",
+        f"dataset {markdown_text(run.dataset) or 'not recorded'} {markdown_text(run.dataset_version)}",
     )
     for note in run.notes:
         st.caption(f"· {markdown_text(note)}")

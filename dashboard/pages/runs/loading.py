@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from ragtriage.dashboard.pages.runs.question_sets import chosen_question_set
+from ragtriage.dashboard.pages.runs.project import chosen_question_set
 from ragtriage.dashboard.shell.components import facts, show_table
 from ragtriage.dashboard.shell.session import View, keep
 from ragtriage.dashboard.shell.user import may_write, only_reads, path_input
@@ -182,10 +182,8 @@ def _show_preview(file_preview: Preview) -> None:
     more = "" if file_preview.complete else " (only the first records were read)"
     runs = ", ".join(f"{markdown_text(run.name)} ({run.count:,})" for run in file_preview.runs[:12])
     facts(
-        [
-            f"format {importers()[file_preview.format].title}",
-            f"{_noun(file_preview)}: {runs}{more}",
-        ]
+        f"format {importers()[file_preview.format].title}",
+        f"{_noun(file_preview)}: {runs}{more}",
     )
     for note in dict.fromkeys(note for run in file_preview.runs for note in run.notes):
         st.caption(f"· {markdown_text(note_on_page(note))}")

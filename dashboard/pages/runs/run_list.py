@@ -14,7 +14,7 @@ from ragtriage.dashboard.charts.tokens import THEMES
 from ragtriage.dashboard.pages.runs.chosen_run import run_labels
 from ragtriage.dashboard.present.page_html.pictures import measured_image, pass_strip_image
 from ragtriage.dashboard.shell.blocks import current_theme
-from ragtriage.dashboard.shell.components import CHART
+from ragtriage.dashboard.shell.components import WITHOUT_BAR, draw
 from ragtriage.dashboard.shell.kept_results import forget, kept
 from ragtriage.dashboard.shell.session import View, go_to_page, keep
 from ragtriage.dashboard.shell.user import attempt, current_user, may_write
@@ -78,15 +78,14 @@ def strip_chart(view: View, runs: Sequence[Run], digests: Mapping[str, RunDigest
     height = strips_height(n_projects)
     shown = f"Pass rate of {count(len(runs), 'run')} in {count(n_projects, 'project')}, one row per project"
     with st.container(height=height, border=False):  # it moves nothing when it is drawn
-        st.plotly_chart(
+        draw(
             figure,
-            key="run_strips",
+            "run_strips",
+            shown,
             theme=None,
+            on_click=lambda point: _choose(next((run for run in runs if run.run_id == point[0]), None)),
             height=height,
-            config={**CHART, "displayModeBar": False},
-            on_select=lambda: _choose_point(runs),
-            selection_mode="points",
-            alt=shown,
+            config=WITHOUT_BAR,
         )
 
 
@@ -96,12 +95,6 @@ def strip_legend() -> None:
         "One dot a run: ● 30 questions or more · ○ fewer · amber: a check warns. "
         "Projects ask different questions: do not rank them against each other."
     )
-
-
-def _choose_point(runs: Sequence[Run]) -> None:
-    chosen = st.session_state["run_strips"]["selection"]["points"]
-    run_id = next((point["customdata"][0] for point in chosen if point.get("customdata")), "")
-    _choose(next((run for run in runs if run.run_id == run_id), None))
 
 
 def _choose(run: Run | None) -> None:

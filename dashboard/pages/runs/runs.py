@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
 from ragtriage.dashboard.headlines.runs import runs_headline
 from ragtriage.dashboard.pages.runs.chosen_run import run_card, run_detail
-from ragtriage.dashboard.pages.runs.declarations import declaration_section
 from ragtriage.dashboard.pages.runs.loading import load_button, load_results, loader
-from ragtriage.dashboard.pages.runs.means import means_section
-from ragtriage.dashboard.pages.runs.plan import plan_section
-from ragtriage.dashboard.pages.runs.question_sets import question_set_list
+from ragtriage.dashboard.pages.runs.project import (
+    declaration_section,
+    means_section,
+    plan_section,
+    question_set_list,
+)
 from ragtriage.dashboard.pages.runs.run_list import (
     LIST_HEIGHT,
     all_digests,
@@ -25,7 +29,7 @@ from ragtriage.dashboard.shell.blocks import open_page
 from ragtriage.dashboard.shell.session import View, current_selection, open_store
 from ragtriage.dashboard.shell.stale_links import tell_unreadable
 from ragtriage.dashboard.shell.user import may_write, only_reads
-from ragtriage.dashboard.shell.widgets import page_tabs
+from ragtriage.dashboard.shell.widgets import draw_tabs
 from ragtriage.metrics.number_text import count
 
 store = open_store()
@@ -71,28 +75,11 @@ with left:
     run_list(view, matching_runs(view, runs, digests, baselines), digests)
 with right, st.container(border=True, height=LIST_HEIGHT + 60):
     run_card(view, digests.get(view.run.run_id))
-tabs = page_tabs(
-    {
-        "run": "This run",
-        "means": f"Means of {view.project}",
-        "imported": "Imported scores",
-        "questions": "Question sets",
-        "plan": "What to measure next",
-    },
-    "runs_tab",
-)
-if tabs[0].open:
-    with tabs[0]:
-        run_detail(view)
-if tabs[1].open:
-    with tabs[1]:
-        means_section(view)
-if tabs[2].open:
-    with tabs[2]:
-        declaration_section(view)
-if tabs[3].open:
-    with tabs[3]:
-        question_set_list(store.workspace)
-if tabs[4].open:
-    with tabs[4]:
-        plan_section(view)
+TABS = {
+    "run": ("This run", partial(run_detail, view)),
+    "means": (f"Means of {view.project}", partial(means_section, view)),
+    "imported": ("Imported scores", partial(declaration_section, view)),
+    "questions": ("Question sets", partial(question_set_list, store.workspace)),
+    "plan": ("What to measure next", partial(plan_section, view)),
+}
+draw_tabs(TABS, "runs_tab")

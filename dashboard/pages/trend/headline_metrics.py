@@ -11,7 +11,7 @@ from ragtriage.dashboard.charts.trend import small_trend
 from ragtriage.dashboard.headlines.trend import TrendFacts
 from ragtriage.dashboard.pages.trend.versions import Trend, levels_of
 from ragtriage.dashboard.shell.blocks import current_theme
-from ragtriage.dashboard.shell.components import CHART, metric_title
+from ragtriage.dashboard.shell.components import WITHOUT_BAR, draw, metric_title
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, keep
 from ragtriage.dashboard.wording.escaping import markdown_text
@@ -97,22 +97,14 @@ def show_small_charts(
                 on_click=keep,
                 kwargs={"metric": metric},
             )
-            st.plotly_chart(
+            draw(
                 figure,
-                key=f"small_chart_{metric}",
-                config={**CHART, "displayModeBar": False},
+                f"small_chart_{metric}",
+                f"{title} over the versions; draw it large for its numbers",
                 theme=None,
-                alt=f"{title} over the versions; draw it large for its numbers",
-                on_select=_take_metric,
-                selection_mode="points",
+                on_click=lambda point: keep(metric=str(point[0])),
+                config=WITHOUT_BAR,
             )
 
 
 _small_figure = kept(small_trend)
-
-
-def _take_metric() -> None:
-    """Draw the metric large whose small chart was clicked."""
-    for key, state in st.session_state.items():
-        if str(key).startswith("small_chart_") and state["selection"]["points"]:
-            keep(metric=str(state["selection"]["points"][0]["customdata"][0]))

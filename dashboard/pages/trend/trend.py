@@ -26,7 +26,7 @@ from ragtriage.dashboard.pages.trend.versions import (
 from ragtriage.dashboard.shell.blocks import bundled_example, open_page
 from ragtriage.dashboard.shell.components import facts, metric_title
 from ragtriage.dashboard.shell.session import current_view
-from ragtriage.dashboard.shell.widgets import choose, chosen_of, page_tabs, pick
+from ragtriage.dashboard.shell.widgets import choose, chosen_of, draw_tabs, pick
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.data.comparison.trend import most_drop
 from ragtriage.data.declarations import HOW_TO_DECLARE
@@ -37,7 +37,6 @@ from ragtriage.metrics.number_text import count
 
 AXES = {"": "Equal steps", "time": "By time"}
 MOST_WARNINGS = 6
-
 view = current_view()
 versions = versions_shown(view)
 metrics = metrics_of(view, versions)
@@ -76,21 +75,19 @@ missing = len(versions.runs) - trend.measured
 reported = sum(level.reported for level in trend.levels.values())
 timestamps = len({run.created_at for run in versions.runs})
 facts(
-    [
-        "oldest left",
-        methods_of(trend),
-        f"{count(missing, 'version')} without this metric: not drawn" if missing else "",
-        f"{count(reported, 'version')} with only a reported mean: hollow, no interval" if reported else "",
-        f"{count(versions.older, 'older version')} left out: neither drawn nor compared"
-        if versions.older
-        else "",
-        f"{count(versions.derived, 'run')} generated from another one left out" if versions.derived else "",
-        f"{count(versions.trials, 'trial')} of a grid search left out" if versions.trials else "",
-        f"{len(versions.runs):,} versions share {count(timestamps, 'timestamp')}: equal steps separate them"
-        if view.selection.axis == "time" and timestamps < len(versions.runs)
-        else "",
-        "a difference is over shared questions, so it need not be that of two points",
-    ]
+    "oldest left",
+    methods_of(trend),
+    f"{count(missing, 'version')} without this metric: not drawn" if missing else "",
+    f"{count(reported, 'version')} with only a reported mean: hollow, no interval" if reported else "",
+    f"{count(versions.older, 'older version')} left out: neither drawn nor compared"
+    if versions.older
+    else "",
+    f"{count(versions.derived, 'run')} generated from another one left out" if versions.derived else "",
+    f"{count(versions.trials, 'trial')} of a grid search left out" if versions.trials else "",
+    f"{len(versions.runs):,} versions share {count(timestamps, 'timestamp')}: equal steps separate them"
+    if view.selection.axis == "time" and timestamps < len(versions.runs)
+    else "",
+    "a difference is over shared questions, so it need not be that of two points",
 )
 unanswered = unanswered_text(trend, view.labels)
 if unanswered:
@@ -110,10 +107,8 @@ if warnings:
     )
 
 n_releases = len(releases_of(view.store.ledger, view.project))
-numbers, releases = page_tabs({"numbers": "Numbers", "releases": f"Releases ({n_releases})"}, "trend_tabs")
-if numbers.open:
-    with numbers:
-        show_numbers(view, trend)
-if releases.open:
-    with releases:
-        show_releases(view, trend)
+TABS = {
+    "numbers": ("Numbers", lambda: show_numbers(view, trend)),
+    "releases": (f"Releases ({n_releases})", lambda: show_releases(view, trend)),
+}
+draw_tabs(TABS, "trend_tabs")

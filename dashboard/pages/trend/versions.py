@@ -11,7 +11,7 @@ import streamlit as st
 from ragtriage.dashboard.charts.tokens import THEMES
 from ragtriage.dashboard.charts.trend import TrendMark, trend_lines
 from ragtriage.dashboard.shell.blocks import current_theme
-from ragtriage.dashboard.shell.components import CHART, export_menu, facts, show_table
+from ragtriage.dashboard.shell.components import draw, export_menu, facts, show_table
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, current_selection, go_to_page, keep
 from ragtriage.dashboard.wording.escaping import markdown_text
@@ -20,7 +20,6 @@ from ragtriage.data.comparison.answered import Answered, answered_of
 from ragtriage.data.comparison.trend import (
     Change,
     Level,
-    Pair,
     Versions,
     changes_since,
     later_than,
@@ -143,14 +142,8 @@ def _metric_changes(base: ScoredRun, others: list[ScoredRun], metric: str) -> di
     return changes_since({other.run.run_id: _metric_pair(base, other, metric) for other in others}, metric)
 
 
-@kept
-def _rate_pair(base: Diagnosis, other: Diagnosis) -> Pair:
-    return pair_of_rates(base, other)
-
-
-@kept
-def _metric_pair(base: ScoredRun, other: ScoredRun, metric: str) -> Pair:
-    return pair_of_metric(base, other, metric)
+_rate_pair = kept(pair_of_rates)
+_metric_pair = kept(pair_of_metric)
 
 
 def versions_shown(view: View) -> Versions:
@@ -181,9 +174,7 @@ def trend_of(view: View, versions: Versions, metric: str) -> Trend:
     return Trend(versions, metric, levels, base, chosen is not None, changes, answered)
 
 
-@kept
-def _answered(scored_runs: list[ScoredRun]) -> dict[str, Answered]:
-    return answered_of(scored_runs)
+_answered = kept(answered_of)
 
 
 def unanswered_text(trend: Trend, labels: Mapping[str, str]) -> str:
@@ -241,14 +232,12 @@ def show_chart(view: View, trend: Trend, title: str) -> None:
     by_time = current_selection().axis == "time"
     base = None if trend.baseline is None else trend.levels[trend.baseline.run_id].mean
     figure = _figure(_marks(view, trend), title, base, THEMES[current_theme()], by_time)
-    st.plotly_chart(
+    draw(
         figure,
-        key=CHART_KEY,
-        config=CHART,
+        CHART_KEY,
+        f"{title} over the versions with 95 % intervals; the numbers are in the table below",
         theme=None,
-        alt=f"{title} over the versions with 95 % intervals; the numbers are in the table below",
-        on_select=_take_point,
-        selection_mode="points",
+        on_click=lambda point: keep(run=str(point[0]), page=1, case=""),
     )
 
 
@@ -313,12 +302,6 @@ def methods_of(trend: Trend) -> str:
     return f"bars are 95 % intervals: {', '.join(interval_methods)}{few}"
 
 
-def _take_point() -> None:
-    points = st.session_state[CHART_KEY]["selection"]["points"]
-    if points and points[0].get("customdata"):
-        keep(run=str(points[0]["customdata"][0]), page=1, case="")
-
-
 def _take_row(ids: Sequence[str]) -> None:
     rows = st.session_state[TABLE_KEY]["selection"]["rows"]
     if rows and rows[0] < len(ids):
@@ -342,15 +325,13 @@ def show_numbers(view: View, trend: Trend) -> None:
     export_menu(rows, "Versions over time")
     differing = [change for change in trend.changes.values() if change.pair.difference.n_pairs]
     facts(
-        [
-            "paired on question, repeats averaged" if differing else "",
-            differing[0].pair.difference.method if differing else "",
-            f"intervals of differences and p are corrected over the "
-            f"{count(len(differing), 'compared version')} (step-down max-T)"
-            if len(differing) > 1
-            else "",
-            "choose a row or click a point to show that version",
-        ]
+        "paired on question, repeats averaged" if differing else "",
+        differing[0].pair.difference.method if differing else "",
+        f"intervals of differences and p are corrected over the "
+        f"{count(len(differing), 'compared version')} (step-down max-T)"
+        if len(differing) > 1
+        else "",
+        "choose a row or click a point to show that version",
     )
     _links(view, trend)
 

@@ -12,7 +12,7 @@ import streamlit as st
 
 from ragtriage.dashboard.charts.tokens import THEMES
 from ragtriage.dashboard.headlines.headline import State
-from ragtriage.dashboard.pages.triage.tiles import NEAREST, STATES, gate_need
+from ragtriage.dashboard.pages.triage.overview import NEAREST, STATES, gate_need
 from ragtriage.dashboard.present.page_html.blocks import Strip
 from ragtriage.dashboard.present.page_html.rows import (
     ChangeRow,

@@ -1,147 +1,253 @@
-"""The second layer of the Triage page: every metric, the worst slices and the trend."""
+"""The run at a glance: tiles of the pass rate and the gated metrics, and the picture of the pipeline."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from math import isfinite
 
-import numpy as np
+import plotly.graph_objects as go
 import streamlit as st
 
-from ragtriage.dashboard.charts.overview import Point, trend
-from ragtriage.dashboard.charts.plotly_figure import plotly_figure
-from ragtriage.dashboard.shell.components import draw, facts, metric_title, show_table
+from ragtriage.dashboard.charts.river import river, river_alt
+from ragtriage.dashboard.charts.tokens import THEMES, Theme
+from ragtriage.dashboard.headlines.headline import State
+from ragtriage.dashboard.headlines.triage import loss_statement
+from ragtriage.dashboard.present.page_html.blocks import Strip, Tile
+from ragtriage.dashboard.present.page_html.rows import section_title
+from ragtriage.dashboard.shell.blocks import current_theme
+from ragtriage.dashboard.shell.components import clicked
+from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, open_cases
-from ragtriage.dashboard.shell.widgets import choose
-from ragtriage.dashboard.tables.run import metric_table, missing_table, worst_slice_table
-from ragtriage.dashboard.wording.comparisons import tested_text
-from ragtriage.dashboard.wording.diagnosis import doubted_by
-from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.dashboard.wording.diagnosis import doubted_by, rate_title
+from ragtriage.dashboard.wording.escaping import capital, shorten
+from ragtriage.dashboard.wording.formatting import source_text
 from ragtriage.data.comparison.compare import Comparison, MetricDifference
-from ragtriage.data.comparison.compared_metrics import shared_metrics
-from ragtriage.data.comparison.published_results import SCALE_TITLES, band_scale, interpretations
-from ragtriage.data.comparison.trend import versions_of
+from ragtriage.data.comparison.compared_metrics import in_family
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
-from ragtriage.data.diagnosis.doubts import metric_doubts
+from ragtriage.data.diagnosis.doubts import metric_doubts, pass_rate_doubts, stage_doubt
+from ragtriage.data.diagnosis.pipeline import pipeline_of
+from ragtriage.data.gates.report import GateReport
 from ragtriage.data.scoring.summaries import MetricSummary
-from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.gates.gates import GateResult, GateVerdict
 from ragtriage.metrics.gates.wording import GOOD_SHARE
-from ragtriage.metrics.number_text import count, number
+from ragtriage.metrics.metric_registry import declared, is_share, title_of
+from ragtriage.metrics.number_text import NOT_MEASURED, number, percent, points, signed
+from ragtriage.metrics.sanity.rule import Finding
+from ragtriage.metrics.statistics.intervals import Interval
 
-MOST_SLICES = 6
-
-
-def compared_with_baseline(view: View) -> Comparison | None:
-    """Compare the run with its baseline; None without one."""
-    if view.baseline is None:
-        return None
-    metrics = shared_metrics([view.scored(view.baseline), view.scored(view.run)])
-    return view.comparison(view.baseline, view.run, metrics)
-
-
-def slice_section(diagnosis: Diagnosis) -> None:
-    """List the slices with the highest share of bad cases, and link to their cases."""
-    findings = diagnosis.worst_slices
-    if not findings:
-        st.write("No slice (tag, question type, length) with enough questions does worse than the rest.")
-        return
-    certain = sum(finding.adjusted_p < 0.05 for finding in findings)
-    st.caption(
-        f"{findings[0].n_looked_at} slices tested; {certain} do worse than the rest "
-        "(p (Holm) < 0.05; one-sided exact test, since a slice and the rest share no question to pair)."
-    )
-    shown = findings[:MOST_SLICES]
-    titles = [f"{finding.name}: {finding.value}" for finding in shown]
-    show_table(worst_slice_table(shown))
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        at = st.selectbox("Slice", range(len(titles)), format_func=titles.__getitem__, key="triage_slice")
-        if st.button("Open its bad cases", key="open_slice"):
-            open_cases(slices={shown[at].name: shown[at].value}, bad="yes")
+STATES: Mapping[GateVerdict, State] = {
+    "PASS": "good",
+    "FAIL": "bad",
+    "INCONCLUSIVE": "cannot tell",
+    "UNMEASURED": "not measured",
+}
+METRIC_TILES = 3
+LONGEST_BASE = 16
+NEAREST: tuple[GateVerdict, ...] = ("FAIL", "INCONCLUSIVE", "PASS", "UNMEASURED")
+FIXED = {"displayModeBar": False, "showSendToCloud": False, "displaylogo": False}
 
 
-def metric_section(view: View, summaries: Mapping[str, MetricSummary], comparison: Comparison | None) -> None:
-    """List every metric of the run with its mean, interval, n, source and change."""
+def triage_tiles(
+    diagnosis: Diagnosis,
+    summaries: Mapping[str, MetricSummary],
+    findings: Sequence[Finding],
+    report: GateReport | None,
+    comparison: Comparison | None,
+    base_name: str,
+) -> list[Tile]:
+    """Return the tiles.
+
+    Args:
+        diagnosis: of the run.
+        summaries: of its metrics.
+        findings: of its sanity checks.
+        report: of its gates; None where they cannot be read.
+        comparison: with what it is compared with; None for nothing.
+        base_name: what that is called.
+    """
     changes = {change.metric: change for change in comparison.differences} if comparison else {}
-    base_title = f"{view.labels[view.previous.run_id]} (run before)" if view.previous else "Baseline"
-    show_all = st.toggle("Show every k, and metrics without a value", key="every_metric")
-    scale = band_scale(
-        view.store.workspace, choose("Bands", "bands", list(SCALE_TITLES), SCALE_TITLES, width=320)
-    )
-    scored, findings = view.scored(view.run), view.findings(view.run)
-    listed = {
-        name: summary
+    results = [] if report is None else _nearest(report.results, summaries)
+    gated = {result.gate.metric: result for result in results}
+    others = [
+        name
         for name, summary in summaries.items()
-        if show_all or (summary.n_scored and _is_usual_k(name))
-    }
-    show_table(
-        metric_table(
-            listed,
-            interpretations(scored, listed, scale),
-            {name: doubted_by(metric_doubts(scored, findings, name)) for name in listed},
-            changes,
-            base_title,
-            lambda summary: _compared_over(view, summary, changes.get(summary.metric)),
+        if name not in gated and summary.n_scored and in_family(name, "headline") and is_share(name)
+        if "@" not in name or name.endswith("@5")
+    ]
+    judged = set() if report is None else {result.gate.metric for result in report.results}
+    measured = [name for name in gated if _is_measured(summaries.get(name))]
+    names = [*measured, *others, *(name for name in gated if name not in measured)][:METRIC_TILES]
+    base = shorten(base_name, LONGEST_BASE)
+    return [
+        _rate_tile(diagnosis, findings, report, changes.get(GOOD_SHARE), base),
+        *(
+            _metric_tile(
+                diagnosis,
+                findings,
+                name,
+                summaries.get(name),
+                gated.get(name),
+                "no threshold" if name in judged else "no gate",
+                changes.get(name),
+                base,
+            )
+            for name in names
+        ),
+    ]
+
+
+def _is_measured(summary: MetricSummary | None) -> bool:
+    return summary is not None and summary.n_scored > 0
+
+
+def _nearest(results: Sequence[GateResult], summaries: Mapping[str, MetricSummary]) -> list[GateResult]:
+    """Return the gates on means, those that fail or are nearest to it first."""
+    means = [result for result in results if result.gate.kind == "mean" and not result.gate.slice]
+    return sorted(
+        means,
+        key=lambda result: (
+            not _is_measured(summaries.get(result.gate.metric)),
+            not result.blocks,
+            NEAREST.index(result.verdict),
+            result.margin if result.margin is not None else 0.0,
+        ),
+    )
+
+
+def _rate_tile(
+    diagnosis: Diagnosis,
+    findings: Sequence[Finding],
+    report: GateReport | None,
+    change: MetricDifference | None,
+    base: str,
+) -> Tile:
+    rate = diagnosis.pass_rate
+    gate = None if report is None else _rate_gate(report)
+    state: State = "not measured" if gate is None else STATES[gate.verdict]
+    word = "no gate" if gate is None else _word(gate)
+    doubts = doubted_by(pass_rate_doubts(diagnosis, findings))
+    told = "; ".join(filter(None, [diagnosis.coverage.clause(), doubts]))
+    compared = change is not None and _comparable(change)
+    return Tile(
+        rate_title(diagnosis),
+        percent(rate.mean),
+        state if rate.n_scored and diagnosis.answers.enough else "not measured",
+        (word if diagnosis.answers.enough else "answers not checked") if rate.n_scored else "not measured",
+        f"{points(change.difference.difference)} vs {base}" if change and compared else "",
+        _foot(rate, percent, ""),
+        Strip(
+            rate.mean if rate.n_scored else None,
+            rate.low,
+            rate.high,
+            base=change.base if change and compared else None,
+            state=state,
+            label=f"{rate_title(diagnosis)} {percent(rate.mean)}",
+        ),
+        "Share of measured cases that fall below no threshold, fail no check, do not refuse what has an "
+        f"answer, and were not labelled bad; repeats are averaged first. {capital(told)}",
+    )
+
+
+def _comparable(change: MetricDifference) -> bool:
+    """Tell whether a change is a number: of values near the largest that can be written it is none."""
+    return change.difference.n_pairs > 0 and isfinite(change.other - change.base)
+
+
+def _rate_gate(report: GateReport) -> GateResult | None:
+    gates = [result for result in report.results if result.gate.metric == GOOD_SHARE]
+    measured = [result for result in gates if result.mean is not None]
+    return measured[0] if measured else None
+
+
+def _metric_tile(
+    diagnosis: Diagnosis,
+    findings: Sequence[Finding],
+    name: str,
+    summary: MetricSummary | None,
+    gate: GateResult | None,
+    ungated: str,
+    change: MetricDifference | None,
+    base: str,
+) -> Tile:
+    """Return the tile of a metric; `ungated` is its word where no gate holds its mean against a threshold."""
+    title = capital(title_of(name))
+    need = "" if gate is None else f"gate {gate_need(gate)}"
+    if summary is None or not summary.n_scored:
+        why = "" if gate is None else gate.sentence
+        foot = " · ".join(filter(None, ["no value in this run", need]))
+        return Tile(title, NOT_MEASURED, "not measured", "not measured", "", foot, Strip(None), why)
+    state: State = "not measured" if gate is None else STATES[gate.verdict]
+    word = ungated if gate is None else _word(gate)
+    if gate is not None and gate.verdict == "UNMEASURED":
+        state, word = "cannot tell", "too few questions"
+    doubts = doubted_by(metric_doubts(diagnosis.scored, findings, name))
+    metric = declared(name)
+    compared = change is not None and _comparable(change)
+    return Tile(
+        title,
+        number(summary.mean),
+        state,
+        word,
+        f"{signed(change.difference.difference)} vs {base}" if change and compared else "",
+        _foot(summary, number, need),
+        Strip(
+            summary.mean,
+            summary.low,
+            summary.high,
+            gate=None if gate is None else gate.gate.threshold,
+            base=change.base if change and compared else None,
+            state=state,
+            label=f"{title} {number(summary.mean)}, {need or ungated}",
+            higher_is_better=None if metric is None else metric.higher_is_better,
+        ),
+        f"Mean over questions, {source_text(summary)}. {capital(doubts)}",
+    )
+
+
+def _word(gate: GateResult) -> str:
+    """Return the verdict on a tile in two words."""
+    if gate.verdict == "FAIL":
+        return (
+            "worse" if gate.gate.kind == "regression" else "above gate" if gate.gate.at_most else "below gate"
         )
-    )
-    if comparison is not None:
-        facts([markdown_text(tested_text(comparison))])
-        for warning in comparison.warnings:
-            st.caption(f"⚠ {markdown_text(warning)}")
-    if scored.missing:
-        with st.expander(f"Not computable from what this run records ({len(scored.missing)})"):
-            show_table(missing_table(scored.missing))
+    return {"PASS": "holds", "INCONCLUSIVE": "cannot tell"}.get(gate.verdict, "not measured")
 
 
-def _compared_over(view: View, summary: MetricSummary, change: MetricDifference | None) -> str:
-    """Return over how many questions a metric is compared, with the mean over them; or why it is not."""
-    if view.baseline is None:
-        return view.found.note if view.found.itself else "no other run"
-    if change is not None:
-        pairs = change.difference.n_pairs
-        if not pairs:
-            return "no question has a value in both"
-        if pairs == summary.n_scored:
-            return f"the same {count(pairs, 'question')}"
-        return f"{pairs:,} of {count(summary.n_scored, 'question')}; mean here {number(change.other)}"
-    if not summary.n_scored:
-        return "no value here"
-    scored = view.scored(view.baseline)
-    if not np.isfinite(scored.values(summary.metric)).any():
-        return f"no value in {view.labels[view.baseline.run_id]}"
-    return "not compared: of several k, 5 alone"
+def gate_need(result: GateResult) -> str:
+    """Return what a gate asks of a mean, such as "≥ 0.85"."""
+    return f"{'≤' if result.gate.at_most else '≥'} {number(result.gate.threshold)}"
 
 
-def _is_usual_k(name: str) -> bool:
-    return "@" not in name or name.endswith("@5")
+def _foot(value: Interval | MetricSummary, text: object, need: str) -> str:
+    """Return interval, n and gate of a tile."""
+    written = percent if text is percent else number
+    low, high = value.low, value.high
+    known = low is not None and high is not None and isfinite(low) and isfinite(high)
+    interval = f"95 % CI {written(low).removesuffix(' %')} to {written(high)}" if known else "no interval"
+    return " · ".join(filter(None, [interval, f"n = {value.n_scored:,}", need]))
 
 
-def trend_section(view: View, summaries: Mapping[str, MetricSummary]) -> None:
-    """Draw one metric over the runs of the project."""
-    measured = [name for name, summary in summaries.items() if summary.n_scored and _is_usual_k(name)]
-    metric = choose("Metric", "metric", [GOOD_SHARE, *measured], metric_title)
-    base = view.comparison_base
-    runs = versions_of(view.sampled, [run.run_id for run in (view.run, base) if run is not None]).runs
-    points = [_trend_point(view, run, metric) for run in runs]
-    missing = sum(point.mean is None for point in points)
-    if len(points) - missing < 2:
-        st.info("A trend needs two runs that measured this metric.")
-        return
-    baseline = next((point.mean for point, run in zip(points, runs, strict=True) if run == base), None)
-    title = metric_title(metric)
-    draw(plotly_figure(trend(points, title, baseline)), "trend", "The metric over runs with 95 % intervals")
-    facts(
-        [
-            "oldest run left",
-            "bars are 95 % intervals",
-            f"not measured in {count(missing, 'run')}" if missing else "",
-        ]
-    )
+def pipeline_section(view: View, diagnosis: Diagnosis, base_name: str) -> None:
+    """Draw how many cases survive each step of the pipeline, beside what the run is compared with."""
+    findings = view.findings(view.run)
+    doubts = {entry.key: stage_doubt(diagnosis, findings, entry.key) for entry in diagnosis.fix_first}
+    doubted = {key: doubt for key, doubt in doubts.items() if doubt is not None}
+    n, lost = sum(doubt.n for doubt in doubted.values()), int(diagnosis.bad.bad.sum())
+    chip = f"{n:,} of {lost:,} losses rest on doubted numbers" if n else ""
+    st.html(section_title(loss_statement(diagnosis), chip))
+    base = None if view.baseline is None else view.diagnosis(view.baseline)
+    some = () if n == lost else tuple(doubted)  # the chip says it of all
+    figure, alt = _picture(diagnosis, base, base_name, some, current_theme())
+    loss = clicked(figure, "pipeline", alt, theme=None, config=FIXED)
+    if loss is not None:
+        open_cases(stage=str(loss[0]))
 
 
-def _trend_point(view: View, run: Run, metric: str) -> Point:
-    made = f"{run.created_at:%Y-%m-%d %H:%M}"
-    level = view.diagnosis(run).pass_rate if metric == GOOD_SHARE else view.summary(run).get(metric)
-    if level is None or (metric == GOOD_SHARE and not level.n_scored):
-        return Point(view.labels[run.run_id], made, None, None, None, 0, run == view.run)
-    return Point(
-        view.labels[run.run_id], made, level.mean, level.low, level.high, level.n_scored, run == view.run
-    )
+@kept
+def _picture(
+    diagnosis: Diagnosis, base: Diagnosis | None, base_name: str, doubted: tuple[str, ...], theme: Theme
+) -> tuple[go.Figure, str]:
+    """Return the picture and what it shows in words."""
+    pipeline = pipeline_of(diagnosis)
+    compared = None if base is None else pipeline_of(base)
+    return river(pipeline, THEMES[theme], compared, base_name, doubted), river_alt(pipeline)

@@ -5,22 +5,22 @@ from __future__ import annotations
 import streamlit as st
 
 from ragtriage.dashboard.headlines.triage import gates_unreadable, report_headline
-from ragtriage.dashboard.pages.triage.f1 import f1_section
-from ragtriage.dashboard.pages.triage.gates import gate_report, gate_section
 from ragtriage.dashboard.pages.triage.lists import change_list, fix_list, gate_list
-from ragtriage.dashboard.pages.triage.overview import (
+from ragtriage.dashboard.pages.triage.overview import pipeline_section, triage_tiles
+from ragtriage.dashboard.pages.triage.tabs import (
     compared_with_baseline,
+    f1_section,
+    gate_report,
+    gate_section,
     metric_section,
     slice_section,
     trend_section,
 )
-from ragtriage.dashboard.pages.triage.pipeline import pipeline_section
-from ragtriage.dashboard.pages.triage.tiles import triage_tiles
 from ragtriage.dashboard.present.page_html.blocks import page_style
 from ragtriage.dashboard.shell.blocks import current_theme, draw_tiles, open_page, run_facts
 from ragtriage.dashboard.shell.components import finding_list
 from ragtriage.dashboard.shell.session import current_view
-from ragtriage.dashboard.shell.widgets import page_tabs
+from ragtriage.dashboard.shell.widgets import draw_tabs
 from ragtriage.data.errors import DataError
 
 view = current_view()
@@ -48,29 +48,11 @@ with lists.container(gap="xsmall"):
     change_list(view, comparison, report, base_name)
 
 TABS = {
-    "gates": "All gates",
-    "metrics": "All metrics",
-    "f1": "Why F1",
-    "slices": "Worst slices",
-    "trend": "Trend",
-    "findings": "Findings",
+    "gates": ("All gates", lambda: gate_section(view, found)),
+    "metrics": ("All metrics", lambda: metric_section(view, summaries, comparison)),
+    "f1": ("Why F1", lambda: f1_section(view)),
+    "slices": ("Worst slices", lambda: slice_section(diagnosis)),
+    "trend": ("Trend", lambda: trend_section(view, summaries)),
+    "findings": ("Findings", lambda: finding_list(findings)),
 }
-gates, metrics, f1, slices, trend, numbers = page_tabs(TABS, "triage_tabs")
-if gates.open:
-    with gates:
-        gate_section(view, found)
-if metrics.open:
-    with metrics:
-        metric_section(view, summaries, comparison)
-if f1.open:
-    with f1:
-        f1_section(view)
-if slices.open:
-    with slices:
-        slice_section(diagnosis)
-if trend.open:
-    with trend:
-        trend_section(view, summaries)
-if numbers.open:
-    with numbers:
-        finding_list(findings)
+draw_tabs(TABS, "triage_tabs")

@@ -1,4 +1,4 @@
-"""What the Compare page compares: versions, family of metrics, the metric on display, names."""
+"""What the Compare page compares, and the picture that opens it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,24 @@ from functools import cached_property
 
 import streamlit as st
 
-from ragtriage.dashboard.headlines.compare import drawn_metrics, drawn_versions, leading_metric, most_decisive
-from ragtriage.dashboard.shell.components import metric_title
-from ragtriage.dashboard.shell.session import View, current_selection, keep
+from ragtriage.dashboard.charts.comparison import QuestionCounts, forest, forest_height, question_bars
+from ragtriage.dashboard.charts.tokens import THEMES
+from ragtriage.dashboard.headlines.compare import (
+    compare_headline,
+    drawn_metrics,
+    drawn_versions,
+    leading_metric,
+    metric_doubts_of,
+    most_decisive,
+)
+from ragtriage.dashboard.headlines.headline import Headline
+from ragtriage.dashboard.present.page_html.rows import bars_legend, forest_legend
+from ragtriage.dashboard.shell.blocks import current_theme
+from ragtriage.dashboard.shell.components import clicked, draw, metric_title
+from ragtriage.dashboard.shell.session import View, current_selection, keep, open_cases
 from ragtriage.dashboard.shell.widgets import choose, show_in
 from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.data.cases.comparison_cohorts import changed_cohort_key
 from ragtriage.data.comparison.compare import Comparison
 from ragtriage.data.comparison.compared_metrics import FAMILIES, in_family, shared_metrics
 from ragtriage.data.store.workspace import Run
@@ -22,6 +35,7 @@ from ragtriage.metrics.number_text import count
 
 FIRST_VERSIONS, MOST_VERSIONS = 6, 20
 MOST_SEGMENTS = 8  # more metrics than this are chosen from a list
+WIDTHS = (57, 43)
 
 
 @dataclass(frozen=True)
@@ -225,3 +239,99 @@ def metric_switch(compared: Compared) -> str:
         label_visibility="collapsed",
     )
     return shown
+
+
+def page_headline(compared: Compared) -> Headline:
+    """Conclude what changed from the baseline to the version that the page is about."""
+    view = compared.view
+    sides = [
+        (run.name, view.diagnosis(run), view.findings(run))
+        for run in (compared.versions[compared.subject], compared.base)
+    ]
+    doubts = {metric: metric_doubts_of(sides, metric) for metric in compared.drawn_metrics}
+    run, base, names, base_name = compared.versions[compared.subject], compared.base, compared.names, ""
+    if run.name != base.name:  # the header above names both in full
+        names, base_name = {**names, run.run_id: run.name}, base.name
+    return compare_headline(
+        compared.subject,
+        compared.comparisons,
+        names,
+        base_name or compared.base_name,
+        compared.drawn_metrics,
+        doubts,
+    )
+
+
+def draw_hero(compared: Compared) -> None:
+    """Draw the forest plot beside the bars of questions; nothing where no metric can be drawn."""
+    if not compared.drawn_metrics:
+        return
+    height = max(
+        forest_height(len(compared.drawn_metrics), len(compared.drawn)), 30 + 22 * len(compared.versions)
+    )
+    left, right = st.columns(WIDTHS, gap="medium")
+    with left:
+        _forest(compared)
+    with right:
+        _question_bars(compared, height)
+
+
+def _forest(compared: Compared) -> None:
+    tokens = THEMES[current_theme()]
+    st.subheader(f"Difference to {markdown_text(compared.base_name)}, 95 % intervals", anchor=False)
+    rows = [
+        (
+            run_id,
+            compared.names[run_id],
+            {row.metric: row for row in compared.comparisons[run_id].differences},
+        )
+        for run_id in compared.drawn
+    ]
+    draw(
+        forest(rows, compared.drawn_metrics, tokens),
+        "forest",
+        f"Differences of each version to {compared.base_name}; the numbers are in the tab Numbers",
+        theme=None,
+        on_click=lambda point: keep(other=point[0], metric=point[1]),
+        height=forest_height(len(compared.drawn_metrics), len(compared.drawn)),
+    )
+    st.html(forest_legend([compared.names[run_id] for run_id in compared.drawn], tokens, _left_out(compared)))
+
+
+def _left_out(compared: Compared) -> str:
+    """Return what is not drawn and where it stands."""
+    metrics = len(compared.comparisons[compared.subject].differences)
+    parts = []
+    if len(compared.drawn) < len(compared.versions):
+        parts.append(
+            f"{len(compared.drawn)} of {count(len(compared.versions), 'version')}, all in Leaderboard"
+        )
+    if len(compared.drawn_metrics) < metrics:
+        parts.append(f"{len(compared.drawn_metrics)} of {count(metrics, 'metric')}, all in Numbers")
+    return "; ".join(parts)
+
+
+def _question_bars(compared: Compared, height: int) -> None:
+    metric, base = compared.metric, compared.base_name
+    higher = direction(metric)
+    title = f"{metric_title(metric)} per question against {base}"
+    st.subheader(markdown_text(title), anchor=False)
+    counts = [_counts(compared, run_id, metric) for run_id in compared.versions]
+    figure = question_bars(counts, THEMES[current_theme()], height, higher is not None)
+    alt = f"{title}: " + "; ".join(f"{at.name} {at.worse} worse, {at.better} better" for at in counts)
+    bar = clicked(figure, "question_bars", alt, theme=None, height=height)
+    st.html(bars_legend(base, higher is not None))
+    if bar is not None:
+        run_id, outcome = bar
+        sign = {"worse": -1, "same": 0, "better": 1}[outcome] * (-1 if higher is False else 1)
+        open_cases(run=run_id, cohort=changed_cohort_key(sign, compared.base.run_id, metric))
+
+
+def _counts(compared: Compared, run_id: str, metric: str) -> QuestionCounts:
+    """Count the questions of a version by their change in a metric of the comparison."""
+    rows = {row.metric: row.difference for row in compared.comparisons[run_id].differences}
+    found = rows.get(metric)
+    name = compared.names[run_id]
+    if found is None:
+        return QuestionCounts(run_id, name, 0, 0, 0)
+    return QuestionCounts(run_id, name, found.worse, found.same, found.better)
