@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -16,13 +17,16 @@ from ragtriage.data.store.stored_file import reading
 from ragtriage.metrics.sanity.rule import IdMismatch
 
 FEWEST = 3  # with fewer samples, finding nothing is as likely as ids that do not match
+BY_CHANCE = 0.05  # share of the gold ids up to which those that occur may do so by accident
+_RUNS = (re.compile(r"[^\W\d_]+"), re.compile(r"\d+"))
 
 
 @lru_cache(maxsize=64)  # the samples of a run never change
 def id_mismatch(samples: Path, match: Match) -> IdMismatch | None:
-    """Return how the gold ids of a run differ from its retrieved ids, or None if any occurs among them.
+    """Return how the gold ids of a run differ from its retrieved ids, or None where they match.
 
-    Candidates of a first pass count as retrieved. A run that names no gold or retrieved nothing matches, and
+    They do where more than BY_CHANCE of them occur, or where some do and the others are of the same form, as
+    by a weak retriever. Candidates of a first pass count as retrieved. A run that names no gold or retrieved nothing matches, and
     so does one of fewer than FEWEST samples with gold.
 
     Args:
@@ -37,7 +41,7 @@ def id_mismatch(samples: Path, match: Match) -> IdMismatch | None:
 
 
 class IdOverlap:
-    """Whether gold ids occur among retrieved ones, in the samples that were seen so far."""
+    """Whether gold ids match retrieved ones, in the samples that were seen so far."""
 
     def __init__(self, match: Match) -> None:
         self._match = match
@@ -45,11 +49,11 @@ class IdOverlap:
         self._retrieved: set[str] = set()
         self._parents: set[str] = set()
         self._samples = 0
-        self._found = False
+        self._matches = False
 
     def add(self, table: Any) -> bool:
-        """Look at the samples of an Arrow table; return whether any gold id was found so far."""
-        if self._found:
+        """Look at the samples of an Arrow table; return whether it is certain that ids match."""
+        if self._matches:
             return True
         named = pc.list_value_length(table["relevant"])
         self._samples += int(pc.sum(pc.greater(named, 0)).as_py() or 0)
@@ -57,17 +61,39 @@ class IdOverlap:
         for column in ("retrieved", "candidates"):
             self._retrieved |= _distinct(table, column, "id")
             self._parents |= _distinct(table, column, "doc_id")
-        ids = self._retrieved | self._parents if self._match == "doc_id" else self._retrieved
-        self._found = not self._gold.isdisjoint(ids)
-        return self._found
+        self._matches = len(self._found) > max(1.0, BY_CHANCE * len(self._gold))
+        return self._matches
+
+    @property
+    def _ids(self) -> set[str]:
+        return self._retrieved | self._parents if self._match == "doc_id" else self._retrieved
+
+    @property
+    def _found(self) -> set[str]:
+        return self._gold & self._ids
 
     @property
     def mismatch(self) -> IdMismatch | None:
-        """How the ids differ, or None if any was found or too few samples name gold."""
-        if self._found or self._samples < FEWEST or not self._retrieved:
+        """How the ids differ; None where they match, or too few samples name gold."""
+        if self._matches or self._samples < FEWEST or not self._retrieved:
             return None
-        as_doc_id = not self._gold.isdisjoint(self._parents)
-        return IdMismatch(self._samples, len(self._gold), min(self._gold), min(self._retrieved), as_doc_id)
+        found = self._found
+        if found:
+            gold, ids = ({_form(name) for name in names - found} for names in (self._gold, self._ids))
+            if len(found) > BY_CHANCE * len(self._gold) or not gold.isdisjoint(ids):
+                return None
+        as_doc_id = len(self._gold & self._parents) > len(found)
+        gold_id, retrieved = (
+            min(self._gold - found),
+            min(self._retrieved - found, default=min(self._retrieved)),
+        )
+        return IdMismatch(self._samples, len(self._gold), gold_id, retrieved, as_doc_id, len(found))
+
+
+def _form(name: str) -> str:
+    """Return the form of an id: "doc-12" and "page-7" are alike, "12" is not."""
+    letters, digits = _RUNS
+    return digits.sub("9", letters.sub("a", name))
 
 
 def _row_groups(samples: Path) -> Iterator[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -19,6 +20,10 @@ from ragtriage.data.text.citation_marks import TEMPLATE_ACCEPTED, CitationMark, 
 from ragtriage.data.text.cited_sentences import MarkedSentence, marked_sentences, needs_citation
 
 PAGE_KEYS = ("page", "page_number", "page_label", "page_no")
+# the page at the end of an id: "manual#12", "page-12", "Page 12", "guide.pdf#page=12", "p12"
+_PAGE_ID = re.compile(
+    r"(?:#(?:page=)?|(?:^|[\W_])(?:pages?|pp?|seite|стр)[\W_]{0,2}|第)0*(\d{1,6})页?\Z", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
@@ -82,7 +87,7 @@ class CitedAnswer:
 
 
 class _Context:
-    """The documents of one sample, found by what a citation may name."""
+    """The documents of one sample, found by what a citation may name: id, `doc_id`, page or place."""
 
     def __init__(self, documents: Sequence[Mapping[str, Any]], from_zero: bool) -> None:
         self.n, self.first = len(documents), 0 if from_zero else 1
@@ -94,11 +99,16 @@ class _Context:
                     self.by_name.setdefault(str(key), []).append(rank)
             for page in _pages(document["extra"]):
                 self.by_page.setdefault(page, []).append(rank)
+        self.by_page_id: dict[str, list[int]] = {}
+        for name, ranks in self.by_name.items():
+            if page_id := _PAGE_ID.search(name):
+                self.by_page_id.setdefault(page_id[1].lstrip("0") or "0", []).extend(ranks)
 
     def ranks(self, kind: str, name: str) -> tuple[int, ...]:
         """Return the ranks of the documents that a name stands for: by id before by place in the context."""
-        if kind == "page":
-            return tuple(self.by_page.get(name, ()))
+        if kind == "page":  # a page that a document states goes before one in an id, as "manual#12"
+            found = self.by_page.get(name) or self.by_name.get(name) or self.by_page_id.get(name)
+            return tuple(dict.fromkeys(found or ()))
         if name in self.by_name:
             return tuple(self.by_name[name])
         if kind == "number" and name.isdigit() and not self.numbered:
@@ -113,9 +123,9 @@ class _Context:
 
 
 def _pages(extra: str | None) -> list[str]:
-    entries = further_fields(extra, "metadata", *PAGE_KEYS)
-    metadata = entries.get("metadata")
-    places = [entries, metadata if isinstance(metadata, Mapping) else {}]
+    entries = further_fields(extra, "metadata", "extra", *PAGE_KEYS)
+    nested = (entries.get("metadata"), entries.get("extra"))
+    places = [entries, *(place for place in nested if isinstance(place, Mapping))]
     return [str(place[key]) for place in places for key in PAGE_KEYS if place.get(key) is not None]
 
 

@@ -31,7 +31,8 @@ def _unmatched_ids(run: CheckInput) -> list[Finding]:
         "retrieved."
     )
     message = (
-        f"None of the {ids.n_gold} gold ids of {ids.n_samples} samples (such as {ids.gold[:60]!r}) occurs "
+        f"{ids.n_found or 'None'} of the {ids.n_gold} gold ids of {ids.n_samples} samples (such as "
+        f"{ids.gold[:60]!r}) {'occur' if ids.n_found > 1 else 'occurs'} "
         f"among the retrieved ids (such as {ids.retrieved[:60]!r}), so recall and the other metrics from "
         f"gold documents are not measured. {advice}"
     )

@@ -74,7 +74,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class IdMismatch:
-    """Gold ids of which none occurs among the retrieved ids of the run.
+    """Gold ids of which none, or one by accident, occurs among the retrieved ids of the run.
 
     Attributes:
         n_samples: samples that name gold documents.
@@ -82,6 +82,7 @@ class IdMismatch:
         gold: an example of them.
         retrieved: an example of the retrieved ids.
         as_doc_id: whether gold ids occur among the `doc_id`s of the chunks instead.
+        n_found: those that occur by accident.
     """
 
     n_samples: int
@@ -89,6 +90,7 @@ class IdMismatch:
     gold: str
     retrieved: str
     as_doc_id: bool
+    n_found: int = 0
 
 
 @dataclass(frozen=True)

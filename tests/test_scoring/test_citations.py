@@ -283,3 +283,32 @@ def test_noise_is_told_where_the_context_holds_its_gold(workspace: RunStore) -> 
     group = next(group for group in scored.slices if group.name == "context noise")
     labels = [group.labels[code] for code in group.codes]
     assert labels == ["noisy context", "clean context", "clean context"]
+
+
+def test_a_page_is_found_however_the_document_names_it(workspace: RunStore) -> None:
+    scored = imported(workspace, FIXTURES / "situations" / "m_citepage.jsonl")["citepage"]
+    assert scored.values("citation_format").tolist() == [1.0] * 7
+    assert scored.values("citation_precision").tolist() == [1.0] * 7
+    assert scored.values("citation_recall").tolist() == [1.0] * 7
+
+
+@pytest.mark.parametrize(
+    ("documents", "ranks"),
+    [
+        ([{"id": "manual#12"}, {"id": "c", "extra": '{"page": 12}'}], (2,)),  # a stated page before an id
+        ([{"id": "chunk-112"}, {"id": "c12"}, {"id": "doc-12"}], ()),
+        ([{"id": "guide.pdf#page=12"}, {"id": "guide.pdf#page=13"}], (1,)),
+        ([{"id": "p. 012"}], (1,)),
+        ([{"id": "12", "doc_id": "12"}, {"id": "b", "doc_id": "12"}], (1, 2)),
+    ],
+)
+def test_which_document_a_page_is(documents: list[dict[str, Any]], ranks: tuple[int, ...]) -> None:
+    empty = {"doc_id": None, "text": None, "extra": None}
+    sample = {
+        "answer": "The pressure is 2.5 bar [Source: Page 12].",
+        "citations": None,
+        "retrieved": [{**empty, **document} for document in documents],
+    }
+    answer = cited_answer(sample)
+    assert answer is not None
+    assert answer.sentences[0].citations[0].ranks == ranks
