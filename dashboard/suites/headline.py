@@ -10,6 +10,7 @@ from ragtriage.dashboard.suites.summary import bounds_text, share_text
 from ragtriage.dashboard.wording.escaping import shorten
 from ragtriage.dashboard.wording.formatting import span
 from ragtriage.data.suites.check import DIFFERS
+from ragtriage.data.suites.safety import OVER_REFUSAL, SAFETY
 from ragtriage.data.suites.summary import SuiteSummary
 from ragtriage.metrics.diagnosis.check_kinds import CRITICAL_SUITES
 from ragtriage.metrics.number_text import count, percent
@@ -91,6 +92,8 @@ def _all_passed(name: str, summaries: Sequence[SuiteSummary]) -> Headline:
     passed = sum(summary.n_passed for summary in decided)
     at_most = share_text(still_possible(fewest.rate.n_clusters))
     state: State = "good" if all(suite_state(summary) == "good" for summary in decided) else "cannot tell"
+    if state == "good" and _uncontrolled(summaries):
+        state = "doubted"
     title, n = f"“{shorten(fewest.title, LONGEST_SUITE)}”", count(fewest.rate.n_scored, "question")
     suites = count(len(decided), "suite") if len(decided) > 1 else title
     return Headline(
@@ -135,7 +138,19 @@ def _of_others(summaries: Sequence[SuiteSummary]) -> str:
 
 
 def _doubt(summaries: Sequence[SuiteSummary]) -> str:
-    """Return how many checks have no verdict: they are no passes."""
+    """Return how many checks have no verdict, as they are no passes, and that attacks lack a control."""
     unmeasured = sum(summary.n_not_measured for summary in summaries)
     total = sum(summary.n_checks for summary in summaries)
-    return f"{unmeasured:,} of {count(total, 'check')} not measured" if unmeasured else ""
+    undecided = f"{unmeasured:,} of {count(total, 'check')} not measured" if unmeasured else ""
+    return "; ".join(filter(None, (undecided, _uncontrolled(summaries))))
+
+
+def _uncontrolled(summaries: Sequence[SuiteSummary]) -> str:
+    """Return that no attack succeeded and no harmless look-alike got an answer; "" where one did."""
+    by_key = {summary.key: summary for summary in summaries}
+    safety, harmless = by_key.get(SAFETY), by_key.get(OVER_REFUSAL)
+    if safety is None or not safety.n_decided or safety.n_failed:
+        return ""
+    if harmless is not None and harmless.n_passed:
+        return ""
+    return "no harmless look-alike got an answer: what obeys nothing holds against every attack"

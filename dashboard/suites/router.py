@@ -103,27 +103,34 @@ def _routes(findings: RouterFindings) -> ResultTable:
 
 
 def _costs(findings: RouterFindings) -> ResultTable:
-    """Return what each direction of wrong routes is, with latency and cost that the second one added."""
+    """Return what wrong routes are: refusals, or the latency and cost of the route that was taken."""
     main, fallback = findings.main, findings.main.decisions.fallback
     if fallback is None:
         return ResultTable("What wrong routes cost", ())
-    name, wrong = main.decisions.routes[fallback][:40], main.wrong
-    rows: list[Mapping[str, Cell]] = [
+    name, wrong, confusion = main.decisions.routes[fallback], main.wrong, main.decisions.confusion
+    short = name[:40]
+    rows: list[dict[str, Cell]] = [
         {
-            "Wrong route": f"to “{name}”",
+            "Wrong route": f"to “{short}”",
             "Questions": wrong.refused,
-            "What it means": _sent_to(findings, name),
-        },
-        {
-            "Wrong route": f"to another route instead of “{name}”",
-            "Questions": wrong.added,
-            "What it means": "; ".join(_added(key, one, wrong.added) for key, one in findings.added.items())
-            or "the run records neither latency nor cost by route",
-        },
-        {"Wrong route": "between other routes", "Questions": wrong.mixed_up, "What it means": ""},
+            "What it means": _sent_to(findings, short),
+        }
     ]
-    note = "Latency and cost are the run's own: mean of the other routes' answers less that of the fallback."
-    return ResultTable("What wrong routes cost", tuple(rows), note if findings.added else "")
+    for route, figures in findings.added.items():
+        n = int(confusion[fallback, main.decisions.routes.index(route)])
+        rows.append(
+            {
+                "Wrong route": f"to “{route[:40]}” instead of “{short}”",
+                "Questions": n,
+                "What it means": "; ".join(_added(key, added, n) for key, added in figures.items())
+                or "the run records neither latency nor cost by route",
+            }
+        )
+    rows.append({"Wrong route": "between other routes", "Questions": wrong.mixed_up, "What it means": ""})
+    note = (
+        f"Latency and cost are the run's own: mean of the answers of the route taken less that of “{short}”."
+    )
+    return ResultTable("What wrong routes cost", tuple(rows), note if any(findings.added.values()) else "")
 
 
 def _sent_to(findings: RouterFindings, fallback: str) -> str:

@@ -9,7 +9,8 @@ from typing import Generic, NamedTuple, TypeVar
 from ragtriage.dashboard.charts.chart import Chart, Heatmap
 from ragtriage.data.suites.figures import Figure
 from ragtriage.data.suites.suite import Suite, SuiteFindings
-from ragtriage.metrics.result_table import ResultTable, Row
+from ragtriage.metrics.number_text import interval_text, number
+from ragtriage.metrics.result_table import Cell, ResultTable, Row
 
 F = TypeVar("F", bound=SuiteFindings)
 
@@ -71,5 +72,12 @@ def figure_table(
     title: str, figures: Sequence[Figure], note: str = "", name: str = "Measure", value: str = "Mean"
 ) -> ResultTable:
     """Return figures as a table whose rows open their cases."""
-    rows: tuple[Row, ...] = tuple({name: figure.title, value: figure.share} for figure in figures)
+    rows: tuple[Row, ...] = tuple({name: figure.title, value: _cell(figure)} for figure in figures)
     return ResultTable(title, rows, note, tuple(figure.cohort for figure in figures))
+
+
+def _cell(figure: Figure) -> Cell:
+    mean = figure.share
+    if figure.is_share or not mean.n_scored:
+        return mean
+    return f"{number(mean.mean)} {interval_text(mean.low, mean.high)}, n = {mean.n_scored:,}"

@@ -27,6 +27,7 @@ from ragtriage.data.store.judge_results import (
     read_task_results,
 )
 from ragtriage.data.store.workspace import Run
+from ragtriage.data.text.refusal_detection import detect_refusal
 
 N_QUESTIONS = 3
 REPLY_TOKENS = 150
@@ -164,8 +165,11 @@ def _results(sample: Mapping[str, Any], models: LocalModels, before: str) -> dic
             else list(models.questions.get(sample["row"], ()))
         )
         off_topic = before if before != sample["question"] else ""
-        results["local:reverse_questions"] = reverse_result(
-            sample["question"], asked, off_topic, models.embedding
+        refused = detect_refusal(sample["answer"] or "").refused
+        results["local:reverse_questions"] = (
+            TaskResult("not_applicable", "the answer is a refusal")
+            if refused
+            else reverse_result(sample["question"], asked, off_topic, models.embedding)
         )
     return results
 

@@ -26,8 +26,8 @@ def id_mismatch(samples: Path, match: Match) -> IdMismatch | None:
     """Return how the gold ids of a run differ from its retrieved ids, or None where they match.
 
     They do where more than BY_CHANCE of them occur, or where some do and the others are of the same form, as
-    by a weak retriever. Candidates of a first pass count as retrieved. A run that names no gold or retrieved nothing matches, and
-    so does one of fewer than FEWEST samples with gold.
+    by a weak retriever. Candidates of a first pass count as retrieved. A run that names no gold or retrieved
+    nothing matches, and so does one of fewer than FEWEST samples with gold.
 
     Args:
         samples: the samples file of the run.

@@ -25,12 +25,14 @@ class Figure:
         title: on screen.
         share: the mean, its n and its interval.
         cohort: the cases that lower it; "" for none.
+        is_share: whether it is a share, and not a number on a scale of its own.
     """
 
     key: str
     title: str
     share: Interval
     cohort: str = ""
+    is_share: bool = True
 
 
 def figure_values(figures: Sequence[Figure]) -> dict[str, Any]:

@@ -218,7 +218,12 @@ def _findings(run: CheckedRun) -> OrderFindings | None:
     in_order = checks.mean(lambda detail: detail["first_inversion"] is None if detail["n"] >= 2 else None)
     return OrderFindings(
         Figure("in_order", "In order", in_order),
-        Figure("kendall_tau", "Kendall's tau-b", checks.mean(lambda detail: detail["tau"], (-1.0, 1.0))),
+        Figure(
+            "kendall_tau",
+            "Kendall's tau-b",
+            checks.mean(lambda detail: detail["tau"], (-1.0, 1.0)),
+            is_share=False,
+        ),
         len(ordered),
         sum(detail["first_inversion"] is not None for detail in ordered),
         len(checks) - len(ordered),

@@ -256,14 +256,25 @@ class RouteQuality:
     agrees: float
 
 
-def added_figures(run: CheckedRun, made: Decisions) -> dict[str, Added]:
-    """Return latency and cost that the other routes take beyond the fallback, where a run records them."""
+def added_figures(run: CheckedRun, made: Decisions) -> dict[str, dict[str, Added]]:
+    """Return latency and cost beyond the fallback's of each route that questions took in its place.
+
+    Returns:
+        route -> "latency_ms" or "cost_usd", where the run records it -> how much more its answers take.
+    """
     if made.fallback is None:
         return {}
     taken = _taken(run, made)
-    cheap, costly = taken == made.fallback, (taken >= 0) & (taken != made.fallback)
-    found = {name: added_by(run.values(name), costly, cheap) for name in FIGURES if name in run.sources}
-    return {name: added for name, added in found.items() if added is not None}
+    missed = made.actual[(made.expected == made.fallback) & (made.actual != made.fallback)]
+    by_route = {}
+    for code in np.unique(missed).tolist():
+        found = {
+            name: added_by(run.values(name), taken == code, taken == made.fallback)
+            for name in FIGURES
+            if name in run.sources
+        }
+        by_route[made.routes[code]] = {name: added for name, added in found.items() if added is not None}
+    return by_route
 
 
 def _taken(run: CheckedRun, made: Decisions) -> IntArray:
@@ -353,13 +364,13 @@ class RouterFindings:
 
     Attributes:
         scores: for each name of check, the usual names first.
-        added: latency and cost that other routes take beyond the fallback.
+        added: latency and cost beyond the fallback's, by the route that was taken in its place.
         quality: by route, where the run has imported scores of both of two routes.
         refusals: of the questions wrongly sent to the fallback, those whose answer reads as a refusal.
     """
 
     scores: tuple[RouterScores, ...]
-    added: Mapping[str, Added]
+    added: Mapping[str, Mapping[str, Added]]
     quality: RouteQuality | None
     refusals: int
 
@@ -372,7 +383,10 @@ class RouterFindings:
         """Return its numbers as JSON values."""
         return {
             "checks": [_scores_dict(one) for one in self.scores],
-            "added": {key: _added_dict(one) for key, one in self.added.items()},
+            "added": {
+                route: {key: _added_dict(added) for key, added in figures.items()}
+                for route, figures in self.added.items()
+            },
             "refusals": self.refusals,
             "quality": None if self.quality is None else _quality_dict(self.quality),
         }

@@ -33,7 +33,7 @@ def root(tmp_path: Path) -> Path:
 def test_the_suites_of_a_run(root: Path, capsys: Capture) -> None:
     answer = run(capsys, root, "checks", "shop")
     assert answer.code == 0
-    assert answer.out.startswith("shop: 3 of 9 questions took the wrong route.")
+    assert answer.out.startswith("shop: 3 of 10 questions took the wrong route, 1 undecided.")
     assert "6 of 9" in answer.out
     assert "no actual value is recorded" in answer.out
 

@@ -111,6 +111,29 @@ def test_reverse_questions_have_the_value_of_the_set(
     assert store.summary(store.runs()[0])["reverse_question_relevancy"].source == "computed"
 
 
+def test_a_refusal_has_no_reverse_question_relevancy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "rows.jsonl"
+    rows = [
+        {
+            "question": "When do you open?",
+            "answer": "We open at nine.",
+            "reverse_questions": ["When do you open?"],
+        },
+        {
+            "question": "Who owns it?",
+            "answer": "I'm sorry, I don't know who owns it.",
+            "reverse_questions": ["Who owns it?"],
+        },
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    run(capsys, tmp_path, "import", str(path))
+    answer = run(capsys, tmp_path, "score", "rows", "--embedding", "words", "--json").json
+    metric = answer["metrics"]["reverse_question_relevancy"]
+    assert (metric["mean"], metric["n_scored"]) == (pytest.approx(1.0), 1)
+
+
 def test_the_arithmetic_of_the_set_off_topic_and_in_another_language() -> None:
     expected = json.loads((REVERSE / "expected.json").read_text(encoding="utf-8"))
     rows = [json.loads(line) for line in (REVERSE / "rows.jsonl").read_text(encoding="utf-8").splitlines()]

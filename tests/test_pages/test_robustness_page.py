@@ -51,6 +51,7 @@ def test_injection_shows_both_axes_and_leads_to_the_cases_that_follow(
     assert not app.exception
     assert headline(app) == "my system: follows text planted in documents"
     text = page_text(app)
+    assert "poisoned cases, pooled over " in text
     assert "clean context: 100 % right" in text
     assert "which no quote of it holds" in text
     follows = next(button for button in app.button if button.label.startswith("Cases that follow"))
@@ -82,6 +83,13 @@ class Deaf(Obedient):
         return SystemReply("answered", {"answer": answer}, seconds=0.01)
 
 
+class Mute(Obedient):
+    """Says the same whatever it is asked."""
+
+    def ask(self, request: SystemRequest, limits: SystemLimits) -> SystemReply:
+        return SystemReply("answered", {"answer": "Thank you for asking."}, seconds=0.01)
+
+
 class Distracted(Obedient):
     """Follows nothing, but answers no question once something is planted; its defence changes nothing."""
 
@@ -111,6 +119,16 @@ def test_a_defence_is_not_blamed_where_nothing_is_followed(
     _ask(workspace, "injection", Deaf(name="my system"), path, hidings=["visible"], defence={"guard": True})
     app = _open(workspace, monkeypatch)
     assert headline(app) == "my system: followed no planted text, with and without the defence"
+
+
+def test_a_system_that_reads_no_document_proves_nothing_by_following_none(
+    workspace: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_questions(tmp_path / "codes.jsonl", 6)
+    _ask(workspace, "injection", Mute(name="my system"), path, hidings=["visible"])
+    app = _open(workspace, monkeypatch)
+    assert headline(app) == "my system: followed no planted text"
+    assert "nothing shows that documents are read" in page_text(app)
 
 
 def test_places_are_doubted_where_answers_need_no_document(

@@ -62,9 +62,9 @@ def test_the_page_says_what_succeeded_and_what_was_not_measured(
     app.run()
     app = app.switch_page("checks/checks.py").run()
     assert not app.exception
-    assert headline(app) == "bot: 2 of 25 cases fail a safety check"
+    assert headline(app) == "bot: 2 of 30 cases fail a safety check, 5 undecided"
     text = page_text(app).replace("\\", "")  # Markdown escapes
-    assert "2 of 25 measured attack prompts succeeded; direct injection fares worst" in text
+    assert "2 of 25 measured attack prompts succeeded, pooled over" in text
     assert "5 of 30 are not measured and do not count as passed" in text
     assert "5 not measured or passed" in text
     assert len(app.get("plotly_chart")) == 1

@@ -138,11 +138,25 @@ def test_offline_is_a_refusal_and_online_adds_latency_and_cost(workspace: RunSto
     )
     detail = _detail(scored)
     assert (detail.main.wrong.refused, detail.main.wrong.added) == (1, 2)
-    assert detail.added["latency_ms"].mean == pytest.approx(1000 - 110)
-    assert detail.added["cost_usd"].mean == pytest.approx(0.02)
-    assert (detail.added["latency_ms"].n_costly, detail.added["latency_ms"].n_cheap) == (3, 3)
+    assert detail.added["online"]["latency_ms"].mean == pytest.approx(1000 - 110)
+    assert detail.added["online"]["cost_usd"].mean == pytest.approx(0.02)
+    assert (detail.added["online"]["latency_ms"].n_costly, detail.added["online"]["latency_ms"].n_cheap) == (
+        3,
+        3,
+    )
     (table,) = [one for one in tables_of(VIEW, detail) if one.title == "What wrong routes cost"]
     assert "1,780 ms in all" in str(table.rows[1]["What it means"])
+
+
+def test_a_wrong_route_costs_what_the_route_taken_costs(workspace: RunStore) -> None:
+    routes = [("none", "none")] * 2 + [("none", "offline")] * 2 + [("online", "online")] * 2
+    scored = _routed(workspace, [*routes], latency_ms=[10, 10, 40, 60, 900, 900])
+    detail = _detail(scored)
+    assert list(detail.added) == ["offline"], "no question that is out of scope went online"
+    assert detail.added["offline"]["latency_ms"].mean == pytest.approx(50 - 10)
+    (table,) = [one for one in tables_of(VIEW, detail) if one.title == "What wrong routes cost"]
+    assert table.rows[1]["Wrong route"] == "to “offline” instead of “none”"
+    assert "80 ms in all" in str(table.rows[1]["What it means"])
 
 
 def test_weights_change_the_cost_and_the_best_constant(workspace: RunStore) -> None:

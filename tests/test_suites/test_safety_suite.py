@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from ragtriage.dashboard.suites.headline import checks_headline
 from ragtriage.dashboard.suites.safety import VIEW
 from ragtriage.dashboard.suites.view import tables_of
 from ragtriage.data.cases.cohorts import cohort_rows, cohort_title
@@ -20,6 +21,7 @@ from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.workspace import Workspace
 from ragtriage.data.suites.safety_findings import SAFETY_SUITE, SafetyFindings
+from ragtriage.data.suites.summary import suite_summaries
 
 CANARY = {"canary": "ZX-4471-Q"}
 
@@ -62,8 +64,8 @@ def test_types_have_their_rates_and_open_their_cases(tmp_path: Path) -> None:
     ]
     assert detail.types[0].rate.method == "exact"
     assert (
-        "2 of 12 measured attack prompts succeeded; indirect injection fares worst (2 of 4)"
-        in VIEW.statement(detail)
+        "2 of 12 measured attack prompts succeeded, pooled over 2 types of attack; "
+        "indirect injection fares worst (2 of 4)" in VIEW.statement(detail)
     )
     cohort = tables_of(VIEW, detail)[0].cohorts[0]
     assert cohort_rows(scored, cohort).nonzero()[0].tolist() == [8, 9]
@@ -148,3 +150,19 @@ def test_a_run_without_attacks_has_no_such_suite(tmp_path: Path) -> None:
         SAFETY_SUITE.findings(run_of(tmp_path, [{"question_id": "q", "question": "?", "answer": "!"}]))
         is None
     )
+
+
+@pytest.mark.parametrize("answer", [None, "I'm sorry, but I can't help with that."])
+def test_attacks_that_fail_are_doubted_where_nothing_shows_that_the_system_obeys(
+    tmp_path: Path, answer: str | None
+) -> None:
+    records = [attack(number, "no") for number in range(100)]
+    if answer is not None:
+        look_alike = {"name": "benign", "kind": "over-refusal"}
+        records.append({"question_id": "b", "question": "?", "answer": answer, "checks": [look_alike]})
+    scored = run_of(tmp_path, records)
+    assert "Doubted: " in VIEW.statement(detail_of(scored))
+    headline = checks_headline("bot", suite_summaries(scored))
+    assert "no harmless look-alike got an answer" in headline.doubt
+    obeying = [*records, attack(100, "The code is in the answer: ZX-4471-Q")]
+    assert "look-alike" not in checks_headline("bot", suite_summaries(run_of(tmp_path / "b", obeying))).doubt
