@@ -15,6 +15,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from ragtriage.dashboard.headlines.headline import GLYPHS, LOOKS, WORDS
 from ragtriage.data.text.printable import printable
 
 _CODE = re.compile(r"`([^`\n]+)`")
@@ -32,6 +33,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     templates.filters["code"] = code_marked
+    templates.globals |= {"LOOKS": LOOKS, "GLYPHS": GLYPHS, "WORDS": WORDS}  # of a state
     return templates
 
 

@@ -17,7 +17,7 @@ from ragtriage.dashboard.charts.chart import Chart, Heatmap
 from ragtriage.dashboard.charts.chart_rows import chart_rows
 from ragtriage.dashboard.charts.plotly_figure import figure_json
 from ragtriage.dashboard.charts.tokens import Theme
-from ragtriage.dashboard.headlines.headline import GLYPHS, LOOKS, Headline
+from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.present.case_html.report_case import CollapseLevel, case_html
 from ragtriage.dashboard.present.page_html.blocks import band, style_sheet, tile
 from ragtriage.dashboard.present.stories.report import OBTAINED, Report
@@ -153,8 +153,6 @@ def _opening(section: RenderedSection) -> Markup:
         content=content,
         headline=headline,
         tiles=[tile(shown) for shown in content.tiles],
-        answers=[(answer, LOOKS[answer.state], GLYPHS[answer.state]) for answer in content.answers],
-        remarks=[(remark, LOOKS[remark.state] if remark.state else "") for remark in content.remarks],
     )
 
 

@@ -11,8 +11,8 @@ from typing import Literal
 from markupsafe import Markup
 
 from ragtriage.dashboard.charts.tokens import THEMES, Theme
-from ragtriage.dashboard.headlines.headline import GLYPHS, LOOKS, WORDS, Headline, State
-from ragtriage.dashboard.present.templating import render
+from ragtriage.dashboard.headlines.headline import LOOKS, Headline, State
+from ragtriage.dashboard.present.templating import environment, render
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,6 @@ class Tile:
     strip: Strip  # where it lies
     help: str = ""  # shown when the pointer rests on it: how it was obtained
 
-    @property
-    def glyph(self) -> str:
-        """The mark of its state."""
-        return GLYPHS[self.state]
-
 
 @cache
 def style_sheet(theme: Theme) -> Markup:
@@ -66,19 +61,12 @@ def page_style(page: Literal["cases", "compare", "diagnosis", "triage"], theme: 
 
 def band(headline: Headline, meta: Sequence[str] = ()) -> Markup:
     """Return the band that opens a page: what it concludes, with facts of the run at the right."""
-    return render(
-        "band.html",
-        headline=headline,
-        look=LOOKS[headline.state],
-        glyph=GLYPHS[headline.state],
-        word=WORDS[headline.state],
-        meta=list(meta),
-    )
+    return render("band.html", headline=headline, meta=list(meta))
 
 
 def tile(shown: Tile) -> Markup:
     """Return one tile, 112 pixels high."""
-    return render("tile.html", tile=shown, look=LOOKS[shown.state], strip=strip(shown.strip))
+    return render("tile.html", tile=shown)
 
 
 def strip(shown: Strip) -> Markup:
@@ -105,3 +93,6 @@ def strip(shown: Strip) -> Markup:
         "label": shown.label,
     }
     return render("strip.html", strip=drawn)
+
+
+environment().filters["drawn_strip"] = strip

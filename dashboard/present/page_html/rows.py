@@ -9,8 +9,8 @@ from markupsafe import Markup
 
 from ragtriage.dashboard.charts.comparison import GLYPHS as VERSION_GLYPHS
 from ragtriage.dashboard.charts.tokens import Tokens
-from ragtriage.dashboard.headlines.headline import GLYPHS, LOOKS, WORDS, State
-from ragtriage.dashboard.present.page_html.blocks import Strip, strip
+from ragtriage.dashboard.headlines.headline import State
+from ragtriage.dashboard.present.page_html.blocks import Strip
 from ragtriage.dashboard.present.templating import render
 from ragtriage.metrics.diagnosis.patterns import Level, Pattern
 
@@ -76,17 +76,12 @@ def fix_row(row: FixRow) -> Markup:
 
 def gate_rows(title: str, rows: Sequence[GateRow], foot: str) -> Markup:
     """Return gates in lines of 26 pixels, under their title and over a line of small print."""
-    drawn = [
-        {"row": row, "look": LOOKS[row.state], "glyph": GLYPHS[row.state], "strip": strip(row.strip)}
-        for row in rows
-    ]
-    return render("gate_rows.html", title=title, rows=drawn, foot=foot)
+    return render("gate_rows.html", title=title, rows=rows, foot=foot)
 
 
 def change_rows(title: str, rows: Sequence[ChangeRow], foot: str, doubt: str = "") -> Markup:
     """Return changes in lines of 24 pixels, under their title and over small print and what is doubted."""
-    drawn = [{"row": row, "look": LOOKS[row.state]} for row in rows]
-    return render("change_rows.html", title=title, rows=drawn, foot=foot, doubt=doubt)
+    return render("change_rows.html", title=title, rows=rows, foot=foot, doubt=doubt)
 
 
 def pattern_head(conditions: Sequence[tuple[str, str, str]]) -> Markup:
@@ -127,17 +122,7 @@ class MissingRow:
 
 def missing_rows(rows: Sequence[MissingRow]) -> Markup:
     """Return the rows."""
-    drawn = [
-        {
-            "row": row,
-            "look": LOOKS[row.state],
-            "glyph": GLYPHS[row.state],
-            "word": WORDS[row.state],
-            "strip": strip(row.strip),
-        }
-        for row in rows
-    ]
-    return render("missing_rows.html", rows=drawn)
+    return render("missing_rows.html", rows=rows)
 
 
 def forest_legend(names: Sequence[str], tokens: Tokens, note: str) -> Markup:
