@@ -55,6 +55,8 @@ DIAGNOSIS = {
     "worst_slices",
     "refusals",
     "symptoms",
+    "right",
+    "parts",
 }
 DIFFERENCE = {
     "baseline",
@@ -126,6 +128,8 @@ def test_per_sample_values_average_to_the_mean(capsys: Capture, root: Path, demo
     assert len(answer["samples"]) == found.n_questions == 10
     for name, summary in answer["metrics"].items():
         values = [one[name] for one in answer["samples"].values() if one[name] is not None]
+        if name == "right_by_text" and not summary["n_scored"]:
+            continue  # decided for too few of the answers to have a rate
         assert len(values) == summary["n_scored"], name
         if values:
             assert sum(values) / len(values) == pytest.approx(summary["mean"], abs=1e-9), name
