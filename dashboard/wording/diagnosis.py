@@ -9,16 +9,18 @@ import numpy as np
 
 from ragtriage.dashboard.wording.escaping import capital
 from ragtriage.data.cases.checks import failed_checks_text
+from ragtriage.data.cases.refusal_cohorts import REFUSAL_RATES
 from ragtriage.data.diagnosis.context import not_the_context, part_title
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import metric_doubts, stage_doubt
+from ragtriage.data.scoring.summaries import summarise
 from ragtriage.metrics.diagnosis.explanations import evidence_sentence
 from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED, FixFirst
 from ragtriage.metrics.diagnosis.patterns import PATTERNS, Pattern, pattern_code
 from ragtriage.metrics.diagnosis.right import RIGHT_SOURCES
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 from ragtriage.metrics.metric_registry import title_of
-from ragtriage.metrics.number_text import count
+from ragtriage.metrics.number_text import count, interval_text, percent
 from ragtriage.metrics.sanity.rule import Finding
 from ragtriage.metrics.schema.scores import BoolArray
 
@@ -179,6 +181,26 @@ def _missing(diagnosis: Diagnosis) -> dict[str, BoolArray]:
         "answer relevancy": features.answer_relevancy,
     }
     return {name: np.isnan(scores) for name, scores in values.items() if scores is not None}
+
+
+def refusal_rates_text(diagnosis: Diagnosis) -> str:
+    """Return the rates of refusals, each with its interval and the questions it is over; "" without any."""
+    rates = summarise(diagnosis.scored, [name for name in REFUSAL_RATES if name in diagnosis.scored.metrics])
+    shown = [
+        f"{title_of(name)}: {percent(rate.mean)} {interval_text(rate.low, rate.high)} of "
+        f"{count(rate.n_scored, 'question')} {_QUESTIONS[name]}"
+        for name, rate in rates.items()
+        if rate.mean is not None
+    ]
+    return f"{'; '.join(shown)}." if shown else ""
+
+
+_QUESTIONS = {
+    "refused_answerable": "that can be answered",
+    "over_refusal": "whose context holds the answer",
+    "negative_rejection_rate": "whose context lacks it",
+    "corpus_rejection_rate": "that cannot be answered",
+}
 
 
 def doubted_by(findings: Sequence[Finding]) -> str:

@@ -157,13 +157,25 @@ def _answers(
     guessed = heuristic_refusals(table["answer"], unknown)
     source[unknown] = Source.ESTIMATED
     codes = {name: code for code, name in enumerate(ANSWERABLE)}
-    answerable = [codes.get(name, -1) for name in table["answerable"].to_pylist()]
+    answerable = np.array([codes.get(name, -1) for name in table["answerable"].to_pylist()], dtype=np.int8)
+    has_gold = _context_has_gold(table, ranked, reference, spans)
+    answers = (has_gold != NOT_KNOWN) | (has_reference(table["reference_answer"]) == 1)
     return Answers(
         refused=np.where(unknown, guessed, recorded).astype(np.int8),
         refused_source=source,
-        answerable=np.array(answerable, dtype=np.int8),
-        context_has_gold=_context_has_gold(table, ranked, reference, spans),
+        answerable=answerable,
+        context_has_gold=has_gold,
+        expected=(answerable == codes["yes"]) | ((answerable < 0) & answers),
     )
+
+
+def has_reference(references: Any) -> FloatArray:
+    """(n,) 1 where a reference answers the question, 0 where it is empty or refuses; NaN without one."""
+    found, refused = np.full(len(references), np.nan), refused_answers(references)
+    for row, reference in enumerate(references.to_pylist()):
+        if reference is not None:
+            found[row] = bool(reference.strip()) and not refused[row]
+    return found
 
 
 def _context_has_gold(
@@ -171,8 +183,8 @@ def _context_has_gold(
 ) -> NDArray[np.int8]:
     """Codes of Answers.context_has_gold: by gold text, else gold documents, else the reference's claims.
 
-    Any relevant document is what is needed, since further ones may say the same; where hops are named every
-    hop is, and so is all of the gold text and every claim of the reference.
+    All of the gold is needed: every hop where hops are named, else every relevant document, all of the gold
+    text, every claim of the reference.
     """
     n = table.num_rows
     known = np.full(n, NOT_KNOWN, dtype=np.int8)
@@ -186,8 +198,7 @@ def _context_has_gold(
         scored = ranked.status == Status.SCORED
         hit = np.isfinite(ranked.unit_rank)
         share = hit.sum(axis=1) / np.maximum(1, (~np.isnan(ranked.unit_rank)).sum(axis=1))
-        has = np.where(ranked.has_hops, share, hit.any(axis=1).astype(np.float64))
-        known[scored] = _held(has[scored])
+        known[scored] = _held(share[scored])
     if spans is not None:
         placed = placed_spans(table["retrieved"], spans)
         covered = np.nansum(spans.new_gold, axis=1)

@@ -6,21 +6,29 @@ from typing import Any
 
 import numpy as np
 
-from ragtriage.data.scoring.batch_inputs import placed_spans
+from ragtriage.data.scoring.batch_inputs import (
+    HOLDS,
+    HOLDS_PART,
+    LACKS,
+    NOT_KNOWN,
+    has_reference,
+    placed_spans,
+)
 from ragtriage.data.store.ragged import Ragged
-from ragtriage.data.text.refusal_detection import refused_answers
 from ragtriage.metrics.diagnosis.check_kinds import FORMAT, suite_code
-from ragtriage.metrics.schema.batch import ANSWERABLE, Batch, Checks, Claims, Rankings, SpanRankings
+from ragtriage.metrics.schema.batch import ANSWERABLE, Answers, Batch, Checks, Claims, Rankings, SpanRankings
 from ragtriage.metrics.schema.scores import FloatArray, Status
 from ragtriage.metrics.schema.source import Source
 
 _WITHOUT_GOLD = [ANSWERABLE.index("no"), ANSWERABLE.index("conversational")]
+_WHOLE = 1.0 - 1e-9  # a share of the gold at or above this is all of it
 STAGE_FEATURES = (
     "refused",
     "refused_source",
     "answerable",
     "has_reference",
     "gold_in_context",
+    "context_holds",
     "gold_in_candidates",
     "has_candidates",
     "check_failed",
@@ -39,7 +47,8 @@ def stage_features_of(table: Any, batch: Batch) -> dict[str, FloatArray]:
     Returns:
         (n,) floats for each name of STAGE_FEATURES: `refused` 1 or 0 with the code of its source,
         `answerable` a code into batch.ANSWERABLE, whether a reference answers the question, the shares of the
-        gold in the context and among candidates, whether candidates were recorded, whether any check and
+        gold in the context and among candidates, whether the context holds the answer (HOLDS, HOLDS_PART or
+        LACKS), whether candidates were recorded, whether any check and
         whether a format check failed, which kinds of checks did, whether a document contradicts a claim that
         none supports, the number of documents in the context, and how the words of answer and reference
         compare: the code of batch.Wordings and the score.
@@ -48,19 +57,14 @@ def stage_features_of(table: Any, batch: Batch) -> dict[str, FloatArray]:
     assert answers is not None  # noqa: S101 -- batch_of always makes this block
     candidates, wordings = Ragged.of(table["candidates"]), batch.wordings
     unknown = np.full(batch.n, np.nan)
-    # 1 where a reference answer is recorded, 0 where it is empty or itself a refusal; NaN without one
-    references = table["reference_answer"]
-    found = np.full(len(references), np.nan)
-    refused = refused_answers(references)
-    for row, reference in enumerate(references.to_pylist()):
-        if reference is not None:
-            found[row] = bool(reference.strip()) and not refused[row]
+    gold = _gold_in_context(table, batch)
     return {
         "refused": _known(answers.refused),
         "refused_source": answers.refused_source.astype(np.float64),
         "answerable": _known(answers.answerable),
-        "has_reference": found,
-        "gold_in_context": _gold_in_context(table, batch),
+        "has_reference": has_reference(table["reference_answer"]),
+        "gold_in_context": gold,
+        "context_holds": _context_holds(answers, gold),
         "gold_in_candidates": _share(batch.first_pass_spans, batch.first_pass, table["candidates"]),
         "has_candidates": candidates.recorded.astype(np.float64),
         **check_features(batch.checks, batch.n),
@@ -96,6 +100,17 @@ def _gold_in_context(table: Any, batch: Batch) -> FloatArray:
     has_answer = ~np.isin(batch.answers.answerable, _WITHOUT_GOLD)
     given = (mode == "oracle") & has_answer & ~(share > 0)
     return np.where(mode == "closed_book", np.nan, np.where(given, 1.0, share))
+
+
+def _context_holds(answers: Answers, gold: FloatArray) -> FloatArray:
+    """Return whether the context holds the answer: by its gold, else by the claims of the reference.
+
+    The context of an unanswerable question lacks the answer.
+    """
+    whole = np.where(gold >= _WHOLE, HOLDS, np.where(gold > 0, HOLDS_PART, LACKS))
+    codes = np.where(np.isnan(gold), answers.context_has_gold, whole).astype(np.float64)
+    codes[answers.answerable == ANSWERABLE.index("no")] = LACKS
+    return np.where(codes == NOT_KNOWN, np.nan, codes)
 
 
 def _share(spans: SpanRankings | None, ranked: Rankings | None, documents: Any) -> FloatArray:

@@ -83,6 +83,14 @@ def over_refusal(answers: Answers) -> Scores:
     return _on(answers, [other, unknown, lacks, _held_part(answers)])
 
 
+def refused_answerable(answers: Answers) -> Scores:
+    """1 where a question that has an answer was refused, whatever its context held."""
+    expected = answers.answerable == _YES if answers.expected is None else answers.expected
+    labelled = (answers.answerable >= 0, Status.NOT_APPLICABLE, "the question is not plainly answerable")
+    gaps = [(mask & ~expected, status, why) for mask, status, why in (labelled, _not_labelled(answers))]
+    return _on(answers, gaps)
+
+
 def correct_abstention(answers: Answers) -> Scores:
     """1 where an answerable question was refused whose context lacked the gold: right after a miss."""
     holds = (answers.context_has_gold == 1, Status.NOT_APPLICABLE, "the context held the gold")
@@ -141,6 +149,18 @@ METRICS: tuple[Metric, ...] = (
         reference=_TWO_BY_TWO,
         higher_is_better=False,
         compute=_of(over_refusal),
+    ),
+    _refusal(
+        key="refused_answerable",
+        title="Refused although answerable",
+        meaning="How often the system refuses questions that have an answer, whether retrieval or generation "
+        "is at fault.",
+        formula="on questions labelled answerable or, without a label, with gold or a reference that answers "
+        "them: 1 if refused, else 0",
+        undefined="The question is unanswerable, partly answerable or conversational.",
+        reference=_TWO_BY_TWO,
+        higher_is_better=False,
+        compute=_of(refused_answerable),
     ),
     _refusal(
         key="correct_abstention",

@@ -166,12 +166,15 @@ class Answers:
         refused_source: (n,) int8 Source: HUMAN/IMPORTED when recorded, ESTIMATED when detected by phrases.
         answerable: (n,) int8 code into ANSWERABLE; -1 unknown.
         context_has_gold: (n,) int8: 1 the context holds the gold, 2 only a part of it, 0 none, -1 unknown.
+        expected: (n,) True where there is an answer: the question is labelled answerable or, without a label,
+            gold is recorded or a reference answers it; None where only the labels tell.
     """
 
     refused: NDArray[np.int8]
     refused_source: NDArray[np.int8]
     answerable: NDArray[np.int8]
     context_has_gold: NDArray[np.int8]
+    expected: BoolArray | None = None
 
 
 @dataclass(frozen=True)

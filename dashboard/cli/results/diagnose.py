@@ -18,6 +18,7 @@ from ragtriage.dashboard.wording.diagnosis import (
     gold_part_text,
     no_bad_case,
     pattern_meaning,
+    refusal_rates_text,
     stage_advice,
     stage_title,
     unused_context_metrics,
@@ -135,7 +136,7 @@ def _diagnosis_text(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:
         sections += [wrapped(no_bad_case(diagnosis))]
     refusals = refusal_counts(diagnosis.scored)
     if sum(refusals.values()):
-        sections += [_refusal_table(refusals)]
+        sections += [_refusal_table(refusals), wrapped(refusal_rates_text(diagnosis))]
     edges = diagnosis.settings.symptom_edges
     sections += [
         wrapped(f"{symptom.title} ({symptom.condition_at(edges)}): {symptom.meaning} {symptom.advice}")
@@ -152,11 +153,15 @@ def _refusal_table(counts: Mapping[str, int]) -> str:
     )
     rows: list[Row] = [
         {"context": "holds the answer", "answered": counts["answered"], "refused": over},
+        {
+            "context": "holds part of it",
+            "answered": counts["part_answered"],
+            "refused": counts["part_refused"],
+        },
         {"context": "lacks the answer", "answered": missed, "refused": counts["rejected"]},
     ]
-    n = count(sum(counts.values()), "case")
-    total = f"{n} where context and refusal are known; a context with part of the answer is left out."
-    return f"{row_table(rows)}\n{total}"
+    known = f"{count(sum(counts.values()), 'case')} where context and refusal are known."
+    return f"{row_table(rows)}\n{known}"
 
 
 def _headline(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:

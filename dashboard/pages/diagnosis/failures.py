@@ -24,6 +24,7 @@ from ragtriage.dashboard.wording.diagnosis import (
     no_bad_case,
     pattern_meaning,
     pattern_stages,
+    refusal_rates_text,
     stage_advice,
     stage_title,
     unused_context_metrics,
@@ -35,11 +36,10 @@ from ragtriage.data.cases.refusal_cohorts import REFUSAL_CELLS, refusal_counts
 from ragtriage.data.diagnosis.context import context_choice, context_metrics_of, part_title
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import metric_doubts, stage_doubt
-from ragtriage.data.scoring.summaries import summarise
 from ragtriage.metrics.diagnosis.patterns import PATTERNS, Pattern, pattern_code
 from ragtriage.metrics.diagnosis.stages import DEFAULT_ORDER, STAGES, stage_code
 from ragtriage.metrics.diagnosis.symptoms import SYMPTOMS
-from ragtriage.metrics.number_text import count, interval_text, number, percent
+from ragtriage.metrics.number_text import count, number, percent
 from ragtriage.metrics.sanity.rule import Finding
 from ragtriage.metrics.schema.scores import BoolArray
 
@@ -232,21 +232,12 @@ def refusal_table(diagnosis: Diagnosis) -> None:
             label = f"{counts[cell]:,} · {capital(title)}"
             if st.button(label, key=f"refusal_{cell}", disabled=not counts[cell], width="stretch"):
                 open_cases(cohort=f"refusal:{cell}")
+    rates = markdown_text(refusal_rates_text(diagnosis))
     facts(
         f"n = {total:,} of {count(diagnosis.scored.n, 'case')}; for the others context or refusal "
-        "is not known, or the context holds only part of the answer",
-        *_refusal_rates(diagnosis),
+        "is not known",
+        *filter(None, [rates]),
     )
-
-
-def _refusal_rates(diagnosis: Diagnosis) -> list[str]:
-    rates = summarise(diagnosis.scored, ["over_refusal", "negative_rejection_rate", "corpus_rejection_rate"])
-    return [
-        f"{metric_title(name).lower()} {percent(rate.mean)} {interval_text(rate.low, rate.high)}, "
-        f"n = {count(rate.n_scored, 'question')}"
-        for name, rate in rates.items()
-        if rate.mean is not None
-    ]
 
 
 def stage_order(order: tuple[str, ...]) -> None:
