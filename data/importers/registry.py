@@ -157,18 +157,17 @@ def keys_of(formats: Iterable[Format]) -> list[str]:
     return [key for entry in formats for key in entry.keys.split()]
 
 
-def loaded(formats: Iterable[Format]) -> list[Importer]:
-    """Return the importers of formats, in their order."""
-    return [importer for entry in formats for importer in entry.importers()]
+def loaded(formats: Iterable[Format]) -> Iterator[Importer]:
+    """Yield the importers of formats, in their order; each module is loaded when it is reached."""
+    return (importer for entry in formats for importer in entry.importers())
 
 
 def candidates(peek: Peek) -> Iterator[Importer]:
     """Yield the importers that may read a file, by the names in it; no other module is loaded."""
-    yield from loaded(entry for entry in (*TOOLS, *QUESTION_FILES) if entry.fits(peek.names))
+    names = peek.names
+    yield from loaded(entry for entry in (*TOOLS, *QUESTION_FILES) if entry.fits(names))
     yield from _plugins()[0]
-    for entry in GENERAL:
-        if entry.fits(peek.names):
-            yield from entry.importers()
+    yield from loaded(entry for entry in GENERAL if entry.fits(names))
 
 
 @cache

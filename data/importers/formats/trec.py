@@ -97,8 +97,6 @@ NO_TEXT = "the texts of the questions were not given: their ids stand for them (
 
 
 class _Hit(NamedTuple):
-    """A line of a run."""
-
     document: str
     score: float
     rank: str

@@ -75,7 +75,6 @@ def put_check(record: dict[str, Any], field: str, value: object, *, blank_text: 
 
 
 def _value(value: object) -> object:
-    """Return a cell, parsed where its text is a list or an object."""
     try:
         return parse_structure(value)
     except CellError:

@@ -93,7 +93,7 @@ class Peek:
         """
         opening = self.source.head(32).decode("utf-8", "replace") if self.kind == "csv" else ""
         titles = self.keys.get("columns")  # of a frame that is written as columns and data
-        names = (*self.tables, *self.columns, *_names_in([self.document, *self.rows]))
+        names = (*self.tables, *_names_in([self.document, *self.rows]))
         listed = map(str, titles) if isinstance(titles, list) else ()
         shown = (*names, *listed, f"kind:{self.kind}", f"begins:{opening.lstrip()}")
         return frozenset(name.strip().lower() for name in shown)

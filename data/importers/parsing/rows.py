@@ -61,22 +61,17 @@ class Table:
     ) -> Table:
         """Return a table of a stream of rows, with the column names of its head."""
         stream = iter(records)
-        head = tuple(_head_of(stream))
+        head: list[Record] = []
         names = dict.fromkeys(columns)
-        for _, row in head:
+        size = 0
+        for line, row in islice(stream, HEAD_ROWS):
+            head.append((line, row))
             if isinstance(row, dict):
                 names.update(dict.fromkeys(str(key) for key in row))
-        return cls(kind, tuple(names), head, stream, notes)
-
-
-def _head_of(stream: Iterator[Record]) -> Iterator[Record]:
-    """Take the first rows, fewer where they are large."""
-    size = 0
-    for record in islice(stream, HEAD_ROWS):
-        yield record
-        size += _size(record[1])
-        if size > GUESSED_BYTES:
-            return
+            size += _size(row)
+            if size > GUESSED_BYTES:  # fewer rows where they are large
+                break
+        return cls(kind, tuple(names), tuple(head), stream, notes)
 
 
 def _size(value: object) -> int:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -12,7 +13,8 @@ from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.parsing.payloads import answer_in, decoded, question_in
 from ragtriage.data.importers.spans.span import Span, Trace
 from ragtriage.data.importers.spans.tool_calls import call_count, schemas_of, tool_checks
-from ragtriage.data.importers.spans.values import documents_in, error_line, ranked
+from ragtriage.data.importers.spans.values import documents_in, error_line, fields_in, ranked, without_blanks
+from ragtriage.data.store.parsed_run import Record
 
 Documents = list[dict[str, Any]]
 STEPS = ("retriever", "reranker")
@@ -384,3 +386,31 @@ def _moment(nanoseconds: int | None) -> str | None:
     if nanoseconds is None:
         return None
     return datetime.fromtimestamp(nanoseconds // 1_000_000_000, UTC).isoformat().replace("+00:00", "Z")
+
+
+def samples_of(
+    rows: Iterable[Record],
+    sample: Callable[[Mapping[str, Any], int], dict[str, Any] | None],
+    errors: ValidationErrors,
+    lacking: str,
+) -> Iterator[Record]:
+    """Yield the samples of rows that hold one each, numbered where a question comes again.
+
+    Args:
+        rows: the rows; what is no object is read as an empty one.
+        sample: returns the sample of a row on a line, or None; blank fields of it are left out.
+        errors: takes remarks, and the count of rows without a question.
+        lacking: what such a row is called.
+    """
+    asked: Counter[str] = Counter()
+    for line, row in rows:
+        record = sample(fields_in(row), line)
+        question = record["question"] if record else None
+        if record is None or not question or not question.strip():
+            errors.leave_out(lacking)
+            continue
+        if record["scores"] and not record["answer"]:
+            errors.remark(SCORED_WITHOUT_ANSWER, line)
+        key = str(record["question_id"] or question)
+        yield line, without_blanks({**record, "repeat": asked[key]})
+        asked[key] += 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
@@ -23,7 +22,7 @@ from ragtriage.data.importers.parsing.payloads import (
 )
 from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import rows_at
-from ragtriage.data.importers.spans.samples import SCORED_WITHOUT_ANSWER
+from ragtriage.data.importers.spans.samples import samples_of
 from ragtriage.data.importers.spans.span import Span, kind_of
 from ragtriage.data.importers.spans.traces import Traces
 from ragtriage.data.importers.spans.values import (
@@ -154,7 +153,6 @@ def _scores(row: Mapping[str, Any], metadata: Mapping[str, Any]) -> dict[str, An
 
 
 def _read_results(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
-    """Read the results of `Eval`: a sample a result."""
     summary = value_at(source, "summary") if isinstance(Peek(source).keys.get("results"), list) else None
     name = text_in(field_of(fields_in(summary), "experiment_name", "experimentName"))
     return [
@@ -170,36 +168,24 @@ def _read_results(source: InputFile, options: Options, errors: ValidationErrors)
 
 
 def _results(source: InputFile, errors: ValidationErrors) -> Iterator[Record]:
-    asked: Counter[str] = Counter()
-    for line, value in rows_at(source, _path(source, "results"), errors):
-        row = fields_in(value)
-        question = question_in(row.get("input"))
-        if not question or not question.strip():
-            errors.leave_out("a result without a question in its input")
-            continue
-        metadata, output = fields_in(row.get("metadata")), decoded(row.get("output"))
-        question_id, error = (
-            question_id_in(metadata, fields_in(row.get("input"))),
-            last_line(row.get("error")),
-        )
-        record = {
-            "question_id": question_id,
-            "question": question,
-            "repeat": asked[question_id or question],
-            "answer": answer_in(output),
-            "reference_answer": reference_in(row.get("expected")),
-            "retrieved": contexts_in(metadata) if contexts_in(output) is None else contexts_in(output),
-            "scores": _scores(row, metadata),
-            "tags": {
-                **tags_of(metadata, row.get("tags"), but=NOT_TAGS),
-                **({"error": error} if error else {}),
-            },
-            "tool": "Braintrust",
-        }
-        asked[question_id or question] += 1
-        if record["scores"] and not record["answer"]:
-            errors.remark(SCORED_WITHOUT_ANSWER, line)
-        yield line, without_blanks(record)
+    rows = rows_at(source, _path(source, "results"), errors)
+    return samples_of(rows, _result, errors, "a result without a question in its input")
+
+
+def _result(row: Mapping[str, Any], _line: int) -> dict[str, Any]:
+    metadata, output = fields_in(row.get("metadata")), decoded(row.get("output"))
+    contexts, error = contexts_in(output), last_line(row.get("error"))
+    tags = tags_of(metadata, row.get("tags"), but=NOT_TAGS)
+    return {
+        "question_id": question_id_in(metadata, fields_in(row.get("input"))),
+        "question": question_in(row.get("input")),
+        "answer": answer_in(output),
+        "reference_answer": reference_in(row.get("expected")),
+        "retrieved": contexts_in(metadata) if contexts is None else contexts,
+        "scores": _scores(row, metadata),
+        "tags": tags | ({"error": error} if error else {}),
+        "tool": "Braintrust",
+    }
 
 
 IMPORTERS = (

@@ -248,7 +248,6 @@ def _results(fields: Row) -> Row:
 
 
 def _calls_of(trace: Mapping[str, Any]) -> list[Row]:
-    """Return the tool calls of a test case's trace as checks."""
     if not objects(trace.get("toolSpans")):
         return []
     rooted = {**trace, "input": trace.get("input") or ""}

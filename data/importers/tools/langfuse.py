@@ -178,7 +178,6 @@ COLUMNS = {
 
 
 def _read_rows(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
-    """Read traces as the samples of one run."""
     companions = Companions(options.companions, errors)
 
     declared: dict[str, Any] = {}  # filled while the records are read

@@ -241,7 +241,6 @@ def _traces(connection: sqlite3.Connection) -> Iterator[dict[str, Any]]:
 
 
 def _assessment(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an assessment as the file of a trace has it."""
     value, error = decoded(row.get("value"), 1), decoded(row.get("error"), 1)
     stated = {"value": value, **({"error": error} if error else {})}
     return {

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from ragtriage.data.importers.parsing.payloads import (
 )
 from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import rows_at
-from ragtriage.data.importers.spans.samples import SCORED_WITHOUT_ANSWER
+from ragtriage.data.importers.spans.samples import samples_of
 from ragtriage.data.importers.spans.span import Span, kind_of
 from ragtriage.data.importers.spans.traces import Traces
 from ragtriage.data.importers.spans.values import (
@@ -67,7 +66,6 @@ def _is_trace(peek: Peek) -> bool:
 
 
 def _is_traces(peek: Peek) -> bool:
-    """Return whether this is a trace, or a folder of traces."""
     if peek.folder is None:
         return _is_trace(peek)
     files = islice(_trace_files(peek.folder), FILES_LOOKED_AT)
@@ -84,7 +82,6 @@ def _trace_files(folder: Path) -> Iterator[Path]:
 
 
 def _read_experiment(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
-    """Read an experiment as a run."""
     facts = fields_in(value_at(source, "experiment"))
     name = text_in(facts.get("name"))
     metadata = facts.get("metadata")
@@ -107,42 +104,28 @@ def _read_experiment(source: InputFile, options: Options, errors: ValidationErro
     ]
 
 
-def _of_items(items: Iterator[Record], errors: ValidationErrors) -> Iterator[Record]:
-    asked: Counter[str] = Counter()
-    for line, item in items:
-        fields = item if isinstance(item, Mapping) else {}
-        asks = fields_in(fields.get("dataset_item_data"))
-        output = decoded(fields.get("evaluation_task_output"))
-        question = question_in(asks) or question_in(_input_of(output))
-        if not question or not question.strip():
-            errors.leave_out("an item without a question in its dataset item")
-            continue
-        key = question_id_in(asks) or text_in(fields.get("dataset_item_id"))
-        answer, error = answer_in(output), last_line(fields.get("error_info"))
-        scores, human = _ratings(fields.get("feedback_scores"))
-        if scores and not answer:
-            errors.remark(SCORED_WITHOUT_ANSWER, line)
-        record = {
-            "question_id": key,
-            "question": question,
-            "repeat": asked[key or question],
-            "answer": answer,
-            "reference_answer": reference_beside_question(asks),
-            "retrieved": contexts_in(output),
-            "scores": scores,
-            "human": human or None,
-            "checks": _checks(fields.get("assertion_results")) or None,
-            "tags": {"error": error} if error else {},
-            "trace_id": text_in(fields.get("trace_id")),
-            "example_id": text_in(fields.get("dataset_item_id")),
-            "tool": "Opik",
-        }
-        asked[key or question] += 1
-        yield line, without_blanks(record)
+def _of_items(items: Iterable[Record], errors: ValidationErrors) -> Iterator[Record]:
+    return samples_of(items, _of_item, errors, "an item without a question in its dataset item")
 
 
-def _input_of(output: object) -> object:
-    return output.get("input") if isinstance(output, Mapping) else None
+def _of_item(item: Mapping[str, Any], _line: int) -> dict[str, Any]:
+    asks, output = fields_in(item.get("dataset_item_data")), decoded(item.get("evaluation_task_output"))
+    error = last_line(item.get("error_info"))
+    scores, human = _ratings(item.get("feedback_scores"))
+    return {
+        "question_id": question_id_in(asks) or text_in(item.get("dataset_item_id")),
+        "question": question_in(asks) or question_in(fields_in(output).get("input")),
+        "answer": answer_in(output),
+        "reference_answer": reference_beside_question(asks),
+        "retrieved": contexts_in(output),
+        "scores": scores,
+        "human": human or None,
+        "checks": _checks(item.get("assertion_results")) or None,
+        "tags": {"error": error} if error else {},
+        "trace_id": text_in(item.get("trace_id")),
+        "example_id": text_in(item.get("dataset_item_id")),
+        "tool": "Opik",
+    }
 
 
 def _ratings(rows: object) -> tuple[dict[str, Any], list[dict[str, Any]]]:

@@ -160,7 +160,6 @@ def _scopes(
 
 
 def _objects(value: Mapping[str, Any], *keys: str) -> list[Mapping[str, Any]]:
-    """Return the objects in the lists under some keys."""
     listed = [item for key in keys if isinstance(value.get(key), list) for item in value[key]]
     return [item for item in listed if isinstance(item, dict)]
 
@@ -199,7 +198,6 @@ def _of_sdk(row: Mapping[str, Any], run: str) -> Span:
 
 
 def _with_attributes(span: Span, record: Mapping[str, Any]) -> Span:
-    """Return a span with its attributes, events and status."""
     attributes = _attributes(record.get("attributes"))
     events = [
         (str(event.get("name")), _attributes(event.get("attributes"))) for event in _objects(record, "events")

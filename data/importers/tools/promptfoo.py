@@ -455,7 +455,6 @@ def _run_of(row: Row) -> tuple[str, tuple[str, str]]:
 
 
 def _config(provider: str, label: str, key: str, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the provider and the template of its prompt."""
     prompts = objects(facts.get("prompts"))
     nth = key.rpartition("\x1f")[2]
     at = int(nth) if nth.isdecimal() and len(nth) < 6 else -1

@@ -19,7 +19,7 @@ from ragtriage.data.importers.parsing.payloads import answer_in, decoded, questi
 from ragtriage.data.importers.parsing.rows import open_table
 from ragtriage.data.importers.parsing.spool import Spool
 from ragtriage.data.importers.parsing.sqlite_file import RowsByKey, open_sqlite, rows_of, table_names
-from ragtriage.data.importers.spans.samples import SCORED_WITHOUT_ANSWER
+from ragtriage.data.importers.spans.samples import samples_of
 from ragtriage.data.importers.spans.span import Labels, Span, kind_of
 from ragtriage.data.importers.spans.traces import Traces
 from ragtriage.data.importers.spans.values import (
@@ -32,7 +32,6 @@ from ragtriage.data.importers.spans.values import (
     ranked,
     text_in,
     value_in,
-    without_blanks,
 )
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
@@ -221,17 +220,9 @@ def _app(row: Row) -> str:
 
 
 def _samples(rows: Iterator[Record], errors: ValidationErrors) -> Iterator[Record]:
-    asked: dict[str, int] = {}
-    for line, row in rows:
-        sample = _sample(row, errors, line) if isinstance(row, Mapping) else None
-        if sample is None:
-            errors.leave_out("a record without a question")
-            continue
-        key = str(sample.get("question_id") or sample["question"])
-        if repeat := asked.get(key, 0):
-            sample["repeat"] = repeat
-        asked[key] = repeat + 1
-        yield line, sample
+    return samples_of(
+        rows, lambda row, line: _sample(row, errors, line), errors, "a record without a question"
+    )
 
 
 def _sample(row: Row, errors: ValidationErrors, line: int) -> dict[str, Any] | None:
@@ -248,27 +239,24 @@ def _sample(row: Row, errors: ValidationErrors, line: int) -> dict[str, Any] | N
     for document in retrieved or ():
         if document.get("text") in judged:
             document["relevant"] = judged[document["text"]]
-    if not answer and scores:
-        errors.remark(SCORED_WITHOUT_ANSWER, line)
     seconds, cost = number(row.get("latency")), fields_in(row.get("cost_json"))
-    return without_blanks(
-        {
-            "question_id": text_in(row.get("input_id")),
-            "question": question,
-            "retrieved": retrieved,
-            "conversation_id": text_in(row.get("conversation_id")),
-            "reference_answer": text_in(row.get("ground_truth_output")),
-            "scores": scores,
-            "tags": {"error": failed} if failed else None,
-            "latency_ms": None if seconds is None else seconds * 1000,
-            "input_tokens": number(cost.get("n_prompt_tokens")) or None,
-            "output_tokens": number(cost.get("n_completion_tokens")) or None,
-            "cost_usd": number(row.get("total_cost", cost.get("cost"))) or None,
-            "trace_id": text_in(row.get("record_id")),
-            "started_at": _iso(row.get("ts")),
-            "tool": "TruLens",
-        }
-    ) | {"answer": answer if answer and answer.strip() else None}
+    return {
+        "question_id": text_in(row.get("input_id")),
+        "answer": answer if answer and answer.strip() else None,
+        "question": question,
+        "retrieved": retrieved,
+        "conversation_id": text_in(row.get("conversation_id")),
+        "reference_answer": text_in(row.get("ground_truth_output")),
+        "scores": scores,
+        "tags": {"error": failed} if failed else None,
+        "latency_ms": None if seconds is None else seconds * 1000,
+        "input_tokens": number(cost.get("n_prompt_tokens")) or None,
+        "output_tokens": number(cost.get("n_completion_tokens")) or None,
+        "cost_usd": number(row.get("total_cost", cost.get("cost"))) or None,
+        "trace_id": text_in(row.get("record_id")),
+        "started_at": _iso(row.get("ts")),
+        "tool": "TruLens",
+    }
 
 
 def _iso(time: object) -> str | None:
@@ -409,7 +397,6 @@ def _read_events(source: InputFile, options: Options, errors: ValidationErrors) 
 
 
 def _read_frame(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
-    """Read records with their feedback."""
     base = ParsedRun(source.stem, (), source.name, "trulens")
     return runs_of_records(open_table(source, errors).rows(), base, errors, options.limit)
 

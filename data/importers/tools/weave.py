@@ -18,7 +18,7 @@ from ragtriage.data.importers.parsing.payloads import answer_in, contexts_in, de
 from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import rows_at
 from ragtriage.data.importers.parsing.spool import Spool
-from ragtriage.data.importers.spans.samples import SCORED_WITHOUT_ANSWER, sample_of_trace
+from ragtriage.data.importers.spans.samples import sample_of_trace, samples_of
 from ragtriage.data.importers.spans.span import Span, kind_of
 from ragtriage.data.importers.spans.traces import Traces
 from ragtriage.data.importers.spans.values import (
@@ -174,7 +174,6 @@ def _own(call: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _milliseconds(value: object) -> float | None:
-    """Return seconds as milliseconds; None for what is no number."""
     seconds = number(value)
     return None if seconds is None else seconds * 1000
 
@@ -271,34 +270,25 @@ def _read_results(source: InputFile, options: Options, errors: ValidationErrors)
 
 
 def _of_trials(rows: Iterator[tuple[int, Any]], errors: ValidationErrors) -> Iterator[Record]:
-    asked: Counter[str] = Counter()
-    for line, row in rows:
+    def sample(row: Mapping[str, Any], line: int) -> dict[str, Any]:
         example = _resolved(row.get("example"), "raw_data_row", line, errors)
-        question = question_in(example)
-        if not question or not question.strip():
-            errors.leave_out("a row without a question in its data")
-            continue
         output = decoded(_resolved(row.get("model_output"), "model_output", line, errors))
-        key = question_id_in(fields_in(example)) or text_in(row.get("digest"))
-        answer, scores, error = answer_in(output), _scores(row.get("scores")), last_line(row.get("exception"))
-        if scores and not answer:
-            errors.remark(SCORED_WITHOUT_ANSWER, line)
-        record = {
-            "question_id": key,
-            "question": question,
-            "repeat": asked[key or question],
-            "answer": answer,
+        error = last_line(row.get("exception"))
+        return {
+            "question_id": question_id_in(fields_in(example)) or text_in(row.get("digest")),
+            "question": question_in(example),
+            "answer": answer_in(output),
             "reference_answer": reference_beside_question(example),
             "retrieved": contexts_in(output),
-            "scores": scores,
+            "scores": _scores(row.get("scores")),
             "latency_ms": _milliseconds(row.get("model_latency_seconds")),
             "cost_usd": number(row.get("total_cost")),
             "tags": {"error": error} if error else {},
             "trace_id": text_in(row.get("predict_and_score_call_id")),
             "tool": "Weave",
         }
-        asked[key or question] += 1
-        yield line, without_blanks(record)
+
+    return samples_of(rows, sample, errors, "a row without a question in its data")
 
 
 WRITTEN_BY = "Weave 0.54"
