@@ -161,3 +161,12 @@ def read_each(
 def row_names(*names: str, at: str = "") -> Callable[[Peek], bool]:
     """Return a `detect`: whether one of the first rows, or of those in a list `at` a key, has all names."""
     return lambda peek: any(row.keys() >= set(names) for row in (peek.rows_at(at) if at else peek.rows))
+
+
+def refuse(what: str, accepted: str) -> Read:
+    """Return the `read` of a file that says nothing alone: it is refused with what would be accepted."""
+
+    def read(source: InputFile, _options: Options, _errors: ValidationErrors) -> list[ParsedRun]:
+        raise source.error(what, accepted)
+
+    return read

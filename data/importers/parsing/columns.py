@@ -76,15 +76,8 @@ SECONDS_UP_TO = 300  # a larger median must be milliseconds: nobody waits five m
 TEXT_FIELDS = {"question", "answer", "reference_answer", "search_query", "prompt", "query_type"}
 LIST_FIELDS = {"retrieved", "candidates", "history", "relevant", "relevant_texts", "retrieved_ids"}
 NUMBER_FIELDS = {
-    *(
-        "latency_ms",
-        "latency_s",
-        "retrieval_ms",
-        "input_tokens",
-        "output_tokens",
-        "cost_usd",
-        "peak_memory_mb",
-    )
+    *("latency_ms", "latency_s", "retrieval_ms", "input_tokens", "output_tokens", "cost_usd"),
+    "peak_memory_mb",
 }
 
 

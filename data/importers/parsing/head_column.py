@@ -17,21 +17,8 @@ DECIMAL_COMMA = re.compile(r"\s*[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+\s*")
 PERHAPS_THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})+\s*")
 FLAG_WORDS = {"true", "false", "yes", "no", "0", "1", "0.0", "1.0"}
 NO_QUANTITY = {
-    *(
-        "at",
-        "calls",
-        "cost",
-        "count",
-        "created",
-        "date",
-        "direction",
-        "id",
-        "idx",
-        "ids",
-        "index",
-        "k",
-        "len",
-    ),
+    *("at", "calls", "cost", "count", "created", "date", "direction", "id", "idx", "ids", "index", "k"),
+    "len",
     *("length", "n", "num", "number", "order", "rank", "row", "seed", "size", "time", "timestamp", "total"),
     *("updated", "usd", "version", "year"),
 }

@@ -89,15 +89,7 @@ def _stored_extra(text: str) -> dict[str, Any]:
 MOST_DECODED = 16 << 20
 MAX_DEPTH = 6
 QUESTION_KEYS = (
-    "question",
-    "query",
-    "user_input",
-    "input",
-    "prompt",
-    "user_query",
-    "input_value",
-    "query_str",
-    "text",
+    *("question", "query", "user_input", "input", "prompt", "user_query", "input_value", "query_str", "text"),
 )
 ANSWER_KEYS = ("answer", "response", "output", "result", "content", "text", "output_value", "generated_text")
 REFERENCE_KEYS = (

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from ragtriage.data.declarations import declaration_fault
 from ragtriage.data.errors import InputError, ValidationErrors
 from ragtriage.data.importers.formats.table import runs_of_table, table_importer
-from ragtriage.data.importers.importer import Importer, Row, ToolRows, each
+from ragtriage.data.importers.importer import Importer, Row, ToolRows, each, refuse
 from ragtriage.data.importers.parsing.cells import CellError, read_cell
 from ragtriage.data.importers.parsing.columns import plan_columns
 from ragtriage.data.importers.parsing.input_file import InputFile
@@ -432,10 +432,6 @@ def _is_output_alone(peek: Peek) -> bool:
     return peek.columns in ({"prompts"}, {"queries"}) or any(names <= peek.columns for names in OUTPUTS)
 
 
-def _refuse_output(source: InputFile, _: Options, __: ValidationErrors) -> list[ParsedRun]:
-    raise source.error("is the output of one node of AutoRAG, without its questions", ACCEPTED)
-
-
 def _is_questions(peek: Peek) -> bool:
     is_output = any(name.startswith(("retrieved_", "generated_", "prompts")) for name in peek.columns)
     return peek.columns >= {"qid", "query", "retrieval_gt"} and not is_output
@@ -487,7 +483,7 @@ IMPORTERS = (
         "AutoRAG node output",
         ACCEPTED,
         _is_output_alone,
-        _refuse_output,
+        refuse("is the output of one node of AutoRAG, without its questions", ACCEPTED),
         written_by="AutoRAG",
     ),
 )

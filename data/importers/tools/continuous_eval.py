@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.formats.table import reader_of, table_importer
-from ragtriage.data.importers.importer import Importer, Row, ToolRows, each
+from ragtriage.data.importers.importer import Importer, Row, ToolRows, each, refuse
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.options import Options
@@ -105,10 +105,6 @@ def _merged(file: InputFile, rows: list[Row], more: list[Row]) -> list[Row]:
     return [{**row, **other} for row, other in zip(rows, more, strict=True)] if rows else more
 
 
-def _refuse(source: InputFile, _: Options, __: ValidationErrors) -> list[ParsedRun]:
-    raise source.error("holds metrics of continuous-eval without their questions", HINT)
-
-
 ROWS = ToolRows(
     lambda names: (
         "question" in names and ("ground_truth_contexts" in names or {"ground_truths", "annotation"} <= names)
@@ -130,7 +126,7 @@ IMPORTERS = (
         "continuous-eval metrics",
         "JSON with {module: {metric: [{name: value}]}}, together with its data set",
         _is_metrics,
-        _refuse,
+        refuse("holds metrics of continuous-eval without their questions", HINT),
         written_by="continuous-eval 0.3",
         companion_of=("continuous_eval",),
         alone=False,

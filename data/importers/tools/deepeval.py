@@ -58,16 +58,8 @@ KIND_OF_METRIC = re.compile(
 READ = {
     *("name", "input", "actual_output", "expected_output", "retrieval_context", "context", "tags", "success"),
     *("metrics_data", "metrics_metadata", "metadata", "additional_metadata", "completion_time", "token_cost"),
-    *(
-        "trace",
-        "tools_called",
-        "expected_tools",
-        "flaky",
-        "conversational",
-        "multimodal",
-        "turns",
-        "messages",
-    ),
+    *("trace", "tools_called", "expected_tools", "flaky", "conversational", "multimodal", "turns"),
+    "messages",
     *("threshold", "comments"),
 }
 

@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.importer import Importer, row_names
+from ragtriage.data.importers.importer import Importer, refuse, row_names
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.options import Options
@@ -270,11 +270,6 @@ HOSTS = ("langfuse_experiment", "langfuse_traces")
 WITH_SPANS = ("langfuse_observations", "langfuse_trace")
 
 
-def _scores_alone(source: InputFile, _options: Options, _errors: ValidationErrors) -> list[ParsedRun]:
-    accepted = "them in one command with the traces, observations or experiment items that they are about"
-    raise source.error("holds Langfuse scores alone, without questions", accepted)
-
-
 IMPORTERS = (
     Importer(
         "langfuse_experiment",
@@ -290,7 +285,10 @@ IMPORTERS = (
         "Langfuse scores",
         "JSON of the API or an export of the screen, one score per row: name, dataType and what it is about",
         is_scores,
-        _scores_alone,
+        refuse(
+            "holds Langfuse scores alone, without questions",
+            "them in one command with the traces, observations or experiment items that they are about",
+        ),
         written_by=WRITTEN_BY,
         companion_of=(*HOSTS, *WITH_SPANS),
         alone=False,

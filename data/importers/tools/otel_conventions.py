@@ -160,11 +160,7 @@ TOKENS = {
     ),
 }
 MODELS = (
-    "gen_ai.response.model",
-    "gen_ai.request.model",
-    "llm.model_name",
-    "ai.response.model",
-    "ai.model.id",
+    *("gen_ai.response.model", "gen_ai.request.model", "llm.model_name", "ai.response.model", "ai.model.id"),
 )
 COSTS = ("llm.cost.total", "gen_ai.usage.cost", "gen_ai.usage.total_cost")
 READ_ELSEWHERE = (

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ragtriage.data.errors import InputError, ValidationErrors
-from ragtriage.data.importers.importer import Importer
+from ragtriage.data.importers.importer import Importer, refuse
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.options import Options
@@ -210,12 +210,6 @@ def annotated_spans(span: Span, row: Mapping[str, Any]) -> Span:
 TRIED = "Phoenix 20.26 (client 3.5)"
 
 
-def _annotations_alone(source: InputFile, _options: Options, _errors: ValidationErrors) -> list[ParsedRun]:
-    raise source.error(
-        "holds annotations of Phoenix, without the questions", "them in one command with the spans"
-    )
-
-
 IMPORTERS = (
     Importer(
         "phoenix",
@@ -232,7 +226,7 @@ IMPORTERS = (
         "Phoenix annotations",
         "CSV, JSONL, Parquet or JSON of the API: annotation_name, annotator_kind, result, span_id",
         is_annotations,
-        _annotations_alone,
+        refuse("holds annotations of Phoenix, without the questions", "them in one command with the spans"),
         written_by=TRIED,
         companion_of=("phoenix",),
         alone=False,
