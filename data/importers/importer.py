@@ -95,7 +95,7 @@ def question_set(source: InputFile, key: str, records: Iterable[Record], **facts
 
 
 SHOWN = 120  # characters of what an importer failed with
-TOLD = (DataError, MetricsError, OSError, ImportError, MemoryError)  # these say themselves what is wrong
+PLAIN_ERRORS = (DataError, MetricsError, OSError, ImportError, MemoryError)  # they say what is wrong
 
 
 @contextmanager
@@ -107,7 +107,7 @@ def refusing(source: InputFile, importer: Importer) -> Iterator[None]:
     """
     try:
         yield
-    except TOLD:
+    except PLAIN_ERRORS:
         raise
     except Exception as error:  # a file may hold anything, and a user can only mend the file
         said = " ".join(str(error).split())[:SHOWN]
@@ -120,7 +120,7 @@ def recognises(importer: Importer, peek: Peek) -> bool:
     """Return whether an importer recognises a file; one that fails on it does not, and others are asked."""
     try:
         return importer.detect(peek)
-    except TOLD:
+    except PLAIN_ERRORS:
         raise
     except Exception:  # noqa: BLE001 - what one importer trips over may be the format of another
         return False

@@ -85,7 +85,7 @@ def _recognised(
     Raises:
         InputError: they are too many.
     """
-    found: list[tuple[InputFile, str]] = []
+    files: list[tuple[InputFile, str]] = []
     for path in sorted(folder.iterdir()):
         if path.name.startswith(".") or not path.is_file():  # a pipe, a socket or a loop of links is no file
             continue
@@ -93,11 +93,11 @@ def _recognised(
         key = _key_of(file, options)
         if not key or any(reader.key == key for reader in readers):
             continue
-        if len(found) == MOST_FILES:
+        if len(files) == MOST_FILES:
             what = f"holds more than {MOST_FILES:,} files that can be read"
             raise source.error(what, f"a folder of at most {MOST_FILES:,}, or some of its files by name")
-        found.append((file, key))
-    return found
+        files.append((file, key))
+    return files
 
 
 def _key_of(source: InputFile, options: Options) -> str:

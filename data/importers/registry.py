@@ -226,6 +226,5 @@ def _declared(entry: EntryPoint) -> list[Importer] | None:
     """Return the importers that an entry point names; None where it names something else."""
     loaded = entry.load()
     declared = [loaded] if isinstance(loaded, Importer) else loaded
-    if not isinstance(declared, list | tuple) or not all(isinstance(one, Importer) for one in declared):
-        return None
-    return list(declared)
+    is_listed = isinstance(declared, list | tuple)
+    return list(declared) if is_listed and all(isinstance(each, Importer) for each in declared) else None

@@ -75,10 +75,10 @@ def _labelled(row: Row) -> tuple[str, str] | None:
 
 
 def _attributed(row: Row) -> Row:
-    found = _labelled(row)
-    if found is None:
+    labelled = _labelled(row)
+    if labelled is None:
         return row
-    written, label = found
+    written, label = labelled
     sample = {**row, "question": row["question"] or NO_QUESTION, "attribution": label}
     value = LABELS[label]
     if value is not None:

@@ -29,11 +29,11 @@ def _of_question(row: Row) -> Row:
         for document in documents
         if document.get("type") == "correct" and document.get("answer") in answers
     ]
-    given = {entry["hop"] for entry in gold}
+    facets = {entry["hop"] for entry in gold}
     missing = [
         {"id": f"{question}: no document gives gold answer {number}", "hop": answer}
         for number, answer in enumerate(answers, start=1)
-        if answer not in given
+        if answer not in facets
     ]
     used = {"retrieved", "documents", "gold_answers"}
     rest = {name: value for name, value in row.items() if name not in used}

@@ -327,8 +327,8 @@ class _Builder:
             record["retrieved"] = documents
         texts = record.pop("relevant_texts", None)
         if texts is not None:
-            found = documents if isinstance(documents, list) else []  # validation says what is accepted
-            record["relevant"] = [{"id": _id_of_text(text, found)} for text in texts]
+            listed = documents if isinstance(documents, list) else []  # validation says what is accepted
+            record["relevant"] = [{"id": _id_of_text(text, listed)} for text in texts]
 
     def _number_repeat(self, record: dict[str, Any]) -> None:
         """Make (question, repeat) unique: keep the record's repeat if it is not taken, else take the next."""

@@ -31,9 +31,9 @@ def check_columns(columns: Iterable[str]) -> dict[str, str]:
     sides: dict[str, dict[str, str]] = {}
     for column in columns:
         plain = plain_name(column)
-        found = COLUMN.fullmatch(plain)
-        if found and plain not in taken:
-            sides.setdefault(found[2], {}).setdefault(found[1], column)
+        match = COLUMN.fullmatch(plain)
+        if match and plain not in taken:
+            sides.setdefault(match[2], {}).setdefault(match[1], column)
     return {
         column: f"checks.{kind}.{side}"
         for kind, both in sides.items()
@@ -54,20 +54,20 @@ def is_route_quality(column: str, fields: Collection[str]) -> bool:
         column: its name; score_strong or unify_score is one.
         fields: the fields that other columns of the table fill.
     """
-    kinds = [found[1] for found in map(FIELD.fullmatch, fields) if found]
+    kinds = [match[1] for match in map(FIELD.fullmatch, fields) if match]
     return any(suite_of(kind) == "router" for kind in kinds) and bool(QUALITY.fullmatch(plain_name(column)))
 
 
 def put_check(record: dict[str, Any], field: str, value: object, *, blank_text: bool) -> None:
     """Add one side of a check to the checks of a record; a blank cell adds nothing."""
-    found = FIELD.fullmatch(field)
-    if found is None or is_blank(value, blank_text=blank_text):
+    match = FIELD.fullmatch(field)
+    if match is None or is_blank(value, blank_text=blank_text):
         return
     checks = record.setdefault("checks", [])
     if not isinstance(checks, list):  # validation says what is accepted
         return
-    kind, side = found[1], found[2]
-    check = next((one for one in checks if isinstance(one, dict) and one.get("name") == kind), None)
+    kind, side = match[1], match[2]
+    check = next((entry for entry in checks if isinstance(entry, dict) and entry.get("name") == kind), None)
     if check is None:
         check = {"name": kind, "kind": kind}
         checks.append(check)

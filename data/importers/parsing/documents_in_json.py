@@ -148,18 +148,18 @@ def _beginning(head: bytes) -> Any:
                 builders.pop()
                 names.pop()
             else:
-                made: Any = {} if event == "start_map" else [] if event == "start_array" else value
+                node: Any = {} if event == "start_map" else [] if event == "start_array" else value
                 if not builders:
-                    root = made
+                    root = node
                 else:
                     parent = builders[-1]
                     name = names[-1]
                     if isinstance(parent, dict):
-                        parent[name] = made
+                        parent[name] = node
                     elif len(parent) < OUTLINE_ITEMS:
-                        parent.append(made)
+                        parent.append(node)
                 if event in ("start_map", "start_array"):
-                    builders.append(made)
+                    builders.append(node)
                     names.append("")
     except (ijson.JSONError, UnicodeDecodeError):
         return root  # cut in the middle, as it must be

@@ -79,7 +79,7 @@ def nested_ids(rows: Collection[Record], column: str | None, gold: Collection[st
                 examples.setdefault(f"{column}{INSIDE}{path}", value)
     if not (own or values) or own & set(gold):
         return NestedIds({}, "", ())
-    hits = {path: len(found & set(gold)) for path, found in values.items()}
+    hits = {path: len(ids & set(gold)) for path, ids in values.items()}
     chosen = max(hits, key=lambda path: hits[path], default="")
     if hits.get(chosen):
         note = (

@@ -149,9 +149,9 @@ def contexts_in(value: Any) -> list[Any] | None:
     if not isinstance(fields, Mapping):
         return None
     for key in CONTEXT_KEYS:
-        found = decoded(fields.get(key))
-        if isinstance(found, list):
-            read = documents_of(found)
+        listed = decoded(fields.get(key))
+        if isinstance(listed, list):
+            read = documents_of(listed)
             return read if isinstance(read, list) else None
     nested = [fields[key] for key in ("output", "result", "outputs") if isinstance(fields.get(key), Mapping)]
     return contexts_in(nested[0]) if nested else None
@@ -174,11 +174,11 @@ def _under_a_key(value: Mapping[str, Any], keys: Sequence[str], role: str, depth
     listed = [key for key in ("messages",) if isinstance(value.get(key), list | str)]
     for key in (*listed, *keys, "content", "parts", "choices", "message"):
         if value.get(key) is not None:
-            found = _text(decoded(value[key]), keys, role, depth + 1)
-            if found is None and isinstance(value[key], str) and value[key].strip():
+            text = _text(decoded(value[key]), keys, role, depth + 1)
+            if text is None and isinstance(value[key], str) and value[key].strip():
                 return str(value[key])  # an answer that is written in JSON
-            if found is not None:
-                return found
+            if text is not None:
+                return text
     return _text(next(iter(value.values())), keys, role, depth + 1) if len(value) == 1 else None
 
 

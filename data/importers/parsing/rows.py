@@ -138,8 +138,8 @@ def open_table(
         header, records = _delimited(source, errors)
         return Table.of(kind, islice(records, limit), header)
     if kind == "json":
-        found = rows_of_document(source, rows)
-        return Table.of(kind, islice(enumerate(found.rows, start=1), limit), notes=found.notes)
+        listed = rows_of_document(source, rows)
+        return Table.of(kind, islice(enumerate(listed.rows, start=1), limit), notes=listed.notes)
     return Table.of(kind, islice(json_lines(source, errors), limit))
 
 

@@ -131,18 +131,18 @@ def relevant_of_texts(golds: Iterable[object], documents: object) -> tuple[list[
     Returns:
         The retrieved documents that hold gold, by id, and for each passage that none holds an id of its own.
     """
-    retrieved = [one for one in documents if isinstance(one, dict)] if isinstance(documents, list) else []
-    texts = [text if isinstance(text := one.get("text"), str) else "" for one in retrieved]
+    retrieved = objects(documents)
+    texts = [text if isinstance(text := document.get("text"), str) else "" for document in retrieved]
     relevant: dict[str, None] = {}
-    found = False
+    is_retrieved = False
     for gold in golds:
         if not isinstance(gold, str) or not gold.strip():
             continue
         held = held_gold(gold, texts)
-        found = found or bool(held)
+        is_retrieved = is_retrieved or bool(held)
         ids = [str(retrieved[at].get("id") or document_id(texts[at])) for at in held]
         relevant.update(dict.fromkeys(ids or [document_id(gold)]))
-    return [{"id": name} for name in relevant], found
+    return [{"id": name} for name in relevant], is_retrieved
 
 
 _HOP = re.compile(r"<(\d{1,2})-hop>\s*")  # as Ragas writes in front of the passages of a multi-hop question

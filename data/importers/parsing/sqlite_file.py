@@ -121,8 +121,8 @@ def check_readable(source: InputFile) -> None:
         InputError: it is damaged or cut short; the message says what SQLite found.
     """
     with open_sqlite(source) as connection:
-        (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-        if found != "ok":
+        (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        if verdict != "ok":
             raise sqlite3.DatabaseError("it is damaged or cut short")
 
 

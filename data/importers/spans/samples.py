@@ -88,16 +88,16 @@ def retrieval_of(trace: Trace, answer: str | None, *, null_is_empty: bool) -> Re
             calls.rerank(step, documents)
         else:
             calls.retrieve(step, documents, _inner_lists(inner, len(documents or ())))
-    made = sorted(calls.by_query.values(), key=lambda call: call.place)
-    known = [call.documents for call in made if call.documents is not None]
+    in_order = sorted(calls.by_query.values(), key=lambda call: call.place)
+    known = [call.documents for call in in_order if call.documents is not None]
     documents = [document for listed in known for document in listed] if known else None
-    longest = max((call.longest for call in made), key=len, default=[])
+    longest = max((call.longest for call in in_order), key=len, default=[])
     durations = [step.end - step.start for step in steps if step.end is not None and step.start is not None]
     return Retrieval(
         documents,
         longest if documents is not None and len(longest) > len(documents) else None,
-        next((call.query for call in made if call.query), None),
-        len(made),
+        next((call.query for call in in_order if call.query), None),
+        len(in_order),
         sum(durations) / 1e6 if durations else None,
         next((step.error for step in before if step.error is not None), None),
     )
@@ -189,9 +189,9 @@ class _Calls:
         """
         if documents is None:  # what it made of them is not recorded
             return
-        query, given = query_of(step), ranked(step.input_documents)
+        query, before = query_of(step), ranked(step.input_documents)
         sharing = {
-            place: call for mark in _marks(given) for place, call in self._by_mark.get(mark, {}).items()
+            place: call for mark in _marks(before) for place, call in self._by_mark.get(mark, {}).items()
         }
         of_query = [self.by_query[query]] if query in self.by_query else []
         replaced = [call for _, call in sorted(sharing.items())] or of_query
@@ -201,7 +201,7 @@ class _Calls:
             reranked.came_after(call.longest, call.documents)
             self._forget(call)
             del self.by_query[call.query]
-        reranked.came_after(given)
+        reranked.came_after(before)
         self._count += 1
         reranked.place = self._count
         if replaced:
@@ -303,8 +303,8 @@ def _question(trace: Trace) -> str | None:
     # A prompt may hold the context: a query says more clearly what was asked. Not where the call retrieves.
     prompted = root.kind == "llm" and not trace.inside(root, *STEPS)
     calls = [question_in(span.input) for span in trace.of_pipeline if span.kind in ("agent", "chain", "llm")]
-    found = (*queries, asked) if prompted else (asked, *queries, *calls)
-    return next((question for question in found if question and question.strip()), None)
+    candidates = (*queries, asked) if prompted else (asked, *queries, *calls)
+    return next((question for question in candidates if question and question.strip()), None)
 
 
 def _answer(trace: Trace) -> str | None:

@@ -181,7 +181,7 @@ class Trace:
             span = parent
         on_the_way = list(passed)
         ring = on_the_way[on_the_way.index(id(span)) :]
-        return min((passed[one] for one in ring), key=lambda member: _in_time(member, 0))
+        return min((passed[identity] for identity in ring), key=lambda member: _in_time(member, 0))
 
     def _within(self, holds: Callable[[Span], bool]) -> set[int]:
         """Return the identities of the spans that are inside one that holds."""
@@ -234,8 +234,8 @@ class Trace:
     def inside(self, outer: Span, *kinds: str) -> list[Span]:
         """Return the spans of some kinds inside a span."""
         held = self._top_down[self._places[id(outer)] + 1 : self._ends[id(outer)]]
-        found = [span for span in held if span.kind in kinds and id(span) in self._ranks]
-        return sorted(found, key=lambda span: self._ranks[id(span)])
+        inner = [span for span in held if span.kind in kinds and id(span) in self._ranks]
+        return sorted(inner, key=lambda span: self._ranks[id(span)])
 
     @cached_property
     def model_calls(self) -> list[Span]:

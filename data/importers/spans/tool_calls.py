@@ -76,9 +76,9 @@ def call_of(entry: Any) -> AskedCall | None:
     name = next((fields[key] for key in NAMES if isinstance(fields.get(key), str) and fields[key]), None)
     if name is None:
         return None
-    given = next((fields[key] for key in ARGUMENTS if fields.get(key) is not None), None)
+    arguments = next((fields[key] for key in ARGUMENTS if fields.get(key) is not None), None)
     identifier = next((fields[key] for key in IDS if isinstance(fields.get(key), str) and fields[key]), None)
-    call = {"name": name, "arguments": decoded(given), "id": identifier}
+    call = {"name": name, "arguments": decoded(arguments), "id": identifier}
     return {key: value for key, value in call.items() if value is not None}
 
 
@@ -121,14 +121,14 @@ def texts_read(messages: Any, *, instructions_only: bool = False) -> list[str]:
     if isinstance(value, Mapping):
         texts = [_text(value[key]) for key in INSTRUCTIONS if value.get(key)]
         listed = next((decoded(value[key]) for key in CONVERSATIONS if value.get(key)), None)
-    found = list(_flattened(listed))
-    for message in found:
+    messages_read = list(_flattened(listed))
+    for message in messages_read:
         role = str(message.get("role") or message.get("type")).lower()
         wanted = role in ("system", "developer") or not (instructions_only or role in SAID_BY_A_MODEL)
         content = message.get("content", message.get("parts", message.get("contents")))
         if wanted and content and not _declares(content):
             texts.append(_text(content))
-    return texts if found or instructions_only or not value else [_text(value)]
+    return texts if messages_read or instructions_only or not value else [_text(value)]
 
 
 def _flattened(value: Any, depth: int = 0) -> Iterator[Mapping[str, Any]]:
@@ -185,10 +185,10 @@ def tool_checks(trace: Trace, tools: Sequence[Mapping[str, Any]] | None) -> list
     if not calls:
         return []
     read = _read(trace)
-    made = {"calls": calls, "read": _cut(read)}
+    actual = {"calls": calls, "read": _cut(read)}
     if sum(map(len, read)) > LONGEST_READ or not any(call.input is not None for call in trace.model_calls):
-        made["read_is_whole"] = False
-    return [*map(_error_check, spans), {"name": CALLS, "kind": CALLS, "actual": made}]
+        actual["read_is_whole"] = False
+    return [*map(_error_check, spans), {"name": CALLS, "kind": CALLS, "actual": actual}]
 
 
 def call_count(checks: Sequence[Mapping[str, Any]]) -> int:
@@ -237,19 +237,19 @@ def _calls(trace: Trace, spans: Sequence[Span], schemas: Schemas) -> list[dict[s
 
 
 def _without_span(call: AskedCall, results: Mapping[str, Any]) -> dict[str, Any]:
-    made = {key: call[key] for key in ("name", "arguments") if key in call}
-    return made | (_kept(results[call["id"]]) if call.get("id") in results else {})
+    recorded = {key: call[key] for key in ("name", "arguments") if key in call}
+    return recorded | (_kept(results[call["id"]]) if call.get("id") in results else {})
 
 
 def _of_span(span: Span, asked: AskedCall, schemas: Schemas) -> dict[str, Any]:
     """Return the call of a span; its arguments as the model asked for it where the span has none."""
     name = span.tool or span.name or "tool"
-    given = _arguments(span, schemas.get(name, {}))
-    given = asked.get("arguments") if given is None else given
+    arguments = _arguments(span, schemas.get(name, {}))
+    arguments = asked.get("arguments") if arguments is None else arguments
     error, result = _error(span), _result(span)
     return {
         "name": name,
-        **({} if given is None else {"arguments": given}),
+        **({} if arguments is None else {"arguments": arguments}),
         **({} if result is None else _kept(result)),
         **({} if error is None else {"error": error or "failed", "is_error": True}),
     }
@@ -260,27 +260,27 @@ def _arguments(span: Span, schema: Mapping[str, Any]) -> Any:
 
     A tool with one argument may be given its value alone.
     """
-    given, names = decoded(span.input), list(_properties(schema))
-    if isinstance(given, Mapping):
-        given = _unwrapped(given, span)
-        alone = given.get("input") if given.keys() == {"input"} and "input" not in names else None
-        if isinstance(given, Mapping) and not isinstance(alone, str):
-            return given
-        given = alone
-    if given is None or (isinstance(given, str) and given.lstrip()[:1] in ("{", "[")):
+    recorded, names = decoded(span.input), list(_properties(schema))
+    if isinstance(recorded, Mapping):
+        recorded = _unwrapped(recorded, span)
+        alone = recorded.get("input") if recorded.keys() == {"input"} and "input" not in names else None
+        if isinstance(recorded, Mapping) and not isinstance(alone, str):
+            return recorded
+        recorded = alone
+    if recorded is None or (isinstance(recorded, str) and recorded.lstrip()[:1] in ("{", "[")):
         return None
-    return {names[0]: given} if len(names) == 1 else {"input": given} if not names else given
+    return {names[0]: recorded} if len(names) == 1 else {"input": recorded} if not names else recorded
 
 
-def _unwrapped(given: Mapping[str, Any], span: Span) -> Mapping[str, Any]:
+def _unwrapped(arguments: Mapping[str, Any], span: Span) -> Mapping[str, Any]:
     """Return arguments without what is around them: a call, a request of MCP, or the key "input"."""
-    inner = given.get("params")
-    given = inner if isinstance(inner, Mapping) and "arguments" in inner else given
-    call = call_of(given) if {"args", "arguments"} & given.keys() else None
+    inner = arguments.get("params")
+    arguments = inner if isinstance(inner, Mapping) and "arguments" in inner else arguments
+    call = call_of(arguments) if {"args", "arguments"} & arguments.keys() else None
     if call is not None and call["name"] in (span.tool, span.name):
         return call["arguments"] if isinstance(call.get("arguments"), Mapping) else {}
-    inner = decoded(given["input"]) if given.keys() == {"input"} else None
-    return inner if isinstance(inner, Mapping) else given
+    inner = decoded(arguments["input"]) if arguments.keys() == {"input"} else None
+    return inner if isinstance(inner, Mapping) else arguments
 
 
 def _properties(schema: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -341,7 +341,7 @@ def schemas_of(trace: Trace) -> list[dict[str, Any]] | None:
 
     One that cannot be read is left out: what a tracing tool wrote in part must not refuse the trace.
     """
-    found: dict[str, dict[str, Any]] = {}
+    schemas: dict[str, dict[str, Any]] = {}
     for span in trace.of_pipeline:
         stated = [*_entries(span.tools), *(listed_tools(span.input) if span.kind == "llm" else ())]
         for tool in (inner for entry in stated for inner in _declared(entry, span)):
@@ -349,9 +349,9 @@ def schemas_of(trace: Trace) -> list[dict[str, Any]] | None:
                 schema = tool_schema(tool)
             except ValueError:
                 continue
-            if schema.name not in found or (schema.properties and not _properties(found[schema.name])):
-                found[schema.name] = tool
-    return list(found.values()) or None
+            if schema.name not in schemas or (schema.properties and not _properties(schemas[schema.name])):
+                schemas[schema.name] = tool
+    return list(schemas.values()) or None
 
 
 def _entries(value: Any) -> list[Any]:

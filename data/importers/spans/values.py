@@ -151,8 +151,8 @@ def documents_in(output: object) -> list[dict[str, Any]] | None:
     """
     value = decoded(output)
     if isinstance(value, Mapping):
-        found = contexts_in(value)
-        return None if found is None else ranked(found)
+        documents = contexts_in(value)
+        return None if documents is None else ranked(documents)
     if not isinstance(value, list):
         return None
     return ranked(value) if all(map(_is_document, value)) else None
@@ -177,14 +177,14 @@ RETRIEVAL = re.compile(r"retriev|search", re.IGNORECASE)
 
 def fields_in(value: object) -> Mapping[str, Any]:
     """Return the object that a value is or that its text reads as; an empty one where it is none."""
-    found = decoded(value)
-    return found if isinstance(found, Mapping) else {}
+    fields = decoded(value)
+    return fields if isinstance(fields, Mapping) else {}
 
 
 def objects_in(value: object) -> list[Mapping[str, Any]]:
     """Return the objects of a list, or of its text; what is no object is left out."""
-    found = decoded(value)
-    return [item for item in found if isinstance(item, Mapping)] if isinstance(found, list) else []
+    items = decoded(value)
+    return [item for item in items if isinstance(item, Mapping)] if isinstance(items, list) else []
 
 
 def field_of(row: Mapping[str, Any], *names: str) -> Any:
@@ -243,7 +243,7 @@ def last_line(error: object) -> str | None:
 
 def question_id_in(*fields: Mapping[str, Any]) -> str | None:
     """Return the id of the question that is named as one in some objects; None where there is none."""
-    return next((text for one in fields for key in QUESTION_IDS if (text := text_in(one.get(key)))), None)
+    return next((text for each in fields for key in QUESTION_IDS if (text := text_in(each.get(key)))), None)
 
 
 def reference_beside_question(example: object) -> str | None:
@@ -264,13 +264,13 @@ def kind_in(kind: str, name: object, output: object) -> str:
     """
     if kind not in ("tool", "chain", "other"):
         return kind
-    found = decoded(output)
-    listed = found if isinstance(found, list) and found else [None]
+    returned = decoded(output)
+    listed = returned if isinstance(returned, list) and returned else [None]
     passages = all(
-        isinstance(one, Mapping) and PASSAGE_KEYS & one.keys() and "role" not in one for one in listed
+        isinstance(item, Mapping) and PASSAGE_KEYS & item.keys() and "role" not in item for item in listed
     )
     named = isinstance(name, str) and bool(RETRIEVAL.search(name))
-    return "retriever" if passages or (named and documents_in(found) is not None) else kind
+    return "retriever" if passages or (named and documents_in(returned) is not None) else kind
 
 
 def tags_of(*sources: object, but: Iterable[str] = ()) -> dict[str, Any]:

@@ -96,8 +96,8 @@ def _in_order(path: Path) -> tuple[int, str]:
 
 def _node_summaries(trial: Path) -> list[Path]:
     """Return the summaries of the nodes of a trial, of a node line or of a node."""
-    found = (path for depth in ("", "*/", "*/*/") for path in trial.glob(f"{depth}summary.csv"))
-    return [path for path in islice(found, MOST_MODULES) if _header(path) >= NODE_COLUMNS]
+    paths = (path for depth in ("", "*/", "*/*/") for path in trial.glob(f"{depth}summary.csv"))
+    return [path for path in islice(paths, MOST_MODULES) if _header(path) >= NODE_COLUMNS]
 
 
 def _header(path: Path) -> set[str]:
@@ -163,16 +163,16 @@ def _check_file(source: InputFile, module: Module) -> None:
 
 def best_before(module: Module, nodes: list[list[Module]]) -> dict[str, Module]:
     """Return the best modules of the nodes before one, by what they hand on: passages, prompts."""
-    found: dict[str, Module] = {}
+    handed_on: dict[str, Module] = {}
     for modules in nodes:
         if not modules or _position(modules[0].node) >= _position(module.node):
             break
         best = next((other for other in modules if other.is_best), modules[0])
         if "passage" in best.node or "retrieval" in best.node:
-            found["passages"] = best
+            handed_on["passages"] = best
         elif best.node == "prompt_maker":
-            found["prompts"] = best
-    return found
+            handed_on["prompts"] = best
+    return handed_on
 
 
 CHOOSING = {"passage_reranker", "passage_filter"}  # nodes that choose among the passages of the one before

@@ -129,13 +129,13 @@ def _cases(source: InputFile, facts: Mapping[str, Any], errors: ValidationErrors
         is_json = Peek(source).kind == "json"
         yield from items_at(source, "") if is_json else open_table(source, errors).rows()
         return
-    found = False
+    has_cases = False
     for record in chain.from_iterable(
         items_at(source, f"{facts['path']}.{key}".lstrip(".")) for key in LISTS
     ):
-        found = True
+        has_cases = True
         yield record
-    if not found:  # 0.20 to 1.x keep them by number too
+    if not has_cases:  # 0.20 to 1.x keep them by number too
         numbered = value_at(source, f"{facts['path']}.dictTestCases".lstrip("."))
         yield from enumerate(mapping(numbered).values(), start=1)
 
@@ -185,9 +185,9 @@ def _record(case: Row, gold: bool) -> Row:
         if isinstance(ids, list) and isinstance(retrieved, list) and len(ids) == len(held) == len(retrieved):
             retrieved = [{**document, "id": name} for document, name in zip(held, ids, strict=True)]
         record["retrieved"] = retrieved
-    made = [] if fields.get("tools_called") else _calls_of(trace)
-    if made:
-        record["checks"] = [*record.get("checks", ()), *made]
+    calls = [] if fields.get("tools_called") else _calls_of(trace)
+    if calls:
+        record["checks"] = [*record.get("checks", ()), *calls]
     if trace.get("uuid"):
         record["trace_id"] = trace["uuid"]
     context = fields.get("context")
@@ -233,10 +233,10 @@ def _results(fields: Row) -> Row:
         }
         for name in expected
     ]
-    found: Row = {"scores": scores} if scores else {}
+    record: Row = {"scores": scores} if scores else {}
     if called:
-        found["tools_called"] = fields["tools_called"]
-    return found | ({"checks": checks} if checks else {})
+        record["tools_called"] = fields["tools_called"]
+    return record | ({"checks": checks} if checks else {})
 
 
 def _calls_of(trace: Mapping[str, Any]) -> list[Row]:
@@ -274,12 +274,12 @@ def _of_conversation(
     name = fields.get("name")
     for nth, at in enumerate(answered, start=1):
         turn = said[at]
-        asked = next((one for one in range(at - 1, -1, -1) if said[one]["role"] == "user"), None)
+        asked = next((place for place in range(at - 1, -1, -1) if said[place]["role"] == "user"), None)
         question = said[asked]["text"] if asked is not None else fields.get("scenario")
         if not isinstance(question, str) or not question.strip():
             errors.leave_out("an answer that no question stands before")
             continue
-        history = [{"role": one["role"], "text": one["text"]} for one in said[: asked or 0]]
+        history = [{"role": earlier["role"], "text": earlier["text"]} for earlier in said[: asked or 0]]
         record = _record({**turn["fields"], "input": question, "actual_output": turn["text"]}, False)
         if nth == len(answered):
             record |= _results(fields)

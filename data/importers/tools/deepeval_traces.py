@@ -108,9 +108,9 @@ def _span(span: Mapping[str, Any], trace: str, parent: str | None, own: Mapping[
 
 def _documents(span: Mapping[str, Any]) -> Any:
     """Return what a retriever returned: its output, which has ids and scores, before the texts alone."""
-    found = documents_in(_nodes(span.get("output")))
+    documents = documents_in(_nodes(span.get("output")))
     texts = span.get("retrievalContext")
-    return found or ([{"text": text} for text in texts] if isinstance(texts, list) else found)
+    return documents or ([{"text": text} for text in texts] if isinstance(texts, list) else documents)
 
 
 def _nodes(output: Any) -> Any:
@@ -118,10 +118,10 @@ def _nodes(output: Any) -> Any:
     if not isinstance(output, list):
         return output
     return [
-        {**one["node"], "score": one.get("score")}
-        if isinstance(one, Mapping) and isinstance(one.get("node"), Mapping)
-        else one
-        for one in output
+        {**item["node"], "score": item.get("score")}
+        if isinstance(item, Mapping) and isinstance(item.get("node"), Mapping)
+        else item
+        for item in output
     ]
 
 

@@ -82,9 +82,9 @@ class Companions:
         sample = sample_of_trace(spans, line=line) if spans else None
         if sample is None:
             return record
-        found = {name: sample[name] for name in FROM_SPANS if name in sample and record.get(name) is None}
+        added = {name: sample[name] for name in FROM_SPANS if name in sample and record.get(name) is None}
         tags = {**record.get("tags", {}), **sample.get("tags", {})}
-        return {**record, **found, **({"tags": tags} if tags else {})}
+        return {**record, **added, **({"tags": tags} if tags else {})}
 
 
 ITEMS = "langfuse_experiment"

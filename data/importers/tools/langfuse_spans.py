@@ -66,8 +66,8 @@ class ScoresById:
 
     def of(self, *ids: object) -> list[Mapping[str, Any]]:
         """Return the scores of a trace, or of its observations, each once."""
-        found = [row for about in ids if isinstance(about, str) for _, row in self._spool.rows(about)]
-        return list({str(row.get("id", position)): row for position, row in enumerate(found)}.values())
+        rows = [row for about in ids if isinstance(about, str) for _, row in self._spool.rows(about)]
+        return list({str(row.get("id", position)): row for position, row in enumerate(rows)}.values())
 
 
 def _subjects(row: Mapping[str, Any]) -> set[str]:
@@ -203,7 +203,7 @@ def _is_trace(fields: Mapping[str, Any]) -> bool:
         return False
     if isinstance(fields.get("trace"), dict):
         return True
-    whole = any(isinstance(one, dict) and "traceId" in one for one in observations)
+    whole = any(isinstance(observation, dict) and "traceId" in observation for observation in observations)
     return whole and {"id", "input", "output"} <= fields.keys()
 
 

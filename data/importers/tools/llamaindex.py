@@ -192,7 +192,9 @@ def _compare(name: str, score: Any, ids: Any, expected: Any, errors: ValidationE
         return
     if not isinstance(score, int | float) or not is_finite(score):
         return
-    ours = _figures([str(one) for one in ids], {str(one) for one in expected}).get(name)
+    ours = _figures(
+        [str(identifier) for identifier in ids], {str(identifier) for identifier in expected}
+    ).get(name)
     if ours is None or abs(ours - score) <= TOLERANCE:
         return
     why = ": it counts a repeated document again" if len(set(map(str, ids))) < len(ids) else ""

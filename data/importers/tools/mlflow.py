@@ -283,10 +283,10 @@ def is_folder(peek: Peek) -> bool:
     if peek.folder is None:
         return False
     try:
-        found = next(_trace_folders(peek.folder), None) or next(_tables(peek.folder), None)
+        first = next(_trace_folders(peek.folder), None) or next(_tables(peek.folder), None)
     except OSError:
         return False
-    return found is not None
+    return first is not None
 
 
 def _trace_folders(folder: Path) -> Iterator[Path]:
@@ -338,7 +338,7 @@ def _trace(path: Path) -> dict[str, Any]:
     info: dict[str, Any] = {"trace_id": path.name, **_yaml(path / "trace_info.yaml")}
     info["trace_metadata"] = _texts(path / "request_metadata") or info.get("trace_metadata")
     info["tags"] = _texts(path / "tags") or info.get("tags")
-    info["assessments"] = [_yaml(one) for one in assessments]
+    info["assessments"] = [_yaml(file) for file in assessments]
     return {"info": info, "data": fields_in(InputFile.from_path(path / SPANS).document())}
 
 
@@ -347,8 +347,8 @@ def _yaml(path: Path) -> dict[str, Any]:
     if not path.is_file() or path.stat().st_size > SMALL:
         return {}
     try:
-        found = yaml.load(path.read_text(encoding="utf-8", errors="replace"), _Loader)  # noqa: S506 # a SafeLoader
-        plain = json.loads(json.dumps(found, default=str))
+        content = yaml.load(path.read_text(encoding="utf-8", errors="replace"), _Loader)  # noqa: S506 # a SafeLoader
+        plain = json.loads(json.dumps(content, default=str))
     except (yaml.YAMLError, RecursionError, TypeError, ValueError):
         return {}
     return plain if isinstance(plain, dict) else {}

@@ -59,7 +59,7 @@ def spans_of(trace: Mapping[str, Any], run: str = "") -> list[Span]:
     trace_id = text_in(field_of(info, "trace_id", "request_id")) or ""
     assessments = list(_valid(info.get("assessments")))
     recorded = objects_in(fields_in(trace.get("data")).get("spans"))
-    of_chunks = [one for one in assessments if _chunk(one) is not None]
+    of_chunks = [assessment for assessment in assessments if _chunk(assessment) is not None]
     spans = [_with_relevance(_span(span, trace_id), of_chunks) for span in recorded]
     root = next((span for span in spans if not span.parent_id), None)
     if root is None:
@@ -119,8 +119,8 @@ def _error(span: Mapping[str, Any], status: Mapping[str, Any]) -> str:
 
 def _documents(output: object) -> list[Any] | None:
     """Return what a retriever returned: id, or address of the document where it has none, text and score."""
-    found = decoded(output)
-    return [_document(item) for item in found] if isinstance(found, list) else None
+    listed = decoded(output)
+    return [_document(item) for item in listed] if isinstance(listed, list) else None
 
 
 def _document(item: object) -> object:
@@ -153,10 +153,12 @@ def _by_address(spans: list[Span], gold: set[str]) -> list[Span]:
 def _valid(listed: object) -> Iterator[Mapping[str, Any]]:
     """Yield the assessments that hold: no later one takes their place."""
     assessments = objects_in(listed)
-    replaced = {text_in(one.get("overrides")) for one in assessments}
-    for one in assessments:
-        if one.get("valid") is not False and text_in(one.get("assessment_id")) not in replaced - {None}:
-            yield one
+    replaced = {text_in(assessment.get("overrides")) for assessment in assessments}
+    for assessment in assessments:
+        if assessment.get("valid") is not False and text_in(
+            assessment.get("assessment_id")
+        ) not in replaced - {None}:
+            yield assessment
 
 
 def _with_relevance(span: Span, assessments: list[Mapping[str, Any]]) -> Span:
@@ -164,9 +166,9 @@ def _with_relevance(span: Span, assessments: list[Mapping[str, Any]]) -> Span:
     if not assessments or not isinstance(span.documents, list):
         return span
     documents = [dict(item) if isinstance(item, Mapping) else item for item in span.documents]
-    for one in assessments:
-        position, value = _chunk(one), value_in(fields_in(one.get("feedback")).get("value"))
-        of_span = _hexadecimal(one.get("span_id")) == span.span_id
+    for assessment in assessments:
+        position, value = _chunk(assessment), value_in(fields_in(assessment.get("feedback")).get("value"))
+        of_span = _hexadecimal(assessment.get("span_id")) == span.span_id
         if not of_span or position is None or value is None or position >= len(documents):
             continue
         if isinstance(documents[position], dict):
@@ -215,10 +217,10 @@ def _metadata(info: Mapping[str, Any]) -> dict[str, Any]:
 
 def _pairs(value: object) -> dict[str, Any]:
     """Return an object, or a list of {key, value}, as an object."""
-    found = decoded(value)
-    if isinstance(found, list):
-        return {str(pair.get("key")): pair.get("value") for pair in objects_in(found)}
-    return {str(key): entry for key, entry in found.items()} if isinstance(found, Mapping) else {}
+    pairs = decoded(value)
+    if isinstance(pairs, list):
+        return {str(pair.get("key")): pair.get("value") for pair in objects_in(pairs)}
+    return {str(key): entry for key, entry in pairs.items()} if isinstance(pairs, Mapping) else {}
 
 
 def _whole(text: object) -> Any:
@@ -228,7 +230,10 @@ def _whole(text: object) -> Any:
 
 
 def _run_of(assessments: list[Mapping[str, Any]]) -> str | None:
-    runs = (fields_in(one.get("metadata")).get("mlflow.assessment.sourceRunId") for one in assessments)
+    runs = (
+        fields_in(assessment.get("metadata")).get("mlflow.assessment.sourceRunId")
+        for assessment in assessments
+    )
     return next((run for run in map(text_in, runs) if run), None)
 
 
@@ -239,11 +244,14 @@ def _feedback(
     scores: dict[str, Any] = {}
     human: list[dict[str, Any]] = []
     tags: dict[str, Any] = {}
-    for one in assessments:
-        if "feedback" not in one or _chunk(one) is not None:
+    for assessment in assessments:
+        if "feedback" not in assessment or _chunk(assessment) is not None:
             continue
-        feedback, source = fields_in(one["feedback"]), fields_in(one.get("source"))
-        name, reason = text_in(one.get("assessment_name")) or "feedback", text_in(one.get("rationale"))
+        feedback, source = fields_in(assessment["feedback"]), fields_in(assessment.get("source"))
+        name, reason = (
+            text_in(assessment.get("assessment_name")) or "feedback",
+            text_in(assessment.get("rationale")),
+        )
         by_person = source.get("source_type") == "HUMAN"
         error = fields_in(feedback.get("error"))
         if error:
@@ -264,27 +272,29 @@ def _feedback(
 
 def _values(name: str, value: object) -> Iterator[tuple[str, object]]:
     """Yield the values of a feedback: one, or those under the names in an object."""
-    found = decoded(value, 1) if isinstance(value, str) and value[:1] == "{" else value
-    if isinstance(found, Mapping):
-        yield from ((metric_name(f"{name}_{key}")[0], entry) for key, entry in found.items())
+    parts = decoded(value, 1) if isinstance(value, str) and value[:1] == "{" else value
+    if isinstance(parts, Mapping):
+        yield from ((metric_name(f"{name}_{key}")[0], entry) for key, entry in parts.items())
     else:
-        yield metric_name(name)[0], found
+        yield metric_name(name)[0], parts
 
 
 def _expectations(assessments: list[Mapping[str, Any]]) -> dict[str, Any]:
     """Return reference answer, gold documents and facts that are expected; anything else as extra."""
     fields: dict[str, Any] = {}
-    for one in assessments:
-        if "expectation" not in one:
+    for assessment in assessments:
+        if "expectation" not in assessment:
             continue
-        stated = fields_in(one["expectation"])
+        stated = fields_in(assessment["expectation"])
         serialized = fields_in(stated.get("serialized_value")).get("value")
         value = decoded(serialized, 1) if serialized is not None else stated.get("value")
-        name = text_in(one.get("assessment_name")) or "expectation"
+        name = text_in(assessment.get("assessment_name")) or "expectation"
         if name in REFERENCES:
             fields["reference_answer"] = reference_in(value)
         elif name == "expected_retrieved_context":
-            ids = (text_in(field_of(one, "doc_uri", "id", "chunk_id")) for one in objects_in(value))
+            ids = (
+                text_in(field_of(assessment, "doc_uri", "id", "chunk_id")) for assessment in objects_in(value)
+            )
             fields["relevant"] = [{"id": identifier} for identifier in dict.fromkeys(ids) if identifier]
         elif name == "expected_facts" and isinstance(value, list):
             fields["reference_claims"] = [{"text": fact} for fact in value if isinstance(fact, str) and fact]

@@ -143,8 +143,8 @@ def _ratings(rows: object) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         by_author = fields_in(row.get("value_by_author")) or {
             text_in(row.get("last_updated_by")) or ANNOTATOR: row
         }
-        for author, given in by_author.items():
-            rating = fields_in(given)
+        for author, rated in by_author.items():
+            rating = fields_in(rated)
             notes = (text_in(field_of(rating, "category_name")), text_in(rating.get("reason")))
             human.append(
                 {
@@ -209,8 +209,8 @@ def _is_table(peek: Peek) -> bool:
 
 def _column(name: str) -> tuple[str, str, str]:
     """Return the experiment of a column, "" where there is one alone, its kind, and what it holds."""
-    found = COLUMN.fullmatch(name)
-    return (found["run"] or "", found["kind"], found["key"] or "") if found else ("", "", name)
+    match = COLUMN.fullmatch(name)
+    return (match["run"] or "", match["kind"], match["key"] or "") if match else ("", "", name)
 
 
 def _read_table(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:

@@ -307,8 +307,8 @@ def _documents(attributes: Attributes, events: Iterable[Event]) -> Any:
         documents = attributes.at(name)
         if isinstance(documents, str | list):
             return documents
-    found = [_vector_result(Attributes(values)) for name, values in events if name in VECTOR_RESULTS]
-    return [document for document in found if document] or None
+    results = [_vector_result(Attributes(values)) for name, values in events if name in VECTOR_RESULTS]
+    return [document for document in results if document] or None
 
 
 def _vector_result(attributes: Attributes) -> dict[str, Any]:

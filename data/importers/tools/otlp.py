@@ -240,10 +240,11 @@ def _value(value: Any, depth: int = 0) -> Any:
         if kind in ("stringValue", "doubleValue", "boolValue", "bytesValue"):
             return item
         if kind == "arrayValue" and isinstance(item, dict):
-            return [_value(one, depth + 1) for one in _objects(item, "values")]
+            return [_value(entry, depth + 1) for entry in _objects(item, "values")]
         if kind == "kvlistValue" and isinstance(item, dict):
             return {
-                str(one.get("key")): _value(one.get("value"), depth + 1) for one in _objects(item, "values")
+                str(entry.get("key")): _value(entry.get("value"), depth + 1)
+                for entry in _objects(item, "values")
             }
     return None
 

@@ -177,8 +177,8 @@ def span_of(row: Mapping[str, Any], run: str = "") -> Span:
 
 def _structure(value: Any) -> Any:
     """Return the list or the object in a cell; JSON that is the text of an input or output stays text."""
-    found = decoded(value, times=1)
-    return found if isinstance(found, list | dict) else value
+    structure = decoded(value, times=1)
+    return structure if isinstance(structure, list | dict) else value
 
 
 def _error(row: Mapping[str, Any]) -> str | None:

@@ -344,7 +344,7 @@ def _of_data_set(
             "question_id": name,
             "question": question,
             "reference_answer": _reference(example.get("output")),
-            "relevant": gold_passages(next((found for found in passages if found), None)) or None,
+            "relevant": gold_passages(next((listed for listed in passages if listed), None)) or None,
             "tags": {key: text for key, value in fields.items() if (text := _tag(key, value))} or None,
         }
         yield line, {**record, "phoenix_example": example.get("id")}

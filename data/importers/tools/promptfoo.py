@@ -130,11 +130,11 @@ def results_in(source: InputFile, peek: Peek, errors: ValidationErrors) -> Itera
     elif peek.kind == "jsonl":
         yield from open_table(source, errors).rows()
     else:
-        found = False
+        has_results = False
         for record in items_at(source, "results.results"):
-            found = True
+            has_results = True
             yield record
-        if not found:
+        if not has_results:
             yield from _of_table(source)
 
 
@@ -278,8 +278,8 @@ def sample_of(row: Row, variable: str | None, listed: bool, errors: ValidationEr
 
 
 def _first(variables: Mapping[str, Any], names: Sequence[str]) -> tuple[str | None, Any]:
-    found = next((name for name in names if variables.get(name) is not None), None)
-    return found, None if found is None else variables[found]
+    known = next((name for name in names if variables.get(name) is not None), None)
+    return known, None if known is None else variables[known]
 
 
 def listed_contexts(row: Row) -> list[Any] | None:
@@ -434,8 +434,8 @@ def _runs(
 def _time(facts: Mapping[str, Any]) -> datetime | None:
     """Return when an eval ran: its time stamp, or the one that its id ends with."""
     _, _, in_id = str(facts.get("evalId") or "").removeprefix("eval-").partition("-")
-    given = text_in(facts.get("timestamp"))
-    return moment(given) or (moment(in_id) if "T" in in_id else None)
+    stamp = text_in(facts.get("timestamp"))
+    return moment(stamp) or (moment(in_id) if "T" in in_id else None)
 
 
 def _run_of(row: Row) -> tuple[str, tuple[str, str]]:

@@ -286,13 +286,15 @@ def _contexts(
 ) -> list[dict[str, Any]] | None:
     """Return the contexts that an evaluator was given: of the one that was given each apart, else of any."""
     by_metric = {name: [_argument(call) for call in listed] for name, listed in calls.items()}
-    found = {name: [one for one in listed if one is not None] for name, listed in by_metric.items()}
-    ordered = sorted(found, key=lambda name: (metric_name(name)[0] != OF_CONTEXTS, name))
-    given = next((found[name] for name in ordered if found[name]), None)
-    if given is None:
+    contexts = {
+        name: [context for context in listed if context is not None] for name, listed in by_metric.items()
+    }
+    ordered = sorted(contexts, key=lambda name: (metric_name(name)[0] != OF_CONTEXTS, name))
+    chosen = next((contexts[name] for name in ordered if contexts[name]), None)
+    if chosen is None:
         return None
     errors.remark(ORDER, line)
-    documents = [text for one in given for text in (one if isinstance(one, list) else [one])]
+    documents = [text for context in chosen for text in (context if isinstance(context, list) else [context])]
     return ranked(documents)
 
 

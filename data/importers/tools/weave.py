@@ -145,10 +145,12 @@ def _below(calls: Spool, parent: str) -> Iterator[dict[str, Any]]:
     """Yield the calls inside a call, level by level; a call is not followed twice."""
     seen, level = {parent}, [parent]
     for _ in range(MOST_DEEP):
-        found = [call for one in level for _, call in calls.rows(one) if str(call.get("id")) not in seen]
-        level = [str(call.get("id")) for call in found]
+        inner = [
+            call for caller in level for _, call in calls.rows(caller) if str(call.get("id")) not in seen
+        ]
+        level = [str(call.get("id")) for call in inner]
         seen.update(level)
-        yield from found
+        yield from inner
 
 
 def _resolved(value: object, field: str, line: int, errors: ValidationErrors) -> Any:
@@ -179,7 +181,7 @@ def _milliseconds(value: object) -> float | None:
 
 
 def _span(call: Mapping[str, Any], trace_id: str, parent: str | None) -> Span:
-    usage = [fields_in(one) for one in fields_in(fields_in(call.get("summary")).get("usage")).values()]
+    usage = [fields_in(entry) for entry in fields_in(fields_in(call.get("summary")).get("usage")).values()]
     name, output = _op(call), call.get("output")
     kind = kind_of(fields_in(fields_in(call.get("attributes")).get("weave")).get("kind"))
     return Span(
@@ -199,24 +201,24 @@ def _span(call: Mapping[str, Any], trace_id: str, parent: str | None) -> Span:
 
 
 def _tokens(usage: list[Mapping[str, Any]], *names: str) -> float | None:
-    counts = [count for one in usage for name in names if (count := number(one.get(name))) is not None]
+    counts = [count for entry in usage for name in names if (count := number(entry.get(name))) is not None]
     return sum(counts) if counts else None
 
 
 def _scores(scores: object) -> dict[str, Any]:
     """Return scores by scorer; of a scorer that gives an object, each number in it. Null has failed."""
-    found: dict[str, Any] = {}
+    scored: dict[str, Any] = {}
     for name, value in fields_in(scores).items():
         entry = decoded(value)
         if isinstance(entry, Mapping):
             reason = next((text for key in REASONS if (text := text_in(entry.get(key)))), None)
-            values = {key: one for key, given in entry.items() if (one := value_in(given)) is not None}
-            for key, one in values.items():
+            values = {key: amount for key, part in entry.items() if (amount := value_in(part)) is not None}
+            for key, amount in values.items():
                 metric = name if len(values) == 1 else f"{name}_{key}"
-                found[metric_name(str(metric))[0]] = {"value": one, "reason": reason}
+                scored[metric_name(str(metric))[0]] = {"value": amount, "reason": reason}
         elif entry is None or value_in(entry) is not None:
-            found[metric_name(str(name))[0]] = value_in(entry)
-    return found
+            scored[metric_name(str(name))[0]] = value_in(entry)
+    return scored
 
 
 def _agreeing(
@@ -251,14 +253,15 @@ def _read_results(source: InputFile, options: Options, errors: ValidationErrors)
                 trials.add(text_in(evaluation.get("evaluation_call_id")) or "", line, {**trial, **asks})
     summary = value_at(source, "summary") if Peek(source).keys else None
     about = {
-        str(one.get("evaluation_call_id")): one for one in objects_in(fields_in(summary).get("evaluations"))
+        str(entry.get("evaluation_call_id")): entry
+        for entry in objects_in(fields_in(summary).get("evaluations"))
     }
     base = ParsedRun(source.stem, (), source.name, "weave_results")
     runs = []
     for key in trials.keys:
         evaluation = about.get(key, {})
         stats = objects_in(evaluation.get("scorer_stats"))
-        means = {str(one.get("scorer_key")): one.get("numeric_mean") for one in stats}
+        means = {str(entry.get("scorer_key")): entry.get("numeric_mean") for entry in stats}
         records = islice(_of_trials(trials.rows(key), errors), options.limit)
         runs.append(
             replace(
