@@ -88,8 +88,7 @@ def _attributed(row: Row) -> Row:
 
 
 def _fits(peek: Peek) -> bool:
-    rows = [row for row in peek.rows[:50] if isinstance(row, dict)]
-    return ATTRIBUTED.fits(set(peek.columns)) and any(_labelled(row) for row in rows)
+    return ATTRIBUTED.fits(set(peek.columns)) and any(map(_labelled, peek.rows))
 
 
 def _read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:

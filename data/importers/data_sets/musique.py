@@ -10,7 +10,7 @@ from ragtriage.data.importers.importer import Importer, Row, read_each
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.peek import Peek
-from ragtriage.data.importers.parsing.shapes import others
+from ragtriage.data.importers.parsing.shapes import items, others
 from ragtriage.data.store.parsed_run import ParsedRun
 from ragtriage.data.store.sample_schema import document_id
 
@@ -59,8 +59,8 @@ def _document(paragraph: Mapping[str, Any]) -> dict[str, str] | None:
 
 
 def _sample(row: Row, paragraphs: list[Mapping[str, Any]]) -> Row:
-    steps, answerable = row.get("question_decomposition"), row.get("answerable")
-    hops = _hops(steps if isinstance(steps, list) else [])
+    answerable = row.get("answerable")
+    hops = _hops(items(row.get("question_decomposition")))
     gold = [entry for entry in paragraphs if entry.get("is_supporting")]
     gold.sort(key=lambda entry: hops.get(entry.get("idx"), len(hops) + 1))
     record = {

@@ -14,6 +14,7 @@ from ragtriage.data.importers.importer import Importer
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.rows import open_table
+from ragtriage.data.importers.parsing.shapes import mapping
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
 KEY = "nomiracl"
@@ -35,7 +36,7 @@ def _read(source: InputFile, options: Options, errors: ValidationErrors) -> list
     """Read one run for each model."""
     runs: dict[str, list[Record]] = {}
     for line, value in open_table(source, errors, options.limit).rows():
-        row = value if isinstance(value, dict) else {}
+        row = mapping(value)
         results = row.get("results")
         if not isinstance(results, Mapping) or row.get("subset") not in ANSWERABLE:
             accepted = "results {model: text}, subset relevant or non_relevant"

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ragtriage.data.importers.formats.table import table_importer
 from ragtriage.data.importers.importer import Row, ToolRows, each
+from ragtriage.data.importers.parsing.shapes import items, objects
 
 NAMES = {"question", "retrieved", "gold_answers", "wrong_answers"}
 ORIGINAL = {"question", "documents", "gold_answers", "wrong_answers", "disambig_entity"}
@@ -15,10 +14,8 @@ NOISE = "noise"
 def _of_question(row: Row) -> Row:
     """Return a row whose gold answers are facets: a document that gives one is gold for it."""
     listed = row.get("retrieved", row.get("documents"))
-    documents = (
-        [dict(entry) for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
-    )
-    answers = [answer for answer in _list(row.get("gold_answers")) if isinstance(answer, str)]
+    documents = list(map(dict, objects(listed)))
+    answers = [answer for answer in items(row.get("gold_answers")) if isinstance(answer, str)]
     question = str(row.get("question_id") or "question")
     for place, document in enumerate(documents):
         document.setdefault("id", f"{question}-{place}")
@@ -39,10 +36,6 @@ def _of_question(row: Row) -> Row:
     rest = {name: value for name, value in row.items() if name not in used}
     reference = "\n".join(answers) or None
     return {**rest, "retrieved": documents, "relevant": gold + missing, "reference_answer": reference}
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 ROWS = ToolRows(

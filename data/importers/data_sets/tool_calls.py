@@ -45,8 +45,8 @@ def _messages(row: Mapping[str, Any]) -> list[dict[str, str]]:
     turn = listed[0] if isinstance(listed, list) and listed and isinstance(listed[0], list) else listed
     messages = [
         {"role": str(message.get("role") or "user"), "text": message["content"]}
-        for message in (turn if isinstance(turn, list) else ())
-        if isinstance(message, Mapping) and isinstance(message.get("content"), str)
+        for message in objects(turn)
+        if isinstance(message.get("content"), str)
     ]
     last = max((place for place, message in enumerate(messages) if message["role"] == "user"), default=-1)
     return messages[: last + 1]

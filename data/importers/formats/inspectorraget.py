@@ -14,6 +14,7 @@ from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name, plain_name
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.payloads import document_of
+from ragtriage.data.importers.parsing.shapes import mapping, objects
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
 HANDLED_KEYS = {"task_id", "task_type", "input", "contexts", "targets", "annotations"}
@@ -42,9 +43,9 @@ class Tasks:
     @classmethod
     def of(cls, document: Mapping[str, Any], errors: ValidationErrors) -> Tasks:
         """Read the tasks of a file."""
-        documents = [item for item in document.get("documents") or [] if isinstance(item, dict)]
+        documents = objects(document.get("documents"))
         passages = {str(item.get("document_id")): item for item in documents}
-        tasks = [task for task in document["tasks"] if isinstance(task, dict)]
+        tasks = objects(document["tasks"])
         if len(tasks) < len(document["tasks"]):
             errors.add(None, "tasks", "contains items that are not objects", "a list of objects")
         oracle, notes = _oracle_passages(tasks)
@@ -270,7 +271,7 @@ def annotate(
         base = name.removesuffix(REASON)
         if scale.human and not (scale.text and base != name and base in values):
             notes = values.get(f"{name}{REASON}")
-            entries = _human(name, by_annotator, scale, notes if isinstance(notes, dict) else {})
+            entries = _human(name, by_annotator, scale, mapping(notes))
             record.setdefault("human", []).extend(entries)
         elif not scale.human:
             _machine(record, name, by_annotator, scale)
@@ -336,7 +337,7 @@ def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[
     tasks = Tasks.of(document, errors)
     scales = scales_of(document["metrics"])
     key = "results" if "results" in document else "evaluations"
-    models = {str(model.get("model_id")): model for model in document["models"] if isinstance(model, dict)}
+    models = {str(model.get("model_id")): model for model in objects(document["models"])}
     records: dict[str, list[Record]] = {name: [] for name in models}
     limit = None if options.limit is None else options.limit * max(1, len(models))
     for row, result in enumerate(islice(document[key], limit), start=1):
@@ -402,7 +403,7 @@ def _output(result: Mapping[str, Any]) -> object:
     if isinstance(output, dict):
         return output.get("value", output.get("content"))
     if isinstance(output, list):
-        turns = [turn.get("content", turn.get("value")) for turn in output if isinstance(turn, dict)]
+        turns = [turn.get("content", turn.get("value")) for turn in objects(output)]
         texts = [text for text in turns if isinstance(text, str)]
         return "\n".join(texts) if texts else None
     return output

@@ -15,6 +15,7 @@ from ragtriage.data.importers.parsing.columns import plan_columns
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.rows import Table
+from ragtriage.data.importers.parsing.shapes import mapping
 from ragtriage.data.store.parsed_run import ParsedRun
 
 TIME_FORMATS = ("%Y%m%d_%H%M%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S")
@@ -52,9 +53,7 @@ def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[
 
 
 def _means(document: Mapping[str, Any], name: str) -> dict[str, Any]:
-    means = document.get("ragas_results")
-    pipeline_means = means.get(name) if isinstance(means, dict) else None
-    return pipeline_means if isinstance(pipeline_means, dict) else {}
+    return dict(mapping(mapping(document.get("ragas_results")).get(name)))
 
 
 def _time(value: object, errors: ValidationErrors) -> datetime | None:

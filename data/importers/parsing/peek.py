@@ -13,6 +13,7 @@ from ragtriage.data.errors import InputError, ValidationErrors
 from ragtriage.data.importers.parsing.documents_in_json import outline
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.rows import container, open_table
+from ragtriage.data.importers.parsing.shapes import items, objects
 from ragtriage.data.importers.parsing.sqlite_file import is_sqlite, table_names
 
 ROWS = 20
@@ -62,8 +63,7 @@ class Peek:
     def rows(self) -> tuple[dict[str, Any], ...]:
         """The first rows: objects of a JSON list or of lines, rows of a table; () for a JSON object."""
         if self.kind == "json":
-            listed = self.document if isinstance(self.document, list) else []
-            return tuple(row for row in listed[:ROWS] if isinstance(row, dict))
+            return tuple(objects(items(self.document)[:ROWS]))
         if self.kind not in ("jsonl", "csv", "parquet"):
             return ()
         with suppress(InputError):
@@ -74,11 +74,7 @@ class Peek:
     def rows_at(self, key: str) -> tuple[dict[str, Any], ...]:
         """Return the first rows, or, of a JSON object, those in the list under a key."""
         listed = self.keys.get(key)
-        return (
-            tuple(row for row in listed[:ROWS] if isinstance(row, dict))
-            if isinstance(listed, list)
-            else self.rows
-        )
+        return tuple(objects(listed[:ROWS])) if isinstance(listed, list) else self.rows
 
     @cached_property
     def columns(self) -> frozenset[str]:
@@ -94,8 +90,7 @@ class Peek:
         opening = self.source.head(32).decode("utf-8", "replace") if self.kind == "csv" else ""
         titles = self.keys.get("columns")  # of a frame that is written as columns and data
         names = (*self.tables, *_names_in([self.document, *self.rows]))
-        listed = map(str, titles) if isinstance(titles, list) else ()
-        shown = (*names, *listed, f"kind:{self.kind}", f"begins:{opening.lstrip()}")
+        shown = (*names, *map(str, items(titles)), f"kind:{self.kind}", f"begins:{opening.lstrip()}")
         return frozenset(name.strip().lower() for name in shown)
 
     @property

@@ -26,6 +26,11 @@ def objects(value: object) -> list[dict[str, Any]]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
+def items(value: object) -> list[Any]:
+    """Return a list; an empty one in place of anything else."""
+    return value if isinstance(value, list) else []
+
+
 def unquoted_number(value: object) -> object:
     """Return a number also where it is written as text; anything else as it is, for validation to report."""
     if not isinstance(value, str):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain, islice
@@ -26,6 +26,7 @@ from ragtriage.data.importers.parsing.names import guessed_fields
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import open_table
+from ragtriage.data.importers.parsing.shapes import objects
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 from ragtriage.data.store.sample_models import as_json
 
@@ -121,12 +122,9 @@ def start_times(project: Path) -> dict[str, datetime]:
     except InputError:
         return {}
     times = {}
-    for entry in listed if isinstance(listed, list) else ():
-        if isinstance(entry, dict):
-            try:
-                times[str(entry.get("trial_name"))] = datetime.fromisoformat(str(entry.get("start_time")))
-            except ValueError:
-                continue
+    for entry in objects(listed):
+        with suppress(ValueError):
+            times[str(entry.get("trial_name"))] = datetime.fromisoformat(str(entry.get("start_time")))
     return {name: time.replace(tzinfo=None) for name, time in times.items()}
 
 

@@ -26,6 +26,7 @@ from ragtriage.data.importers.parsing.shapes import (
     Numbering,
     all_tags_of,
     gold_passages,
+    items,
     mapping,
     milliseconds,
     objects,
@@ -254,7 +255,7 @@ def _of_trace(trace: Mapping[str, Any]) -> Row:
     for span in by_query.values():
         held = span.get("retrievalContext") or span.get("output")
         read = documents_of(held) if isinstance(held, list) else None
-        documents += read if isinstance(read, list) else []
+        documents += items(read)
     if not by_query:
         return {}
     query = next(iter(by_query))

@@ -211,9 +211,8 @@ NO_TAGS = ("runtime", "revision_id", "thread_id", "session_id", "conversation_id
 
 
 def _is_runs(peek: Peek) -> bool:
-    listed = peek.keys.get("runs")
-    rows = (peek.keys, *(listed if isinstance(listed, list) else ()), *peek.rows)
-    return any(isinstance(row, Mapping) and row.keys() >= KEYS and bool(row.keys() & PLACES) for row in rows)
+    rows = (peek.keys, *objects(peek.keys.get("runs")), *peek.rows)
+    return any(row.keys() >= KEYS and bool(row.keys() & PLACES) for row in rows)
 
 
 def read_runs(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:

@@ -23,6 +23,7 @@ from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.payloads import decoded, question_in
 from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import open_table, rows_at
+from ragtriage.data.importers.parsing.shapes import mapping
 from ragtriage.data.importers.parsing.sqlite_file import RowsByKey, open_sqlite, rows_of, table_names
 from ragtriage.data.importers.spans.traces import Traces
 from ragtriage.data.importers.spans.values import fields_in, number, text_in, value_in
@@ -84,9 +85,8 @@ def _runs(
 
 def _trace_of(row: Row) -> Row:
     """Return the trace in a row; its columns in the place of one where they do not hold it."""
-    trace = decoded(row.get("trace"), 1)
-    info = dict(fields_in(trace.get("info"))) if isinstance(trace, Mapping) else {}
-    data = fields_in(trace.get("data")) if isinstance(trace, Mapping) else {}
+    trace = mapping(decoded(row.get("trace"), 1))
+    info, data = dict(fields_in(trace.get("info"))), fields_in(trace.get("data"))
     if not info:
         info = {name: row.get(name) for name in ("trace_id", "request_id", "state", "status", "request_time")}
         info |= {"trace_metadata": row.get("trace_metadata") or row.get("request_metadata")}

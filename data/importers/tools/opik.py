@@ -23,6 +23,7 @@ from ragtriage.data.importers.parsing.payloads import (
 )
 from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import rows_at
+from ragtriage.data.importers.parsing.shapes import mapping
 from ragtriage.data.importers.spans.samples import samples_of
 from ragtriage.data.importers.spans.span import Span, kind_of
 from ragtriage.data.importers.spans.traces import Traces
@@ -182,7 +183,7 @@ def _read_csv(source: InputFile, options: Options, errors: ValidationErrors) -> 
 
     def items() -> Iterator[Record]:
         for line, row in rows_at(source, "", errors):
-            cells = row if isinstance(row, Mapping) else {}
+            cells = mapping(row)
             yield (
                 line,
                 {
@@ -222,7 +223,7 @@ def _read_table(source: InputFile, options: Options, errors: ValidationErrors) -
 
     def items(run: str) -> Iterator[Record]:
         for line, row in rows_at(source, "", errors):
-            yield line, _item(row if isinstance(row, Mapping) else {}, run, asks)
+            yield line, _item(mapping(row), run, asks)
 
     return [
         ParsedRun(

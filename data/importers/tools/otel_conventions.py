@@ -11,7 +11,7 @@ from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.payloads import decoded, question_in, reference_in
 from ragtriage.data.importers.spans.span import Labels, Span, kind_of
 from ragtriage.data.importers.spans.traces import with_labels
-from ragtriage.data.importers.spans.values import number, question_id_in, text_in, value_in
+from ragtriage.data.importers.spans.values import fields_in, number, question_id_in, text_in, value_in
 
 MOST_PARTS = 20
 
@@ -326,8 +326,7 @@ def _vector_result(attributes: Attributes) -> dict[str, Any]:
 
 
 def _fields(attributes: Attributes) -> dict[str, Any]:
-    metadata = decoded(attributes.at("metadata"))
-    metadata = metadata if isinstance(metadata, Mapping) else {}
+    metadata = fields_in(attributes.at("metadata"))
     named = {
         name.rpartition(".")[2]: value for name, value in attributes.items() if name.endswith(ENDS_OF_IDS)
     }

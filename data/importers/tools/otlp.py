@@ -14,6 +14,7 @@ from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import container, json_lines
+from ragtriage.data.importers.parsing.shapes import mapping, objects
 from ragtriage.data.importers.spans.span import Span
 from ragtriage.data.importers.spans.traces import Traces
 from ragtriage.data.importers.spans.values import nanoseconds
@@ -108,7 +109,7 @@ class _Reader:
             self._errors.add(line, "", "is no span", "an object with the ids and attributes of a span")
             return
         resource = row.get("resource")
-        run = _name_of(_plain(resource.get("attributes")) if isinstance(resource, dict) else {})
+        run = _name_of(_plain(mapping(resource).get("attributes")))
         self._add(line, _with_attributes(_of_sdk(row, run), row))
 
     def _add(self, line: int, span: Span) -> None:
@@ -121,7 +122,7 @@ class _Reader:
         attributes = _attributes(record.get("attributes"))
         name = str(record.get("eventName") or record.get("event_name") or attributes.get("event.name") or "")
         body = _value(record.get("body"))
-        values = {**(body if isinstance(body, Mapping) else {}), **attributes}
+        values = {**mapping(body), **attributes}
         labels = labels_of_event(name, values) or messages_of_event(name, values)
         span_id, trace_id = (
             _id(_first(record, *keys)) for keys in (("spanId", "span_id"), ("traceId", "trace_id"))
@@ -156,12 +157,11 @@ def _scopes(
     for group in _objects(inner, *resources):
         resource = group.get("resource")
         for scope in _objects(group, *scopes):
-            yield resource if isinstance(resource, dict) else {}, scope
+            yield mapping(resource), scope
 
 
 def _objects(value: Mapping[str, Any], *keys: str) -> list[Mapping[str, Any]]:
-    listed = [item for key in keys if isinstance(value.get(key), list) for item in value[key]]
-    return [item for item in listed if isinstance(item, dict)]
+    return [item for key in keys for item in objects(value.get(key))]
 
 
 def _first(value: Mapping[str, Any], *keys: str) -> Any:
@@ -289,8 +289,7 @@ def _is_printed(peek: Peek) -> bool:
     if peek.kind not in ("json", "jsonl") or not {"attributes", "name"} <= peek.first.keys():
         return False
     context = _first(peek.first, "context", "spanContext", "_spanContext")
-    ids = context if isinstance(context, Mapping) else {}
-    return bool({"trace_id", "traceId"} & ids.keys()) and "span_kind" not in peek.first
+    return bool({"trace_id", "traceId"} & mapping(context).keys()) and "span_kind" not in peek.first
 
 
 TRIED = "OpenTelemetry SDK 1.45, GenAI conventions 2026, OpenInference, OpenLLMetry, Vercel AI SDK 6"

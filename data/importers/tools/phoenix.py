@@ -14,7 +14,7 @@ from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.payloads import decoded
 from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import rows_at
-from ragtriage.data.importers.parsing.shapes import objects
+from ragtriage.data.importers.parsing.shapes import mapping, objects
 from ragtriage.data.importers.spans.span import Labels, Span
 from ragtriage.data.importers.spans.traces import Traces, with_labels
 from ragtriage.data.importers.spans.values import (
@@ -123,11 +123,8 @@ def is_spans(peek: Peek) -> bool:
     """Return whether a file holds spans of Phoenix or Arize AX."""
     if {"context.span_id", "context.trace_id"} <= peek.columns:
         return any(name == "span_kind" or name.startswith(PREFIX) for name in peek.columns)
-    listed = peek.keys.get("data")
-    first = peek.first or next(iter(listed if isinstance(listed, list) else ()), {})
-    if not isinstance(first, Mapping) or not isinstance(first.get("context"), Mapping):
-        return False
-    return "span_kind" in first and {"trace_id", "span_id"} <= first["context"].keys()
+    first = peek.first or next(iter(objects(peek.keys.get("data"))), {})
+    return "span_kind" in first and {"trace_id", "span_id"} <= mapping(first.get("context")).keys()
 
 
 def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
@@ -152,10 +149,8 @@ def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[
 
 def span_of(row: Mapping[str, Any], run: str = "") -> Span:
     """Return the span of a row of the data frame, or of an object of the API."""
-    context = row.get("context")
-    context = context if isinstance(context, Mapping) else {}
-    attributes = row.get("attributes")
-    attributes = dict(attributes) if isinstance(attributes, Mapping) else {}
+    context = mapping(row.get("context"))
+    attributes = dict(mapping(row.get("attributes")))
     attributes |= {
         str(name).removeprefix(PREFIX): _structure(value)
         for name, value in row.items()
@@ -184,8 +179,8 @@ def _structure(value: Any) -> Any:
 def _error(row: Mapping[str, Any]) -> str | None:
     if str(row.get("status_code")).upper() != "ERROR":
         return None
-    thrown = [event.get("attributes") for event in objects_in(row.get("events"))]
-    messages = [values.get("exception.message") for values in thrown if isinstance(values, Mapping)]
+    thrown = [mapping(event.get("attributes")) for event in objects_in(row.get("events"))]
+    messages = [values.get("exception.message") for values in thrown]
     return next((str(text) for text in (row.get("status_message"), *messages) if text), "")
 
 

@@ -22,7 +22,7 @@ from ragtriage.data.importers.parsing.payloads import (
 )
 from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import container, object_rows, open_table
-from ragtriage.data.importers.parsing.shapes import gold_passages
+from ragtriage.data.importers.parsing.shapes import gold_passages, mapping
 from ragtriage.data.importers.parsing.sqlite_file import open_sqlite, table_names
 from ragtriage.data.importers.spans.samples import SCORED_WITHOUT_ANSWER
 from ragtriage.data.importers.spans.traces import Traces
@@ -336,8 +336,7 @@ def _of_data_set(
         if not question or not question.strip():
             errors.remark(NO_INPUT, line)
             continue
-        metadata = example.get("metadata")
-        fields = metadata if isinstance(metadata, Mapping) else {}
+        fields = mapping(example.get("metadata"))
         passages = [contexts_in(example.get(part)) for part in ("output", "metadata", "input")]
         name = next((str(fields[key]) for key in OWN_IDS if fields.get(key)), example.get("id"))
         record = {

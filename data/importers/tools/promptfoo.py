@@ -26,6 +26,7 @@ from ragtriage.data.importers.parsing.rows import open_table
 from ragtriage.data.importers.parsing.shapes import (
     Numbering,
     all_tags_of,
+    items,
     mapping,
     objects,
     plain_settings,
@@ -141,16 +142,14 @@ def results_in(source: InputFile, peek: Peek, errors: ValidationErrors) -> Itera
 def _of_table(source: InputFile) -> Iterator[Record]:
     """Yield the outputs in the table of version 2, a row of which holds one for each prompt."""
     head = mapping(small_values(source, "results.table", ("head",)).get("head"))
-    names = head.get("vars") if isinstance(head.get("vars"), list) else []
-    prompts = head.get("prompts") if isinstance(head.get("prompts"), list) else []
+    names, prompts = items(head.get("vars")), items(head.get("prompts"))
     for line, row in items_at(source, "results.table.body"):
         if not isinstance(row, dict):
             yield line, row
             continue
-        values = row.get("vars") if isinstance(row.get("vars"), list) else []
-        variables = dict(zip(map(str, names or ()), values or (), strict=False))
+        variables = dict(zip(map(str, names), items(row.get("vars")), strict=False))
         for at, output in enumerate(objects(row.get("outputs"))):
-            prompt = mapping((prompts or [])[at]) if at < len(prompts or ()) else {}
+            prompt = mapping(prompts[at]) if at < len(prompts) else {}
             yield (
                 line,
                 {

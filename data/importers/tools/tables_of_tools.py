@@ -14,7 +14,7 @@ from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.payloads import decoded
-from ragtriage.data.importers.parsing.shapes import others
+from ragtriage.data.importers.parsing.shapes import items, others
 from ragtriage.data.importers.parsing.spool import Spool
 from ragtriage.data.importers.spans.values import fields_in
 from ragtriage.data.store.parsed_run import ParsedRun, Record
@@ -202,7 +202,7 @@ def _of_giskard(row: Row, _line: int, _errors: ValidationErrors) -> Row:
         "question": row.get("question"),
         "history": [
             {"role": turn.get("role"), "text": turn.get("content")} if isinstance(turn, Mapping) else turn
-            for turn in (turns if isinstance(turns, list) else ())
+            for turn in items(turns)
         ]
         or None,
         "reference_answer": row.get("reference_answer"),
