@@ -2,17 +2,22 @@
 
 Exit code 0: done, 1: a gate failed, or doctor found a problem, and nothing else, 2: bad usage or input, or an
 error of ragtriage itself, 3: the gates cannot tell, or nothing was checked.
-As a shell has it, Ctrl+C gives 130, and 141 says that the reader of a pipe has gone.
+As a shell has it, Ctrl+C gives 130, SIGTERM 143, and 141 says that the reader of a pipe has gone.
 """
 
 from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
+import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import click
@@ -21,7 +26,7 @@ from click.shell_completion import CompletionItem
 from ragtriage import __version__
 from ragtriage.dashboard.cli.stored_help import WHOLE, stored_help, stored_summary
 
-INTERRUPTED, PIPE_CLOSED = 130, 141  # 128 and the number of the signal
+INTERRUPTED, PIPE_CLOSED, TERMINATED = 130, 141, 143  # 128 and the number of the signal
 
 _MODULES = {  # of ragtriage.dashboard.cli -> the commands in it, each a function of its name
     "asking.attack": "attack",
@@ -165,13 +170,15 @@ _with_shared_options(app)
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; every error ends it with one sentence and exit code 2."""
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # names of files and text may be of any alphabet
     # Values near the limits of floats overflow to infinity, which counts as not measured; no news to a user.
     warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"(numpy|metrics)\b")
     try:
-        code = app.main(arguments, prog_name="ragtriage", standalone_mode=False)
+        with _ended_by_sigterm():
+            code = app.main(arguments, prog_name="ragtriage", standalone_mode=False)
     except click.Abort:
         sys.exit(INTERRUPTED)
     except click.ClickException as error:
@@ -183,6 +190,34 @@ def main(arguments: list[str] | None = None) -> None:
         click.echo(f"error: {error_text(error)}", err=True)
         sys.exit(2)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _open_closed_streams() -> None:
+    """Let a stream that the caller closed, as with `>&-`, take what is written to it and keep nothing.
+
+    Its descriptor would else be that of the next file that is opened.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM end the command as an exception does: what it began is removed, and its processes end."""
+
+    def end(*_: object) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the removing is not interrupted
+        sys.exit(TERMINATED)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 if __name__ == "__main__":

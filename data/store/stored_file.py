@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -11,6 +12,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from ragtriage.data.errors import WorkspaceError
+
+PART = "ragtriage"  # how the name of a file that is being written begins
 
 
 def replace_file(path: Path, content: bytes | Iterable[bytes]) -> None:
@@ -28,7 +31,8 @@ def replace_file(path: Path, content: bytes | Iterable[bytes]) -> None:
             file.writelines(pieces)
         return
     final = Path(os.path.realpath(path))
-    temporary = final.with_name(f".{uuid.uuid4().hex}.part")
+    _clear_abandoned(final.parent)
+    temporary = final.with_name(f".{PART}-{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}.part")
     try:
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     except PermissionError:
@@ -46,6 +50,25 @@ def replace_file(path: Path, content: bytes | Iterable[bytes]) -> None:
         temporary.replace(final)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _clear_abandoned(folder: Path) -> None:
+    """Remove what processes of this host that were killed had begun to write in a folder."""
+    for path in folder.glob(f".{PART}-{socket.gethostname()}-*.part"):
+        with suppress(OSError, ValueError):
+            if not is_running(int(path.name.rsplit("-", 2)[1])):
+                path.unlink()
+
+
+def is_running(pid: int) -> bool:
+    """Return whether a process of this host runs."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 @contextmanager

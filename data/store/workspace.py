@@ -28,6 +28,7 @@ from pydantic_core import from_json
 from ragtriage.data.errors import CANNOT_WRITE, WorkspaceError
 from ragtriage.data.store.import_batches import commit, finish_commits, listed_runs, sync
 from ragtriage.data.store.read_only import must_write, read_only
+from ragtriage.data.store.stored_file import is_running
 
 FORMAT_VERSION = 1
 OWNER_ONLY = 0o700
@@ -383,20 +384,10 @@ def writing(name: str) -> Iterator[None]:
 
 def clear_abandoned(folder: Path, alive: Callable[[int], bool] | None = None) -> None:
     """Remove temporary folders of processes of this host that no longer run."""
-    alive = alive or _is_running
+    alive = alive or is_running
     with os.scandir(folder) as entries:
         names = [entry.name for entry in entries if entry.is_dir()]
     for name in names:
         owner = _TEMPORARY.fullmatch(name)
         if owner and owner["host"] == socket.gethostname() and not alive(int(owner["pid"])):
             shutil.rmtree(folder / name, ignore_errors=True)
-
-
-def _is_running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
