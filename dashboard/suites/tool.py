@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ragtriage.dashboard.suites.view import Failing, SuiteView
-from ragtriage.data.suites.tool.findings import TOOL_SUITE, ToolFindings, call_cohort
+from ragtriage.data.suites.figures import part_cohort
+from ragtriage.data.suites.tool.findings import TOOL_SUITE, ToolFindings
 from ragtriage.data.suites.tool.repeats import Agreement, PassHatK
+from ragtriage.data.suites.tool.rule import KEY
 from ragtriage.metrics.number_text import count
 from ragtriage.metrics.result_table import Cell, ResultTable
 
@@ -153,7 +155,7 @@ def _misses(findings: ToolFindings) -> ResultTable:
             for miss in findings.misses
         ),
         f"{missing:,} expected calls were not made, {needless:,} calls were not expected.",
-        tuple(call_cohort("either", miss.tool) for miss in findings.misses),
+        tuple(part_cohort(KEY, "either", miss.tool) for miss in findings.misses),
     )
 
 
@@ -198,7 +200,7 @@ def _faults(findings: ToolFindings) -> ResultTable:
         "Not readable",
         tuple({"What is wrong": fault} for fault in findings.faults),
         f"{findings.totals['fault']:,} checks are compared by their recorded verdict alone, or not at all.",
-        (call_cohort("unreadable"),) * len(findings.faults),
+        (part_cohort(KEY, "unreadable"),) * len(findings.faults),
     )
 
 

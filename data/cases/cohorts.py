@@ -12,10 +12,9 @@ from ragtriage.data.cases.context_cohorts import CITATION_COHORTS, CONTEXT_COHOR
 from ragtriage.data.cases.diagnosis_cohorts import DIAGNOSIS_COHORTS
 from ragtriage.data.cases.f1_cohorts import F1_COHORTS
 from ragtriage.data.cases.judge_cohorts import JUDGE_COHORTS
-from ragtriage.data.cases.part_cohorts import PART_COHORTS
 from ragtriage.data.cases.refusal_cohorts import REFUSAL_COHORTS
 from ragtriage.data.cases.retrieval_cohorts import RETRIEVAL_COHORTS
-from ragtriage.data.cases.suite_cohorts import SAFETY_COHORTS, SUITE_COHORTS, TOOL_COHORTS
+from ragtriage.data.cases.suite_cohorts import PART_COHORTS, SAFETY_COHORTS, SUITE_COHORTS
 from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.metrics.schema.scores import BoolArray
@@ -32,7 +31,6 @@ COHORTS: Mapping[str, Cohort] = {
     **CITATION_COHORTS,
     **SAFETY_COHORTS,
     **SUITE_COHORTS,
-    **TOOL_COHORTS,
     **F1_COHORTS,
     **CONTEXT_COHORTS,
 }

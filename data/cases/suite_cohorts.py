@@ -14,10 +14,10 @@ import numpy as np
 from ragtriage.data.cases.cohort import Cohort
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.suites.check_table import CheckTable, check_table
+from ragtriage.data.suites.registry import part_rows, part_title
 from ragtriage.data.suites.router import decisions
 from ragtriage.data.suites.safety import WAITS
 from ragtriage.data.suites.safety_findings import attacks_in
-from ragtriage.data.suites.tool.findings import cohort_title, matching_calls
 from ragtriage.metrics.diagnosis.check_kinds import suite_title
 from ragtriage.metrics.schema.scores import BoolArray
 from ragtriage.metrics.suites.safety import ATTACK_TYPES
@@ -105,7 +105,12 @@ SUITE_COHORTS: Mapping[str, Cohort] = {
 }
 
 
-TOOL_COHORTS: Mapping[str, Cohort] = {"calls": Cohort(cohort_title, matching_calls)}
+PART_COHORTS: Mapping[str, Cohort] = {
+    "part": Cohort(part_title, part_rows),
+    "calls": Cohort(  # in addresses of earlier versions
+        lambda value: part_title(f"tool/{value}"), lambda scored, value: part_rows(scored, f"tool/{value}")
+    ),
+}
 
 
 WAITING = "attack_waiting"

@@ -6,14 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from ragtriage.data.suites.check_table import CheckedRun, check_table
 from ragtriage.data.suites.summary import rate_values
-from ragtriage.metrics.schema.scores import IntArray
+from ragtriage.metrics.schema.scores import FloatArray, IntArray
 from ragtriage.metrics.statistics.intervals import Interval, interval
 from ragtriage.metrics.statistics.question_means import question_means
+
+_Read = tuple[IntArray, IntArray, Sequence[Any]]  # sample, passed, details
+_KEPT: WeakKeyDictionary[CheckedRun, dict[str, _Read]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,16 @@ class SuiteChecks:
             self._run, self.sample[chosen], self.passed[chosen], [self.details[at] for at in chosen]
         )
 
+    def counts(self, key: str) -> FloatArray:
+        """(m,) a count of the details, the length where it is a list; NaN where a check does not have it."""
+        values = (detail.get(key) for detail in self.details)
+        return np.array(
+            [
+                np.nan if value is None else len(value) if isinstance(value, list) else float(value)
+                for value in values
+            ]
+        )
+
     def with_details(self, details: Sequence[Any]) -> SuiteChecks:
         """Return the checks with other details."""
         return SuiteChecks(self._run, self.sample, self.passed, details)
@@ -89,20 +103,24 @@ class SuiteChecks:
 
 
 def suite_checks(run: CheckedRun, suite: str) -> SuiteChecks:
-    """Return the checks of a suite whose rule counted something, measured or not."""
+    """Return the checks of a suite whose rule counted something, measured or not; read once for each run."""
+    kept = _KEPT.setdefault(run, {})
+    if suite not in kept:
+        kept[suite] = _read(run, suite)
+    return SuiteChecks(run, *kept[suite])
+
+
+def _read(run: CheckedRun, suite: str) -> _Read:
     checks = check_table(run)
     if checks is None:
-        empty = np.zeros(0, dtype=np.int64)
-        return SuiteChecks(run, empty, empty, [])
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), []
     at = np.flatnonzero(checks.of(suite))
     details = checks.values("detail", at)
     kept = [place for place, detail in enumerate(details) if isinstance(detail, dict)]
     rows = at[kept]
-    return SuiteChecks(
-        run, checks.sample[rows], checks.passed[rows].astype(np.int64), [details[k] for k in kept]
-    )
+    return checks.sample[rows], checks.passed[rows].astype(np.int64), [details[place] for place in kept]
 
 
-def part_cohort(suite: str, key: str, value: object = "") -> str:
+def part_cohort(suite: str, key: str, *values: object) -> str:
     """Return the cohort of the cases whose checks of a suite have some part."""
-    return f"part:{suite}/{key}/{quote(str(value), safe='')}"
+    return f"part:{'/'.join([suite, key, *(quote(str(value), safe='') for value in values)])}"

@@ -381,12 +381,12 @@ FILTER_SUITE = Suite(
     {
         "field": Part(
             "constraint on “{}” not extracted",
-            lambda detail, name: detail.get("fields", {}).get(name) is False,
+            lambda detail, values: detail.get("fields", {}).get(values[0]) is False,
         ),
         "breaks": Part(
-            "an item breaks “{}”", lambda detail, text: bool(detail.get("violations", {}).get(text))
+            "an item breaks “{}”", lambda detail, values: bool(detail.get("violations", {}).get(values[0]))
         ),
-        "empty": Part("{}", lambda detail, empty: detail.get("empty") == empty),
+        "empty": Part("{}", lambda detail, values: [detail.get("empty")] == values),
         "invented": Part("names an item outside the list", lambda detail, _: bool(detail.get("invented"))),
         "missed": Part(
             "misses a right item", lambda detail, _: detail.get("n_both", 0) < detail.get("n_needed", 0)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -204,9 +204,9 @@ def _held(rule: str) -> Callable[[Mapping[str, Any]], float | None]:
     return held
 
 
-def _is_pair(detail: Mapping[str, Any], pair: str) -> bool:
+def _is_pair(detail: Mapping[str, Any], pair: Sequence[str]) -> bool:
     language = detail.get("language", {})
-    return f"{language.get('expected')}>{language.get('found')}" == pair
+    return [f"{language.get('expected')}>{language.get('found')}"] == pair
 
 
 FORMAT_SUITE = Suite(
@@ -215,7 +215,9 @@ FORMAT_SUITE = Suite(
     format_outcome,
     read_format,
     {
-        "rule": Part("breaks the rule {}", lambda detail, rule: detail.get(rule, {}).get("passed") is False),
+        "rule": Part(
+            "breaks the rule {}", lambda detail, rules: detail.get(rules[0], {}).get("passed") is False
+        ),
         "language": Part("answered in another language: {}", _is_pair),
     },
 )

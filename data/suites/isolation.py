@@ -7,7 +7,7 @@ check may name what must not be told: `expected` with `canary` or `secret`, a te
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -310,8 +310,9 @@ def _indexed(run: CheckedRun) -> tuple[int, int]:
     return len(asking | {owner for owner, _ in owned}), len(owned)
 
 
-def _in_the_first(detail: Mapping[str, Any], k: str) -> bool:
-    return detail.get("first_rank") is not None and k.isdigit() and bool(detail["first_rank"] <= int(k))
+def _in_the_first(detail: Mapping[str, Any], values: Sequence[str]) -> bool:
+    rank, (k, *_) = detail.get("first_rank"), (*values, "")
+    return rank is not None and k.isdigit() and bool(rank <= int(k))
 
 
 ISOLATION_SUITE = Suite(

@@ -250,5 +250,5 @@ MEMORY_SUITE = Suite(
     _findings,
     memory_outcome,
     read_memory,
-    {"gap": Part("forgotten after {}", lambda detail, gap: detail.get("gap") == gap, failed_only=True)},
+    {"gap": Part("forgotten after {}", lambda detail, gaps: [detail.get("gap")] == gaps, failed_only=True)},
 )

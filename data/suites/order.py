@@ -239,7 +239,7 @@ ORDER_SUITE = Suite(
     {
         "inversion": Part(
             "first out of order at place {}",
-            lambda detail, place: str(detail.get("first_inversion")) == place,
+            lambda detail, places: [str(detail.get("first_inversion"))] == places,
         )
     },
 )

@@ -34,7 +34,7 @@ SUITES: dict[str, Suite[Any]] = {
         TOOL_SUITE,
     )
 }
-LONGEST_COHORT = 1_000
+LONGEST_COHORT = 2_000
 
 
 def suite_named(key: str) -> Suite[Any]:
@@ -48,8 +48,10 @@ def part_title(text: str) -> str:
     Raises:
         ValueError: there is none of that key.
     """
-    _, part, value = _read(text)
-    return part.title.format(value)
+    _, part, values = _read(text)
+    if "{}" in part.title:
+        return part.title.format(next(iter(values), ""))
+    return f"{part.title}{': ' if any(values) else ''}{', '.join(filter(None, values))}"
 
 
 def part_rows(run: CheckedRun, text: str) -> BoolArray:
@@ -58,20 +60,23 @@ def part_rows(run: CheckedRun, text: str) -> BoolArray:
     Raises:
         ValueError: there is none of that key.
     """
-    suite, part, value = _read(text)
+    suite, part, values = _read(text)
     checks = suite_checks(run, suite)
     rows = np.zeros(run.n, dtype=np.bool_)
     for sample, passed, detail in zip(checks.sample, checks.passed, checks.details, strict=True):
-        if (passed == 0 or not part.failed_only) and part.matches(detail, value):
+        if (passed == 0 or not part.failed_only) and part.matches(detail, values):
             rows[sample] = True
     return rows
 
 
-def _read(text: str) -> tuple[str, Part, str]:
+def _read(text: str) -> tuple[str, Part, list[str]]:
     suite, _, rest = text.partition("/")
-    key, _, value = rest.partition("/")
+    key, *values = rest.split("/")
     parts = suite_named(suite).parts
     if len(text) > LONGEST_COHORT or key not in parts:
-        accepted = ", ".join(f"{name}/{part}" for name, each in SUITES.items() for part in each.parts)
-        raise ValueError(f"{text[:60]!r}; accepted: SUITE/KEY/VALUE with SUITE/KEY of {accepted}")
-    return suite, parts[key], unquote(value)
+        named = {suite: suite_named(suite)} if parts else SUITES
+        accepted = ", ".join(f"{name}/{part}" for name, each in named.items() for part in each.parts)
+        raise ValueError(f"{text[:60]!r}; accepted: one of {accepted}, with its values after slashes")
+    while values and not values[-1]:
+        values.pop()
+    return suite, parts[key], [unquote(value) for value in values]

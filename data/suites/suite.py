@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -25,13 +25,13 @@ class Part:
     """Something that the rule of a suite counts in a check, and that a cohort of cases has in common.
 
     Attributes:
-        title: of the cases; {} is the value.
-        matches: (detail of a check, value) -> whether it has this.
+        title: of the cases; {} is the first value, which else follows the title with the others.
+        matches: (detail of a check, values of the cohort) -> whether it has this.
         failed_only: whether checks that passed are left out.
     """
 
     title: str
-    matches: Callable[[Mapping[str, Any], str], bool]
+    matches: Callable[[Mapping[str, Any], Sequence[str]], bool]
     failed_only: bool = False
 
 

@@ -1,4 +1,4 @@
-"""The details that the rule of tool calls left on the checks of a run."""
+"""What the tool calls of a run amount to: measures, errors, invented values, repeats; their cohorts."""
 
 from __future__ import annotations
 
@@ -6,94 +6,33 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
-from urllib.parse import quote, unquote
-from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ragtriage.data.suites.check_table import CheckedRun, check_table
-from ragtriage.data.suites.suite import Suite
+from ragtriage.data.suites.check_table import CheckedRun
+from ragtriage.data.suites.figures import Figure, SuiteChecks, part_cohort, suite_checks
+from ragtriage.data.suites.suite import Part, Suite
 from ragtriage.data.suites.summary import rate_values
 from ragtriage.data.suites.tool.repeats import Agreement, PassHatK, agreements, pass_hat_ks
 from ragtriage.data.suites.tool.rule import KEY, tool_call_outcome
-from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray
-from ragtriage.metrics.statistics.intervals import Interval, mean_over_questions
+from ragtriage.metrics.schema.scores import FloatArray
+from ragtriage.metrics.statistics.intervals import mean_over_questions
 from ragtriage.metrics.statistics.question_means import question_means
 
-_CHECKS: WeakKeyDictionary[CheckedRun, CallChecks | None] = WeakKeyDictionary()
-
 
 @dataclass(frozen=True)
-class CallChecks:
-    """The m checks of the suite Tools.
+class CallMeasure(Figure):
+    """One measure: hits / total of each sample as a mean over questions, and both counted over all checks."""
 
-    Attributes:
-        sample: (m,) row of the sample of each.
-        passed: (m,) 1 passed, 0 failed, -1 not measured.
-        names: name of each.
-        details: what ragtriage.data.suites.tool.rule counted; {} where it counted nothing.
-    """
-
-    sample: IntArray
-    passed: NDArray[np.int8]
-    names: list[str]
-    details: list[dict[str, Any]]
-
-    def counts(self, key: str) -> FloatArray:
-        """(m,) a count of the details, the length where it is a list; NaN where a check does not have it."""
-        values = (detail.get(key) for detail in self.details)
-        return np.array(
-            [
-                np.nan if value is None else len(value) if isinstance(value, list) else float(value)
-                for value in values
-            ]
-        )
-
-
-def call_checks(run: CheckedRun) -> CallChecks | None:
-    """Return the checks of the suite Tools; None where a run has none. Read once for each run."""
-    if run not in _CHECKS:
-        _CHECKS[run] = _read(run)
-    return _CHECKS[run]
-
-
-def _read(run: CheckedRun) -> CallChecks | None:
-    checks = check_table(run)
-    if checks is None or KEY not in checks.suite.values:
-        return None
-    mine = np.flatnonzero(checks.of(KEY))
-    details = [value if isinstance(value, dict) else {} for value in checks.values("detail", mine)]
-    names = [checks.name.values[code] for code in checks.name.codes[mine]]
-    return CallChecks(checks.sample[mine], checks.passed[mine], names, details)
-
-
-@dataclass(frozen=True)
-class CallMeasure:
-    """One measure.
-
-    Attributes:
-        key: of the measure in JSON.
-        title: on screen.
-        hits: of `total`, counted over all checks.
-        total: what is counted.
-        share: hits / total of each sample, as a mean over questions.
-        cohort: the cases that lower it.
-    """
-
-    key: str
-    title: str
-    hits: int
-    total: int
-    share: Interval
-    cohort: str
+    hits: int = 0
+    total: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
         return {"measure": self.key, "hits": self.hits, "total": self.total, **rate_values(self.share)}
 
 
-def call_measures(run: CheckedRun, checks: CallChecks) -> list[CallMeasure]:
+def call_measures(run: CheckedRun, checks: SuiteChecks) -> list[CallMeasure]:
     """Return the measures that some check of a run allows."""
     measures = [_measure(run, checks, *row) for row in (*_choice_rows(checks), *_content_rows(checks))]
     return [measure for measure in measures if measure.total]
@@ -102,7 +41,7 @@ def call_measures(run: CheckedRun, checks: CallChecks) -> list[CallMeasure]:
 _Row = tuple[str, str, FloatArray, FloatArray, str]  # key, title, hits, totals, cohort
 
 
-def _choice_rows(checks: CallChecks) -> list[_Row]:
+def _choice_rows(checks: SuiteChecks) -> list[_Row]:
     """Return what is measured of the calls: which were made, with which arguments, in which order."""
     wanted, called, hits = checks.counts("expected"), checks.counts("called"), checks.counts("hits")
     missing, needless = checks.counts("missing"), checks.counts("needless")
@@ -124,7 +63,7 @@ def _choice_rows(checks: CallChecks) -> list[_Row]:
     ]
 
 
-def _content_rows(checks: CallChecks) -> list[_Row]:
+def _content_rows(checks: SuiteChecks) -> list[_Row]:
     """Return what is measured of the values in the calls and of their results."""
     values, identifiers = checks.counts("values"), checks.counts("identifiers")
     invented, results = checks.counts("invented_identifiers"), checks.counts("results")
@@ -161,7 +100,7 @@ def _where(applies: Any, values: Any) -> FloatArray:
 
 def _measure(
     run: CheckedRun,
-    checks: CallChecks,
+    checks: SuiteChecks,
     key: str,
     title: str,
     hits: FloatArray,
@@ -173,18 +112,11 @@ def _measure(
     sums = np.bincount(checks.sample, weights=kept, minlength=run.n)
     total = np.bincount(checks.sample, weights=of, minlength=run.n)
     shares = np.divide(sums, total, out=np.full(run.n, np.nan), where=total > 0)
-    share = share_over_questions(run, shares)
-    return CallMeasure(key, title, int(kept.sum()), int(of.sum()), share, call_cohort(cohort))
-
-
-def share_over_questions(run: CheckedRun, shares: FloatArray) -> Interval:
-    """Return the mean over questions of (n,) shares of samples, repeats averaged first, with its interval."""
-    return mean_over_questions(question_means(shares, run.question)[0], run.clusters)
+    share = mean_over_questions(question_means(shares, run.question)[0], run.clusters)
+    return CallMeasure(key, title, share, part_cohort(KEY, cohort), hits=int(kept.sum()), total=int(of.sum()))
 
 
 Detail = Mapping[str, Any]
-Matches = Callable[[Detail, Sequence[str]], bool]
-LONGEST = 2000
 MOST_ROWS = 30  # of a list of findings
 
 
@@ -205,85 +137,8 @@ def _inferred(detail: Detail, wanted: Sequence[str]) -> bool:
     return _has_entry({"invented": entries}, "invented", ("kind", "call", "argument"), wanted)
 
 
-def _named(key: str) -> Matches:
+def _named(key: str) -> Callable[[Detail, Sequence[str]], bool]:
     return lambda detail, wanted: bool(detail.get(key)) and (not wanted or wanted[0] in detail[key])
-
-
-# key -> title, and which details match the rest of the parts
-COHORTS: Mapping[str, tuple[str, Matches]] = {
-    "selection": (
-        "calls other tools than expected",
-        lambda detail, _: bool(detail.get("missing") or detail.get("needless")),
-    ),
-    "missing": ("misses an expected call", _named("missing")),
-    "needless": ("makes a needless call", _named("needless")),
-    "either": (
-        "misses a call or makes a needless one",
-        lambda detail, wanted: _named("missing")(detail, wanted) or _named("needless")(detail, wanted),
-    ),
-    "arguments": (
-        "calls a tool with wrong arguments",
-        lambda detail, wanted: _has_entry(detail, "errors", ("error", "call", "argument"), wanted),
-    ),
-    "unwanted": (
-        "calls a tool where no call is right",
-        lambda detail, _: detail.get("expected") == 0 and bool(detail.get("called")),
-    ),
-    "silent": (
-        "calls no tool where a call is right",
-        lambda detail, _: detail.get("wants_call") is True and not detail.get("called"),
-    ),
-    "order": ("calls tools in another order", lambda detail, _: detail.get("in_order") is False),
-    "invented": ("invents an identifier", _invented),
-    "inferred": ("gives an argument a value that nothing read holds", _inferred),
-    "error_results": ("gets an error from a tool", lambda detail, _: bool(detail.get("error_results"))),
-    "empty_results": (
-        "gets an empty result from a tool",
-        lambda detail, _: bool(detail.get("empty_results")),
-    ),
-    "unreadable": ("has calls or schemas that cannot be read", lambda detail, _: bool(detail.get("fault"))),
-}
-
-
-def call_cohort(key: str, *parts: str) -> str:
-    """Return the cohort of the cases with some property of their calls."""
-    return f"calls:{'/'.join([key, *(quote(part, safe='') for part in parts)])}"
-
-
-def cohort_title(value: str) -> str:
-    """Return what the cases of a cohort have in common.
-
-    Raises:
-        ValueError: the value names none.
-    """
-    key, parts = _split(value)
-    shown = [part for part in parts if part]
-    return f"{COHORTS[key][0]}{': ' if shown else ''}{', '.join(shown)}"
-
-
-def matching_calls(run: CheckedRun, value: str) -> BoolArray:
-    """(n,) True for the samples of a cohort.
-
-    Raises:
-        ValueError: the value names none.
-    """
-    key, parts = _split(value)
-    matching = np.zeros(run.n, dtype=np.bool_)
-    checks = call_checks(run)
-    if checks is not None:
-        matches = COHORTS[key][1]
-        chosen = [place for place, detail in enumerate(checks.details) if matches(detail, parts)]
-        matching[checks.sample[chosen]] = True
-    return matching
-
-
-def _split(value: str) -> tuple[str, list[str]]:
-    key, *parts = value[: LONGEST + 1].split("/")
-    if key not in COHORTS or len(parts) > 3 or len(value) > LONGEST:
-        raise ValueError(
-            f"{value[:60]!r}; accepted: one of {', '.join(COHORTS)}, with its parts after slashes"
-        )
-    return key, [unquote(part) for part in parts]
 
 
 @dataclass(frozen=True)
@@ -369,8 +224,8 @@ class ToolFindings:
 
 def _findings(run: CheckedRun) -> ToolFindings | None:
     """Return what the checks of tool calls of a run amount to; None where it compares no calls."""
-    checks = call_checks(run)
-    if checks is None or not any(checks.details):
+    checks = suite_checks(run, KEY)
+    if not any(checks.details):
         return None
     errors = _tally(checks, "errors", lambda entry: (entry["error"], entry["call"], entry["argument"]))
     n_errors = Counter[str]()
@@ -411,7 +266,7 @@ def _other_value(entry: Mapping[str, Any]) -> Hashable:
 _Tally = dict[Hashable, tuple[int, set[int], Mapping[str, Any]]]
 
 
-def _tally(checks: CallChecks, key: str, group: Callable[[Mapping[str, Any]], Hashable]) -> _Tally:
+def _tally(checks: SuiteChecks, key: str, group: Callable[[Mapping[str, Any]], Hashable]) -> _Tally:
     """Return group -> number of entries, their samples, and the first of them, the commonest first."""
     tally: _Tally = {}
     for sample, detail in zip(checks.sample.tolist(), checks.details, strict=True):
@@ -426,7 +281,7 @@ def _tally(checks: CallChecks, key: str, group: Callable[[Mapping[str, Any]], Ha
 
 def _listed(tally: _Tally, cohort: str, fields: Sequence[str]) -> tuple[CallTally, ...]:
     return tuple(
-        CallTally(entry, n, len(samples), call_cohort(cohort, *(str(entry[field]) for field in fields)))
+        CallTally(entry, n, len(samples), part_cohort(KEY, cohort, *(entry[field] for field in fields)))
         for n, samples, entry in list(tally.values())[:MOST_ROWS]
     )
 
@@ -439,7 +294,7 @@ def _with_first_case(run: CheckedRun, tally: _Tally, listed: tuple[CallTally, ..
     )
 
 
-def _misses(checks: CallChecks) -> tuple[ToolMiss, ...]:
+def _misses(checks: SuiteChecks) -> tuple[ToolMiss, ...]:
     missing, needless, cases = Counter[str](), Counter[str](), defaultdict[str, set[int]](set)
     for sample, detail in zip(checks.sample.tolist(), checks.details, strict=True):
         for names, key in ((missing, "missing"), (needless, "needless")):
@@ -450,4 +305,39 @@ def _misses(checks: CallChecks) -> tuple[ToolMiss, ...]:
     return tuple(ToolMiss(name, missing[name], needless[name], len(cases[name])) for name in tools)
 
 
-TOOL_SUITE = Suite(KEY, _findings, tool_call_outcome)
+_PARTS: Mapping[str, Part] = {
+    "selection": Part(
+        "calls other tools than expected",
+        lambda detail, _: bool(detail.get("missing") or detail.get("needless")),
+    ),
+    "missing": Part("misses an expected call", _named("missing")),
+    "needless": Part("makes a needless call", _named("needless")),
+    "either": Part(
+        "misses a call or makes a needless one",
+        lambda detail, wanted: _named("missing")(detail, wanted) or _named("needless")(detail, wanted),
+    ),
+    "arguments": Part(
+        "calls a tool with wrong arguments",
+        lambda detail, wanted: _has_entry(detail, "errors", ("error", "call", "argument"), wanted),
+    ),
+    "unwanted": Part(
+        "calls a tool where no call is right",
+        lambda detail, _: detail.get("expected") == 0 and bool(detail.get("called")),
+    ),
+    "silent": Part(
+        "calls no tool where a call is right",
+        lambda detail, _: detail.get("wants_call") is True and not detail.get("called"),
+    ),
+    "order": Part("calls tools in another order", lambda detail, _: detail.get("in_order") is False),
+    "invented": Part("invents an identifier", _invented),
+    "inferred": Part("gives an argument a value that nothing read holds", _inferred),
+    "error_results": Part("gets an error from a tool", lambda detail, _: bool(detail.get("error_results"))),
+    "empty_results": Part(
+        "gets an empty result from a tool",
+        lambda detail, _: bool(detail.get("empty_results")),
+    ),
+    "unreadable": Part(
+        "has calls or schemas that cannot be read", lambda detail, _: bool(detail.get("fault"))
+    ),
+}
+TOOL_SUITE = Suite(KEY, _findings, tool_call_outcome, parts=_PARTS)
