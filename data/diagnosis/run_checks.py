@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from ragtriage.data.declarations import HOW_TO_DECLARE
+from ragtriage.data.diagnosis.answer_shift import answer_shift
 from ragtriage.data.scoring.answered_only import OVER_ANSWERS
 from ragtriage.data.scoring.id_overlap import id_mismatch
 from ragtriage.data.scoring.imported_scores import FAILED_CODE, imported_scores
@@ -24,7 +25,7 @@ from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.metric_registry import bounds_of, declared
 from ragtriage.metrics.sanity.columns import zero_columns
 from ragtriage.metrics.sanity.means import Means, check_means, looks_uncomputed
-from ragtriage.metrics.sanity.rule import SAMPLES_NAMED, CheckInput, Finding, IdMismatch, rows_of
+from ragtriage.metrics.sanity.rule import SAMPLES_NAMED, AnswerShift, CheckInput, Finding, IdMismatch, rows_of
 from ragtriage.metrics.sanity.run import check_numbers
 from ragtriage.metrics.schema.metric import Convention
 from ragtriage.metrics.schema.scores import FloatArray, Status
@@ -61,6 +62,7 @@ def check_run(scored: ScoredRun, convention: Convention = "default") -> list[Fin
             corpus_date=_date(config.get("corpus_date"), scored.run.corpus_version),
             id_mismatch=_id_mismatch(scored),
             lists=context_lists(scored),
+            shift=_shift(scored),
             retrieval_dependent=tuple(filter(_depends_on_retrieval, scored.metrics)),
         )
     )
@@ -76,6 +78,12 @@ def check_run(scored: ScoredRun, convention: Convention = "default") -> list[Fin
         )
         for finding in [*findings, *of_scores, *_labels_by(scored.run)]
     ]
+
+
+def _shift(scored: ScoredRun) -> AnswerShift | None:
+    """Read the texts only where any answer is compared with a reference."""
+    compared = np.isfinite(scored.stage_features["text_outcome"]).any()
+    return answer_shift(scored.samples_path) if compared else None
 
 
 def _depends_on_retrieval(name: str) -> bool:

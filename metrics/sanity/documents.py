@@ -11,7 +11,7 @@ from ragtriage.metrics.schema.scores import IntArray
 
 FEWEST_QUESTIONS = 5  # with fewer, the same list for all is no wonder
 FEWEST_FOR_FEW = 10  # and so are few lists
-READ_FIRST = ("ids", "same_list", "few_lists")
+READ_FIRST = ("ids", "same_list", "few_lists", "shifted")
 
 
 def read_first(findings: Sequence[Finding]) -> list[Finding]:

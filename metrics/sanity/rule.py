@@ -109,6 +109,25 @@ class ContextLists:
 
 
 @dataclass(frozen=True)
+class AnswerShift:
+    """How the words of answers fit their own references and those of other questions.
+
+    Attributes:
+        n: answers compared.
+        n_own: those that fit their own reference.
+        rows: rows of those that fit another one clearly better.
+        step: rows between these and the reference that they fit, where it is most often the same.
+        n_step: how many are so far away.
+    """
+
+    n: int
+    n_own: int
+    rows: tuple[int, ...]
+    step: int
+    n_step: int
+
+
+@dataclass(frozen=True)
 class CheckInput:
     """The numbers of one run and their provenance.
 
@@ -129,6 +148,7 @@ class CheckInput:
         corpus_date: when the corpus last changed; None where not recorded.
         id_mismatch: the gold ids, where none occurs among the retrieved ids; None where they match.
         lists: the lists of documents; None where no list was retrieved.
+        shift: the answers against the references of all questions; None where none are recorded.
         retrieval_dependent: the metrics of the run whose values depend on what was retrieved.
     """
 
@@ -148,6 +168,7 @@ class CheckInput:
     corpus_date: date | None = None
     id_mismatch: IdMismatch | None = None
     lists: ContextLists | None = None
+    shift: AnswerShift | None = None
     retrieval_dependent: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from ragtriage.metrics.sanity.answers import ANSWER_RULES
 from ragtriage.metrics.sanity.columns import COLUMN_RULES
 from ragtriage.metrics.sanity.documents import DOCUMENT_RULES
 from ragtriage.metrics.sanity.identities import IDENTITY_RULES
@@ -12,7 +13,7 @@ from ragtriage.metrics.sanity.rule import CheckInput, Finding, Rule, Severity
 from ragtriage.metrics.schema.scores import MetricsError
 
 RULES: Mapping[str, Rule[CheckInput]] = MappingProxyType(
-    {rule.key: rule for rule in (*DOCUMENT_RULES, *IDENTITY_RULES, *COLUMN_RULES)}
+    {rule.key: rule for rule in (*DOCUMENT_RULES, *ANSWER_RULES, *IDENTITY_RULES, *COLUMN_RULES)}
 )
 _SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 
