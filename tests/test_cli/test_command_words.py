@@ -10,9 +10,10 @@ import pytest
 from command_line import run
 
 from ragtriage.dashboard.cli.runs.runs import unmeasured_by_reason
-from ragtriage.dashboard.cli.terminal import table
+from ragtriage.dashboard.cli.terminal import row_table, table
 from ragtriage.data.api import add_run
 from ragtriage.data.scoring.run_store import RunStore, distinct_labels
+from ragtriage.metrics.result_table import Number, Row
 
 Capture = pytest.CaptureFixture[str]
 RECORDS: list[dict[str, Any]] = [
@@ -285,3 +286,18 @@ def test_a_grid_says_what_its_corpus_and_its_questions_lack(
     answer = run(capsys, tmp_path / "ws", "grid", str(tmp_path / corpus), "--questions", str(path))
     assert answer.code == 2
     assert said in answer.err
+
+
+def test_a_short_last_column_stays_short_where_the_others_are_too_wide() -> None:
+    assert table(["a" * 30, "verdict"], [["b", "better"]], 20).splitlines()[1].endswith("-  -------")
+
+
+def test_typed_rows_are_written_as_on_every_terminal() -> None:
+    rows: list[Row] = [{"metric": "recall@5", "n": 1234, "mean": Number(0.5), "p": None}]
+    assert row_table(rows, ["metric", "n", "mean", "p"]).splitlines()[2].split() == [
+        "recall@5",
+        "1,234",
+        "0.500",
+        "–",
+    ]
+    assert row_table([]) == "none"

@@ -29,7 +29,10 @@ def test_every_command_has_a_section_with_its_options() -> None:
     assert set(sections) == set(COMMANDS)
     gate = sections["gate"]
     assert "ragtriage gate [OPTIONS] RUN" in gate
-    assert "| `--strict` | Exit with 1 also where a blocking gate is INCONCLUSIVE or UNMEASURED. |" in gate
+    assert (
+        "| `--strict` | Fail on all three, also where a gate had nothing to judge by, such as a baseline. |"
+        in gate
+    )
     assert "--workspace" not in gate, "it is named once, above all commands"
     assert r"| `--effort [low\|medium\|high]` |" in sections["judge"], "a bar would end the cell"
 

@@ -6,7 +6,8 @@ import click
 
 from ragtriage.dashboard.cli.options import JSON, YES
 from ragtriage.dashboard.cli.terminal import confirmed, plain, print_answer, print_json, row_table, wrapped
-from ragtriage.dashboard.wording.question_sets import gold_text, set_line
+from ragtriage.dashboard.tables.runs import question_set_table
+from ragtriage.dashboard.wording.question_sets import set_line
 from ragtriage.data.api import open_store
 from ragtriage.data.store.question_sets import (
     LoadedSet,
@@ -17,7 +18,6 @@ from ragtriage.data.store.question_sets import (
     unreadable_sets,
 )
 from ragtriage.data.store.workspace import Workspace
-from ragtriage.metrics.result_table import Row
 
 SHOWN = 5  # questions that `show` prints
 NONE_YET = (
@@ -66,19 +66,7 @@ def _list(workspace: Workspace, as_json: bool) -> None:
     elif not sets:
         click.echo(NONE_YET.format(root=workspace.root))
     else:
-        rows: list[Row] = [
-            {
-                "set": entry.set_id,
-                "name": entry.name,
-                "questions": entry.n,
-                "gold": gold_text(entry),
-                "references": entry.n_references,
-                "hops": entry.n_hops,
-                "from": f"{entry.origin.get('file', '')} ({entry.origin.get('format', '')})",
-            }
-            for entry in sets
-        ]
-        click.echo(row_table(rows))
+        click.echo(row_table(question_set_table(sets).rows))
 
 
 def _show(loaded: LoadedSet, as_json: bool) -> None:

@@ -256,6 +256,9 @@ def _document(rank: int, document: Mapping[str, Any], highlights: CaseHighlights
     ignored = " rt-ignored" if highlights.used_how and not used else ""
     text = document["text"] or ""
     spans = _spans_shown(text, rank, highlights)
+    # the beginning of a long text, or what surrounds its first highlight
+    start = max(0, min((span[0] for span in spans), default=0) - 80)
+    teaser = ("…" if start else "") + shorten(text[start:], FOLD // 2)
     # how much of a document is shown once it is opened
     shown = text.removesuffix(CUT)
     extent = f"{'all' if shown == text else 'first'} {len(shown):,} characters"
@@ -267,7 +270,7 @@ def _document(rank: int, document: Mapping[str, Any], highlights: CaseHighlights
         "look": looks.get((gold, used), "") + ignored,
         "length": len(text),
         "extent": extent,
-        "teaser": _teaser(text, spans) if len(text) > FOLD else "",
+        "teaser": teaser if len(text) > FOLD else "",
         "segments": _marked_segments(text, spans),
     }
 
@@ -276,12 +279,6 @@ def _spans_shown(text: str, rank: int, highlights: CaseHighlights) -> Spans:
     """Return the highlights of a document without those behind the end of its text, which may be cut."""
     spans = highlights.marks.get(rank, highlights.gold_text.get(rank, ()))
     return tuple(span for span in spans if span[0] < len(text))
-
-
-def _teaser(text: str, spans: Spans) -> str:
-    """Return the beginning of a long text, or what surrounds its first highlight."""
-    start = max(0, min((span[0] for span in spans), default=0) - 80)
-    return ("…" if start else "") + shorten(text[start:], FOLD // 2)
 
 
 def _marked_segments(text: str, spans: Spans) -> list[_Segment]:

@@ -56,7 +56,8 @@ def report_files(sections: Sequence[RenderedSection]) -> bytes:
     sink, missing = io.BytesIO(), []
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:
         for number, section in enumerate(sections, start=1):
-            name = f"{number:02d}-{_file_name(section.heading) or section.kind}"
+            heading = re.sub(r"[^\w-]+", "-", section.heading).strip("-")[:50]
+            name = f"{number:02d}-{heading or section.kind}"
             chart_data = chart_rows(section.chart) if section.chart else []
             for suffix, rows in (("", section.rows), ("-chart", chart_data)):
                 for ending, table_format in TABLES.items() if rows else ():
@@ -74,7 +75,3 @@ def report_files(sections: Sequence[RenderedSection]) -> bytes:
 
 def _write(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
     archive.writestr(zipfile.ZipInfo(name, FIXED_TIME), content, zipfile.ZIP_DEFLATED)
-
-
-def _file_name(heading: str) -> str:
-    return re.sub(r"[^\w-]+", "-", heading).strip("-")[:50]

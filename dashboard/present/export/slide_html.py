@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from markupsafe import Markup
@@ -171,7 +171,9 @@ class _Bars:
         stacked = [0.0] * len(self.model.categories)
         for number, series in enumerate(self.model.series):
             offset = 0.0 if shared == 1 else (number - (shared - 1) / 2) * thick
-            for place, value in _known(series):
+            for place, value in enumerate(series.y):
+                if value is None:
+                    continue
                 start = stacked[place] if self.model.stacked else 0.0
                 self._bar(series, place, start, start + value, offset, thick)
                 stacked[place] += value
@@ -185,23 +187,16 @@ class _Bars:
         named = dict(zip(("x", "y", "width", "height"), (round(side, 1) for side in box), strict=True))
         self.bars.append({**named, "colour": colour})
         low, high = (series.low[place], series.high[place]) if series.low else (None, None)
-        if low is not None and high is not None:
-            self._interval(self.at(low), self.at(high), middle)
+        if low is not None and high is not None and self.across:
+            low, high = self.at(low), self.at(high)
+            self.line(low, middle, high, middle)
+            for bound in (low, high):
+                self.line(bound, middle - 4, bound, middle + 4)
         text = series.text[place] if series.text else ""
         if text:
             ink = f"#{readable_on(hex_digits(colour))}"
             x, y = ((first + last) / 2, middle) if self.across else (middle, (first + last) / 2)
             self.text(x, y + 6, text, size=INSIDE_SIZE, weight=700, colour=ink)
-
-    def _interval(self, low: float, high: float, middle: float) -> None:
-        if self.across:
-            self.line(low, middle, high, middle)
-            for end in (low, high):
-                self.line(end, middle - 4, end, middle + 4)
-
-
-def _known(series: Series) -> Iterator[tuple[int, float]]:
-    return ((place, value) for place, value in enumerate(series.y) if value is not None)
 
 
 def _ends(axis: SlideAxis, series: Sequence[Series]) -> tuple[float, float, float]:

@@ -156,15 +156,6 @@ def _numbers(values: Sequence[float]) -> str:
     )
 
 
-def _hide_legend_entries(chart: Chart, places: Sequence[int]) -> None:
-    """Take series out of the legend."""
-    legend = chart._chartSpace.chart.find(qn("c:legend"))
-    position = legend.find(qn("c:legendPos"))
-    for at in reversed(places):
-        entry = f'<c:legendEntry {nsdecls("c")}><c:idx val="{at}"/><c:delete val="1"/></c:legendEntry>'
-        position.addnext(parse_xml(entry))
-
-
 def _set_plot_area(chart: Chart, room: tuple[float, float], legend: bool) -> None:
     """Place the plot area of a chart so that shares of the room to its left and below are kept free."""
     plot = chart._chartSpace.chart.plotArea
@@ -309,7 +300,10 @@ def _legend(chart: Chart, model: EditableChart, ordered: Sequence[Series]) -> No
     if chart.has_legend and chart.legend is not None:
         chart.legend.position, chart.legend.include_in_layout = XL_LEGEND_POSITION.TOP, False
         chart.legend.font.size = Pt(FONT_SIZE)
-        _hide_legend_entries(chart, [at for at, keep in enumerate(kept) if not keep])
+        position = chart._chartSpace.chart.find(qn("c:legend")).find(qn("c:legendPos"))
+        for at in reversed([at for at, keep in enumerate(kept) if not keep]):  # series that are not in it
+            entry = f'<c:legendEntry {nsdecls("c")}><c:idx val="{at}"/><c:delete val="1"/></c:legendEntry>'
+            position.addnext(parse_xml(entry))
 
 
 def _axes(chart: Chart, model: EditableChart, box: Box) -> None:
