@@ -13,6 +13,7 @@ from ragtriage.data.importers.importer import Importer, Row, ToolRows, each
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.peek import Peek
+from ragtriage.data.importers.parsing.shapes import as_float
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
 # Label -> a person's faithfulness; None where there is nothing to attribute, or the label does not say.
@@ -164,7 +165,7 @@ RATED = "human_factuality"
 def _rated(row: Row) -> Row:
     """Return a row with its factuality as a person's rating and every other number as a score."""
     facts = {name: row[name] for name in FACTS if row.get(name) not in (None, "")}
-    value = _number(row.get(RATED))
+    value = as_float(row.get(RATED))
     rating = {
         "annotator": "FRANK",
         "metric": "faithfulness",
@@ -184,14 +185,7 @@ def _rated(row: Row) -> Row:
 def _scores(row: Row) -> Iterator[tuple[str, float | None]]:
     for name, value in row.items():
         if name not in (*FACTS, RATED):
-            yield name, _number(value)
-
-
-def _number(value: Any) -> float | None:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return None
+            yield name, as_float(value)
 
 
 FRANK = ToolRows(

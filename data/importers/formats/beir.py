@@ -16,6 +16,7 @@ from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import json_lines
+from ragtriage.data.importers.parsing.shapes import as_float
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
 ACCEPTED = (
@@ -40,7 +41,7 @@ def read_qrels(source: InputFile) -> Qrels:
         parts = text.rstrip("\r\n").split("\t") if text.count("\t") == 2 else text.split()
         if line == 1 and parts[-1].strip().lower() in {"score", "grade", "rel", "relevance"}:
             continue
-        grade = _grade(parts[-1])
+        grade = as_float(parts[-1])
         if len(parts) not in (3, 4) or grade is None:
             errors.add(line, "", f"found {text.strip()[:60]!r}", ACCEPTED)
             continue
@@ -67,13 +68,6 @@ def with_qrels(records: Iterable[Record], qrels: Qrels) -> Iterator[Record]:
             line,
             record if labels is None or not isinstance(record, dict) else {**record, "relevant": labels},
         )
-
-
-def _grade(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
 
 
 RUN_ENDINGS = (".trec", ".run", ".txt", ".json", ".res")

@@ -16,6 +16,7 @@ from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.importer import Importer
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.parsing.shapes import as_float
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
 QUERIES_ACCEPTED = "JSONL of {_id, text} as BEIR writes it, or lines of question id, tab, text"
@@ -279,11 +280,8 @@ def read_json(source: InputFile, options: Options, errors: ValidationErrors) -> 
 
 
 def _number(text: str) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
+    value = as_float(text)
+    return None if value is None or not math.isfinite(value) else value
 
 
 def _parsed_run(source: InputFile, options: Options, name: str, lists: Lists, file_format: str) -> ParsedRun:

@@ -31,14 +31,18 @@ def items(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
+def as_float(value: object) -> float | None:
+    """Return a number, also one that is written as text; None for anything else."""
+    try:
+        return float(value)  # type: ignore[arg-type]  # what float refuses is none
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
 def unquoted_number(value: object) -> object:
     """Return a number also where it is written as text; anything else as it is, for validation to report."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return float(value)
-    except ValueError:
-        return value
+    number = as_float(value) if isinstance(value, str) else None
+    return value if number is None else number
 
 
 def milliseconds(seconds: object) -> object:

@@ -26,7 +26,7 @@ from ragtriage.data.importers.parsing.names import guessed_fields
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import open_table
-from ragtriage.data.importers.parsing.shapes import objects
+from ragtriage.data.importers.parsing.shapes import as_float, objects
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 from ragtriage.data.store.sample_models import as_json
 
@@ -216,7 +216,7 @@ class ModuleReader:
                     f"{QUESTIONS}: they are paired by position",
                     "a trial with the questions that it ran on",
                 )
-        row, figures = self.module.row, _figures(self.module.row)
+        row, figures = self.module.row, self._figures()
         config: dict[str, Any] = {"node_line": self.module.line, "node": self.module.node}
         config |= {"module": row["module_name"], **self._params()}
         if before := self.before.get("passages"):
@@ -231,13 +231,20 @@ class ModuleReader:
             dataset=self.project.name,
             created_at=started,
             notes=self._repetitions(questions),
-            measured=_seconds(row),
+            measured=self._figures("execution_time"),
             metrics={
                 name: SHARE
                 for name in figures
                 if name.startswith(FIGURES) and declaration_fault(name, SHARE) is None
             },
         )
+
+    def _figures(self, *names: str) -> dict[str, float]:
+        """Return numbers in the row of the node's summary: those of some names, or else the means."""
+        row = self.module.row
+        names = names or tuple(row.keys() - {*NODE_COLUMNS, "execution_time", "is_best"})
+        figures = {name: as_float(value) for name, value in row.items() if name in names}
+        return {name: value for name, value in figures.items() if value is not None and abs(value) < 1e15}
 
     def _repetitions(self, questions: int) -> tuple[str, ...]:
         """Return a note where lists hold a passage twice: AutoRAG's figures and ours then differ."""
@@ -354,26 +361,6 @@ class ModuleReader:
 
 def _is_without_ids(documents: list[Row] | None) -> bool:
     return bool(documents) and all(document.get("id") is None for document in documents or ())
-
-
-def _figures(row: Mapping[str, str]) -> dict[str, float]:
-    """Return the means of a module that its node's summary has."""
-    known = {*NODE_COLUMNS, "execution_time", "is_best"}
-    figures = {name: _number(value) for name, value in row.items() if name not in known}
-    return {name: value for name, value in figures.items() if value is not None}
-
-
-def _seconds(row: Mapping[str, str]) -> dict[str, float]:
-    seconds = _number(row.get("execution_time", ""))
-    return {} if seconds is None else {"execution_time": seconds}
-
-
-def _number(text: str) -> float | None:
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if abs(number) < 1e15 else None
 
 
 OUTPUTS = ({"retrieved_contents", "retrieve_scores"}, {"generated_texts", "generated_tokens"})

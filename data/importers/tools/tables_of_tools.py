@@ -14,7 +14,7 @@ from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.payloads import decoded
-from ragtriage.data.importers.parsing.shapes import items, others
+from ragtriage.data.importers.parsing.shapes import items, others, unquoted_number
 from ragtriage.data.importers.parsing.spool import Spool
 from ragtriage.data.importers.spans.values import fields_in
 from ragtriage.data.store.parsed_run import ParsedRun, Record
@@ -150,26 +150,15 @@ def _of_result(row: Row) -> Row:
     checks = [name.removeprefix(SCORE) for name in row if name.startswith(SCORE)]
     used = {f"{prefix}{check}" for check in checks for prefix in (SCORE, REASON)}
     sample = {name: value for name, value in row.items() if name not in used}
-    sample["scores"] = {
-        metric_name(check)[0]: {"value": _number(row[f"{SCORE}{check}"]), "reason": _text(row, check)}
-        for check in checks
-    }
+    sample["scores"] = {}
+    for check in checks:
+        value, reason = row[f"{SCORE}{check}"], row.get(f"{REASON}{check}")
+        failed = isinstance(value, str) and not value.strip()
+        sample["scores"][metric_name(check)[0]] = {
+            "value": None if failed else unquoted_number(value),
+            "reason": reason if isinstance(reason, str) and reason else None,
+        }
     return sample
-
-
-def _number(value: object) -> object:
-    """Return the number in a cell; None, for a check that failed, where it is blank."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return float(value)
-    except ValueError:
-        return None if not value.strip() else value
-
-
-def _text(row: Row, check: str) -> str | None:
-    reason = row.get(f"{REASON}{check}")
-    return reason if isinstance(reason, str) and reason else None
 
 
 EXPERIMENT = ToolRows(
