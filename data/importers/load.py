@@ -64,12 +64,7 @@ class KeptSet:
 
 @dataclass(frozen=True)
 class Loaded:
-    """What an import of a file led to.
-
-    Attributes:
-        runs: its runs.
-        question_sets: its question sets, which are no runs.
-    """
+    """The runs of a file as imported, and its question sets, which are no runs."""
 
     runs: list[ImportedRun]
     question_sets: list[KeptSet]

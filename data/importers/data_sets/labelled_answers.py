@@ -177,7 +177,7 @@ def _rated(row: Row) -> Row:
     return {
         **facts,
         "question": f"article {row.get('question_id')}",
-        "human": [{**rating, "low": 0, "high": 1}],
+        "human": [rating],
         "scores": dict(_scores(row)),
     }
 

@@ -68,13 +68,10 @@ def query_of(span: Span) -> str | None:
 
 
 def retrieval_of(trace: Trace, answer: str | None, *, null_is_empty: bool) -> Retrieval:
-    """Return what a trace retrieved.
+    """Return what a trace retrieved before the call of a model that gave its answer.
 
-    Args:
-        trace: the trace.
-        answer: its answer, which tells which call of the model gave it.
-        null_is_empty: whether a retriever that did not fail and has no list returned an empty one, as tools
-            write it that record the lists of others.
+    With `null_is_empty`, a retriever that did not fail and has no list returned an empty one, as tools write
+    it that record the lists of others.
     """
     steps = trace.outermost(*STEPS) or _by_name(trace)
     if not steps:

@@ -49,7 +49,7 @@ def _asked(value: Any, depth: int) -> Iterator[AskedCall]:
     if str(value.get("type")) in CALL_TYPES and (call := call_of(value)) is not None:
         yield call
         return
-    stated = [entry for key in CALL_LISTS for entry in _listed(decoded(value.get(key)))]
+    stated = [entry for key in CALL_LISTS for entry in _entries(value.get(key))]
     found = [call for entry in stated if (call := call_of(entry)) is not None]
     yield from found
     # LangChain repeats the calls of a message among its further arguments.
@@ -58,10 +58,6 @@ def _asked(value: Any, depth: int) -> Iterator[AskedCall]:
         inner = decoded(value.get(key))
         if isinstance(inner, list | Mapping):
             yield from _asked(inner, depth + 1)
-
-
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value] if isinstance(value, Mapping) else []
 
 
 def call_of(entry: Any) -> AskedCall | None:
@@ -309,21 +305,17 @@ def _result(span: Span) -> Any:
 
 def _kept(result: Any) -> dict[str, Any]:
     """Return a result as text, with its length where it is cut."""
-    text = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, default=str)
+    text = _text(result)
     length = {"result_chars": len(text)} if len(text) > LONGEST_RESULT else {}
     return {"result": text[:LONGEST_RESULT], **length}
 
 
 def _read(trace: Trace) -> list[str]:
     """Return what the models had read before the first call: prompts and instructions."""
-    texts = [text for span in trace.of_pipeline if span.instructions for text in [_plain(span.instructions)]]
+    texts = [text for span in trace.of_pipeline if span.instructions for text in [_text(span.instructions)]]
     for place, call in enumerate(trace.model_calls):
         texts += texts_read(call.input, instructions_only=place > 0)
     return [text for text in dict.fromkeys(texts) if text.strip()]
-
-
-def _plain(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _cut(texts: Sequence[str]) -> list[str]:

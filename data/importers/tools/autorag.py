@@ -49,15 +49,7 @@ ACCEPTED = (
 
 @dataclass(frozen=True)
 class Module:
-    """One module that a node tried: a row of the node's summary.csv.
-
-    Attributes:
-        trial: name of the trial.
-        line: name of the node line.
-        node: type of the node.
-        folder: folder of the node.
-        row: the row of its summary.csv.
-    """
+    """One module that a node of a trial tried: a row of the summary.csv in the folder of the node."""
 
     trial: str
     line: str
@@ -183,16 +175,7 @@ SHARE = {"direction": "higher", "range": [0.0, 1.0]}
 
 @dataclass
 class ModuleReader:
-    """Reads the run of a module: its rows, joined by position with the questions and the nodes before.
-
-    Attributes:
-        source: what is imported: a project, a trial, or a part of one.
-        project: folder of the project.
-        module: the module.
-        before: the best modules of the nodes before, by what they hand on.
-        options: how much is read.
-        errors: collector of the errors and remarks.
-    """
+    """Reads the run of a module: its rows, by position with the questions and the best modules before it."""
 
     source: InputFile
     project: Path

@@ -144,13 +144,7 @@ def _cases(source: InputFile, facts: Mapping[str, Any], errors: ValidationErrors
 def records_of_cases(
     cases: Iterator[Record], errors: ValidationErrors, *, gold: bool = False
 ) -> Iterator[Record]:
-    """Yield test cases as native records.
-
-    Args:
-        cases: test cases with their lines.
-        errors: collector of the errors and remarks.
-        gold: whether `context` is read as the gold; if not it is only kept.
-    """
+    """Yield test cases as native records; their `context` is the gold, or only kept."""
     numbering = Numbering()
     for line, case in cases:
         if not isinstance(case, dict):

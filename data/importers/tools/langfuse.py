@@ -59,11 +59,7 @@ FROM_SPANS = (
 
 
 class Companions:
-    """What other files of one import hold on a trace.
-
-    Attributes:
-        scores: scores by the id of their trace or observation.
-    """
+    """What other files of one import hold on a trace: its scores, and its observations."""
 
     def __init__(self, files: Iterable[InputFile], errors: ValidationErrors) -> None:
         kinds = [(file, is_scores(Peek(file))) for file in files]

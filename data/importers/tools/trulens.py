@@ -47,15 +47,7 @@ Event = Mapping[str, Any]
 def runs_of_events(
     events: Iterable[Record], source: InputFile, key: str, errors: ValidationErrors, limit: int | None
 ) -> list[ParsedRun]:
-    """Return a run for each app in a version.
-
-    Args:
-        events: (line, event) pairs in any order, with record, record_attributes and trace, also as text.
-        source: the file.
-        key: of the importer.
-        errors: takes remarks and the count of what was left out.
-        limit: number of samples, for a preview.
-    """
+    """Return a run for each app in a version, from events in any order, whose parts may be text."""
     traces, relevance = Traces(errors, "TruLens"), Spool()
     lower: set[str] = set()
     for line, event in events:
