@@ -28,18 +28,14 @@ NO_SECOND_RUN = Headline(
 )
 
 
-def drawn_metrics(comparisons: Sequence[Comparison]) -> list[str]:
+def drawn_metrics(comparison: Comparison) -> list[str]:
     """List the metrics that are drawn, at most seven: the primary one, then those furthest beyond chance.
 
     They are the only ones that the headline names. Only metrics from 0 to 1 with a direction share an axis.
     """
-    least_p: dict[str, float] = {}
-    for comparison in comparisons:
-        for row in filter(drawable, comparison.differences):
-            p = -1.0 if row.primary else row.adjusted_p
-            least_p[row.metric] = min(p, least_p.get(row.metric, 2.0))
-    kept = sorted(least_p, key=lambda metric: least_p[metric])[:MOST_METRICS]
-    return [metric for metric in least_p if metric in kept]
+    rows = [row for row in comparison.differences if drawable(row)]
+    nearest = sorted(rows, key=lambda row: -1.0 if row.primary else row.adjusted_p)[:MOST_METRICS]
+    return [row.metric for row in rows if row in nearest]
 
 
 def drawn_versions(versions: Mapping[str, Comparison], first: str) -> list[str]:
@@ -147,7 +143,7 @@ def compare_headline(
             [
                 _numbers(rows, comparison),
                 _what_would_settle(rows[0], comparison) if state == "cannot tell" else "",
-                _others(subject, versions, names, base, metrics),
+                _others(subject, versions, names, base),
             ],
         )
     )
@@ -218,34 +214,33 @@ def _rounded(value: int) -> int:
     return ceil(value / step) * step
 
 
-def _others(
-    subject: str,
-    versions: Mapping[str, Comparison],
-    names: Mapping[str, str],
-    base: str,
-    metrics: Sequence[str],
-) -> str:
+def _others(subject: str, versions: Mapping[str, Comparison], names: Mapping[str, str], base: str) -> str:
     """Return which of the other versions are better or worse than the baseline."""
     if len(versions) < 2:
         return ""
-    outcomes = {key: _Outcome.of(versions[key], metrics) for key in versions if key != subject}
-    better = [names[key] for key, outcome in outcomes.items() if outcome.better and not outcome.worse]
-    worse = [names[key] for key, outcome in outcomes.items() if outcome.worse and not outcome.better]
-    mixed = [names[key] for key, outcome in outcomes.items() if outcome.worse and outcome.better]
-    parts = [
-        f"{_listed(found)} {what}"
-        for found, what in (
-            (better, f"better than {base}"),
-            (worse, f"worse than {base}"),
-            (mixed, "better and worse"),
-        )
-        if found
-    ]
-    others = "the other version" if len(outcomes) == 1 else count(len(outcomes), "other version")
-    if not parts:
-        none = "The other version does not differ" if len(outcomes) == 1 else f"None of {others} differs"
-        return f"{none} significantly."
-    return f"Of {others}: {'; '.join(parts)}." if len(outcomes) > 1 else f"The other version: {parts[0]}."
+    outcomes = {
+        key: _Outcome.of(comparison, drawn_metrics(comparison))
+        for key, comparison in versions.items()
+        if key != subject
+    }
+    groups: dict[str, list[str]] = {f"better than {base}": [], f"worse than {base}": [], "gain and lose": []}
+    better, worse, mixed = groups.values()
+    for key, outcome in outcomes.items():
+        if outcome.better and outcome.worse:
+            mixed.append(names[key])
+        elif outcome.better or outcome.worse:
+            (better if outcome.better else worse).append(names[key])
+    found = {what: members for what, members in groups.items() if members}
+    if len(outcomes) == 1:
+        only = next(iter(found), "")
+        only = "gains and loses" if only == "gain and lose" else f"is {only}"
+        return f"The other version {only if found else 'does not differ significantly'}."
+    same = len(outcomes) - sum(map(len, found.values()))
+    if not found:
+        return f"None of {count(same, 'other version')} differs significantly."
+    parts = [f"{len(members):,} {what} ({_listed(members)})" for what, members in found.items()]
+    parts += [f"{same:,} without a significant difference"] if same else []
+    return f"Of {count(len(outcomes), 'other version')}: {'; '.join(parts)}."
 
 
 def _listed(names: Sequence[str]) -> str:

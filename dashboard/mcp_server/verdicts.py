@@ -197,7 +197,7 @@ class VerdictTools(Tools):
 
     def _change_headline(self, before: Run, after: Run, comparison: Comparison) -> Headline:
         """Return the headline of the page Compare for a pair of runs."""
-        names, drawn = self.store.names(), drawn_metrics([comparison])
+        names, drawn = self.store.names(), drawn_metrics(comparison)
         sides = [
             (
                 names[side.run_id],

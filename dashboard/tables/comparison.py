@@ -124,7 +124,7 @@ def slice_table(changes: Sequence[SliceChange], base_name: str, name: str) -> Re
             base_name: Share(change.base),
             name: Share(change.other),
             "Change": points(change.difference.difference),
-            "95 % (share)": ends_of(change.difference, 2),
+            "95 % (share)": ends_of(change, 2),
             "p (Holm)": PValue(change.adjusted_p),
             "Verdict": VERDICT_LABELS[slice_verdict(change)],
             "n": Count(change.difference.n_pairs),

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ragtriage.data.comparison.answered import RefusalPairs, own_answered, refusal_pairs, refusal_sentence
 from ragtriage.data.comparison.compared_metrics import higher_is_better, question_values
+from ragtriage.data.comparison.pair_labels import left_out_labels, with_shared_labels
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.judge_replies import EVALUATION
@@ -159,6 +160,8 @@ def compare(
     the baseline by `base_name`.
     """
     matched = match_questions(base.scored, other.scored)
+    left_out = left_out_labels(base, other)
+    base, other = with_shared_labels(base, other)
     family = [
         paired_side(
             GOOD_SHARE,
@@ -171,6 +174,7 @@ def compare(
     family += metric_sides(base.scored, other.scored, metrics) if sides is None else sides
     warnings = comparability(run_facts(base.scored), run_facts(other.scored), base_name)
     warnings += _unanswered(base.scored, base_name) + _unanswered(other.scored, "the other run")
+    warnings += [left_out] if left_out else []
     if primary not in [side.metric for side in family]:
         family += metric_sides(base.scored, other.scored, [primary])
     first = next(side for side in family if side.metric == primary)
@@ -267,6 +271,7 @@ class Changes:
 def changes(base: Diagnosis, other: Diagnosis, metric: str) -> Changes:
     """List the shared questions by the size of their change in one metric, or in the share of good cases."""
     matched = match_questions(base.scored, other.scored)
+    base, other = with_shared_labels(base, other)
     before = question_values(base, metric)[matched.base]
     after = question_values(other, metric)[matched.other]
     known = np.flatnonzero(np.isfinite(before) & np.isfinite(after))

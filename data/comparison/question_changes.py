@@ -12,12 +12,15 @@ from numpy.typing import NDArray
 
 from ragtriage.data.comparison.compare import first_rows, match_questions
 from ragtriage.data.comparison.compared_metrics import question_values
+from ragtriage.data.comparison.pair_labels import with_shared_labels
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, passing_of
 from ragtriage.data.scoring.grouping import NOT_GIVEN, Slice
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray
-from ragtriage.metrics.statistics.paired import PairedDifference, holm, paired
+from ragtriage.metrics.statistics.intervals import ClusteredValues, clustered, corrected_difference_ends
+from ragtriage.metrics.statistics.max_t import with_side_of_zero
+from ragtriage.metrics.statistics.paired import SIGNIFICANCE, PairedDifference, holm, paired
 
 _PASS, _FAIL, _UNSEEN = 1, 0, -1
 
@@ -46,6 +49,7 @@ class CriticalCounts:
 def newly_failing(base: Diagnosis, run: Diagnosis) -> NewlyFailing:
     """Find the questions that passed in the baseline and fail now."""
     shared = match_questions(base.scored, run.scored)
+    base, run = with_shared_labels(base, run)
     before, now = _states(base)[shared.base], _states(run)[shared.other]
     failing = shared.other[(before == _PASS) & (now == _FAIL)]
     samples = np.isin(run.scored.question, failing) & (passing_of(run) == 0)
@@ -74,10 +78,11 @@ def critical_counts(
     A critical case has the tag with one of the values, in upper or lower case; `where` is a slice (name,
     value) that the question must belong to as well.
     """
-    now = dict(zip(run.scored.question_ids.tolist(), _states(run).tolist(), strict=True))
     critical = critical_ids(run.scored, tag, values, where)
     if base is None:
         return CriticalCounts(len(critical), 0, 0, 0)
+    base, run = with_shared_labels(base, run)
+    now = dict(zip(run.scored.question_ids.tolist(), _states(run).tolist(), strict=True))
     before = dict(zip(base.scored.question_ids.tolist(), _states(base).tolist(), strict=True))
     critical |= critical_ids(base.scored, tag, values, where)
     passed = [now.get(question, _UNSEEN) for question in critical if before.get(question) == _PASS]
@@ -127,6 +132,8 @@ class SliceChange:
     other: float
     difference: PairedDifference  # other minus base, paired on question
     adjusted_p: float  # Holm's, over all slices that are compared
+    low: float  # lower end of the interval with that correction: 0 lies outside where adjusted_p < 0.05
+    high: float  # its upper end
 
 
 def slice_changes(base: Diagnosis, other: Diagnosis) -> list[SliceChange]:
@@ -136,11 +143,13 @@ def slice_changes(base: Diagnosis, other: Diagnosis) -> list[SliceChange]:
     length of its answer does, are left out, and so are slices of fewer than FEWEST_PAIRS questions.
     """
     matched = match_questions(base.scored, other.scored)
+    base, other = with_shared_labels(base, other)
     before = question_values(base, GOOD_SHARE)[matched.base]
     after = question_values(other, GOOD_SHARE)[matched.other]
     clusters = other.scored.clusters[matched.other]
     known = np.isfinite(before) & np.isfinite(after)
     compared: list[tuple[str, str, FloatArray, FloatArray, PairedDifference]] = []
+    columns: list[ClusteredValues] = []
     theirs = {group.name: group for group in base.scored.slices}
     for group in other.scored.slices:
         if group.name not in theirs:
@@ -153,10 +162,20 @@ def slice_changes(base: Diagnosis, other: Diagnosis) -> list[SliceChange]:
             if rows.sum() >= FEWEST_PAIRS:
                 pair = paired(before[rows], after[rows], clusters[rows])
                 compared.append((group.name, value, before[rows], after[rows], pair))
+                columns.append(clustered(after[rows] - before[rows], clusters[rows], (-1.0, 1.0)))
     adjusted = holm([pair.p for *_, pair in compared])
+    wide = corrected_difference_ends(columns)
     changes = [
-        SliceChange(name, value, float(left.mean()), float(right.mean()), pair, float(p))
-        for (name, value, left, right, pair), p in zip(compared, adjusted, strict=True)
+        SliceChange(
+            name,
+            value,
+            float(left.mean()),
+            float(right.mean()),
+            pair,
+            float(p),
+            *with_side_of_zero((pair.low, pair.high), ends, pair.difference, bool(p < SIGNIFICANCE)),
+        )
+        for (name, value, left, right, pair), p, ends in zip(compared, adjusted, wide, strict=True)
     ]
     return sorted(changes, key=lambda change: -abs(change.difference.difference))
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ragtriage.data.comparison.compare import Side, match_questions, metric_sides, paired_side, run_facts
 from ragtriage.data.comparison.compared_metrics import SHOWN_K, higher_is_better, in_family, question_values
+from ragtriage.data.comparison.pair_labels import with_shared_labels
 from ragtriage.data.comparison.published_results import PublishedRow, PublishedTable
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.scoring.scored_run import ScoredRun
@@ -164,7 +165,7 @@ def _over_baseline(side: Side, base: ScoredRun, other: ScoredRun) -> ClusterSums
 
 def pair_of_rates(base: Diagnosis, other: Diagnosis) -> Pair:
     """Compare the pass rates of two runs, paired by question."""
-    rates = [question_values(each, GOOD_SHARE) for each in (base, other)]
+    rates = [question_values(each, GOOD_SHARE) for each in with_shared_labels(base, other)]
     matched = match_questions(base.scored, other.scored)
     side = paired_side(GOOD_SHARE, rates[0], rates[1], base.scored, matched)
     warnings = comparability(run_facts(base.scored), run_facts(other.scored))

@@ -16,6 +16,7 @@ from ragtriage.data.comparison.compared_metrics import (
     higher_is_better,
     in_family,
 )
+from ragtriage.data.comparison.pair_labels import with_shared_labels
 from ragtriage.data.comparison.question_changes import slice_mask
 from ragtriage.data.declarations import HOW_TO_DECLARE
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, pass_rate
@@ -198,6 +199,7 @@ def judge_regressions(
     """
     if base is None:
         return {gate: [unmeasured(gate, "there is no baseline", excused=True)] for gate in gates}
+    base, run = with_shared_labels(base, run)
     named = {(gate.metric, gate.slice) for gate in gates}
     shared = match_questions(base.scored, run.scored)
     results: dict[Gate, list[GateResult]] = {}

@@ -10,6 +10,7 @@ from ragtriage.data.comparison.answered import refusal_pairs, refusal_sentence
 from ragtriage.data.comparison.compare import match_questions
 from ragtriage.data.comparison.compared_metrics import primary_metric
 from ragtriage.data.comparison.guardrails import Loss, guardrails, losses
+from ragtriage.data.comparison.pair_labels import left_out_labels, with_shared_labels
 from ragtriage.data.comparison.question_changes import (
     NewlyFailing,
     critical_counts,
@@ -270,9 +271,13 @@ def judge_run(
         int(failing.samples.sum()),
         failing.compared,
         failing.repaired,
-        (*unequal_sides(base, run), *_refused_in_one_run(base, run, worded)),
+        (
+            *unequal_sides(base, run),
+            *filter(None, [left_out_labels(base, run)]),
+            *_refused_in_one_run(base, run, worded),
+        ),
         mixed=_mixed(base, len(shared.base), shared.only_other),
-        losses=tuple(losses(base, run, shared)),
+        losses=tuple(losses(*with_shared_labels(base, run), shared)),
     )
 
 

@@ -136,6 +136,15 @@ def intervals(
     return [_interval(columns[m], ends[m], scored[m], n_applicable[m], methods[m]) for m in range(many)]
 
 
+def corrected_difference_ends(columns: Sequence[ClusteredValues]) -> list[tuple[float, float]]:
+    """Return the ends of mean differences that hold all together with 95 % confidence (Bonferroni).
+
+    The differences are bounded, such as those of pass rates.
+    """
+    level = normal_quantile(1 - _ALPHA / 2 / max(len(columns), 1))
+    return dirichlet_ends([column.bounded for column in columns], DIFFERENCE_WEIGHT, [level] * len(columns))
+
+
 def difference_ends(column: ClusteredValues) -> tuple[tuple[float, float], tuple[float, float], Method]:
     """Return the ends of the 95 % and of the 90 % interval of a mean difference, and how they were obtained.
 

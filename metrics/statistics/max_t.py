@@ -180,14 +180,17 @@ def _inverted(metric: ClusterSums, critical: float, observed: float, rejected: b
     else:
         low, high = _quadratic(total**2 - critical**2 * sizes, total * mean * total - critical**2 * products,
                                (total * mean) ** 2 - critical**2 * squares)  # fmt: skip
-    low, high = _with_side_of_zero((low, high), metric.plain, mean, rejected)
+    low, high = with_side_of_zero((low, high), metric.plain, mean, rejected)
     return float(np.clip(low, *metric.bounds)), float(np.clip(high, *metric.bounds))
 
 
-def _with_side_of_zero(
+def with_side_of_zero(
     inverted: tuple[float, float], plain: tuple[float, float], mean: float, rejected: bool
 ) -> tuple[float, float]:
-    """Return the wider of two intervals, which leaves 0 out exactly where the test rejects it."""
+    """Return the wider of two intervals, which leaves 0 out exactly where the test rejects it.
+
+    Where the test rejects 0 and the wider one does not, the first is taken on that side.
+    """
     low, high = float(np.fmin(inverted[0], plain[0])), float(np.fmax(inverted[1], plain[1]))
     if not rejected:
         return min(low, 0.0), max(high, 0.0)

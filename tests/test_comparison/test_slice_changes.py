@@ -67,3 +67,16 @@ def test_the_handbook_shows_for_whom_the_reranker_helped(
     assert not app.exception
     assert "against V1 baseline" in page_text(app)
     assert any(changes[0].value in str(frame.value.to_csv()) for frame in app.dataframe)
+
+
+def test_the_interval_of_a_slice_is_the_one_its_verdict_rests_on(workspace: RunStore) -> None:
+    kinds = {f"kind{at}": [0.9] * 12 for at in range(9)}
+    before = {**kinds, "hop": [0.1] * 6, "fact": [0.1] * 12}
+    base = _diagnosis(workspace, "base", before)
+    other = _diagnosis(workspace, "other", {**kinds, "hop": [0.9] * 6, "fact": [0.9] * 12})
+    for change in slice_changes(base, other):
+        assert (change.low > 0 or change.high < 0) == (change.adjusted_p < 0.05), change
+        assert change.low <= change.difference.low
+    lost = {change.value: change for change in slice_changes(base, other)}
+    assert lost["hop"].adjusted_p > 0.05, "six of six, p = 0.03, are not beyond chance among eleven slices"
+    assert lost["hop"].difference.low > 0 > lost["hop"].low or lost["hop"].low <= 0

@@ -30,7 +30,7 @@ from ragtriage.data.comparison.compare import Comparison
 from ragtriage.data.comparison.compared_metrics import FAMILIES, in_family, shared_metrics
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.gates.wording import GOOD_SHARE
-from ragtriage.metrics.metric_registry import declared
+from ragtriage.metrics.metric_registry import declared, ordered
 from ragtriage.metrics.number_text import count
 
 FIRST_VERSIONS, MOST_VERSIONS = 6, 20
@@ -71,8 +71,8 @@ class Compared:
 
     @cached_property
     def drawn_metrics(self) -> list[str]:
-        """The metrics in the forest plot."""
-        return drawn_metrics([self.comparisons[run_id] for run_id in self.drawn])
+        """The metrics in the forest plot: those of the headline's version, whatever else is selected."""
+        return drawn_metrics(self.comparisons[self.subject])
 
     @property
     def other(self) -> str:
@@ -103,10 +103,15 @@ class Compared:
 def compared_versions(view: View, base: Run) -> Compared:
     """Return the chosen versions with their comparisons; they follow from the selection alone."""
     versions = _chosen_versions(view, base)
-    shared = shared_metrics([view.scored(run) for run in (base, *versions)])
-    family = _families(shared)[1]
-    metrics = [name for name in shared if in_family(name, family)]
-    comparisons = {run.run_id: view.comparison(base, run, metrics) for run in versions}
+    # Each pair has its own family, which no other version changes.
+    shared = {run.run_id: shared_metrics([view.scored(base), view.scored(run)]) for run in versions}
+    metrics = ordered(tuple({name for names in shared.values() for name in names}))
+    family = _families(metrics)[1]
+    metrics = [name for name in metrics if in_family(name, family)]
+    comparisons = {
+        run.run_id: view.comparison(base, run, [name for name in metrics if name in shared[run.run_id]])
+        for run in versions
+    }
     names = version_names(view, [base, *versions])
     by_id = {run.run_id: run for run in versions}
     return Compared(view, base, by_id, tuple(metrics), comparisons, names)
@@ -117,11 +122,15 @@ def draw_choices(compared: Compared) -> None:
     view, base = compared.view, compared.base
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         _versions_picker(view, base, list(compared.versions))
-        shared = shared_metrics([view.scored(run) for run in (base, *compared.versions.values())])
+        shared = {
+            name
+            for run in compared.versions.values()
+            for name in shared_metrics([view.scored(base), view.scored(run)])
+        }
         choose(
             "Family of metrics",
             "family",
-            _families(shared)[0],
+            _families(list(shared))[0],
             FAMILIES,
             {"metric": ""},
             width=220,

@@ -157,8 +157,9 @@ def draw_slices(compared: Compared) -> None:
     st.markdown(markdown_text(f"{name} against {base_name}: {sentence}."))
     show_table(slice_table(shown, base_name, name))
     facts(
-        "pass rate, paired on question; 95 % interval of each slice by itself",
-        f"p of a sign-flip test, Holm's correction over {count(len(changes), 'slice')}",
+        "pass rate, paired on question",
+        f"p of a sign-flip test, Holm's correction over {count(len(changes), 'slice')}; the interval is "
+        "corrected for as many, and leaves 0 out where the verdict is better or worse",
         f"slices of {FEWEST_PAIRS} questions and more",
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):

@@ -272,7 +272,7 @@ def _decision(view: StoryView, again: int) -> str:
     """Return what the audience is asked to decide; a step may run the questions again, 0 for none."""
     state, name = view.headline.state, shorten(view.short_names[0], LONGEST_NAME)
     base = shorten(view.short_names[1], LONGEST_NAME)
-    keep = f"keep {base}; " if base else ""
+    keep = f"keep {base}; " if base and _baseline_is_no_worse(view) else ""
     after = f"after step {again}" if again else "after these steps"
     if state == "good":
         return f"release {name}."
@@ -281,6 +281,11 @@ def _decision(view: StoryView, again: int) -> str:
     if state == "not measured":
         return f"{keep}agree on what has to be measured before {name} can be judged."
     return f"{keep}decide on {name} {after}."
+
+
+def _baseline_is_no_worse(view: StoryView) -> bool:
+    """Return whether the primary metric, over the shared questions, is at least as good in the baseline."""
+    return view.comparison is None or not view.comparison.primary.difference.difference > 0
 
 
 LONGEST_TITLE, LONGEST_DETAIL = 70, 150

@@ -1,0 +1,63 @@
+"""Two diagnoses of which each question has human labels on both sides or on neither."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import lru_cache
+
+from ragtriage.data.diagnosis.diagnosis import Diagnosis, diagnose
+
+
+def with_shared_labels(base: Diagnosis, other: Diagnosis) -> tuple[Diagnosis, Diagnosis]:
+    """Return both sides by the labels of questions that both sides label.
+
+    A label of one side alone would set what a person says against what the metrics say.
+    """
+    ours, theirs = labelled_questions(base), labelled_questions(other)
+    shared = ours & theirs
+    return _by_labels_of(base, ours, shared), _by_labels_of(other, theirs, shared)
+
+
+def labelled_questions(side: Diagnosis) -> frozenset[str]:
+    """Return the questions of a run that a person called good or bad."""
+    labels = [label for of_row in side.human_labels.labels.values() for label in of_row]
+    return frozenset(label.question_id for label in labels if label.verdict is not None)
+
+
+def left_out_labels(base: Diagnosis, other: Diagnosis) -> str:
+    """Return how many questions only one side labels, as a sentence; "" where none is."""
+    n = len(labelled_questions(base) ^ labelled_questions(other))
+    if not n:
+        return ""
+    are = "1 question has human labels" if n == 1 else f"{n:,} questions have human labels"
+    return f"{are} in one of the two runs only: the comparison leaves these labels out."
+
+
+def _by_labels_of(side: Diagnosis, labelled: Collection[str], shared: frozenset[str]) -> Diagnosis:
+    return side if len(labelled) == len(shared) else _diagnosed(_Keyed(side, shared))
+
+
+class _Keyed:
+    """A diagnosis and the questions whose labels count, compared by what they depend on."""
+
+    def __init__(self, side: Diagnosis, shared: frozenset[str]) -> None:
+        self.side, self.shared = side, shared
+        self._key = (side.cache_key, shared)
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Keyed) and self._key == other._key
+
+
+@lru_cache(maxsize=16)  # a page compares the same pair several times
+def _diagnosed(keyed: _Keyed) -> Diagnosis:
+    side = keyed.side
+    labels = [
+        label
+        for of_row in side.human_labels.labels.values()
+        for label in of_row
+        if label.question_id in keyed.shared
+    ]
+    return diagnose(side.scored, side.settings, labels)

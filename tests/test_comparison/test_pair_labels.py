@@ -1,0 +1,91 @@
+"""Labels of one side alone, and versions beside a pair, move nothing in its comparison."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ragtriage.dashboard.headlines.compare import compare_headline, drawn_metrics
+from ragtriage.data.api import add_run, gate
+from ragtriage.data.comparison.compare import compare
+from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.metrics.gates.wording import GOOD_SHARE
+
+
+def _samples(failing: int) -> list[dict[str, Any]]:
+    return [
+        {
+            "question_id": f"q{at:02d}",
+            "question": f"Question {at}?",
+            "answer": "An answer.",
+            "scores": {"faithfulness": 0.95, "correctness": 0.0 if at < failing else 1.0},
+        }
+        for at in range(60)
+    ]
+
+
+@pytest.fixture
+def ids(workspace: RunStore) -> list[str]:
+    root = str(workspace.workspace.root)
+    return [add_run(_samples(n), name, "p", root, {"v": name}).run_id for n, name in ((9, "V1"), (8, "V2"))]
+
+
+def _sides(workspace: RunStore, ids: list[str]) -> tuple[Diagnosis, Diagnosis]:
+    base, other = (
+        diagnose(
+            workspace.scored(workspace.find(run_id)), DiagnosisSettings(), workspace.ledger.labels(run_id)
+        )
+        for run_id in ids
+    )
+    return base, other
+
+
+def _label(workspace: RunStore, run_id: str, verdict: str) -> None:
+    for at in range(20, 30):
+        workspace.ledger.add_label((run_id, f"q{at}", 0), "ann", verdict)  # type: ignore[arg-type] # a verdict
+
+
+def test_ten_labels_on_one_side_move_no_comparison(workspace: RunStore, ids: list[str]) -> None:
+    before = compare(*_sides(workspace, ids), ["faithfulness"])
+    root = str(workspace.workspace.root)
+    gated = gate(ids[1], ids[0], workspace=root)
+    _label(workspace, ids[1], "fail")
+    base, other = _sides(workspace, ids)
+    assert other.pass_rate.mean == pytest.approx(42 / 60), "alone the run counts its labels"
+    after = compare(base, other, ["faithfulness"])
+    assert after.differences == before.differences
+    assert "10 questions have human labels in one of the two runs only" in after.warnings[-1]
+    again = gate(ids[1], ids[0], workspace=root)
+    changes = [
+        [result.mean for result in report.results if result.gate.kind in ("regression", "critical")]
+        for report in (gated, again)
+    ]
+    assert changes[0] == changes[1]
+    assert (gated.newly_failing, again.n_newly_failing) == ((), 0)
+
+
+def test_labels_on_both_sides_count(workspace: RunStore, ids: list[str]) -> None:
+    _label(workspace, ids[0], "pass")
+    _label(workspace, ids[1], "fail")
+    compared = compare(*_sides(workspace, ids), [])
+    assert compared.primary.metric == GOOD_SHARE
+    assert compared.primary.difference.difference == pytest.approx((1 - 10) / 60)
+    assert not any("human labels" in warning for warning in compared.warnings)
+
+
+def test_a_pair_reads_the_same_whatever_else_is_on_the_page(workspace: RunStore, ids: list[str]) -> None:
+    root = str(workspace.workspace.root)
+    more = [add_run(_samples(n), f"V{n}", "p", root, {"v": n}).run_id for n in (30, 45)]
+    base, other = _sides(workspace, ids)
+    first = compare(base, other, ["faithfulness", "correctness"])
+    others = {
+        run_id: compare(base, _sides(workspace, [run_id, run_id])[0], ["faithfulness"]) for run_id in more
+    }
+    names = {"v": "V2", **dict.fromkeys(more, "V")}
+    alone = compare_headline("v", {"v": first}, names, "V1", drawn_metrics(first))
+    beside = compare_headline("v", {"v": first, **others}, names, "V1", drawn_metrics(first))
+    assert (alone.state, alone.statement) == (beside.state, beside.statement)
+    assert beside.detail.startswith(alone.detail)
+    assert "Of 2 other versions: 2 worse than V1" in beside.detail
