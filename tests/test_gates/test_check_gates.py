@@ -56,10 +56,10 @@ def test_the_key_of_a_suite_holds_all_its_kinds(workspace: RunStore) -> None:
 
 
 def test_below_the_fewest_questions_nothing_is_decided(workspace: RunStore) -> None:
-    result = _judged(workspace, [True] * 99, 'checks = "format"\nfewest = 100', "format of the answer")
+    result = _judged(workspace, [True] * 99, 'checks = "format"\nfewest = 100', "answer format")
     assert result.verdict == "UNMEASURED"
     assert "measured on 99 questions, too few to decide; at least 100 are needed" in result.sentence
-    enough = _judged(workspace, [True] * 100, 'checks = "format"\nfewest = 100', "format of the answer")
+    enough = _judged(workspace, [True] * 100, 'checks = "format"\nfewest = 100', "answer format")
     assert enough.verdict == "PASS"
     assert "no failure in 100 still allows up to 3.0 % to fail (95 %)" in enough.sentence
 
@@ -74,7 +74,7 @@ def test_a_failure_among_few_is_a_failure(workspace: RunStore) -> None:
 
 
 def test_checks_without_a_verdict_are_no_passes(workspace: RunStore) -> None:
-    result = _judged(workspace, [True] * 60 + [None] * 60, 'checks = "format"\nfewest = 100', "format x")
+    result = _judged(workspace, [True] * 60 + [None] * 60, 'checks = "format"\nfewest = 100', "output format")
     assert (result.verdict, result.n_scored, result.n_total) == ("UNMEASURED", 60, 120)
     none = _judged(workspace, [None] * 3, 'checks = "tone"', "tone")
     assert none.verdict == "UNMEASURED"
