@@ -17,7 +17,7 @@ _REPAIRS: dict[Owner, str] = {
     "generation": "generation",
     "format": "the answer format",
     "orchestration": "the orchestration",
-    "safety": "the safety checks",
+    "safety": "isolation and safety",
 }
 
 
