@@ -8,8 +8,7 @@ import numpy as np
 import streamlit as st
 
 from ragtriage.dashboard.charts.plotly_figure import plotly_figure
-from ragtriage.dashboard.charts.retrieval import k_curves
-from ragtriage.dashboard.charts.stages.gold_ranks import GoldRow, gold_figure
+from ragtriage.dashboard.charts.retrieval import GoldRow, gold_figure, k_curves
 from ragtriage.dashboard.charts.tokens import THEMES
 from ragtriage.dashboard.headlines.headline import State
 from ragtriage.dashboard.headlines.retrieval import ENOUGH, TopGold, needed_text
