@@ -13,11 +13,13 @@ from ragtriage.dashboard.charts.style import (
     FRAME,
     GREEN,
     GREY,
+    HOVER,
     LEGEND,
     ORANGE,
     PURPLE,
     VERMILION,
     error_bars,
+    interval_bars,
     set_places,
     with_layout,
     with_tokens,
@@ -70,7 +72,7 @@ def dot_plot(ours: dict[str, MetricSummary], name: str, rows: Sequence[Published
         mode="markers",
         name=chart_text(shorten(name, 40)),
         marker={"color": BLUE, "symbol": "diamond", "size": 13},
-        error_x=_error_bars([metric for _, metric in measured]),
+        error_x=interval_bars([metric for _, metric in measured], 100.0),
         customdata=[[metric.metric] for _, metric in measured],
         hovertemplate="%{y}: %{x:.1f} %<extra>%{fullData.name}</extra>",
     )
@@ -79,13 +81,6 @@ def dot_plot(ours: dict[str, MetricSummary], name: str, rows: Sequence[Published
     return with_layout(
         figure, FRAME + 20 + ROW * max(len(metrics), 2), legend=LEGEND, clickmode="event+select"
     )
-
-
-def _error_bars(summaries: Sequence[MetricSummary | None], factor: float = 100.0) -> dict[str, object]:
-    """Return the error bars of our intervals, in percent or times another factor."""
-    bounds = [(None, None, None) if part is None else (part.mean, part.low, part.high) for part in summaries]
-    means, lows, highs = zip(*bounds, strict=True) if bounds else ((), (), ())
-    return error_bars(means, lows, highs, factor)
 
 
 @dataclass(frozen=True)
@@ -123,7 +118,7 @@ def progress(points: Sequence[VersionPoint], metric: str, target: float | None) 
             connectgaps=False,
             line={"color": BLUE},
             marker={"color": BLUE, "size": 10},
-            error_y=_error_bars(summaries, factor),
+            error_y=interval_bars(summaries, factor),
             customdata=names,
             hovertemplate=f"%{{customdata}}: %{{y:.2f}}{unit}<extra></extra>",
         )
@@ -314,7 +309,7 @@ def _add_versions(figure: go.Figure, row: int, track: Track, tokens: Tokens) -> 
             marker={"size": 8, "color": tokens.background, "line": {"color": tokens.primary, "width": 2}},
             customdata=[[track.metric, point.run_id] for point in points],
             hovertext=[f"{chart_text(shorten(p.name, 60))}: {_percent(track, p)}" for p in points],
-            hovertemplate="%{hovertext}<extra></extra>",
+            hovertemplate=HOVER,
         )  # fmt: skip
     if track.ours is None:
         return
@@ -329,7 +324,7 @@ def _add_versions(figure: go.Figure, row: int, track: Track, tokens: Tokens) -> 
         error_x=None if low is None else error_bars([place], [low], [high], width=0)
         | {"thickness": 5, "color": _mix(state, tokens.background, 0.5)},
         customdata=[[track.metric, ""]],
-        hovertext=[chart_text(label)], hovertemplate="%{hovertext}<extra></extra>",
+        hovertext=[chart_text(label)], hovertemplate=HOVER,
     )  # fmt: skip
     figure.add_annotation(
         x=place, y=row - ABOVE, showarrow=False, text=f"<b>{chart_text(label)}</b>",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from ragtriage.dashboard.charts.chart import Axis, Chart, ErrorBars, Note, ReferenceLine, Series, finite
-from ragtriage.dashboard.charts.style import BLUE, FRAME, GREEN, GREY, ROW, VERMILION
+from ragtriage.dashboard.charts.style import BLUE, FRAME, GREEN, GREY, HOVER, ROW, VERMILION
 from ragtriage.dashboard.charts.tokens import FONT, Tokens
 from ragtriage.dashboard.wording.escaping import chart_text, shorten
 from ragtriage.dashboard.wording.f1_tree import depth_of
@@ -81,7 +81,7 @@ def case_bubbles(
         },
         customdata=[[bubble.key] for bubble in bubbles],
         hovertext=[chart_text(bubble.details) for bubble in bubbles],
-        hovertemplate="%{hovertext}<extra></extra>",
+        hovertemplate=HOVER,
         cliponaxis=False,
     )
     _zones(figure, thresholds, tokens)

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from ragtriage.dashboard.wording.export_text import one_line
 
@@ -128,6 +128,53 @@ class Series:
             entries = getattr(self, field)
             if len(entries) != len(self.x) and (entries or field == "y"):
                 raise ValueError(f"series {self.name!r}: {len(entries)} {field} for {len(self.x)} points")
+
+
+class WithInterval(Protocol):
+    """A mean with its interval and n."""
+
+    @property
+    def mean(self) -> float | None:
+        """The mean."""
+
+    @property
+    def low(self) -> float | None:
+        """Lower end of its interval."""
+
+    @property
+    def high(self) -> float | None:
+        """Upper end."""
+
+    @property
+    def n_scored(self) -> int:
+        """How many are behind it."""
+
+
+def interval_series(
+    name: str,
+    values: Sequence[WithInterval],
+    along: Iterable[float],
+    colour: str,
+    horizontal: bool = False,
+    **more: Any,
+) -> Series:
+    """Return means with their intervals and n as a series.
+
+    Args:
+        name: in the legend.
+        values: the means.
+        along: their places on the other axis.
+        colour: "#rrggbb".
+        horizontal: whether the means run along x.
+        more: further fields of the series.
+    """
+    means, places = finite(value.mean for value in values), tuple(along)
+    x, y = (means, places) if horizontal else (places, means)
+    return Series(
+        name, x, y, colour,
+        low=finite(value.low for value in values), high=finite(value.high for value in values),
+        n=tuple(value.n_scored for value in values), **more,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

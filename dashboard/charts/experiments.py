@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ragtriage.dashboard.charts.chart import Axis, Chart, ErrorBars, Heatmap, ReferenceLine, Series, finite
+from ragtriage.dashboard.charts.chart import (
+    Axis,
+    Chart,
+    ErrorBars,
+    Heatmap,
+    ReferenceLine,
+    Series,
+    finite,
+    interval_series,
+)
 from ragtriage.dashboard.charts.style import BLUE, GREY, ORANGE, PURPLE
 from ragtriage.dashboard.wording.escaping import shorten
 from ragtriage.data.experiments.languages import LanguageFindings
@@ -83,15 +92,12 @@ def _line(value: Interval | None, name: str, position: str) -> ReferenceLine | N
 
 
 def _curve(name: str, x: Sequence[float], means: Sequence[Interval], labels: Sequence[object]) -> Series:
-    return Series(
+    return interval_series(
         name,
-        tuple(x),
-        finite(mean.mean for mean in means),
+        means,
+        x,
         BLUE,
-        low=finite(mean.low for mean in means),
-        high=finite(mean.high for mean in means),
         error_bars=ErrorBars(cap=5),
-        n=tuple(mean.n_scored for mean in means),
         details=tuple(
             f"{label}: {number(mean.mean, 3)} {interval_text(mean.low, mean.high, 3)}, n = {mean.n_scored:,}"
             for label, mean in zip(labels, means, strict=True)
@@ -120,15 +126,13 @@ def outcome_bars(shares: Mapping[str, Interval]) -> Chart:
     """Return what answers from an altered document follow, as shares with intervals."""
     names = list(shares)[::-1]
     means = [shares[name] for name in names]
-    series = Series(
+    series = interval_series(
         "",
-        finite(mean.mean for mean in means),
-        tuple(float(at) for at in range(len(names))),
+        means,
+        map(float, range(len(names))),
         PURPLE,
-        low=finite(mean.low for mean in means),
-        high=finite(mean.high for mean in means),
+        horizontal=True,
         error_bars=ErrorBars(cap=5),
-        n=tuple(mean.n_scored for mean in means),
         details=tuple(
             f"{name}: {percent(mean.mean)} {interval_text(mean.low, mean.high)}, n = {mean.n_scored:,}"
             for name, mean in zip(names, means, strict=True)
@@ -149,16 +153,13 @@ def outcome_bars(shares: Mapping[str, Interval]) -> Chart:
 def arm_dots(arms: Sequence[ArmResult], title: str) -> Chart:
     """Return the quality of each arm with its interval, the first on top."""
     listed = list(reversed(arms))
-    means = [arm.quality for arm in listed]
-    series = Series(
+    series = interval_series(
         title,
-        finite(mean.mean for mean in means),
-        tuple(float(at) for at in range(len(listed))),
+        [arm.quality for arm in listed],
+        map(float, range(len(listed))),
         BLUE,
-        low=finite(mean.low for mean in means),
-        high=finite(mean.high for mean in means),
+        horizontal=True,
         error_bars=ErrorBars(cap=5),
-        n=tuple(mean.n_scored for mean in means),
         symbol="circle",
         size=10,
         in_legend=False,
@@ -228,15 +229,13 @@ def _dots(names: Sequence[str], measured: Sequence[tuple[str, Sequence[Interval]
 def _row_series(
     name: str, values: Sequence[Interval], colour: str, places: Sequence[float], rows: Sequence[str]
 ) -> Series:
-    return Series(
+    return interval_series(
         name,
-        finite(value.mean for value in values),
-        tuple(places),
+        values,
+        places,
         colour,
-        low=finite(value.low for value in values),
-        high=finite(value.high for value in values),
+        horizontal=True,
         error_bars=ErrorBars(cap=4),
-        n=tuple(value.n_scored for value in values),
         details=tuple(
             f"{row}, {name}: {percent(value.mean)} {interval_text(value.low, value.high)}, "
             f"n = {value.n_scored:,}"

@@ -23,6 +23,7 @@ from ragtriage.dashboard.charts.style import (
     FRAME,
     GREEN,
     GREY,
+    HOVER,
     ORANGE,
     PURPLE,
     ROW,
@@ -359,7 +360,7 @@ def _add_curve(
             f"{percent(point.high)}], n = {point.n_scored:,}"
             for at, point in zip(ks, points, strict=True)
         ],
-        hovertemplate="%{hovertext}<extra></extra>",
+        hovertemplate=HOVER,
     )  # fmt: skip
 
 
@@ -389,7 +390,7 @@ def _add_base(figure: go.Figure, base: Curve, depth: int, tokens: Tokens) -> Non
         mode="lines",
         line={"color": tokens.muted, "width": 1.5, "dash": "dot"},
         hovertext=[f"baseline, k = {at}: {percent(point.mean)}" for at, point in enumerate(points, 1)],
-        hovertemplate="%{hovertext}<extra></extra>",
+        hovertemplate=HOVER,
     )
 
 
@@ -419,7 +420,7 @@ def _add_bars(
             f"{chart_text(row.title)}, {name}: {'not measured' if n is None else f'{n:,} cases'}"
             for name, n in zip(names, counts, strict=True)
         ],
-        hovertemplate="%{hovertext}<extra></extra>",
+        hovertemplate=HOVER,
     )  # fmt: skip
     if row.candidates is None:
         figure.add_annotation(

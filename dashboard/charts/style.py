@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import ceil
+from math import ceil, isfinite
 
 import plotly.graph_objects as go
 
+from ragtriage.dashboard.charts.chart import WithInterval
 from ragtriage.dashboard.charts.tokens import FONT, Tokens
 from ragtriage.dashboard.wording.escaping import chart_text, shorten
 
@@ -14,6 +15,7 @@ ROW = 30  # pixels of a row of a horizontal chart
 FRAME = 70  # pixels around the rows
 MOST_TICKS = 20  # names below an axis; with more places, every second or third is named
 LONGEST_TICK = 22
+HOVER = "%{hovertext}<extra></extra>"
 LEGEND = {"orientation": "h", "yanchor": "bottom", "y": 1.0, "x": 0}
 
 
@@ -63,7 +65,7 @@ def error_bars(
 
     def lengths(starts: Sequence[float | None], ends: Sequence[float | None]) -> list[float]:
         return [
-            0.0 if start is None or end is None else scale * (end - start)
+            0.0 if start is None or end is None or not isfinite(end - start) else scale * (end - start)
             for start, end in zip(starts, ends, strict=True)
         ]
 
@@ -71,6 +73,15 @@ def error_bars(
         "type": "data", "symmetric": False, "array": lengths(values, highs),
         "arrayminus": lengths(lows, values), "thickness": 1.3, **style,
     }  # fmt: skip
+
+
+def interval_bars(
+    values: Sequence[WithInterval | None], scale: float = 1.0, **style: object
+) -> dict[str, object]:
+    """Return Plotly's error bars of means with intervals, as `error_bars`; None for one that is not there."""
+    ends = [(None, None, None) if value is None else (value.mean, value.low, value.high) for value in values]
+    means, lows, highs = zip(*ends, strict=True) if ends else ((), (), ())
+    return error_bars(means, lows, highs, scale, **style)
 
 
 def set_places(figure: go.Figure, labels: Sequence[str]) -> None:

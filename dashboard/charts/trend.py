@@ -299,7 +299,7 @@ def small_trend(
                 f"{interval_text(levels[at].low, levels[at].high, 3)}, n = {levels[at].n:,}"
                 for at, _ in points
             ],
-            hovertemplate="%{hovertext}<extra></extra>",
+            hovertemplate=HOVER,
         )
     )  # fmt: skip
     margin = {"l": 16, "r": 16, "t": 16, "b": 4}
