@@ -57,19 +57,12 @@ MOST_COUNTED = 10  # groups whose n is shown below the bar
 
 @dataclass(frozen=True)
 class VersionRate:
-    """The rate of one version.
-
-    Attributes:
-        label: its name.
-        run_id: its run.
-        rate: the rate by one source of use.
-        current: whether it is the run on display.
-    """
+    """The rate of one version."""
 
     label: str
     run_id: str
-    rate: Rate
-    current: bool
+    rate: Rate  # the rate by one source of use
+    current: bool  # whether it is the run on display
 
 
 def version_rates(rates: Sequence[VersionRate]) -> go.Figure:

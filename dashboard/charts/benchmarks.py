@@ -85,17 +85,11 @@ def dot_plot(ours: dict[str, MetricSummary], name: str, rows: Sequence[Published
 
 @dataclass(frozen=True)
 class VersionPoint:
-    """One version in the history of a metric.
-
-    Attributes:
-        label: its name.
-        summary: its mean; None where it does not have the metric.
-        uncomputed: whether its 0 looks like a value that was not computed.
-    """
+    """One version in the history of a metric."""
 
     label: str
-    summary: MetricSummary | None
-    uncomputed: bool
+    summary: MetricSummary | None  # its mean; None where it does not have the metric
+    uncomputed: bool  # whether its 0 looks like a value that was not computed
 
 
 def progress(points: Sequence[VersionPoint], metric: str, target: float | None) -> go.Figure:
@@ -152,43 +146,26 @@ def progress(points: Sequence[VersionPoint], metric: str, target: float | None) 
 
 @dataclass(frozen=True)
 class TrackPoint:
-    """A mean on a track.
+    """A mean on a track."""
 
-    Attributes:
-        name: of the system or version.
-        value: a share, from 0 to 1.
-        run_id: its run, "" for a published system.
-    """
-
-    name: str
-    value: float
-    run_id: str = ""
+    name: str  # of the system or version
+    value: float  # a share, from 0 to 1
+    run_id: str = ""  # its run, "" for a published system
 
 
 @dataclass(frozen=True)
 class Track:
-    """One metric with its bands, our mean and those of others, all from 0 to 1.
+    """One metric with its bands, our mean and those of others, all from 0 to 1."""
 
-    Attributes:
-        metric: full name.
-        ours: our mean; None where it is not measured.
-        low, high: its interval, None for none.
-        state: of our mean against the bands.
-        bands: of the scale in use.
-        earlier: other versions of the project.
-        published: published systems.
-        not_computed: versions whose 0 looks uncomputed.
-    """
-
-    metric: str
-    ours: TrackPoint | None
-    low: float | None
+    metric: str  # full name
+    ours: TrackPoint | None  # our mean; None where it is not measured
+    low: float | None  # low, high: its interval, None for none
     high: float | None
-    state: State
-    bands: Bands
-    earlier: tuple[TrackPoint, ...]
-    published: tuple[TrackPoint, ...]
-    not_computed: tuple[str, ...] = ()
+    state: State  # of our mean against the bands
+    bands: Bands  # of the scale in use
+    earlier: tuple[TrackPoint, ...]  # other versions of the project
+    published: tuple[TrackPoint, ...]  # published systems
+    not_computed: tuple[str, ...] = ()  # versions whose 0 looks uncomputed
 
     @property
     def flipped(self) -> bool:
@@ -214,13 +191,7 @@ MOST_NAMED = 3
 
 
 def band_tracks(tracks: Sequence[Track], against: str, tokens: Tokens) -> go.Figure:
-    """Draw a track a metric: bands in greys, our mean with its interval, published systems hollow below it.
-
-    Args:
-        tracks: from the top.
-        against: the published system that is named.
-        tokens: colours.
-    """
+    """Draw a track a metric: bands in greys, our mean with its interval, published systems below."""
     figure = go.Figure()
     for row, track in enumerate(tracks):
         _add_bands(figure, row, track, tokens)

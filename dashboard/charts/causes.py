@@ -36,35 +36,20 @@ FILLS: Mapping[GapKind, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class Bubble:
-    """The cases of one cell of the map.
+    """The cases of one cell of the map."""
 
-    Attributes:
-        x, y: cell along the context metric and along faithfulness, from 0 to 9.
-        n: number of cases.
-        owner: the part of the pipeline at fault in most of its bad cases; "" where none is bad.
-        details: what is shown on hover.
-        key: the cohort that it opens.
-    """
-
-    x: int
+    x: int  # x, y: cell along the context metric and along faithfulness, from 0 to 9
     y: int
     n: int
-    owner: Owner | None
-    details: str
-    key: str
+    owner: Owner | None  # the part of the pipeline at fault in most of its bad cases; "" where none is bad
+    details: str  # what is shown on hover
+    key: str  # the cohort that it opens
 
 
 def case_bubbles(
     bubbles: Sequence[Bubble], thresholds: tuple[float, float], context_metric: str, tokens: Tokens
 ) -> go.Figure:
-    """Draw cells of 0.1 as bubbles with their number of cases, their sums along both sides.
-
-    Args:
-        bubbles: the cells that have cases.
-        thresholds: of the context metric and of faithfulness, dashed.
-        context_metric: its title.
-        tokens: colours of the theme.
-    """
+    """Draw cells of 0.1 as bubbles with their number of cases, their sums along both sides."""
     figure = go.Figure()
     most = max((bubble.n for bubble in bubbles), default=1)
     figure.add_scatter(
@@ -143,11 +128,7 @@ def _marginals(figure: go.Figure, bubbles: Sequence[Bubble], tokens: Tokens) -> 
 
 
 def f1_bars(tree: F1Tree) -> Chart:
-    """Return what each perfect part would add to F1, as bars in the order of the tree.
-
-    Args:
-        tree: of a run.
-    """
+    """Return what each perfect part would add to F1, as bars in the order of the tree."""
     branches = [branch for branch in tree.branches if branch.part.costs_f1]
     places = tuple(range(len(branches)))[::-1]  # the first part on top
     most = max([FEWEST_SHOWN, *(branch.gain.high for branch in branches)])
@@ -212,13 +193,7 @@ def _details(branch: F1Branch) -> str:
 
 
 def oracle_gap_bars(gap: OracleGap, cohorts: Mapping[GapKind, str], title: str) -> Chart:
-    """Return the retrieval and the generation error as bars with their 95 % intervals.
-
-    Args:
-        gap: the errors, and what the context adds.
-        cohorts: the cases that the bar of a part leads to; parts without them lead nowhere.
-        title: of the outcome metric.
-    """
+    """Return the retrieval and the generation error as bars with their 95 % intervals."""
     parts = [part for part in gap.gaps if part.n]
     places = tuple(range(len(parts)))[::-1]  # the first part on top
     bars = Series(

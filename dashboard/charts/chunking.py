@@ -90,12 +90,6 @@ def grid_map(grid: Grid, ranking: GridRanking, cheapest: str, tokens: Tokens) ->
     """Draw a metric over size and overlap, with the mean over the other of the two at its edges.
 
     ★ marks the best configuration, ≈ those that a paired test cannot tell from it, ◆ the cheapest of these.
-
-    Args:
-        grid: the grid.
-        ranking: its configurations under the metric.
-        cheapest: run id of the cheapest of the good ones, "" for none.
-        tokens: colours.
     """
     intervals = len(grid.sizes) <= MOST_INTERVALS
     figure = _cells(grid, ranking, cheapest, tokens, LARGE, intervals)

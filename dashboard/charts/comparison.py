@@ -152,15 +152,7 @@ def _ticks(reach: float) -> list[float]:
 
 @dataclass(frozen=True)
 class QuestionCounts:
-    """The shared questions of a version and the baseline by what became of them under one metric.
-
-    Attributes:
-        key: of the version.
-        name: of the version.
-        worse: number of them.
-        same: number of them.
-        better: number of them.
-    """
+    """The shared questions of a version and the baseline by what became of them under one metric."""
 
     key: str
     name: str
@@ -172,14 +164,7 @@ class QuestionCounts:
 def question_bars(
     versions: Sequence[QuestionCounts], tokens: Tokens, height: int, directed: bool = True
 ) -> go.Figure:
-    """Draw how many questions are worse, the same and better; a part opens its cases.
-
-    Args:
-        versions: from the top.
-        tokens: colours of the theme.
-        height: in pixels.
-        directed: whether a rise of the metric is better or worse; else parts are called fell and rose.
-    """
+    """Draw how many questions are worse, the same and better; a part opens its cases."""
     names = ("worse", "same", "better") if directed else ("fell", "same", "rose")
     low, high = (
         (tokens.bad.text, tokens.good.text) if directed else (tokens.sequential[4], tokens.sequential[7])

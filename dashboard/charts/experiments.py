@@ -176,13 +176,7 @@ def arm_dots(arms: Sequence[ArmResult], title: str) -> Chart:
 
 
 def attack_dots(names: Sequence[str], success: Sequence[Interval], right: Sequence[Interval]) -> Chart:
-    """Return attack success and right answers of each way to poison, on one axis, the first on top.
-
-    Args:
-        names: of the ways to poison.
-        success: attack success rate of each.
-        right: share of right answers of each.
-    """
+    """Return attack success and right answers of each way to poison, on one axis, the first on top."""
     return _dots(
         names, (("attack success", success, ORANGE), ("right answers", right, BLUE)), "share of cases"
     )
@@ -247,12 +241,7 @@ def _row_series(
 
 
 def language_map(findings: LanguageFindings, title: str) -> Heatmap:
-    """Return quality by the language of the question (row) and of the passages (column), with empty lists.
-
-    Args:
-        findings: with a matrix.
-        title: of the quality.
-    """
+    """Return quality by the language of the question (row) and of the passages (column), with empty lists."""
     columns = [
         name for name in findings.languages if any(cell.passage_language == name for cell in findings.cells)
     ]

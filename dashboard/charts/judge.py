@@ -41,23 +41,14 @@ LONGEST_DIMENSION = 28
 
 @dataclass(frozen=True)
 class Mean:
-    """One estimate of a mean.
+    """One estimate of a mean."""
 
-    Attributes:
-        label: what it is.
-        value: the mean.
-        low: lower end of its 95 % interval; NaN where there is none.
-        high: upper end.
-        n: what it is based on, in words.
-        main: whether it is the one to use.
-    """
-
-    label: str
+    label: str  # what it is
     value: float
-    low: float
-    high: float
-    n: str
-    main: bool = False
+    low: float  # lower end of its 95 % interval; NaN where there is none
+    high: float  # upper end
+    n: str  # what it is based on, in words
+    main: bool = False  # whether it is the one to use
 
 
 def confusion_matrix(
@@ -120,12 +111,7 @@ def _in_cell(cell: Cell, count: int, counts: Confusion) -> str:
 
 
 def ranking_dots(ranking: Sequence[tuple[EvaluatedMetric, Agreement]], chosen: EvaluatedMetric) -> go.Figure:
-    """Draw the rank correlation of each metric with human labels; a point carries its metric.
-
-    Args:
-        ranking: metrics with their correlation, the strongest first.
-        chosen: the metric on display.
-    """
+    """Draw the rank correlation of each metric with human labels; a point carries its metric."""
     defined = [(metric, agreement) for metric, agreement in ranking if np.isfinite(agreement.value)]
     figure = go.Figure()
     for is_chosen, colour, symbol in ((False, GREY, "circle"), (True, ORANGE, "diamond")):
@@ -281,12 +267,7 @@ def trust_height(n_rows: int) -> int:
 
 
 def trust_strips(agreements: Sequence[MetricAgreement], tokens: Tokens) -> go.Figure:
-    """Draw a row a quantity: the judge above, one person below.
-
-    Args:
-        agreements: of judged metrics, one a quantity.
-        tokens: colours.
-    """
+    """Draw a row a quantity: the judge above, one person below."""
     figure = go.Figure()
     for at, agreement in enumerate(agreements):
         _judge(figure, at, agreement, tokens)

@@ -222,23 +222,14 @@ def _bars(bars: Sequence[Bar], colours: Sequence[str], patterns: Sequence[str]) 
 
 @dataclass(frozen=True)
 class GoldRow:
-    """One row of bars: a hop, or the first gold document.
-
-    Attributes:
-        title: of the row.
-        counts: cases by rank, from 1.
-        deeper: cases whose gold is below the last of these ranks.
-        candidates: cases that have it only among the candidates; None where none are recorded.
-        nowhere: cases that have it in no list.
-        keys: the cohorts of the bars: of each rank, deeper, candidates, nowhere.
-    """
+    """One row of bars: a hop, or the first gold document."""
 
     title: str
-    counts: tuple[int, ...]
-    deeper: int
-    candidates: int | None
-    nowhere: int
-    keys: tuple[str, ...]
+    counts: tuple[int, ...]  # cases by rank, from 1
+    deeper: int  # cases whose gold is below the last of these ranks
+    candidates: int | None  # cases that have it only among the candidates; None where none are recorded
+    nowhere: int  # cases that have it in no list
+    keys: tuple[str, ...]  # the cohorts of the bars: of each rank, deeper, candidates, nowhere
 
 
 def gold_height(rows: int) -> int:
@@ -253,15 +244,7 @@ def gold_figure(
     k: int,
     tokens: Tokens,
 ) -> go.Figure:
-    """Draw shares over k above bars by rank; the k in use is the green ground.
-
-    Args:
-        curves: title and curve, the one that decides last; its band is its interval.
-        base: the deciding curve of the baseline, dotted.
-        rows: the bars.
-        k: the rank in use.
-        tokens: colours of the theme.
-    """
+    """Draw shares over k above bars by rank; the k in use is the green ground."""
     figure, depth = go.Figure(), len(rows[0].counts)
     height = gold_height(len(rows))
     plot = height - TOP - BOTTOM

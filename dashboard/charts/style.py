@@ -26,14 +26,7 @@ def with_layout(figure: go.Figure, height: int, **more: object) -> go.Figure:
 
 
 def with_tokens(figure: go.Figure, tokens: Tokens, height: int, **more: object) -> go.Figure:
-    """Return the figure in the colours and the font of a theme, without grid, legend, dragging or zoom.
-
-    Args:
-        figure: to be drawn without a theme of its own.
-        tokens: colours.
-        height: in pixels.
-        more: further settings of the layout.
-    """
+    """Return the figure in the colours and the font of a theme, without grid, legend, dragging or zoom."""
     layout: dict[str, object] = {
         "height": height, "dragmode": False, "showlegend": False, "template": "none",
         "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)",
@@ -53,15 +46,7 @@ def error_bars(
     scale: float = 1.0,
     **style: object,
 ) -> dict[str, object]:
-    """Return Plotly's error bars for intervals; of length 0 where a value or a bound is missing.
-
-    Args:
-        values: the values.
-        lows: lower interval bounds.
-        highs: upper interval bounds.
-        scale: factor of values and bounds, 100 for percent.
-        style: further settings of the error bars.
-    """
+    """Return Plotly's error bars for intervals; of length 0 where a value or a bound is missing."""
 
     def lengths(starts: Sequence[float | None], ends: Sequence[float | None]) -> list[float]:
         return [

@@ -47,29 +47,17 @@ HOVER = "%{customdata[1]}<br>%{customdata[2]}<br>%{customdata[3]}<br>%{customdat
 
 @dataclass(frozen=True)
 class TrendMark:
-    """One run in the chart.
-
-    Attributes:
-        run_id: the run.
-        label: its name.
-        when: when it was created, in UTC.
-        level: the metric in it.
-        look: its outcome against the baseline, a key of LOOKS.
-        difference_text: the difference to the baseline in words, "" for none.
-        not_comparable: whether questions, data set, judge or source differ from the baseline's.
-        current: whether it is the run on display.
-        release: name of the release, "" for a run that is none.
-    """
+    """One run in the chart."""
 
     run_id: str
     label: str
-    when: datetime
-    level: Level
-    look: str
-    difference_text: str = ""
-    not_comparable: bool = False
-    current: bool = False
-    release: str = ""
+    when: datetime  # when it was created, in UTC
+    level: Level  # the metric in it
+    look: str  # its outcome against the baseline, a key of LOOKS
+    difference_text: str = ""  # the difference to the baseline in words, "" for none
+    not_comparable: bool = False  # whether questions, data set, judge or source differ from the baseline's
+    current: bool = False  # whether it is the run on display
+    release: str = ""  # name of the release, "" for a run that is none
 
 
 def trend_lines(
@@ -260,15 +248,7 @@ def _set_x_axis(figure: go.Figure, runs: Sequence[TrendMark], by_time: bool, wit
 def small_trend(
     levels: Sequence[Level], labels: Sequence[str], metric: str, state: str, tokens: Tokens
 ) -> go.Figure:
-    """Draw a metric over runs, small: the newest point filled where its change is beyond chance.
-
-    Args:
-        levels: in each run, oldest first.
-        labels: of the runs.
-        metric: full name, which a click leads to.
-        state: "good", "bad" or "muted": how the newest compares with the baseline.
-        tokens: colours.
-    """
+    """Draw a metric over runs, small: the newest point filled where its change is beyond chance."""
     marks = [
         TrendMark("", label, datetime.min, level, "")  # noqa: DTZ901 - no time of any zone
         for label, level in zip(labels, levels, strict=True)
@@ -310,25 +290,15 @@ def small_trend(
 
 @dataclass(frozen=True)
 class Point:
-    """One run in a trend.
-
-    Attributes:
-        label: its name.
-        when: when it was made, as shown.
-        mean: the value; None where not measured.
-        low: lower end of its interval.
-        high: upper end.
-        n: questions behind it.
-        current: whether it is the run on display.
-    """
+    """One run in a trend."""
 
     label: str
-    when: str
-    mean: float | None
-    low: float | None
-    high: float | None
-    n: int
-    current: bool
+    when: str  # when it was made, as shown
+    mean: float | None  # the value; None where not measured
+    low: float | None  # lower end of its interval
+    high: float | None  # upper end
+    n: int  # questions behind it
+    current: bool  # whether it is the run on display
 
 
 def trend(points: Sequence[Point], title: str, baseline: float | None) -> Chart:

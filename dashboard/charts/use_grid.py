@@ -118,14 +118,7 @@ def _broken(title: str, narrow: bool) -> str:
 
 
 def use_heat(grid: UseGrid, by_rank: Sequence[Group], keys: Keys, tokens: Tokens) -> go.Figure:
-    """Draw the share that uses each rank for each group of answers; groups of few answers are pale.
-
-    Args:
-        grid: the answers.
-        by_rank: share of all answers that use each rank.
-        keys: what a click on a group and a rank leads to.
-        tokens: colours of the theme.
-    """
+    """Draw the share that uses each rank for each group of answers; groups of few answers are pale."""
     figure = go.Figure()
     ranks, codes = grid.used.shape[1], [int(code) for code in np.unique(grid.group)]
     cells = []

@@ -95,13 +95,7 @@ def show_table(table: ResultTable, columns: Mapping[str, Any] | None = None) -> 
 
 
 def choose_row(table: ResultTable, key: str, hint: str = "") -> int | None:
-    """Draw a table of results whose rows can be chosen; return the chosen one.
-
-    Args:
-        table: of results.
-        key: names it on the page.
-        hint: what choosing a row is for.
-    """
+    """Draw a table of results whose rows can be chosen; return the chosen one."""
     rows = text_rows(table)
     event = st.dataframe(
         pd.DataFrame(rows), hide_index=True, key=key, on_select="rerun", selection_mode="single-row",
@@ -175,14 +169,7 @@ def config_section(view: View, runs: Sequence[Run]) -> None:
 
 
 def tool_downloads(diagnosis: Diagnosis, ledger: Ledger, rows: IntArray, key: str) -> None:
-    """Offer the scores and labels of some cases to each tool whose ids they have, written on download.
-
-    Args:
-        diagnosis: of the run.
-        ledger: of the workspace.
-        rows: of the cases.
-        key: start of the keys of the buttons.
-    """
+    """Offer the scores and labels of some cases to each tool whose ids they have, written on download."""
     names = tools_of(diagnosis.scored, rows)
     for name in names:
         tool = TOOLS[name]

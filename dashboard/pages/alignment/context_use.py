@@ -389,13 +389,7 @@ def _grid(scored: ScoredRun, source: str) -> UseGrid | None:
 
 
 def grid_section(scored: ScoredRun, context_use: RunContextUse, source: str) -> None:
-    """Draw a column for each answer, or shares by group where they are many; a mark opens its case.
-
-    Args:
-        scored: the run.
-        context_use: which documents its answers use.
-        source: of the use.
-    """
+    """Draw a column for each answer, or shares by group where they are many; a mark opens its case."""
     grid = _grid(scored, source)
     if grid is None:
         return

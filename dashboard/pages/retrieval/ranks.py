@@ -248,13 +248,7 @@ def _no_candidates(scored: ScoredRun) -> str:
 
 
 def step_section(run: Run, view: View, k: int) -> None:
-    """Draw what each step could win: now, the whole list, the candidates, another search.
-
-    Args:
-        run: the run on display.
-        view: of the page.
-        k: the rank in use.
-    """
+    """Draw what each step could win: now, the whole list, the candidates, another search."""
     reach = _reach(view.scored(run))
     if reach is None:
         return
