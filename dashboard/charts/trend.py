@@ -13,6 +13,7 @@ from ragtriage.dashboard.charts.chart import Axis, Chart, ErrorBars, ReferenceLi
 from ragtriage.dashboard.charts.style import (
     BLUE,
     GREY,
+    HOVER,
     error_bars,
     set_places,
     with_tokens,
@@ -42,7 +43,7 @@ LOOKS = {  # colour token, symbol, pixels
     "no baseline": ("muted", "circle", 10),
     "mean only": ("muted", "circle-open", 10),
 }
-HOVER = "%{customdata[1]}<br>%{customdata[2]}<br>%{customdata[3]}<br>%{customdata[4]}<extra></extra>"
+POINT_HOVER = "%{customdata[1]}<br>%{customdata[2]}<br>%{customdata[3]}<br>%{customdata[4]}<extra></extra>"
 
 
 @dataclass(frozen=True)
@@ -191,7 +192,7 @@ def _add_points(
         textposition="middle right",
         textfont={"size": 13, "color": tokens.text},
         customdata=[texts[run.run_id][:5] for _, run in points],
-        hovertemplate=HOVER,
+        hovertemplate=POINT_HOVER,
     )
 
 
