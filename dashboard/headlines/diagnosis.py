@@ -5,16 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ragtriage.dashboard.headlines.headline import Headline, State
-from ragtriage.dashboard.wording.diagnosis import NOTHING_MEASURED, REFUSALS_ALONE, bad_cases_text
+from ragtriage.dashboard.wording.diagnosis import (
+    NOTHING_MEASURED,
+    REFUSALS_ALONE,
+    bad_cases_text,
+    ranking_sentence,
+)
 from ragtriage.dashboard.wording.escaping import shorten
 from ragtriage.dashboard.wording.leaks import leak_text
 from ragtriage.dashboard.wording.right import right_sentences
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import pass_rate_doubts, stage_doubt
+from ragtriage.data.diagnosis.ranking import ranking_of
 from ragtriage.metrics.definitions.wording import RIGHT_BY_TEXT
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 from ragtriage.metrics.gates.gates import FEWEST_QUESTIONS
-from ragtriage.metrics.number_text import count, interval_text, percent
+from ragtriage.metrics.metric_registry import title_of
+from ragtriage.metrics.number_text import count, interval_text, number, percent
 from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.sanity.rule import Finding
 
@@ -49,6 +56,10 @@ def diagnosis_headline(
 def _conclusion(name: str, diagnosis: Diagnosis, findings: Sequence[Finding], has_answers: bool) -> Headline:
     name, doubt = shorten(name, LONGEST_NAME), _doubt(diagnosis, findings)
     if not diagnosis.measured.any():
+        ranking = ranking_of(diagnosis)
+        if ranking is not None and ranking.summary.mean is not None:
+            statement = f"{name}: retrieval only, {title_of(ranking.metric)} {number(ranking.summary.mean)}"
+            return Headline("not measured", statement, ranking_sentence(diagnosis), doubt)
         if not has_answers:
             return Headline("empty", f"{name}: no answers in this run", NOTHING_MEASURED, doubt)
         return Headline("not measured", f"{name}: no deciding metric is measured", NOTHING_MEASURED, doubt)

@@ -13,6 +13,7 @@ from ragtriage.data.cases.refusal_cohorts import REFUSAL_RATES
 from ragtriage.data.diagnosis.context import not_the_context, part_title
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import metric_doubts, stage_doubt
+from ragtriage.data.diagnosis.ranking import ranking_of
 from ragtriage.data.scoring.summaries import summarise
 from ragtriage.metrics.diagnosis.explanations import evidence_sentence
 from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED, FixFirst
@@ -20,7 +21,7 @@ from ragtriage.metrics.diagnosis.patterns import PATTERNS, Pattern, pattern_code
 from ragtriage.metrics.diagnosis.right import RIGHT_SOURCES
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 from ragtriage.metrics.metric_registry import title_of
-from ragtriage.metrics.number_text import count, interval_text, percent
+from ragtriage.metrics.number_text import count, interval_text, number, percent
 from ragtriage.metrics.sanity.rule import Finding
 from ragtriage.metrics.schema.scores import BoolArray
 
@@ -35,6 +36,8 @@ NOTHING_MEASURED = (
     "correctness or check, and no human label. Record one of them, run the judge, or label cases; a label of "
     "which questions can be answered makes refusals count."
 )
+
+_RANKING_ALONE = "A ranking calls no case good or bad where more documents are relevant than it has places."
 
 REFUSALS_ALONE = "Known is only whether refusing was right; record, import or judge scores of the answers"
 
@@ -87,7 +90,7 @@ def bad_cases_text(diagnosis: Diagnosis) -> str:
 def no_bad_case(diagnosis: Diagnosis) -> str:
     """Return the sentence that there is no bad case, or that nothing was measured."""
     if not diagnosis.measured.any():
-        return NOTHING_MEASURED
+        return _RANKING_ALONE if ranking_sentence(diagnosis) else NOTHING_MEASURED
     measured = int(diagnosis.measured.sum())
     among = "" if measured == diagnosis.scored.n else f" among the {measured:,} measured ones"
     clause = diagnosis.coverage.clause()
@@ -181,6 +184,24 @@ def _missing(diagnosis: Diagnosis) -> dict[str, BoolArray]:
         "answer relevancy": features.answer_relevancy,
     }
     return {name: np.isnan(scores) for name, scores in values.items() if scores is not None}
+
+
+def ranking_sentence(diagnosis: Diagnosis) -> str:
+    """Return how well a run without answers ranks; "" for one with answers or without gold."""
+    ranking = ranking_of(diagnosis)
+    if ranking is None or ranking.summary.mean is None:
+        return ""
+    summary, beyond = ranking.summary, ""
+    if ranking.beyond_k:
+        n = count(ranking.beyond_k, "question")
+        beyond = (
+            f" More than {ranking.k} documents are relevant to {n}, where recall cannot reach 1: "
+            f"{percent(ranking.capped_recall)} of what {ranking.k} can hold is found."
+        )
+    return (
+        f"Retrieval only, no answers: {title_of(ranking.metric)} {number(summary.mean)} "
+        f"{interval_text(summary.low, summary.high)} over {count(summary.n_scored, 'question')}.{beyond}"
+    )
 
 
 def refusal_rates_text(diagnosis: Diagnosis) -> str:

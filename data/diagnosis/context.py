@@ -19,6 +19,7 @@ from ragtriage.metrics.diagnosis.context_metric import (
 from ragtriage.metrics.metric_registry import ordered
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, Status
 from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.whole_number import whole_number
 
 GOLD_IN_CONTEXT = "gold_in_context"
 _usual_choices: WeakKeyDictionary[ScoredRun, ContextChoice] = WeakKeyDictionary()  # follow from no setting
@@ -66,11 +67,20 @@ def _columns(scored: ScoredRun) -> list[ContextColumn]:
             if column is None:
                 continue
             if source in _OWN:
-                columns.append(ContextColumn(name, "own", column.values))
+                columns.append(ContextColumn(name, "own", _reachable(scored, name, column.values)))
             elif source == Source.IMPORTED and name not in unfit:
                 values = np.where(retrieved, column.values, np.nan)
                 columns.append(ContextColumn(name, "imported", values))
     return columns
+
+
+def _reachable(scored: ScoredRun, name: str, values: FloatArray) -> FloatArray:
+    """Leave out recall@k of questions to which more than k documents are relevant: it is a ranking alone."""
+    base, _, k = name.partition("@")
+    number = whole_number(k) if base == "recall" else None
+    if number is None:
+        return values
+    return np.where(scored.stage_features["gold_documents"] > number, np.nan, values)
 
 
 def not_the_context(scored: ScoredRun) -> dict[str, str]:

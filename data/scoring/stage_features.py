@@ -29,6 +29,7 @@ STAGE_FEATURES = (
     "has_reference",
     "gold_in_context",
     "context_holds",
+    "gold_documents",
     "gold_in_candidates",
     "has_candidates",
     "check_failed",
@@ -48,7 +49,7 @@ def stage_features_of(table: Any, batch: Batch) -> dict[str, FloatArray]:
         (n,) floats for each name of STAGE_FEATURES: `refused` 1 or 0 with the code of its source,
         `answerable` a code into batch.ANSWERABLE, whether a reference answers the question, the shares of the
         gold in the context and among candidates, whether the context holds the answer (HOLDS, HOLDS_PART or
-        LACKS), whether candidates were recorded, whether any check and
+        LACKS), the number of relevant documents, whether candidates were recorded, whether any check and
         whether a format check failed, which kinds of checks did, whether a document contradicts a claim that
         none supports, the number of documents in the context, and how the words of answer and reference
         compare: the code of batch.Wordings and the score.
@@ -65,6 +66,7 @@ def stage_features_of(table: Any, batch: Batch) -> dict[str, FloatArray]:
         "has_reference": has_reference(table["reference_answer"]),
         "gold_in_context": gold,
         "context_holds": _context_holds(answers, gold),
+        "gold_documents": _gold_documents(batch.rankings, batch.n),
         "gold_in_candidates": _share(batch.first_pass_spans, batch.first_pass, table["candidates"]),
         "has_candidates": candidates.recorded.astype(np.float64),
         **check_features(batch.checks, batch.n),
@@ -111,6 +113,14 @@ def _context_holds(answers: Answers, gold: FloatArray) -> FloatArray:
     codes = np.where(np.isnan(gold), answers.context_has_gold, whole).astype(np.float64)
     codes[answers.answerable == ANSWERABLE.index("no")] = LACKS
     return np.where(codes == NOT_KNOWN, np.nan, codes)
+
+
+def _gold_documents(ranked: Rankings | None, n: int) -> FloatArray:
+    """Return how many documents are relevant, each for itself; NaN where hops are named or none is."""
+    if ranked is None:
+        return np.full(n, np.nan)
+    units = (~np.isnan(ranked.unit_rank)).sum(axis=1).astype(np.float64)
+    return np.where(ranked.has_hops | (units == 0), np.nan, units)
 
 
 def _share(spans: SpanRankings | None, ranked: Rankings | None, documents: Any) -> FloatArray:

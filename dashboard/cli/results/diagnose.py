@@ -18,6 +18,7 @@ from ragtriage.dashboard.wording.diagnosis import (
     gold_part_text,
     no_bad_case,
     pattern_meaning,
+    ranking_sentence,
     refusal_rates_text,
     stage_advice,
     stage_title,
@@ -171,7 +172,7 @@ def _headline(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:
     bad = bad_cases_text(diagnosis)
     context_metric = f"Context metric: {context_metric_text(diagnosis)}."
     if not rate.n_scored:
-        return f"{bad}; pass rate {NOT_MEASURED}. {context_metric}"
+        return ranking_sentence(diagnosis) or f"{bad}; pass rate {NOT_MEASURED}. {context_metric}"
     interval = f"(95 % interval {percent(rate.low)} to {percent(rate.high)})"
     over = f"over {count(rate.n_scored, 'question')}{f', {clause}' if clause else ''}"
     return f"{bad}; pass rate {percent(rate.mean)} {interval} {over}. {context_metric}"

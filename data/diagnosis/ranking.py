@@ -1,0 +1,51 @@
+"""How well a run without answers ranks: what is said where no case can be called good or bad."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.data.scoring.summaries import MetricSummary, summarise
+from ragtriage.metrics.metric_registry import ordered
+from ragtriage.metrics.statistics.question_means import question_means
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The quality of a ranking.
+
+    Attributes:
+        metric: nDCG at the largest k.
+        summary: its mean with interval.
+        k: the largest k.
+        capped_recall: mean share of min(k, relevant) documents that the first k hold.
+        beyond_k: questions to which more documents are relevant than k.
+    """
+
+    metric: str
+    summary: MetricSummary
+    k: int
+    capped_recall: float
+    beyond_k: int
+
+
+def ranking_of(diagnosis: Diagnosis) -> Ranking | None:
+    """Return the ranking of a run that records documents and gold but no answers; None for any other."""
+    scored = diagnosis.scored
+    metrics = [name for name in ordered(scored.metrics) if name.startswith("ndcg@")]
+    if "answer" in scored.run.fields or not metrics:
+        return None
+    metric, gold = metrics[-1], scored.stage_features["gold_documents"]
+    k = int(metric.removeprefix("ndcg@"))
+    recall = scored.values(f"recall@{k}")
+    capped = question_means(recall * gold / np.minimum(gold, k), scored.question)[0]
+    known = capped[np.isfinite(capped)]
+    return Ranking(
+        metric,
+        summarise(scored, [metric])[metric],
+        k,
+        float(known.mean()) if len(known) else float("nan"),
+        len(np.unique(scored.question[gold > k])),
+    )
