@@ -209,7 +209,8 @@ def gate_phrase(result: GateResult, base: str = "") -> str:
     if gate.kind == "checks":
         return f"{title}: {percent(result.mean)} pass, {percent(gate.threshold)} must"
     limit = f"at most {number(gate.threshold, digits)}" if gate.at_most else number(gate.threshold, digits)
-    return f"{title} {number(result.mean, digits)}, needs {limit}"
+    raw = "" if result.raw is None else f" by human labels ({number(result.raw, digits)} without them)"
+    return f"{title} {number(result.mean, digits)}{raw}, needs {limit}"
 
 
 def _change(change: float) -> str:

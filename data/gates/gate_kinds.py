@@ -20,6 +20,7 @@ from ragtriage.data.comparison.pair_labels import with_shared_labels
 from ragtriage.data.comparison.question_changes import slice_mask
 from ragtriage.data.declarations import HOW_TO_DECLARE
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, pass_rate
+from ragtriage.data.gates.label_correction import CorrectedMean
 from ragtriage.data.scoring.grouping import NOT_GIVEN
 from ragtriage.data.scoring.scored_run import MetricColumn, ScoredRun
 from ragtriage.data.scoring.summaries import MetricSummary, summarise
@@ -43,10 +44,18 @@ from ragtriage.metrics.statistics.question_means import question_means
 
 
 def judge_mean_gate(
-    gate: Gate, run: Diagnosis, summary: Mapping[str, MetricSummary] | None = None
+    gate: Gate,
+    run: Diagnosis,
+    summary: Mapping[str, MetricSummary] | None = None,
+    corrected: CorrectedMean | None = None,
 ) -> GateResult:
-    """Judge the mean of a metric over all questions or those of a slice."""
+    """Judge the mean of a metric over all questions or those of a slice; the corrected one where there is."""
     scored = run.scored
+    if corrected is not None and gate.slice is None:
+        n = len(scored.question_ids)
+        how = f"corrected by {corrected.n_labelled} labels drawn at random (PPI), raw {corrected.raw:.2f}"
+        ends = corrected.low, corrected.high
+        return replace(judge_gate(gate, corrected.mean, *ends, n, n, obtained=how), raw=corrected.raw)
     keep = None if gate.slice is None else slice_mask(scored, gate.slice)
     if gate.slice is not None and keep is None:
         return unmeasured(gate, slice_lacking(scored, gate.slice))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 from ragtriage.data.comparison.answered import refusal_pairs, refusal_sentence
@@ -31,6 +32,7 @@ from ragtriage.data.gates.gate_kinds import (
     judge_percentile_gate,
     judge_regressions,
 )
+from ragtriage.data.gates.label_correction import CorrectedMean, corrected_means
 from ragtriage.data.scoring.run_store import RunStore, distinct_labels
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.data.store.workspace import Run
@@ -51,6 +53,7 @@ from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.sanity.rule import Finding
 
 SHORT = 300  # characters of a question
+NOTHING_CORRECTED: Mapping[str, CorrectedMean] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -159,6 +162,7 @@ def _result(result: GateResult) -> dict[str, Any]:
         "margin": result.margin,
         "smallest_effect": result.smallest_effect,
         "before": result.before,
+        "raw": result.raw,
         "adjusted_p": result.adjusted_p,
         "obtained": result.obtained,
         "counts": not result.excused,
@@ -197,7 +201,10 @@ def gate_run(
     findings = check_run(store.scored(run))
     of_baseline = [] if baseline.run is None else check_run(store.scored(baseline.run))
     diagnosis = find(run)
-    report = judge_run(diagnosis, base, gates, store.summary(run), primary, findings, of_baseline)
+    corrected = corrected_means(
+        store.ledger, diagnosis, [gate.metric for gate in gates if gate.kind == "mean"]
+    )
+    report = judge_run(diagnosis, base, gates, store.summary(run), primary, findings, of_baseline, corrected)
     return replace(
         report,
         diagnosis=diagnosis,
@@ -223,11 +230,12 @@ def judge_run(
     primary: str = GOOD_SHARE,
     findings: Sequence[Finding] = (),
     base_findings: Sequence[Finding] = (),
+    corrected: Mapping[str, CorrectedMean] = NOTHING_CORRECTED,
 ) -> GateReport:
     """Judge a diagnosed run by gates, against a diagnosed baseline where there is one.
 
     The summary is over all questions, where a caller has it; a gate on a family tests the primary metric
-    alone.
+    alone. A mean that labels corrected is judged in place of the raw one.
     """
     changes = judge_regressions(run, base, [gate for gate in gates if gate.kind == "regression"], primary)
     results: list[GateResult] = []
@@ -241,7 +249,7 @@ def judge_run(
         elif gate.kind == "percentile":
             results.append(judge_percentile_gate(gate, run))
         else:
-            results.append(judge_mean_gate(gate, run, summary))
+            results.append(judge_mean_gate(gate, run, summary, corrected.get(gate.metric)))
     results = [each for each in results if not each.gate.where_measured or _is_measured(each)]
     results = [replace(result, doubt=_doubt(result, run, findings)) for result in results]
     if base is not None:

@@ -103,6 +103,7 @@ class GateResult:
         largest_loss: of a regression, how much worse it may be (95 %); None where there is no bound.
         needed: of an undecided regression, questions that would settle it; None where no practical number
             would, and of other kinds.
+        raw: of a mean that human labels corrected, that of the metric alone; None of others.
     """
 
     gate: Gate
@@ -124,6 +125,7 @@ class GateResult:
     sentence: str = ""
     largest_loss: float | None = None
     needed: int | None = None
+    raw: float | None = None
 
     @property
     def blocks(self) -> bool:

@@ -124,6 +124,8 @@ def _mean(result: GateResult, mean: float) -> str:
     gate = result.gate
     digits = _digits(mean, gate.threshold)
     number = f"{mean:.{digits}f}{_interval(result, digits)} {_over(result)}"
+    if result.raw is not None:
+        number += f", corrected by human labels ({result.raw:.{digits}f} without them)"
     name = f"Share passed of {subject_of(gate).lower()}" if gate.kind == "checks" else subject_of(gate)
     if gate.every and result.verdict != "INCONCLUSIVE":
         side = "at most" if gate.at_most else "at least"

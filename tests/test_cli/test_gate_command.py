@@ -44,6 +44,7 @@ GATE = {
         "margin",
         "smallest_effect",
         "before",
+        "raw",
         "adjusted_p",
         "obtained",
     ),

@@ -1,0 +1,85 @@
+"""Means that gates judge are those that randomly drawn human labels corrected."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ragtriage.dashboard.headlines.triage import report_headline
+from ragtriage.data.api import add_run, gate
+from ragtriage.data.gates.report import GateReport
+from ragtriage.data.labels.ratings import queue_state, rate, start_queue
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.metrics.gates.gates import GateResult
+
+N = 300
+
+
+@pytest.fixture
+def truth(workspace: RunStore) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """The true faithfulness of each question of a run whose scores are 0.16 too high."""
+    rng = np.random.default_rng(5)
+    true = rng.uniform(0.6, 0.84, N)
+    records = [
+        {
+            "question_id": f"q{at:03d}",
+            "question": f"Question {at}?",
+            "answer": "An answer.",
+            "scores": {"faithfulness": float(value) + 0.16, "answer_relevancy": 0.95},
+        }
+        for at, value in enumerate(true)
+    ]
+    add_run(records, "V1", "shop", str(workspace.workspace.root))
+    return np.asarray(true)
+
+
+def _label(store: RunStore, truth: np.ndarray[tuple[int], np.dtype[np.float64]], n: int) -> GateReport:
+    (run,) = store.runs()
+    scored = store.scored(run)
+    queue = start_queue(store.ledger, run.run_id, "faithfulness", "Ann")
+    for row in queue_state(store.ledger, scored, queue).remaining[:n]:
+        question = str(scored.question_ids[scored.question[row]])
+        value = float(truth[int(question[1:])])
+        rate(store.ledger, (run.run_id, question, 0), "Ann", "faithfulness", value, queue.queue_id)
+    return gate(run.run_id, workspace=str(store.workspace.root))
+
+
+def _faithfulness(report: GateReport) -> GateResult:
+    return next(result for result in report.results if result.gate.metric == "faithfulness")
+
+
+def test_a_judge_that_is_too_kind_passes_no_gate_once_people_have_labelled(
+    workspace: RunStore, truth: np.ndarray[tuple[int], np.dtype[np.float64]]
+) -> None:
+    raw = _faithfulness(_label(workspace, truth, 0))
+    assert (raw.verdict, raw.raw) == ("PASS", None)
+    few = _faithfulness(_label(workspace, truth, 29))
+    assert few.mean == raw.mean
+    report = _label(workspace, truth, 150)
+    corrected = _faithfulness(report)
+    assert corrected.mean == pytest.approx(truth.mean(), abs=0.02)
+    assert corrected.raw == pytest.approx(raw.mean)
+    assert corrected.verdict == "FAIL"
+    assert "corrected by human labels (0.8" in corrected.sentence
+    assert "by human labels (0.8" in report_headline(report).detail
+    assert report.to_dict()["gates"][0]["raw"] == pytest.approx(raw.mean)
+
+
+def test_labels_of_good_and_bad_cases_correct_the_pass_rate(
+    workspace: RunStore, truth: np.ndarray[tuple[int], np.dtype[np.float64]]
+) -> None:
+    (run,) = workspace.runs()
+    scored = workspace.scored(run)
+    path = workspace.workspace.root / "gates.toml"
+    path.write_text('[[gate]]\nmetric = "pass rate"\nat_least = 0.6\nseverity = "block"\n', encoding="utf-8")
+    queue = start_queue(workspace.ledger, run.run_id, "pass", "Ann")
+    for row in queue_state(workspace.ledger, scored, queue).remaining[:100]:
+        question = str(scored.question_ids[scored.question[row]])
+        verdict = "pass" if truth[int(question[1:])] > 0.78 else "fail"
+        case = (run.run_id, question, 0)
+        workspace.ledger.add_label(case, "Ann", verdict, queue_id=queue.queue_id)  # type: ignore[arg-type]
+    (result,) = gate(run.run_id, workspace=str(workspace.workspace.root)).results
+    assert result.mean == pytest.approx((truth > 0.78).mean(), abs=0.08)
+    assert result.raw is not None
+    assert result.raw > 0.5
+    assert result.verdict == "FAIL"
