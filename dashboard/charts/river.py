@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from ragtriage.dashboard.charts.style import HOVER
 from ragtriage.dashboard.charts.tokens import FONT, Tokens
 from ragtriage.dashboard.wording.escaping import chart_text, shorten
 from ragtriage.data.diagnosis.pipeline import NOT_JUDGED, Loss, Pipeline, PipelineStep
@@ -142,7 +141,7 @@ def _add_survivors(figure: go.Figure, pipeline: Pipeline, frame: _Frame, tokens:
             },
         },
         hovertext=[_hover(step) for step in steps],
-        hovertemplate=HOVER,
+        hovertemplate="%{hovertext}<extra></extra>",
         unselected={"marker": {"opacity": 1}},
     )
     for at, step in enumerate(steps):
@@ -205,7 +204,7 @@ def _add_losses(figure: go.Figure, pipeline: Pipeline, tokens: Tokens) -> None:
         },
         customdata=keys,
         hovertext=hover,
-        hovertemplate=HOVER,
+        hovertemplate="%{hovertext}<extra></extra>",
         unselected={"marker": {"opacity": 1}},
     )
 

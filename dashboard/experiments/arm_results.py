@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ragtriage.dashboard.charts.experiments import arm_dots
+from ragtriage.dashboard.charts.experiments.curves import arm_dots
 from ragtriage.dashboard.experiments.view import Part
 from ragtriage.dashboard.wording.escaping import capital, shorten
 from ragtriage.dashboard.wording.formatting import methods

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ragtriage.dashboard.charts.experiments import noise_curve, outcome_bars
+from ragtriage.dashboard.charts.experiments.curves import noise_curve, outcome_bars
 from ragtriage.dashboard.experiments.arm_results import MCNEMAR, joined, name_of, p_text, quality_title
 from ragtriage.dashboard.experiments.view import ExperimentView, Part
 from ragtriage.dashboard.headlines.headline import Headline, State

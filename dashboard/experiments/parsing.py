@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ragtriage.dashboard.charts.experiments import parser_dots
+from ragtriage.dashboard.charts.experiments.robustness import parser_dots
 from ragtriage.dashboard.experiments.arm_results import LONGEST_NAME, joined
 from ragtriage.dashboard.experiments.view import ExperimentView, Opening, Part
 from ragtriage.dashboard.headlines.headline import Headline

@@ -31,7 +31,12 @@ def draw_style_sheet() -> None:
 
 
 def open_page(headline: Headline, meta: Sequence[str] = ()) -> None:
-    """Draw the conclusion of a page; the first thing that a page draws."""
+    """Draw the conclusion of a page; the first thing that a page draws.
+
+    Args:
+        headline: what the page concludes.
+        meta: facts at the right of the band; usually those of `run_facts`.
+    """
     draw_html(band(headline, meta), _least_height(headline))
 
 

@@ -13,9 +13,9 @@ from typing import Any
 import click
 from tqdm import tqdm
 
-from ragtriage.dashboard.cli.options import JSON, key_value_pairs
+from ragtriage.dashboard.cli.options import JSON, NEW_PROJECT, key_value_pairs
 from ragtriage.dashboard.cli.runs.runs import not_computable, unmeasured_by_reason
-from ragtriage.dashboard.cli.terminal import error_text, plain, print_json, screen_width, table, wrapped
+from ragtriage.dashboard.cli.terminal import error_text, plain, print_json, row_table, screen_width, wrapped
 from ragtriage.dashboard.wording.imports import formats, import_lines
 from ragtriage.dashboard.wording.leaks import leak_text
 from ragtriage.dashboard.wording.question_sets import kept_text
@@ -23,7 +23,7 @@ from ragtriage.data.api import open_store
 from ragtriage.data.declarations import declarations_of, parsed_declaration
 from ragtriage.data.diagnosis.run_checks import check_run
 from ragtriage.data.diagnosis.run_digest import digest_new_runs
-from ragtriage.data.errors import DataError, InputError
+from ragtriage.data.errors import DataError
 from ragtriage.data.importers.formats.table import SAME_ID
 from ragtriage.data.importers.inputs import Input, inputs_of, joined
 from ragtriage.data.importers.load import KeptSet, Step, load_source
@@ -46,7 +46,7 @@ NAMED_RUNS = 4  # a note on more runs tells their number
 
 @click.command("import")
 @click.argument("paths", nargs=-1)
-@click.option("--project", help="Project of the runs; the workspace's only one, else `default`.")
+@NEW_PROJECT
 @click.option("--name", help="Name of the run.")
 @click.option(
     "--config", multiple=True, metavar="KEY=VALUE", callback=key_value_pairs, help="Pipeline configuration."
@@ -167,7 +167,12 @@ def import_(
         for finding in check_run(store.scored(run))
     ]
     digest_new_runs(store, [entry.run for entry in imported])
-    _print_result(store, imported, kept, errors, findings, as_json=as_json, explain=explain)
+    for error in errors:
+        _print_error(error)
+    if as_json:
+        print_json(_answer(store, imported, kept, errors, findings))
+    elif lines := _lines(store, imported, kept, findings, explain):
+        click.echo("\n".join(lines))
     sys.exit(2 if errors else 0)
 
 
@@ -200,76 +205,65 @@ def _import_files(
         for source, source_options in inputs:
             try:
                 loaded = load_source(store, source, source_options, project, show_progress)
-            except (DataError, MetricsError) as error:
-                errors.append(error)
-                continue
             except Exception as error:  # noqa: BLE001 -- the other files are still loaded
-                errors.append(_unforeseen(source, error))
+                errors.append(_error_of(source, error))
                 continue
             imported += loaded.runs
             kept += loaded.question_sets
     return imported, kept, errors
 
 
-def _unforeseen(source: InputFile, error: Exception) -> DataError:
-    return DataError(
-        error_text(error) if isinstance(error, OSError) else f"{source.name}: {error_text(error)}"
-    )
+def _error_of(source: InputFile, error: Exception) -> DataError | MetricsError:
+    """Return what is wrong with a file; an error that nobody foresaw names it."""
+    if isinstance(error, DataError | MetricsError):
+        return error
+    text = error_text(error)
+    return DataError(text if isinstance(error, OSError) else f"{source.name}: {text}")
 
 
-def _inputs(paths: Sequence[str], options: Options) -> tuple[list[Input], list[DataError]]:
+def _inputs(paths: Sequence[str], options: Options) -> tuple[list[Input], list[DataError | MetricsError]]:
     """Return the files to read for the paths of a command, and the errors of paths that hold none."""
     inputs: list[Input] = []
-    errors: list[DataError] = []
+    errors: list[DataError | MetricsError] = []
     for path in paths:
         try:
             inputs += inputs_of(path, options)
-        except DataError as error:
-            errors.append(error)
         except Exception as error:  # noqa: BLE001 -- the other paths are still read
-            errors.append(_unforeseen(InputFile.from_path(path), error))
+            errors.append(_error_of(InputFile.from_path(path), error))
     try:
         return joined(inputs), errors
     except DataError as error:
         return [], [*errors, error]
 
 
-def _print_result(
+def _answer(
     store: RunStore,
     imported: Sequence[ImportedRun],
     kept: Sequence[KeptSet],
     errors: Sequence[DataError | MetricsError],
     findings: Sequence[Mapping[str, Any]],
-    *,
-    as_json: bool,
-    explain: bool,
-) -> None:
-    for error in errors:
-        _print_error(error)
-    if as_json:
-        names = store.names()
-        runs = [
-            {
-                "run_id": entry.run.run_id,
-                "name": names[entry.run.run_id],
-                "project": entry.run.project,
-                "n": entry.run.n,
-                "status": entry.status,
-                "format": entry.run.origin["format"],
-                "left_out": dict(entry.left_out),
-                "extra": list(entry.extra),
-                "notes": list(entry.run.notes),
-            }
-            for entry in imported
-        ]
-        answer: dict[str, Any] = {"runs": runs, "findings": findings}
-        if kept:
-            answer["question_sets"] = [{**entry.facts.to_dict(), "is_new": entry.is_new} for entry in kept]
-        if errors:
-            answer["errors"] = [str(error) for error in errors]
-        print_json(answer)
-        return
-    _print_imported(store, imported, kept, findings, explain=explain)
+) -> dict[str, Any]:
+    names = store.names()
+    runs = [
+        {
+            "run_id": entry.run.run_id,
+            "name": names[entry.run.run_id],
+            "project": entry.run.project,
+            "n": entry.run.n,
+            "status": entry.status,
+            "format": entry.run.origin["format"],
+            "left_out": dict(entry.left_out),
+            "extra": list(entry.extra),
+            "notes": list(entry.run.notes),
+        }
+        for entry in imported
+    ]
+    answer: dict[str, Any] = {"runs": runs, "findings": findings}
+    if kept:
+        answer["question_sets"] = [{**entry.facts.to_dict(), "is_new": entry.is_new} for entry in kept]
+    if errors:
+        answer["errors"] = [str(error) for error in errors]
+    return answer
 
 
 def _print_formats(as_json: bool) -> None:
@@ -288,46 +282,43 @@ def _print_formats(as_json: bool) -> None:
         click.echo()
 
 
-def _print_imported(
+def _lines(
     store: RunStore,
     imported: Sequence[ImportedRun],
     kept: Sequence[KeptSet],
     findings: Sequence[Mapping[str, Any]],
-    *,
     explain: bool,
-) -> None:
-    """Print what an import led to: a line for each run, and what to do next.
+) -> list[str]:
+    """Return what an import led to: a line for each run, and what to do next.
 
     Notes, findings and what is not computable stand behind `--explain`; a finding that makes a number wrong
     is shown anyway, and so is a question about a column.
     """
-    asked = [(entry.run.run_id, _questions(store, entry.run)) for entry in imported]
     always = {note for entry in imported for note in entry.closing}
     notes = _note_lines(
         (entry.run.run_id, [note for note in entry.run.notes if note not in always]) for entry in imported
     )
-    questions = [] if explain else _note_lines(asked)
-    kept_notes = _note_lines([(entry.facts.name, entry.facts.notes) for entry in kept])
-    hidden = [] if explain else [finding for finding in findings if finding["severity"] != "error"]
-    behind = _behind(0 if explain else len(notes) - len(questions), len(hidden))
-    for line in import_lines(imported, store.names(), behind):
-        click.echo(wrapped(plain(line), "  "))
-    for line in _leak_lines(store, [entry.run for entry in imported if not entry.run.means]):
-        click.echo(line)
-    for line in _note_lines((entry.run.run_id, entry.closing) for entry in imported):
-        click.echo(line)
-    for entry in kept:
-        click.echo(wrapped(plain(kept_text(entry.facts, entry.is_new)), "  "))
-    for line in (*notes, *kept_notes) if explain else questions:
-        click.echo(line)
-    for finding in findings:
-        if explain or finding["severity"] == "error":
-            text = f"{plain(finding['title'])}: {plain(finding['message'])}"
-            click.echo(wrapped(f"finding ({finding['severity']}) in {finding['run_id']}: {text}", "  "))
-    for line in _not_computable_lines(store, imported) if explain else ():
-        click.echo(line)
-    if imported:
-        click.echo(_next_step(store, imported))
+    shown = [finding for finding in findings if explain or finding["severity"] == "error"]
+    questions = _note_lines((entry.run.run_id, _questions(store, entry.run)) for entry in imported)
+    hidden = 0 if explain else len(notes) - len(questions), len(findings) - len(shown)
+    behind = ", ".join(count(n, word) for n, word in zip(hidden, ("note", "finding"), strict=True) if n)
+    lines = import_lines(imported, store.names(), f"{behind}: --explain" if behind else "")
+    return [
+        *(wrapped(plain(line), "  ") for line in lines),
+        *_leak_lines(store, [entry.run for entry in imported if not entry.run.means]),
+        *_note_lines((entry.run.run_id, entry.closing) for entry in imported),
+        *(wrapped(plain(kept_text(entry.facts, entry.is_new)), "  ") for entry in kept),
+        *(notes if explain else questions),
+        *(_note_lines((entry.facts.name, entry.facts.notes) for entry in kept) if explain else ()),
+        *map(_finding_line, shown),
+        *(_not_computable_lines(store, imported) if explain else ()),
+        *([_next_step(store, imported)] if imported else []),
+    ]
+
+
+def _finding_line(finding: Mapping[str, Any]) -> str:
+    text = f"{plain(finding['title'])}: {plain(finding['message'])}"
+    return wrapped(f"finding ({finding['severity']}) in {finding['run_id']}: {text}", "  ")
 
 
 def _leak_lines(store: RunStore, runs: Sequence[Run]) -> list[str]:
@@ -346,25 +337,17 @@ def _questions(store: RunStore, run: Run) -> list[str]:
     return [note for note in run.notes if is_question(note, declared) or note.startswith(SAME_ID)]
 
 
-def _behind(notes: int, findings: int) -> str:
-    counts = [count(n, word) for n, word in ((notes, "note"), (findings, "finding")) if n]
-    return f"{', '.join(counts)}: --explain" if counts else ""
-
-
 def _note_lines(notes_by_run: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
     """Return a line for each note on how the files were read, with the runs that it is about."""
     runs_by_note: dict[str, dict[str, None]] = {}
     for run, notes in notes_by_run:
         for note in notes:
             runs_by_note.setdefault(note, {})[run] = None
-    return [
-        wrapped(f"note on {plain(_named(list(runs)))}: {plain(note)}", "  ")
-        for note, runs in runs_by_note.items()
-    ]
-
-
-def _named(runs: Sequence[str]) -> str:
-    return ", ".join(runs) if len(runs) <= NAMED_RUNS else count(len(runs), "run")
+    lines = []
+    for note, runs in runs_by_note.items():
+        named = ", ".join(runs) if len(runs) <= NAMED_RUNS else count(len(runs), "run")
+        lines.append(wrapped(f"note on {plain(named)}: {plain(note)}", "  "))
+    return lines
 
 
 def _not_computable_lines(store: RunStore, imported: Sequence[ImportedRun]) -> list[str]:
@@ -409,12 +392,8 @@ def _preview_files(paths: Sequence[str], options: Options, as_json: bool) -> int
     for source, source_options in inputs:
         try:
             file_preview = preview(source, source_options)
-        except InputError as fault:
-            _print_error(fault)
-            failed = True
-            continue
         except Exception as fault:  # noqa: BLE001 -- the other files are still shown
-            _print_error(_unforeseen(source, fault))
+            _print_error(_error_of(source, fault))
             failed = True
             continue
         failed = failed or file_preview.total_errors > 0
@@ -461,11 +440,8 @@ def _preview_text(answer: Mapping[str, Any]) -> str:
     holds = "; ".join([*([f"runs: {runs}"] if runs else []), *([f"question set: {sets}"] if sets else [])])
     lines = [f"{answer['file']}: {answer['format']}; {holds}{'' if answer['complete'] else ' ...'}"]
     if answer["mapping"]:
-        rows = [
-            [column["column"], column["field"] or "(kept as extra)", column["example"]]
-            for column in answer["mapping"]
-        ]
-        lines.append(table(["column", "read as", "example"], rows))
+        rows = [{**column, "read as": column["field"] or "(kept as extra)"} for column in answer["mapping"]]
+        lines.append(row_table(rows, ["column", "read as", "example"]))
     entries = [*answer["runs"], *answer["question_sets"]]
     lines += _note_lines((entry["name"], entry["notes"]) for entry in entries)
     if not answer["runs"]:

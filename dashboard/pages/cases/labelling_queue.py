@@ -50,12 +50,19 @@ _HIDDEN_FIELDS = ("claims", "reference_claims", "used", "human")  # the judgemen
 
 @dataclass(frozen=True)
 class _QueueView:
-    """The queue in use and its state."""
+    """The queue in use and its state.
+
+    Attributes:
+        view: of the page.
+        scored: the run.
+        state: which cases are rated and which are next.
+        dimension: what is rated.
+    """
 
     view: View
     scored: ScoredRun
-    state: QueueState  # which cases are rated and which are next
-    dimension: RatingDimension  # what is rated
+    state: QueueState
+    dimension: RatingDimension
 
     @property
     def row(self) -> int | None:
