@@ -1,13 +1,43 @@
-"""Text with its whitespace folded, to compare passages that a loader or splitter has reflowed."""
+"""Text with its whitespace or its letters folded, to compare what is written in more than one way."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from functools import cached_property
 
 import numpy as np
 
+from ragtriage.data.text.tokens import lowered
+
 _WORD = re.compile(r"\S+")
+# the traditional characters that phrases of refusal_grammar.toml have, each before its simplified one
+_TRADITIONAL = (
+    "沒没資资訊讯檔档無无關关於于為为從从這这個个們们對对還还據据題题問问給给應应庫库條条規规書书冊册裡里裏里報报約约網网頁页來来結结論论處处"
+    "顯显標标寫写講讲談谈錄录數数尋寻檢检詢询請请謝谢歡欢議议聯联僅仅幫帮協协確确斷断準准難难曉晓詳详見见並并過过話话時时當当發发現现開开點点"
+    "與与屬属隻只諒谅證证實实暫暂頭头麼么辦办測测讀读釋释號号參参項项類类訴诉線线該该節节細细體体夠够遺遗願愿復复雖虽卻却違违覽览匯汇納纳彙汇"
+    "輯辑說说載载記记紀纪範范圍围內内語语簡简傳传單单訂订編编總总蓋盖盡尽敘叙"
+)
+_OTHERS = {"أ": "ا", "إ": "ا", "آ": "ا", "ٱ": "ا", "ى": "ي", "ئ": "ي", "ؤ": "و", "ة": "ه", "’": "'", "‘": "'", "，": ",", "ё": "е"}
+_MARKS = re.compile("[\u064b-\u0652\u0670\u0640\u200b-\u200f\u2060\ufe0f]")  # vowel signs, and what has no width
+
+
+def _plain_letter(char: str) -> str:
+    """Return a Latin letter without its accent, and ß as s; other characters as they are."""
+    base = unicodedata.normalize("NFD", char)[0]
+    return "s" if char == "ß" else base if base.isascii() else char
+
+
+_FOLDED = str.maketrans(
+    {chr(code): _plain_letter(chr(code)) for code in range(0xC0, 0x180)}
+    | dict(zip(_TRADITIONAL[::2], _TRADITIONAL[1::2], strict=True))
+    | _OTHERS
+)
+
+
+def folded_letters(text: str) -> str:
+    """Return a text of the same length without accents, and in simplified Chinese characters."""
+    return text if text.isascii() else text.translate(_FOLDED)
 
 
 def folded(text: str) -> str:
@@ -18,6 +48,27 @@ def folded(text: str) -> str:
 def folded_question(text: str) -> str:
     """Return a question as it is compared: whitespace folded, and upper and lower case alike."""
     return folded(text).casefold()
+
+
+class FoldedLetters:
+    """A text without Arabic vowel signs, and the same in lower case with its letters folded.
+
+    Attributes:
+        cased: the text.
+        text: it in lower case and folded, of the same length.
+    """
+
+    def __init__(self, original: str) -> None:
+        self._kept: list[int] | None = None  # places in the original, where characters are left out
+        if not original.isascii() and _MARKS.search(original):
+            self._kept = [at for at, char in enumerate(original) if not _MARKS.match(char)]
+            original = "".join(original[at] for at in self._kept)
+        self.cased = original
+        self.text = folded_letters(lowered(original))
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """Return the range of the original that a range of the folded text, not empty, comes from."""
+        return (start, end) if self._kept is None else (self._kept[start], self._kept[end - 1] + 1)
 
 
 class FoldedText:

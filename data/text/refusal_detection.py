@@ -1,33 +1,40 @@
-"""Detect answers that decline to answer, by phrases in English, Russian and Chinese (refusal_phrases.json).
+"""Detect answers that decline to answer, by a small grammar in nine languages (refusal_grammar.toml).
 
 An estimate, and marked as one by its callers; a recorded refusal takes precedence.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
 import pyarrow.compute as pc
 
-from ragtriage.data.text.patterns import Phrase, first_match, rough_expression
+from ragtriage.data.text.folding import FoldedLetters, folded_letters
+from ragtriage.data.text.patterns import first_match, rough_expression
+from ragtriage.data.text.refusal_grammar import DECLINING, KINDS, Grammar, Kind, grammar_for, latin_grammar
 from ragtriage.data.text.sentences import split_sentences
 from ragtriage.data.text.tokens import count_words, lowered
 from ragtriage.metrics.schema.scores import BoolArray
 
 LEADING = 2  # a refusal declines in one of its first two sentences, greetings and topics of documents aside
 SUBSTANCE = 15  # words on anything else: a remark in passing has fewer, a useful answer has more
+CONTRAST = 3  # words after "but": what is not known, but this is, is an answer
 _READ = 4000  # characters examined: a longer answer is no refusal, whatever follows
-_Kind = Literal["unable", "lacking", "about", "courtesy", "substance"]
-DECLINING: tuple[_Kind, ...] = ("unable", "lacking")
-_KINDS: tuple[_Kind, ...] = (*DECLINING, "courtesy", "about")
+_UNIT = 500  # characters of a sentence that are searched
+_QUOTED = re.compile(
+    r"[“„]([^“”„\n]{1,300})[“”]|«([^«»\n]{1,300})»|「([^「」\n]{1,300})」|『([^『』\n]{1,300})』"
+    r'|"([^"\n]{1,300})"'
+)
+_BLANK = re.compile(r"^#{1,6} [^\n]*$|\[[^\[\]\n]{1,200}\]|\([^()\n]{1,200}\)|（[^（）\n]{1,200}）|[*`#>_]", re.M)
+_LETTER = re.compile(r"[^\W\d_]")
+_PART = re.compile("[;；؛]")
+_COLON = re.compile(r"[:：]\s*")
 
 
 @dataclass(frozen=True)
@@ -49,10 +56,11 @@ class DetectedRefusal:
 class _Unit:
     """A sentence, or a part of one between turns such as ", but"; only substance counts its words."""
 
-    kind: _Kind
+    kind: Kind | Literal["substance"]
     sentence: int
     words: int
     span: tuple[int, int]
+    contrast: bool = False
 
 
 def detect_refusal(answer: str) -> DetectedRefusal:
@@ -60,16 +68,17 @@ def detect_refusal(answer: str) -> DetectedRefusal:
 
     The rule: one of the first two sentences declines ("I cannot answer", "the documents do not mention"), not
     counting greetings and remarks on what the documents are about; apart from such sentences, the answer has
-    at most 15 words of substance; and none of these come before the refusal, unless the system states that it
-    cannot answer. So "The documents do not mention X. However, ..." followed by an answer is an answer. An
-    empty answer is no refusal.
+    at most 15 words of substance, at most 3 of them behind a "but"; and none of these come before the refusal,
+    unless the system states that it cannot answer. So "The documents do not mention X. However, ..." followed
+    by an answer is an answer. Quotations, brackets and conditions ("if there is no information") decline
+    nothing. An empty answer is no refusal.
     """
-    text = answer[:_READ]
-    lower = lowered(text).replace("’", "'")
-    if not any(phrase.possible_in(lower) for kind in DECLINING for phrase in _phrases(kind)):
+    folded = FoldedLetters(answer[:_READ])
+    grammar = grammar_for(folded.text)
+    if not grammar.may_decline(folded.text):
         return DetectedRefusal(False, None, None)
     units = []
-    for unit in _units(text, lower):
+    for unit in _units(folded, grammar):
         units.append(unit)
         if sum(unit.words for unit in units) > SUBSTANCE:
             break
@@ -77,13 +86,23 @@ def detect_refusal(answer: str) -> DetectedRefusal:
     if not declining:
         return DetectedRefusal(False, None, None)
     first = declining[0]
-    phrase = answer[slice(*first.span)]
+    span = folded.span(*first.span)
+    refused = _declines(units, first) and len(answer) <= _READ
+    return DetectedRefusal(refused, answer[slice(*span)], span)
+
+
+def _declines(units: list[_Unit], first: _Unit) -> bool:
+    """Return whether an answer is a refusal, by its units and the first of them that declines."""
     leading = sorted({unit.sentence for unit in units if unit.kind not in ("courtesy", "about")})[:LEADING]
     before = sum(unit.words for unit in units if unit.span < first.span)
-    substance = sum(unit.words for unit in units)
-    plain = any(unit.kind == "unable" for unit in declining)
-    refused = first.sentence in leading and substance <= SUBSTANCE and (plain or not before)
-    return DetectedRefusal(refused and len(answer) <= _READ, phrase, first.span)
+    contrast = sum(unit.words for unit in units if unit.contrast and unit.span > first.span)
+    plain = any(unit.kind == "unable" for unit in units)
+    return (
+        first.sentence in leading
+        and sum(unit.words for unit in units) <= SUBSTANCE
+        and contrast <= CONTRAST
+        and (not before or (plain and not first.contrast))
+    )
 
 
 def refused_answers(answers: Any, wanted: BoolArray | None = None) -> BoolArray:
@@ -101,42 +120,55 @@ def refused_answers(answers: Any, wanted: BoolArray | None = None) -> BoolArray:
     return refused
 
 
-def _units(text: str, lower: str) -> Iterator[_Unit]:
+def _units(folded: FoldedLetters, grammar: Grammar) -> Iterator[_Unit]:
     """Yield the units of a text in order."""
-    for number, (start, end) in enumerate(split_sentences(text)):
-        borders = [start, *(match.start() for match in _turn().finditer(lower, start, end)), end]
+    text, cased = folded.text, _readable(folded.cased)
+    readable = folded_letters(lowered(cased))
+    for number, (start, end) in enumerate(split_sentences(cased)):
+        turns = {match.start(): match.end() for match in grammar.turn.finditer(readable, start, end)}
+        parts = {match.start(): match.end() for match in _PART.finditer(readable, start, end)}
+        borders = sorted({start, *turns, *parts, end})
         for a, b in pairwise(borders):
-            yield _unit(lower, number, a, b)
+            begin = max(turns.get(a, a), parts.get(a, a))
+            contrast = a in turns or grammar.opening.match(readable[begin:b]) is not None
+            yield from _classified(text, readable, grammar, number, (begin, b), contrast)
 
 
-def _unit(lower: str, sentence: int, start: int, end: int) -> _Unit:
-    part = lower[start:end]
-    body = _turn().sub("", f"{part} ", count=1).strip()
-    for kind in _KINDS:
-        match = first_match(_phrases(kind), body)
-        if match is not None:
-            at = max(start, lower.find(match.group(), start, end))
-            return _Unit(kind, sentence, 0, (at, at + len(match.group())))
-    return _Unit("substance", sentence, count_words(body), (start, end))
+def _classified(
+    text: str, readable: str, grammar: Grammar, sentence: int, span: tuple[int, int], contrast: bool
+) -> Iterator[_Unit]:
+    """Yield the unit of a range; what a colon behind a refusal introduces is one of its own."""
+    start, end = span
+    part = readable[start:end][:_UNIT]
+    start += len(part) - len(part.lstrip())
+    part = part.strip()
+    said = grammar.aside.sub(lambda match: "_" * len(match[0]), part)
+    for kind in KINDS:
+        match = first_match(grammar.phrases[kind], said if kind in DECLINING else part)
+        if match is not None and match[0].strip("_ "):
+            yield _Unit(kind, sentence, 0, (start + match.start(), start + match.end()), contrast)
+            colon = _COLON.search(part, match.end()) if kind in DECLINING else None
+            if colon is not None and colon.end() < len(part):
+                after = start + colon.end()
+                contrast = contrast or kind == "lacking"
+                yield from _classified(text, readable, grammar, sentence, (after, end), contrast)
+            return
+    words = count_words(text[start:end])
+    if part.endswith(("?", "？", "؟")):
+        yield _Unit("courtesy", sentence, 0, (start, end))
+    elif words:
+        yield _Unit("substance", sentence, words, (start, end), contrast)
 
 
-@cache
-def _phrases(kind: str) -> list[Phrase]:
-    """Return all phrases of a kind, in every language."""
-    lists = json.loads(files("ragtriage.data.text").joinpath("refusal_phrases.json").read_text("utf-8"))
-    phrases = [
-        phrase for language in lists.values() if isinstance(language, dict) for phrase in language[kind]
-    ]
-    return [Phrase(phrase.replace(" ", r"\s+")) for phrase in phrases]
+def _readable(text: str) -> str:
+    """Blank what is quoted, in brackets, a heading or markup, unless nothing else is there."""
+    readable = _BLANK.sub(lambda match: " " * len(match[0]), text)
+    readable = _QUOTED.sub(lambda match: "_" * len(match[0]), readable)
+    return readable if _LETTER.search(readable) else text
 
 
 @cache
 def _rough_declining() -> str:
     """Return an expression that is found in every text in ASCII with a declining phrase, in lower case."""
-    phrases = [phrase for kind in DECLINING for phrase in _phrases(kind) if not phrase.beyond_ascii]
+    phrases = [phrase for kind in DECLINING for phrase in latin_grammar().phrases[kind]]
     return "(?s)" + "|".join(rough_expression(phrase.expression) for phrase in phrases)
-
-
-@cache
-def _turn() -> re.Pattern[str]:
-    return re.compile("|".join(phrase.expression for phrase in _phrases("turn")))
