@@ -16,10 +16,10 @@ _TRADITIONAL = (
     "沒没資资訊讯檔档無无關关於于為为從从這这個个們们對对還还據据題题問问給给應应庫库條条規规書书冊册裡里裏里報报約约網网頁页來来結结論论處处"
     "顯显標标寫写講讲談谈錄录數数尋寻檢检詢询請请謝谢歡欢議议聯联僅仅幫帮協协確确斷断準准難难曉晓詳详見见並并過过話话時时當当發发現现開开點点"
     "與与屬属隻只諒谅證证實实暫暂頭头麼么辦办測测讀读釋释號号參参項项類类訴诉線线該该節节細细體体夠够遺遗願愿復复雖虽卻却違违覽览匯汇納纳彙汇"
-    "輯辑說说載载記记紀纪範范圍围內内語语簡简傳传單单訂订編编總总蓋盖盡尽敘叙"
+    "輯辑說说載载記记紀纪範范圍围內内語语簡简傳传單单訂订編编總总蓋盖盡尽敘叙闕阙諸诸罷罢"
 )
 _OTHERS = {"أ": "ا", "إ": "ا", "آ": "ا", "ٱ": "ا", "ى": "ي", "ئ": "ي", "ؤ": "و", "ة": "ه", "’": "'", "‘": "'", "，": ",", "ё": "е"}
-_MARKS = re.compile("[\u064b-\u0652\u0670\u0640\u200b-\u200f\u2060\ufe0f]")  # vowel signs, and what has no width
+MARKS = re.compile("[\u0300-\u036f\u064b-\u0652\u0670\u0640\u200b-\u200f\u2060\ufe0f]")  # accents, vowel signs, no width
 
 
 def _plain_letter(char: str) -> str:
@@ -60,8 +60,8 @@ class FoldedLetters:
 
     def __init__(self, original: str) -> None:
         self._kept: list[int] | None = None  # places in the original, where characters are left out
-        if not original.isascii() and _MARKS.search(original):
-            self._kept = [at for at, char in enumerate(original) if not _MARKS.match(char)]
+        if not original.isascii() and MARKS.search(original):
+            self._kept = [at for at, char in enumerate(original) if not MARKS.match(char)]
             original = "".join(original[at] for at in self._kept)
         self.cased = original
         self.text = folded_letters(lowered(original))

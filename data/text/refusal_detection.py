@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -16,15 +15,18 @@ import numpy as np
 import pyarrow.compute as pc
 
 from ragtriage.data.text.folding import FoldedLetters, folded_letters
-from ragtriage.data.text.patterns import first_match, rough_expression
-from ragtriage.data.text.refusal_grammar import DECLINING, KINDS, Grammar, Kind, grammar_for, latin_grammar
+from ragtriage.data.text.patterns import first_match
+from ragtriage.data.text.refusal_grammar import BESIDE, DECLINING, Grammar, Kind, grammar_for, signs
 from ragtriage.data.text.sentences import split_sentences
 from ragtriage.data.text.tokens import count_words, lowered
 from ragtriage.metrics.schema.scores import BoolArray
 
 LEADING = 2  # a refusal declines in one of its first two sentences, greetings and topics of documents aside
 SUBSTANCE = 15  # words on anything else: a remark in passing has fewer, a useful answer has more
+COURTESY = 30  # words of a greeting, of an apology, of advice: more of them are substance
+ADVICE = 12  # and behind a "but"
 CONTRAST = 3  # words after "but": what is not known, but this is, is an answer
+SENTENCES = 12  # that are looked at
 _READ = 4000  # characters examined: a longer answer is no refusal, whatever follows
 _UNIT = 500  # characters of a sentence that are searched
 _QUOTED = re.compile(
@@ -33,7 +35,7 @@ _QUOTED = re.compile(
 )
 _BLANK = re.compile(r"^#{1,6} [^\n]*$|\[[^\[\]\n]{1,200}\]|\([^()\n]{1,200}\)|（[^（）\n]{1,200}）|[*`#>_]", re.M)
 _LETTER = re.compile(r"[^\W\d_]")
-_PART = re.compile("[;；؛]")
+_JOINT = re.compile("[;；؛]")
 _COLON = re.compile(r"[:：]\s*")
 
 
@@ -53,14 +55,26 @@ class DetectedRefusal:
 
 
 @dataclass(frozen=True)
+class _Part:
+    """A sentence, or a part of one between turns such as ", but", and the range of the words that decline."""
+
+    text: str
+    sentence: int
+    span: tuple[int, int]
+    contrast: bool
+    kind: Kind | None
+    phrase: tuple[int, int] | None
+
+
+@dataclass(frozen=True)
 class _Unit:
-    """A sentence, or a part of one between turns such as ", but"; only substance counts its words."""
+    """A part with what it says; only substance counts its words."""
 
     kind: Kind | Literal["substance"]
     sentence: int
     words: int
     span: tuple[int, int]
-    contrast: bool = False
+    contrast: bool
 
 
 def detect_refusal(answer: str) -> DetectedRefusal:
@@ -75,11 +89,12 @@ def detect_refusal(answer: str) -> DetectedRefusal:
     """
     folded = FoldedLetters(answer[:_READ])
     grammar = grammar_for(folded.text)
-    if not grammar.may_decline(folded.text):
+    parts = [] if grammar is None else list(_parts(folded, grammar))
+    if grammar is None or not any(part.phrase for part in parts):
         return DetectedRefusal(False, None, None)
     units = []
-    for unit in _units(folded, grammar):
-        units.append(unit)
+    for part in parts:
+        units.append(_unit(part, grammar))
         if sum(unit.words for unit in units) > SUBSTANCE:
             break
     declining = [unit for unit in units if unit.kind in DECLINING]
@@ -95,12 +110,14 @@ def _declines(units: list[_Unit], first: _Unit) -> bool:
     """Return whether an answer is a refusal, by its units and the first of them that declines."""
     leading = sorted({unit.sentence for unit in units if unit.kind not in ("courtesy", "about")})[:LEADING]
     before = sum(unit.words for unit in units if unit.span < first.span)
-    contrast = sum(unit.words for unit in units if unit.contrast and unit.span > first.span)
     plain = any(unit.kind == "unable" for unit in units)
+    turned = [unit for unit in units if unit.contrast and unit.span > first.span]
+    if first.kind == "unable":  # "I don't know. However, ..." goes on with what the sources have instead
+        turned = [unit for unit in turned if unit.sentence == first.sentence]
     return (
         first.sentence in leading
         and sum(unit.words for unit in units) <= SUBSTANCE
-        and contrast <= CONTRAST
+        and sum(unit.words for unit in turned) <= CONTRAST
         and (not before or (plain and not first.contrast))
     )
 
@@ -108,11 +125,10 @@ def _declines(units: list[_Unit], first: _Unit) -> bool:
 def refused_answers(answers: Any, wanted: BoolArray | None = None) -> BoolArray:
     """Return (n,) whether each text of an Arrow column is a refusal, as detect_refusal tells.
 
-    It is False for null, and for the rows that are not wanted. Most answers have no declining
-    words in them, which one search of the column tells.
+    It is False for null, and for the rows that are not wanted. Many answers have no sign of a refusal, which
+    one search of the column tells.
     """
-    rough = pc.match_substring_regex(pc.ascii_lower(answers), _rough_declining())
-    possible = pc.fill_null(pc.or_(rough, pc.invert(pc.string_is_ascii(answers))), False)
+    possible = pc.fill_null(pc.match_substring_regex(pc.utf8_lower(answers), signs()), False)
     refused = np.zeros(len(answers), dtype=np.bool_)
     rows = possible.to_numpy(zero_copy_only=False)
     for row in np.flatnonzero(rows if wanted is None else rows & wanted).tolist():
@@ -120,44 +136,60 @@ def refused_answers(answers: Any, wanted: BoolArray | None = None) -> BoolArray:
     return refused
 
 
-def _units(folded: FoldedLetters, grammar: Grammar) -> Iterator[_Unit]:
-    """Yield the units of a text in order."""
-    text, cased = folded.text, _readable(folded.cased)
+def _parts(folded: FoldedLetters, grammar: Grammar) -> Iterator[_Part]:
+    """Yield the parts of a text in order, its first sentences only."""
+    cased = _readable(folded.cased)
     readable = folded_letters(lowered(cased))
-    for number, (start, end) in enumerate(split_sentences(cased)):
+    for number, (start, end) in enumerate(split_sentences(cased)[:SENTENCES]):
         turns = {match.start(): match.end() for match in grammar.turn.finditer(readable, start, end)}
-        parts = {match.start(): match.end() for match in _PART.finditer(readable, start, end)}
-        borders = sorted({start, *turns, *parts, end})
-        for a, b in pairwise(borders):
-            begin = max(turns.get(a, a), parts.get(a, a))
+        joints = turns | {match.start(): match.end() for match in _JOINT.finditer(readable, start, end)}
+        for a, b in pairwise(sorted({start, *joints, end})):
+            begin = joints.get(a, a)
             contrast = a in turns or grammar.opening.match(readable[begin:b]) is not None
-            yield from _classified(text, readable, grammar, number, (begin, b), contrast)
+            yield from _split_at_colon(readable, number, (begin, b), contrast, grammar)
 
 
-def _classified(
-    text: str, readable: str, grammar: Grammar, sentence: int, span: tuple[int, int], contrast: bool
-) -> Iterator[_Unit]:
-    """Yield the unit of a range; what a colon behind a refusal introduces is one of its own."""
+def _split_at_colon(
+    readable: str, sentence: int, span: tuple[int, int], contrast: bool, grammar: Grammar
+) -> Iterator[_Part]:
+    """Yield a range as a part; what a colon behind a refusal introduces is a part of its own."""
     start, end = span
-    part = readable[start:end][:_UNIT]
-    start += len(part) - len(part.lstrip())
-    part = part.strip()
-    said = grammar.aside.sub(lambda match: "_" * len(match[0]), part)
-    for kind in KINDS:
-        match = first_match(grammar.phrases[kind], said if kind in DECLINING else part)
-        if match is not None and match[0].strip("_ "):
-            yield _Unit(kind, sentence, 0, (start + match.start(), start + match.end()), contrast)
-            colon = _COLON.search(part, match.end()) if kind in DECLINING else None
-            if colon is not None and colon.end() < len(part):
-                after = start + colon.end()
-                contrast = contrast or kind == "lacking"
-                yield from _classified(text, readable, grammar, sentence, (after, end), contrast)
-            return
-    words = count_words(text[start:end])
-    if part.endswith(("?", "？", "؟")):
-        yield _Unit("courtesy", sentence, 0, (start, end))
-    elif words:
-        yield _Unit("substance", sentence, words, (start, end), contrast)
+    text = readable[start:end][:_UNIT]
+    start += len(text) - len(text.lstrip())
+    text = text.strip().rstrip(".。!！…～~ ")
+    kind, phrase = _declining_phrase(text, grammar)
+    yield _Part(text, sentence, (start, end), contrast, kind, phrase)
+    colon = None if phrase is None else _COLON.search(text, phrase[1])
+    if colon is not None and colon.end() < len(text):
+        behind = (start + colon.end(), end)
+        yield from _split_at_colon(readable, sentence, behind, contrast or kind == "lacking", grammar)
+
+
+def _declining_phrase(text: str, grammar: Grammar) -> tuple[Kind, tuple[int, int]] | tuple[None, None]:
+    """Return the kind and the range of the words that decline."""
+    if grammar.sign.search(text):
+        said = grammar.aside.sub(lambda match: "_" * len(match[0]), text)
+        for kind in DECLINING:
+            match = first_match(grammar.phrases[kind], said)
+            if match is not None and match[0].strip("_ "):
+                return kind, match.span()
+    return None, None
+
+
+def _unit(part: _Part, grammar: Grammar) -> _Unit:
+    """Return a part as a unit: what it is about, and its words of substance."""
+    start = part.span[0]
+    if part.kind is not None and part.phrase is not None:
+        at, end = part.phrase
+        return _Unit(part.kind, part.sentence, 0, (start + at, start + end), part.contrast)
+    words = count_words(part.text)
+    polite = words <= (ADVICE if part.contrast else COURTESY)
+    if polite and part.text.endswith(("?", "？", "؟")):
+        return _Unit("courtesy", part.sentence, 0, part.span, part.contrast)
+    for kind in BESIDE:
+        if (kind == "about" or polite) and first_match(grammar.phrases[kind], part.text) is not None:
+            return _Unit(kind, part.sentence, 0, part.span, part.contrast)
+    return _Unit("substance", part.sentence, words, part.span, part.contrast)
 
 
 def _readable(text: str) -> str:
@@ -165,10 +197,3 @@ def _readable(text: str) -> str:
     readable = _BLANK.sub(lambda match: " " * len(match[0]), text)
     readable = _QUOTED.sub(lambda match: "_" * len(match[0]), readable)
     return readable if _LETTER.search(readable) else text
-
-
-@cache
-def _rough_declining() -> str:
-    """Return an expression that is found in every text in ASCII with a declining phrase, in lower case."""
-    phrases = [phrase for kind in DECLINING for phrase in latin_grammar().phrases[kind]]
-    return "(?s)" + "|".join(rough_expression(phrase.expression) for phrase in phrases)

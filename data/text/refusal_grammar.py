@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Literal
+from typing import Any, Literal
 
-from ragtriage.data.text.folding import folded_letters
+from ragtriage.data.text.folding import MARKS, folded_letters
 from ragtriage.data.text.patterns import Phrase
 
 Kind = Literal["unable", "lacking", "about", "courtesy"]
 DECLINING: tuple[Kind, ...] = ("unable", "lacking")
-KINDS: tuple[Kind, ...] = (*DECLINING, "courtesy", "about")
+BESIDE: tuple[Kind, ...] = ("courtesy", "about")
 LANGUAGES = ("en", "de", "fr", "es", "pt", "ru", "zh", "ja", "ar")  # in which refusals were measured
 _LATIN = ("en", "de", "fr", "es", "pt")
 _SCRIPTS = {
@@ -24,6 +23,8 @@ _SCRIPTS = {
     "ru": re.compile("[\u0400-\u04ff]"),
     "ar": re.compile("[\u0620-\u064a]"),
 }
+_LETTERS = re.compile("[a-z]")
+MOST_LATIN = 2  # Latin letters for each of another script: names, in a text of that script
 _SLOT = re.compile("<([a-z]+)>")
 _GAP = ".{0,60}"
 
@@ -33,52 +34,72 @@ class Grammar:
     """The phrases of one language, or of several.
 
     Attributes:
+        sign: a word that is in every sentence that declines.
         phrases: of each kind.
         turn: where a sentence turns to the contrary.
         opening: how a sentence begins that does.
         aside: conditions, which say nothing of the sources.
     """
 
+    sign: re.Pattern[str]
     phrases: dict[Kind, tuple[Phrase, ...]]
     turn: re.Pattern[str]
     opening: re.Pattern[str]
     aside: re.Pattern[str]
 
-    def may_decline(self, text: str) -> bool:
-        """Return False only where no phrase that declines can match in a folded text."""
-        return any(phrase.possible_in(text) for kind in DECLINING for phrase in self.phrases[kind])
+
+def grammar_for(text: str) -> Grammar | None:
+    """Return the grammar of the languages in which a folded text may decline; None where it cannot.
+
+    Its script leaves some languages, and of these it has to have a sign: a word as "not" or "without".
+    """
+    languages = tuple(language for language in _by_script(text) if _sign(language).search(text))
+    return _grammar(languages) if languages else None
 
 
-def grammar_for(text: str) -> Grammar:
-    """Return the grammar of the languages that a text, by its script, can be in."""
+def signs() -> str:
+    """Return an expression, for RE2, that is found in lower-case texts that may decline, not folded."""
+    written = [sign for language in LANGUAGES for sign in _file()[language]["sign"]]
+    borders = [sign.replace(r"\b(?:", "(?:^|[^a-z])(?:") for sign in written]
+    return "|".join(dict.fromkeys([*borders, *map(folded_letters, borders), MARKS.pattern]))
+
+
+def _by_script(text: str) -> tuple[str, ...]:
     if not text.isascii():
+        latin = len(_LETTERS.findall(text))
         for language, script in _SCRIPTS.items():
-            if script.search(text):
-                return grammar((language,))
-    return latin_grammar()
-
-
-def latin_grammar() -> Grammar:
-    """Return the grammar of all languages in Latin letters, in which every text in ASCII is."""
-    return grammar(_LATIN)
+            if (letters := len(script.findall(text))) and latin <= MOST_LATIN * letters:
+                return (language,)
+    return _LATIN
 
 
 @cache
-def grammar(languages: tuple[str, ...]) -> Grammar:
+def _sign(language: str) -> re.Pattern[str]:
+    return re.compile("|".join(_expressions(language)["sign"]))
+
+
+@cache
+def _grammar(languages: tuple[str, ...]) -> Grammar:
     """Return the grammar of some languages together."""
-    lists = [_expanded(language) for language in languages]
+    lists = [_expressions(language) for language in languages]
     phrases: dict[Kind, tuple[Phrase, ...]] = {
-        kind: tuple(Phrase(phrase) for one in lists for phrase in one[kind]) for kind in KINDS
+        kind: tuple(phrase for language in languages for phrase in _phrases(language, kind))
+        for kind in (*DECLINING, *BESIDE)
     }
-    return Grammar(phrases, *(_joined(one[kind] for one in lists) for kind in ("turn", "opening", "aside")))
 
+    def joined(kind: str) -> re.Pattern[str]:
+        return re.compile("|".join(phrase for one in lists for phrase in one[kind]))
 
-def _joined(lists: Iterable[list[str]]) -> re.Pattern[str]:
-    return re.compile("|".join(phrase for phrases in lists for phrase in phrases))
+    return Grammar(joined("sign"), phrases, joined("turn"), joined("opening"), joined("aside"))
 
 
 @cache
-def _expanded(language: str) -> dict[str, list[str]]:
+def _phrases(language: str, kind: Kind) -> tuple[Phrase, ...]:
+    return tuple(map(Phrase, _expressions(language)[kind]))
+
+
+@cache
+def _expressions(language: str) -> dict[str, list[str]]:
     """Return the expressions of a language by kind, their words put in and their letters folded."""
     table = _file()[language]
     words = table["words"] | {"g": _GAP}
@@ -92,6 +113,6 @@ def _expanded(language: str) -> dict[str, list[str]]:
 
 
 @cache
-def _file() -> dict[str, dict[str, dict[str, str]]]:
+def _file() -> dict[str, Any]:
     text = files("ragtriage.data.text").joinpath("refusal_grammar.toml").read_text("utf-8")
     return tomllib.loads(text)
