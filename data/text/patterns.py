@@ -9,7 +9,6 @@ from importlib import import_module
 from typing import Any
 
 SHORTEST = 2  # characters of a literal worth looking for; in scripts beyond Latin one tells enough
-ROUGH_SETS, ROUGH_SHORTEST = 2, 3  # sets of literals in a rough expression, and characters of their literals
 
 
 class Phrase:
@@ -66,19 +65,6 @@ def required_literals(expression: str) -> list[tuple[str, ...]]:
     sets = {_without_longer(literals) for literals in _needs(parser.parse(expression))}
     telling = [literals for literals in sets if _shortest(literals) >= SHORTEST]
     return sorted(telling, key=_rarity)
-
-
-def rough_expression(expression: str) -> str:
-    """Return an expression of literals, in their order, that is found wherever the given one is; "." is any.
-
-    It is for RE2, which searches a whole column at once: two sets are told apart in a few states, more in
-    too many.
-    """
-    parser = import_module("re._parser")
-    sets = [_without_longer(literals) for literals in _needs(parser.parse(expression))]
-    telling = sorted((literals for literals in sets if _shortest(literals) >= ROUGH_SHORTEST), key=_rarity)
-    kept = [literals for literals in sets if literals in telling[:ROUGH_SETS]]
-    return ".*".join(f"(?:{'|'.join(map(re.escape, literals))})" for literals in kept)
 
 
 def _needs(sequence: Any) -> list[set[str]]:

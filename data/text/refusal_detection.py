@@ -33,7 +33,9 @@ _QUOTED = re.compile(
     r"[“„]([^“”„\n]{1,300})[“”]|«([^«»\n]{1,300})»|「([^「」\n]{1,300})」|『([^『』\n]{1,300})』"
     r'|"([^"\n]{1,300})"'
 )
-_BLANK = re.compile(r"^#{1,6} [^\n]*$|\[[^\[\]\n]{1,200}\]|\([^()\n]{1,200}\)|（[^（）\n]{1,200}）|[*`#>_]", re.M)
+_BLANK = re.compile(
+    r"^#{1,6} [^\n]*$|\[[^\[\]\n]{1,200}\]|\([^()\n]{1,200}\)|（[^（）\n]{1,200}）|[*`#>_]", re.M
+)
 _LETTER = re.compile(r"[^\W\d_]")
 _JOINT = re.compile("[;；؛]")
 _COLON = re.compile(r"[:：]\s*")
@@ -80,12 +82,12 @@ class _Unit:
 def detect_refusal(answer: str) -> DetectedRefusal:
     """Detect whether an answer declines to answer.
 
-    The rule: one of the first two sentences declines ("I cannot answer", "the documents do not mention"), not
-    counting greetings and remarks on what the documents are about; apart from such sentences, the answer has
-    at most 15 words of substance, at most 3 of them behind a "but"; and none of these come before the refusal,
-    unless the system states that it cannot answer. So "The documents do not mention X. However, ..." followed
-    by an answer is an answer. Quotations, brackets and conditions ("if there is no information") decline
-    nothing. An empty answer is no refusal.
+    The rule: one of the first two sentences declines ("I cannot answer", "the documents do not mention"),
+    greetings and remarks on what the documents are about aside; the answer has at most 15 words of substance
+    beside such sentences, at most 3 of them behind a "but"; and none of these come before the refusal, unless
+    the system states that it cannot answer. So "The documents do not mention X. However, ..." followed by an
+    answer is an answer. Quotations, brackets and conditions ("if there is no information") decline nothing.
+    An empty answer is no refusal.
     """
     folded = FoldedLetters(answer[:_READ])
     grammar = grammar_for(folded.text)

@@ -1,4 +1,4 @@
-"""The phrases with which answers decline, read from refusal_grammar.toml: for each language, words and kinds."""
+"""The phrases with which answers decline, by language and kind, read from refusal_grammar.toml."""
 
 from __future__ import annotations
 
@@ -75,13 +75,13 @@ def _by_script(text: str) -> tuple[str, ...]:
 
 @cache
 def _sign(language: str) -> re.Pattern[str]:
-    return re.compile("|".join(_expressions(language)["sign"]))
+    return re.compile("|".join(expressions(language)["sign"]))
 
 
 @cache
 def _grammar(languages: tuple[str, ...]) -> Grammar:
     """Return the grammar of some languages together."""
-    lists = [_expressions(language) for language in languages]
+    lists = [expressions(language) for language in languages]
     phrases: dict[Kind, tuple[Phrase, ...]] = {
         kind: tuple(phrase for language in languages for phrase in _phrases(language, kind))
         for kind in (*DECLINING, *BESIDE)
@@ -95,11 +95,11 @@ def _grammar(languages: tuple[str, ...]) -> Grammar:
 
 @cache
 def _phrases(language: str, kind: Kind) -> tuple[Phrase, ...]:
-    return tuple(map(Phrase, _expressions(language)[kind]))
+    return tuple(map(Phrase, expressions(language)[kind]))
 
 
 @cache
-def _expressions(language: str) -> dict[str, list[str]]:
+def expressions(language: str) -> dict[str, list[str]]:
     """Return the expressions of a language by kind, their words put in and their letters folded."""
     table = _file()[language]
     words = table["words"] | {"g": _GAP}

@@ -1,18 +1,25 @@
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import time
+import tomllib
 from collections import Counter
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from places import FIXTURES
+from refusal_table import FIXTURES as REFUSALS
+from refusal_table import outcomes_of
 
 from ragtriage import data
-from ragtriage.data.text.refusal_detection import detect_refusal
+from ragtriage.data.text.refusal_detection import detect_refusal, refused_answers
+from ragtriage.data.text.refusal_grammar import LANGUAGES, expressions, signs
 
 
 @pytest.mark.parametrize(
@@ -23,7 +30,10 @@ from ragtriage.data.text.refusal_detection import detect_refusal
         ("Sorry, I don’t have that information at the moment.", "I don’t have that information"),
         ("There is no mention of it in the article.", "There is no mention of it in"),
         ("Metformin is not mentioned in any of the provided documents.", None),
-        ("Hello! I'm sorry, but I am unable to help with this. Is there anything else?", "I am unable to help"),
+        (
+            "Hello! I'm sorry, but I am unable to help with this. Is there anything else?",
+            "I am unable to help",
+        ),
         ("I don't know.", "I don't know"),
         ("The question is unanswerable.", "unanswerable"),
         ("Прошу прощения, я не могу обработать ваш запрос. Пожалуйста, задайте вопрос о компании.", None),
@@ -95,14 +105,74 @@ def test_refusals_agree_with_real_labels(origin: str, n: int, wrong: int, floor:
     assert (outcome[True, True] + outcome[False, False]) / n >= floor
 
 
-def test_the_phrases_name_their_languages_and_compile() -> None:
-    lists = json.loads((Path(data.__file__).parent / "text" / "refusal_phrases.json").read_text("utf-8"))
-    assert set(lists) == {"note", "en", "ru", "zh"}
-    for language in ("en", "ru", "zh"):
-        assert set(lists[language]) == {"unable", "lacking", "about", "courtesy", "turn"}
-        for kind, phrases in lists[language].items():
-            assert phrases, f"{language} has no phrases of kind {kind}"
-            assert all(re.compile(phrase) for phrase in phrases)
+def test_the_grammar_names_its_languages_and_every_expression_compiles() -> None:
+    text = (Path(data.__file__).parent / "text" / "refusal_grammar.toml").read_text("utf-8")
+    assert tuple(tomllib.loads(text)) == LANGUAGES
+    for language in LANGUAGES:
+        kinds = expressions(language)
+        assert set(kinds) == {"sign", "unable", "lacking", "about", "courtesy", "turn", "opening", "aside"}
+        for kind, found in kinds.items():
+            assert found, f"{language} has no phrases of kind {kind}"
+            assert all(
+                re.compile(expression) and "<" not in expression.replace("(?<", "") for expression in found
+            )
+    assert pc.match_substring_regex(pa.array(["keine angabe", "gebühr: 3"]), signs()).to_pylist() == [
+        True,
+        False,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "refused"),
+    [
+        ('The message "No results found" means that the index is empty.', False),  # a quotation
+        ("“I don't know.”", True),  # nothing but a quotation
+        ("If no information is available, the system shows a grey dot.", False),  # a condition
+        ("I don't know who wrote it first, but the phrase entered print in 1859, in Leeds.", False),
+        ("I don't know. However, the documents mention several of her films.", True),
+        ("*Keine Angabe.* (siehe handbuch.pdf; faq.md)", True),  # markup and sources
+        ("### Resultado\nNo es posible determinarlo a partir del texto [1][4].", True),  # a heading
+        ("Weight: 1.2 kg. Country of assembly: no information given in the documents.", False),  # in part
+        ("DAS WEISS ICH LEIDER NICHT", True),
+        ("Não há informação sobre isso.".upper(), True),
+        ("لَا أَعْرِفُ.", True),  # with vowel signs
+        ("Nao ha informacao sobre isso no manual.", True),  # without accents
+        ("I don't know. The contexts do not name the broadcaster (香港广播有限公司).", True),
+        ("文档未提及 Python 的版本。", True),
+    ],
+)
+def test_what_is_said_around_a_refusal(answer: str, refused: bool) -> None:
+    assert detect_refusal(answer).refused is refused
+    assert refused_answers(pa.array([answer])).tolist() == [refused]
+
+
+@pytest.mark.parametrize(
+    ("name", "recall", "precision"),
+    [("dev.jsonl", 0.95, 0.97), ("own.jsonl", 0.95, 0.95)],
+)
+def test_refusals_are_found_in_every_language(name: str, recall: float, precision: float) -> None:
+    outcomes = outcomes_of((REFUSALS / name).read_text("utf-8").splitlines())
+    for language, counts in outcomes.items():
+        assert counts.recall >= recall, (language, counts)
+        assert counts.precision >= precision, (language, counts)
+    if name == "dev.jsonl":
+        assert outcomes["all"]["refusal_safety", True] >= 19, "of 20"
+        assert outcomes["all"]["partial", True] <= 1, "of 20"
+
+
+def test_refusals_of_real_systems_in_english_chinese_and_russian() -> None:
+    # Labels of NoMIRACL: whether the answer begins with "I don't know" or its like. Not tuned to, except that
+    # explanations of what contexts are about were added to the grammar after a look at thirty of them.
+    outcomes: Counter[tuple[str, bool]] = Counter()
+    with gzip.open(FIXTURES / "nomiracl" / "responses.jsonl.gz", "rt", encoding="utf-8") as lines:
+        for sample in map(json.loads, lines):
+            for system, answer in sample["results"].items():
+                outcomes[sample["labels"][system], detect_refusal(answer or "").refused] += 1
+    found, missed, wrong = (
+        outcomes[key] for key in (("refused", True), ("refused", False), ("answered", True))
+    )
+    assert found / (found + missed) >= 0.96
+    assert found / (found + wrong) >= 0.99
 
 
 @settings(max_examples=100, deadline=None)

@@ -14,6 +14,7 @@ from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.text.patterns import Phrase, first_match, required_literals
 from ragtriage.data.text.refusal_detection import DetectedRefusal, detect_refusal, refused_answers
 
+
 @pytest.fixture(scope="module")
 def by_every_expression() -> Callable[[str], DetectedRefusal]:
     """Detect a refusal with every expression searched, whatever literals the text has."""
@@ -32,8 +33,9 @@ unable able to be have know that answer answered find found information details 
 mentioned provided the documents document context of beyond scope please provide sorry more
 if you need help However but although hello 's is paris capital France river long in unanswerable
 не могу знаю нет у меня информации данных ответить найти документы содержат недостаточно но
-однако 无法 不能 回答 我 不知道 没有 資訊 信息 文档 ich weiß nicht leider keine Angaben Text je ne sais pas aucune
-no lo sé não consta 記載がありません 分かりません لا أعرف غير مذكور عذرًا النص 未 提及 抱歉 但是 介绍 İ ſ K ß № ...
+однако 无法 不能 回答 我 不知道 没有 資訊 信息 文档 ich weiß nicht leider keine Angaben
+Text je ne sais pas aucune no lo sé não consta 記載がありません 分かりません لا أعرف غير مذكور عذرًا النص
+未 提及 抱歉 但是 介绍 İ ſ K ß № ...
 """
 _BETWEEN = [", ", ". ", "! ", "? ", "\n", "。", "，", "；", "; ", " 3", "\u00a0", "’", ",but ", ", but "]
 _PIECES = [*_WORDS.split(), *_BETWEEN, "\ud800", "\x00", "\u0301"]
