@@ -222,6 +222,7 @@ def answers(rows: Sequence[Row]) -> Answers:
         refused_source=sources(rows),
         answerable=np.array([row.answerable for row in rows], dtype=np.int8),
         context_has_gold=np.array([row.context_has_gold for row in rows], dtype=np.int8),
+        unread=np.full(len(rows), "", dtype=object),
     )
 
 

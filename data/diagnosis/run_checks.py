@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
@@ -22,6 +23,8 @@ from ragtriage.data.scoring.score_run import match_of
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.stored_file import reading
 from ragtriage.data.store.workspace import Run
+from ragtriage.data.text.language import language_name
+from ragtriage.data.text.refusal_grammar import LANGUAGES
 from ragtriage.metrics.metric_registry import bounds_of, declared
 from ragtriage.metrics.sanity.columns import zero_columns
 from ragtriage.metrics.sanity.means import Means, check_means, looks_uncomputed
@@ -66,7 +69,8 @@ def check_run(scored: ScoredRun, convention: Convention = "default") -> list[Fin
             retrieval_dependent=tuple(filter(_depends_on_retrieval, scored.metrics)),
         )
     )
-    of_scores = [*failed_codes(scored), *refused_scores(scored), *_undirected(scored)]
+    of_scores = [*failed_codes(scored), *refused_scores(scored), *unread_refusals(scored)]
+    of_scores += _undirected(scored)
     return [
         replace(
             finding,
@@ -273,6 +277,31 @@ def refused_scores(scored: ScoredRun) -> list[Finding]:
     )
     title = "Scores of estimated refusals left out"
     return [Finding("refused_scores", "note", title, message, (), n, rows_of(left_out), tuple(means))]
+
+
+def unread_refusals(scored: ScoredRun) -> list[Finding]:
+    """Return the finding on answers in languages in which refusals by their words were not measured."""
+    languages = scored.auxiliary_table("languages")
+    if languages is None:
+        return []
+    told = zip(languages["answer"].to_pylist(), languages["question"].to_pylist(), strict=True)
+    others = [
+        next((code for code in codes if code not in LANGUAGES), None) if all(codes) else None
+        for codes in told
+    ]
+    unread = np.isnan(scored.stage_features["refused"]) & np.array([code is not None for code in others])
+    n = int(unread.sum())
+    if not n:
+        return []
+    counts = Counter(language_name(str(others[row])) for row in np.flatnonzero(unread).tolist())
+    named = " and ".join(name for name, _ in counts.most_common(MOST_REFUSED_NAMED))
+    which = "answer declines" if n == 1 else "answers decline"
+    message = (
+        f"Refusals are not measured in {named}: whether {n:,} {which} is not known. Record `refused` in the "
+        "file, run the judge, or declare patterns under [refusals] in metrics.toml."
+    )
+    title = f"Refusals not measured in {named}"
+    return [Finding("unread_refusals", "note", title, message, (), n, rows_of(unread), ("refused",))]
 
 
 @lru_cache(maxsize=64)  # the samples of a run never change

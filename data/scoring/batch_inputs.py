@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragtriage.data.scoring.gold_join import Match, facets_of, rankings, span_rankings
+from ragtriage.data.scoring.refusals import estimated_refusals
 from ragtriage.data.store.ragged import Ragged, flags, numbers, padded, rank_matrix
 from ragtriage.data.suites.citation_support import citations_of
 from ragtriage.data.suites.citations import CitationStyle
 from ragtriage.data.suites.contexts import BatchWords, passages_of, with_text, words_of
-from ragtriage.data.text.refusal_detection import refused_answers
 from ragtriage.data.text.wordings import wordings_of
 from ragtriage.metrics.schema.batch import (
     ANSWERABLE,
@@ -27,20 +27,6 @@ from ragtriage.metrics.schema.batch import (
 )
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
 from ragtriage.metrics.schema.source import Source
-
-
-def heuristic_refusals(answers: Any, wanted: BoolArray) -> NDArray[np.int8]:
-    """Detect refusals: 1 refused, 0 answered, -1 where no answer is recorded or wanted.
-
-    An empty answer is an abstention; others are refusals by their phrases.
-    """
-    found = np.full(len(answers), -1, dtype=np.int8)
-    refused = refused_answers(answers, wanted)
-    for row in np.flatnonzero(wanted).tolist():
-        answer = answers[row].as_py()
-        if answer is not None:
-            found[row] = refused[row] or not answer.strip()
-    return found
 
 
 def heuristic_use(
@@ -58,7 +44,11 @@ REFUSED_SOURCES = {"human": Source.HUMAN, "judge": Source.JUDGED, "imported": So
 
 
 def batch_of(
-    table: Any, match: Match = "id", ids_match: bool = True, style: CitationStyle | None = None
+    table: Any,
+    match: Match = "id",
+    ids_match: bool = True,
+    style: CitationStyle | None = None,
+    refusals: tuple[str, ...] = (),
 ) -> Batch:
     """Make the metric inputs of an Arrow table of samples; estimates fill what was not recorded.
 
@@ -67,12 +57,14 @@ def batch_of(
         match: whether gold is compared with chunk ids or with document ids.
         ids_match: whether any gold id of the run occurs among its retrieved ids.
         style: how the run cites; None for not at all.
+        refusals: patterns of answers that refuse, beside the rule.
     """
     retrieved = Ragged.of(table["retrieved"])
     ranked = rankings(table, match, ids_match=ids_match)
     reference = _reference_claims(table, retrieved.width)
     spans = span_rankings(table)
-    answers = _answers(table, ranked, reference, spans)
+    holds = _context_has_gold(table, ranked, reference, spans)
+    answers = _answers(table, holds, refusals)
     words = words_of(retrieved)
     return Batch(
         n=table.num_rows,
@@ -146,25 +138,23 @@ def _reference_claims(table: Any, width: int) -> ReferenceClaims | None:
     )
 
 
-def _answers(
-    table: Any, ranked: Rankings | None, reference: ReferenceClaims | None, spans: SpanRankings | None
-) -> Answers:
+def _answers(table: Any, context_has_gold: NDArray[np.int8], patterns: tuple[str, ...]) -> Answers:
     recorded = flags(table["refused"].combine_chunks())
     names = table["refused_source"].to_pylist()
     source = np.array([REFUSED_SOURCES.get(name, Source.ESTIMATED) for name in names], dtype=np.int8)
     empty = np.array([answer is not None and not answer.strip() for answer in table["answer"].to_pylist()])
     unknown = (recorded < 0) | (empty.astype(np.bool_) & (recorded == 0) & (source != Source.HUMAN))
-    guessed = heuristic_refusals(table["answer"], unknown)
+    guessed, unread = estimated_refusals(table, unknown, patterns)
     source[unknown] = Source.ESTIMATED
     codes = {name: code for code, name in enumerate(ANSWERABLE)}
     answerable = np.array([codes.get(name, -1) for name in table["answerable"].to_pylist()], dtype=np.int8)
-    has_gold = _context_has_gold(table, ranked, reference, spans)
-    answers = (has_gold != NOT_KNOWN) | (has_reference(table["reference_answer"]) == 1)
+    answers = (context_has_gold != NOT_KNOWN) | (has_reference(table["reference_answer"]) == 1)
     return Answers(
         refused=np.where(unknown, guessed, recorded).astype(np.int8),
         refused_source=source,
         answerable=answerable,
-        context_has_gold=has_gold,
+        context_has_gold=context_has_gold,
+        unread=unread,
         expected=(answerable == codes["yes"]) | ((answerable < 0) & answers),
     )
 

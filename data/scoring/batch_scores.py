@@ -81,6 +81,7 @@ class ScoreOptions:
         match: whether gold is compared with chunk ids or with document ids.
         judge_results: (kind, digest) of the judge results to score, see ragtriage.data.store.judge_results.
         citations: the declared forms of citations; () for the usual ones.
+        refusals: the declared patterns of answers that refuse, beside the rule.
     """
 
     ks: tuple[int, ...] = DEFAULT_KS
@@ -88,6 +89,7 @@ class ScoreOptions:
     match: Match = "id"
     judge_results: tuple[tuple[str, str], ...] = ()
     citations: tuple[str, ...] = ()
+    refusals: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.convention not in CONVENTIONS:
@@ -102,6 +104,8 @@ class ScoreOptions:
         plain = f"v{SCORES_VERSION}.{self.convention}.{self.match}.k{cuts}"
         if self.citations:
             plain += f".cited-{hashlib.sha256(json.dumps(self.citations).encode()).hexdigest()[:12]}"
+        if self.refusals:
+            plain += f".refused-{hashlib.sha256(json.dumps(self.refusals).encode()).hexdigest()[:12]}"
         if not self.judge_results:
             return plain
         judged = hashlib.sha256(json.dumps(self.judge_results).encode()).hexdigest()[:12]
@@ -194,10 +198,12 @@ def score_table(
     """
     recorded = with_evaluated_checks(conform(samples.combine_chunks()))  # or each list column would be, often
     ids_match, style = facts.ids_match, facts.style
-    recorded_batch = batch_of(recorded, options.match, ids_match, style)
+    recorded_batch = batch_of(recorded, options.match, ids_match, style, options.refusals)
     computed = compute(recorded_batch, options.ks, options.convention)
     table, judged, tables = _judged(recorded, results, options, computed, style)
-    batch = recorded_batch if table is recorded else batch_of(table, options.match, ids_match, style)
+    batch = recorded_batch
+    if table is not recorded:
+        batch = batch_of(table, options.match, ids_match, style, options.refusals)
     blocks = {
         (name, source): _of_source(scores, source)
         for name, scores in computed.items()

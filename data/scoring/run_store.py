@@ -13,6 +13,7 @@ from ragtriage.data.declarations import use_declarations
 from ragtriage.data.errors import WorkspaceError
 from ragtriage.data.scoring.batch_scores import DEFAULT_KS, ScoreOptions
 from ragtriage.data.scoring.judged_scores import is_scored
+from ragtriage.data.scoring.refusals import refusal_patterns
 from ragtriage.data.scoring.score_run import ensure_scored, match_of
 from ragtriage.data.scoring.scored_run import CHECK_PASS_RATE, ScoredRun
 from ragtriage.data.scoring.stored_scores import SUMMARY, is_intact, read_summary
@@ -140,7 +141,8 @@ class RunStore:
         results = self._current_results().get(run.run_id, {})
         scored_kinds = tuple((kind, results[kind]) for kind in sorted(results) if is_scored(kind))
         templates = declared_templates(self.workspace, run)
-        return ScoreOptions(ks, convention, match_of(run.config), scored_kinds, templates)
+        patterns = refusal_patterns(self.workspace, run.project)
+        return ScoreOptions(ks, convention, match_of(run.config), scored_kinds, templates, patterns)
 
     def _current_results(self) -> dict[str, dict[str, str]]:
         """Return kind -> digest of the current judge results of every run; cached until the ledger changes.

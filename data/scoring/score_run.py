@@ -20,6 +20,7 @@ from ragtriage.data.scoring.batches.early import EarlyScores
 from ragtriage.data.scoring.batches.gathered import HELD_WHOLE, GatheredScores
 from ragtriage.data.scoring.batches.pool import scored_batches, workers_for
 from ragtriage.data.scoring.gold_join import Match
+from ragtriage.data.scoring.refusals import refusal_patterns
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.scoring.stored_scores import SUMMARY, checksums
 from ragtriage.data.scoring.summaries import summarise
@@ -84,9 +85,13 @@ def options_of(workspace: Workspace, project: str, config: Mapping[str, Any]) ->
     """Return how a run of a project is scored that no judge has seen.
 
     Raises:
-        DataError: its forms of citations are no templates.
+        DataError: its forms of citations are no templates, or its patterns of refusals no patterns.
     """
-    return ScoreOptions(match=match_of(config), citations=templates_of(workspace, project, config))
+    return ScoreOptions(
+        match=match_of(config),
+        citations=templates_of(workspace, project, config),
+        refusals=refusal_patterns(workspace, project),
+    )
 
 
 def match_of(config: Mapping[str, Any]) -> Match:

@@ -140,7 +140,7 @@ def refused_answers(answers: Any, wanted: BoolArray | None = None) -> BoolArray:
 
 def _parts(folded: FoldedLetters, grammar: Grammar) -> Iterator[_Part]:
     """Yield the parts of a text in order, its first sentences only."""
-    cased = _readable(folded.cased)
+    cased = outside_quotes(folded.cased)
     readable = folded_letters(lowered(cased))
     for number, (start, end) in enumerate(split_sentences(cased)[:SENTENCES]):
         turns = {match.start(): match.end() for match in grammar.turn.finditer(readable, start, end)}
@@ -194,8 +194,8 @@ def _unit(part: _Part, grammar: Grammar) -> _Unit:
     return _Unit("substance", part.sentence, words, part.span, part.contrast)
 
 
-def _readable(text: str) -> str:
-    """Blank what is quoted, in brackets, a heading or markup, unless nothing else is there."""
+def outside_quotes(text: str) -> str:
+    """Return a text with quotations, brackets, headings and markup blanked, unless nothing else is there."""
     readable = _BLANK.sub(lambda match: " " * len(match[0]), text)
     readable = _QUOTED.sub(lambda match: "_" * len(match[0]), readable)
     return readable if _LETTER.search(readable) else text

@@ -16,8 +16,15 @@ Rule = tuple[BoolArray, Status, str]
 _YES, _NO = ANSWERABLE.index("yes"), ANSWERABLE.index("no")
 
 
-def _no_answer(answers: Answers) -> Rule:
-    return answers.refused < 0, Status.NOT_RUN, "no answer was recorded, so refusal is not known"
+def _unknown(answers: Answers) -> list[Rule]:
+    unread: list[Rule] = [
+        ((answers.unread == language) & (answers.refused < 0), Status.NOT_RUN, f"not measured in {language}")
+        for language in sorted(set(answers.unread) - {""})
+    ]
+    return [
+        *unread,
+        (answers.refused < 0, Status.NOT_RUN, "no answer was recorded, so refusal is not known"),
+    ]
 
 
 def _not_labelled(answers: Answers) -> Rule:
@@ -27,7 +34,7 @@ def _not_labelled(answers: Answers) -> Rule:
 def _on(answers: Answers, gaps: list[Rule]) -> Scores:
     """1 for a refusal, 0 for an answer, on the samples without a gap."""
     values = (answers.refused == 1).astype(np.float64)
-    return Scores.build(values, [*gaps, _no_answer(answers)], answers.refused_source)
+    return Scores.build(values, [*gaps, *_unknown(answers)], answers.refused_source)
 
 
 def refused(answers: Answers) -> Scores:
@@ -105,7 +112,7 @@ def refusal_accuracy(answers: Answers) -> Scores:
     right = (answers.refused == 1) == (answers.answerable == _NO)
     between = ~np.isin(answers.answerable, [_YES, _NO])
     why = "the question is neither plainly answerable nor unanswerable"
-    gaps = [_not_labelled(answers), (between, Status.NOT_APPLICABLE, why), _no_answer(answers)]
+    gaps = [_not_labelled(answers), (between, Status.NOT_APPLICABLE, why), *_unknown(answers)]
     return Scores.build(right.astype(np.float64), gaps, answers.refused_source)
 
 
@@ -187,7 +194,7 @@ METRICS: tuple[Metric, ...] = (
         meaning="How often the system refuses at all; good or bad only together with answerability.",
         formula="1 if the answer is a refusal, else 0",
         needs=("refused",),
-        undefined="Never; not run where no answer was recorded.",
+        undefined="Never; not run without an answer, or in a language that refusals were not measured in.",
         reference="ragtriage",
         higher_is_better=None,
         compute=_of(refused),

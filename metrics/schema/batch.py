@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, StrArray
 
 ANSWERABLE = ("yes", "partial", "no", "conversational")  # codes 0..3 of Answers.answerable; -1 is unknown
 
@@ -162,10 +162,11 @@ class Answers:
     """Refusal and answerability.
 
     Attributes:
-        refused: (n,) int8: 1 refused, 0 answered, -1 unknown (no answer recorded).
+        refused: (n,) int8: 1 refused, 0 answered, -1 unknown (no answer recorded, or `unread`).
         refused_source: (n,) int8 Source: HUMAN/IMPORTED when recorded, ESTIMATED when detected by phrases.
         answerable: (n,) int8 code into ANSWERABLE; -1 unknown.
         context_has_gold: (n,) int8: 1 the context holds the gold, 2 only a part of it, 0 none, -1 unknown.
+        unread: (n,) the language of an answer in which refusals cannot be estimated, else "".
         expected: (n,) True where there is an answer: the question is labelled answerable or, without a label,
             gold is recorded or a reference answers it; None where only the labels tell.
     """
@@ -174,6 +175,7 @@ class Answers:
     refused_source: NDArray[np.int8]
     answerable: NDArray[np.int8]
     context_has_gold: NDArray[np.int8]
+    unread: StrArray
     expected: BoolArray | None = None
 
 

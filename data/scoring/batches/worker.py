@@ -43,7 +43,12 @@ def scored(task: Task) -> ScoredChunk:
     fields = task["options"]
     judged = tuple((kind, digest) for kind, digest in fields["judge_results"])
     options = ScoreOptions(
-        tuple(fields["ks"]), fields["convention"], fields["match"], judged, tuple(fields["citations"])
+        tuple(fields["ks"]),
+        fields["convention"],
+        fields["match"],
+        judged,
+        tuple(fields["citations"]),
+        tuple(fields["refusals"]),
     )
     if "groups" in task:
         return score_batch(Workspace(task["root"]), task["run_id"], task["groups"], options)
