@@ -13,6 +13,7 @@ from ragtriage.data.store.ragged import Ragged, flags, numbers, padded, rank_mat
 from ragtriage.data.suites.citation_support import citations_of
 from ragtriage.data.suites.citations import CitationStyle
 from ragtriage.data.suites.contexts import BatchWords, passages_of, with_text, words_of
+from ragtriage.data.text.refusal_detection import refused_answers
 from ragtriage.data.text.wordings import wordings_of
 from ragtriage.metrics.schema.batch import (
     ANSWERABLE,
