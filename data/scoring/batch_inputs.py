@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragtriage.data.scoring.gold_join import Match, facets_of, rankings, span_rankings
-from ragtriage.data.scoring.refusals import estimated_refusals
 from ragtriage.data.store.ragged import Ragged, flags, numbers, padded, rank_matrix
 from ragtriage.data.suites.citation_support import citations_of
 from ragtriage.data.suites.citations import CitationStyle
 from ragtriage.data.suites.contexts import BatchWords, passages_of, with_text, words_of
+from ragtriage.data.text.estimated_refusals import estimated_refusals
 from ragtriage.data.text.refusal_detection import refused_answers
 from ragtriage.data.text.wordings import wordings_of
 from ragtriage.metrics.schema.batch import (

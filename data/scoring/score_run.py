@@ -20,12 +20,12 @@ from ragtriage.data.scoring.batches.early import EarlyScores
 from ragtriage.data.scoring.batches.gathered import HELD_WHOLE, GatheredScores
 from ragtriage.data.scoring.batches.pool import scored_batches, workers_for
 from ragtriage.data.scoring.gold_join import Match
-from ragtriage.data.scoring.refusals import refusal_patterns
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.scoring.stored_scores import SUMMARY, checksums
 from ragtriage.data.scoring.summaries import summarise
 from ragtriage.data.store.workspace import Run, Workspace
 from ragtriage.data.suites.citations import templates_of
+from ragtriage.data.text.estimated_refusals import refusal_patterns
 
 Progress = Callable[[int], None]
 
