@@ -13,7 +13,7 @@ from ragtriage.data.declarations import use_declarations
 from ragtriage.data.errors import WorkspaceError
 from ragtriage.data.scoring.batch_scores import DEFAULT_KS, ScoreOptions
 from ragtriage.data.scoring.judged_scores import is_scored
-from ragtriage.data.scoring.score_run import ensure_scored, match_of
+from ragtriage.data.scoring.score_run import ensure_scored, match_of, refusal_patterns
 from ragtriage.data.scoring.scored_run import CHECK_PASS_RATE, ScoredRun
 from ragtriage.data.scoring.stored_scores import SUMMARY, is_intact, read_summary
 from ragtriage.data.scoring.summaries import MetricSummary, reported_means, summarise
@@ -25,7 +25,6 @@ from ragtriage.data.store.sample_reader import check_samples
 from ragtriage.data.store.workspace import Run, Workspace
 from ragtriage.data.suites.citations import declared_templates
 from ragtriage.data.suites.safety import ATTACK_RESULT, AttackVerdicts, judge_verdicts, people_on_attacks
-from ragtriage.data.text.estimated_refusals import refusal_patterns
 from ragtriage.metrics.metric_registry import bounds_of, imported_declarations
 from ragtriage.metrics.schema.metric import Convention
 

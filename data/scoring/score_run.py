@@ -15,6 +15,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from ragtriage.data.declarations import FILE_NAME, read_settings
+from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.batch_scores import ScoreOptions
 from ragtriage.data.scoring.batches.early import EarlyScores
 from ragtriage.data.scoring.batches.gathered import HELD_WHOLE, GatheredScores
@@ -25,9 +27,14 @@ from ragtriage.data.scoring.stored_scores import SUMMARY, checksums
 from ragtriage.data.scoring.summaries import summarise
 from ragtriage.data.store.workspace import Run, Workspace
 from ragtriage.data.suites.citations import templates_of
-from ragtriage.data.text.estimated_refusals import refusal_patterns
+from ragtriage.data.text.patterns import PatternError, found_in
 
 Progress = Callable[[int], None]
+
+MOST_PATTERNS = 100
+PATTERNS_ACCEPTED = (
+    f'patterns = ["..."] under [refusals], up to {MOST_PATTERNS} regular expressions in the syntax of RE2'
+)
 
 
 def ensure_scored(
@@ -92,6 +99,38 @@ def options_of(workspace: Workspace, project: str, config: Mapping[str, Any]) ->
         citations=templates_of(workspace, project, config),
         refusals=refusal_patterns(workspace, project),
     )
+
+
+def refusal_patterns(workspace: Workspace, project: str) -> tuple[str, ...]:
+    """Return the patterns of metrics.toml by which answers of a project refuse, () for none.
+
+    Raises:
+        DataError: metrics.toml cannot be read, or they are no patterns.
+    """
+    settings = read_settings(workspace)
+    projects = settings.get("project")
+    own = projects.get(project) if isinstance(projects, dict) else None
+    table = own.get("refusals") if isinstance(own, Mapping) else None
+    table = settings.get("refusals", {}) if table is None else table
+    patterns = table.get("patterns", []) if isinstance(table, Mapping) else None
+    fault = _pattern_fault(patterns)
+    if fault is not None or not isinstance(patterns, list):
+        raise DataError(f"{workspace.root / FILE_NAME}: refusals: {fault}; accepted: {PATTERNS_ACCEPTED}")
+    return tuple(patterns)
+
+
+def _pattern_fault(patterns: object) -> str | None:
+    if not isinstance(patterns, list) or not all(isinstance(pattern, str) for pattern in patterns):
+        return "patterns is not a list of texts"
+    if len(patterns) > MOST_PATTERNS:
+        return f"{len(patterns):,} patterns"
+    for pattern in patterns:
+        try:
+            if found_in(pattern, ""):
+                return f"{pattern[:60]!r} matches an empty answer"
+        except PatternError as error:
+            return f"{pattern[:60]!r}: {error}"
+    return None
 
 
 def match_of(config: Mapping[str, Any]) -> Match:

@@ -3,60 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ragtriage.data.declarations import FILE_NAME, read_settings
-from ragtriage.data.errors import DataError
-from ragtriage.data.store.workspace import Workspace
 from ragtriage.data.text.language import language_name, language_of
-from ragtriage.data.text.patterns import PatternError, found_in
+from ragtriage.data.text.patterns import found_in
 from ragtriage.data.text.refusal_detection import refused_answers
 from ragtriage.data.text.refusal_grammar import LANGUAGES
 from ragtriage.metrics.schema.scores import BoolArray, StrArray
 
-MOST_PATTERNS = 100
-ACCEPTED = (
-    f'patterns = ["..."] under [refusals], up to {MOST_PATTERNS} regular expressions in the syntax of RE2'
-)
 TELLING = 40  # characters from which a text in Latin letters shows its own language; a name does not
 _LETTER = re.compile(r"[^\W\d_]")
 _ASCII = re.compile("[A-Za-z]")
-
-
-def refusal_patterns(workspace: Workspace, project: str) -> tuple[str, ...]:
-    """Return the patterns of metrics.toml by which answers of a project refuse, () for none.
-
-    Raises:
-        DataError: metrics.toml cannot be read, or they are no patterns.
-    """
-    settings = read_settings(workspace)
-    projects = settings.get("project")
-    own = projects.get(project) if isinstance(projects, dict) else None
-    table = own.get("refusals") if isinstance(own, Mapping) else None
-    table = settings.get("refusals", {}) if table is None else table
-    patterns = table.get("patterns", []) if isinstance(table, Mapping) else None
-    fault = _fault(patterns)
-    if fault is not None or not isinstance(patterns, list):
-        raise DataError(f"{workspace.root / FILE_NAME}: refusals: {fault}; accepted: {ACCEPTED}")
-    return tuple(patterns)
-
-
-def _fault(patterns: object) -> str | None:
-    if not isinstance(patterns, list) or not all(isinstance(pattern, str) for pattern in patterns):
-        return "patterns is not a list of texts"
-    if len(patterns) > MOST_PATTERNS:
-        return f"{len(patterns):,} patterns"
-    for pattern in patterns:
-        try:
-            if found_in(pattern, ""):
-                return f"{pattern[:60]!r} matches an empty answer"
-        except PatternError as error:
-            return f"{pattern[:60]!r}: {error}"
-    return None
 
 
 def estimated_refusals(

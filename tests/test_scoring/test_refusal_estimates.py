@@ -13,9 +13,10 @@ from command_line import run
 from ragtriage.data.api import add_run
 from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.scoring.score_run import refusal_patterns
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.workspace import Workspace
-from ragtriage.data.text.estimated_refusals import estimated_refusals, refusal_patterns
+from ragtriage.data.text.estimated_refusals import estimated_refusals
 
 HINDI = "छुट्टी के लिए आवेदन कैसे करें?"
 
