@@ -282,7 +282,7 @@ def test_a_reading_in_parts_says_so_under_its_case(tmp_path: Path, monkeypatch: 
     assert parts > 1
     app = opened(store, monkeypatch, run)
     app.switch_page("cases/cases.py").run()
-    assert re.search(r"read in \d parts: support across them is not seen", said(app))
+    assert re.search(r"read in \d+ parts: support across them is not seen", said(app))
 
 
 def test_a_running_job_shows_its_progress_and_no_second_form(

@@ -112,7 +112,7 @@ def test_an_imported_partner_gives_two_bars_with_intervals(
     for told in ("0.35 as retrieved", "0.70 with the gold documents", "0.35", "0.30", "n = 10 questions"):
         assert told in words
     assert "correctness: imported" in words.lower()
-    assert "bootstrap" in words
+    assert "Dirichlet-weighted" in words
     assert "<script>" not in words
     assert not app.warning
     assert "pick_other" not in _keys(app, "selectbox")
