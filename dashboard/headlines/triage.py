@@ -16,6 +16,7 @@ from ragtriage.data.comparison.guardrails import Loss
 from ragtriage.data.diagnosis.diagnosis import ENOUGH_LABELS, CheckedAnswers, Diagnosis
 from ragtriage.data.gates.conclusion import conclude
 from ragtriage.data.gates.report import GateReport
+from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 from ragtriage.metrics.gates.gates import GateResult
 from ragtriage.metrics.gates.wording import guardrail_change, subject_of
@@ -164,7 +165,8 @@ def loss_statement(diagnosis: Diagnosis) -> str:
         return _without_loss(n, measured, int(diagnosis.coverage.fully.sum()))
     of = count(measured, "case" if measured == n else "measured case")
     told = "The only case is lost" if n == 1 else f"{lost:,} of {of} {'is' if lost == 1 else 'are'} lost"
-    top, *others = sorted(diagnosis.fix_first, key=lambda entry: -entry.n_bad)
+    ranked = sorted(diagnosis.fix_first, key=lambda entry: (entry.key == UNEXPLAINED, -entry.n_bad))
+    top, *others = ranked
     if others and others[0].n_bad == top.n_bad:
         return f"{told}, at {count(len(others) + 1, 'step')}"
     where = "at one step" if top.n_bad == lost else "most at one step" if top.share > 0.5 else "most often"

@@ -116,21 +116,21 @@ def _costs(findings: RouterFindings) -> ResultTable:
             "What it means": _sent_to(findings, short),
         }
     ]
-    for route, figures in findings.added.items():
+    measured = {route: figures for route, figures in findings.added.items() if figures}
+    for route, figures in measured.items():
         n = int(confusion[fallback, main.decisions.routes.index(route)])
-        rows.append(
-            {
-                "Wrong route": f"to “{route[:40]}” instead of “{short}”",
-                "Questions": n,
-                "What it means": "; ".join(_added(key, added, n) for key, added in figures.items())
-                or "the run records neither latency nor cost by route",
-            }
-        )
+        meaning = "; ".join(_added(key, added, n) for key, added in figures.items())
+        where = f"to “{route[:40]}” instead of “{short}”"
+        rows.append({"Wrong route": where, "Questions": n, "What it means": meaning})
+    if not measured:
+        meaning = "the run records neither latency nor cost by route"
+        where = f"to another route instead of “{short}”"
+        rows.append({"Wrong route": where, "Questions": wrong.added, "What it means": meaning})
     rows.append({"Wrong route": "between other routes", "Questions": wrong.mixed_up, "What it means": ""})
     note = (
         f"Latency and cost are the run's own: mean of the answers of the route taken less that of “{short}”."
     )
-    return ResultTable("What wrong routes cost", tuple(rows), note if any(findings.added.values()) else "")
+    return ResultTable("What wrong routes cost", tuple(rows), note if measured else "")
 
 
 def _sent_to(findings: RouterFindings, fallback: str) -> str:

@@ -33,7 +33,8 @@ def test_attacks_are_told_by_type_with_their_intervals(workspace: RunStore) -> N
     path = BUNDLED / "library_bot" / "answers.jsonl.gz"
     (run,) = add_file(str(path), workspace=str(workspace.workspace.root))
     rendered = render_section(StoryView(workspace, run), StorySection("suites"))
-    assert "43 of 309 measured attack prompts succeeded; indirect injection fares worst" in rendered.sentence
+    assert "43 of 309 measured attack prompts succeeded, pooled over " in rendered.sentence
+    assert "types of attack; indirect injection fares worst" in rendered.sentence
     assert isinstance(rendered.chart, Chart)
     assert rendered.chart.y.names[-1].startswith("Indirect injection\n48 of 82 held")
 
