@@ -15,6 +15,7 @@ from ragtriage.data.diagnosis.doubts import metric_doubts, pass_rate_doubts
 from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.number_text import count, interval_text, number, signed
 from ragtriage.metrics.sanity.rule import Finding
+from ragtriage.metrics.statistics.paired import MARGIN
 
 MOST_METRICS, MOST_VERSIONS = 7, 6
 NAME = 22
@@ -164,6 +165,12 @@ def _statement(outcome: _Outcome, name: str, base: str) -> tuple[State, str, tup
     if worse:
         scope = _scope(worse, outcome)
         return "bad", f"{name} is worse than {base}{scope}: {_change(worse[0])}", worse
+    held = next((row for row in outcome.open if row.held is not None), None)
+    if held is not None and held.held is not None and held.held.outcome in ("equal", "no worse"):
+        within = f"equals {base} within {MARGIN:g}"
+        lost = f"is at most {MARGIN:g} worse than {base}"
+        statement = f"{name} {within if held.held.outcome == 'equal' else lost}: {_change(held)}"
+        return "good", statement, (held, *(row for row in outcome.open if row is not held))
     if all(row.verdict == "unchanged" for row in outcome.open):
         return "cannot tell", f"No metric shown here differs between {name} and {base}", outcome.open
     return "cannot tell", f"No significant difference between {name} and {base}", outcome.open
@@ -198,6 +205,12 @@ def _numbers(rows: Sequence[MetricDifference], comparison: Comparison) -> str:
 
 
 def _what_would_settle(row: MetricDifference, comparison: Comparison) -> str:
+    if row.held is not None and row.held.outcome == "cannot tell" and isfinite(row.held.largest_loss):
+        n, loss = row.difference.n_pairs, f"A loss of up to {number(row.held.largest_loss)} may hide"
+        if row.held.needed is None:
+            return f"{loss} with {count(n, 'question')}."
+        total = _rounded(row.held.needed)
+        return f"{loss} with {count(n, 'question')}; about {total:,} would settle it, {total - n:,} more."
     low, high = gain_bounds(row)
     size, reach = abs(gain(row)), (high - low) / 2
     if not size or not isfinite(reach) or reach <= 0:

@@ -18,8 +18,9 @@ from ragtriage.data.store.judge_replies import EVALUATION
 from ragtriage.data.store.judge_results import judge_of
 from ragtriage.metrics.diagnosis.stages import STAGES
 from ragtriage.metrics.gates.wording import GOOD_SHARE
-from ragtriage.metrics.metric_registry import bounds_of
+from ragtriage.metrics.metric_registry import bounds_of, is_share
 from ragtriage.metrics.schema.scores import FloatArray, IntArray
+from ragtriage.metrics.statistics.margins import MarginTest, margin_test
 from ragtriage.metrics.statistics.max_t import ClusterSums, FamilyTest, cluster_sums, max_t
 from ragtriage.metrics.statistics.paired import (
     PairedDifference,
@@ -73,6 +74,7 @@ class MetricDifference:
     low: float  # lower end of the interval that the verdict rests on: 0 lies outside where adjusted_p < 0.05
     high: float  # its upper end
     primary: bool = False  # whether this is the primary metric, which is tested alone
+    held: MarginTest | None = None  # of a primary metric from 0 to 1 with a direction: against the margin
 
 
 @dataclass(frozen=True)
@@ -196,12 +198,22 @@ def compare(
             test.low,
             test.high,
             side is first,
+            _held(side) if side is first else None,
         )
         for side, test in zip([first, *rest], tests, strict=True)
     )
     refused = refusal_pairs(base, other, (matched.base, matched.other), [side.metric for side in family])
     warnings += [refusal_sentence(pairs, base_name) for pairs in refused]
     return Comparison(tuple(warnings), differences, matched, tuple(refused))
+
+
+def _held(side: Side) -> MarginTest | None:
+    """Hold the primary metric against the margin; None without direction, scale from 0 to 1, or pairs."""
+    higher = higher_is_better(side.metric)
+    on_scale = side.metric == GOOD_SHARE or is_share(side.metric)
+    if higher is None or not on_scale or not side.difference.n_pairs:
+        return None
+    return margin_test(side.difference, higher)
 
 
 def _unanswered(scored: ScoredRun, name: str) -> list[str]:

@@ -89,3 +89,26 @@ def test_a_pair_reads_the_same_whatever_else_is_on_the_page(workspace: RunStore,
     assert (alone.state, alone.statement) == (beside.state, beside.statement)
     assert beside.detail.startswith(alone.detail)
     assert "Of 2 other versions: 2 worse than V1" in beside.detail
+
+
+@pytest.mark.parametrize(
+    ("failing", "statement", "detail"),
+    [
+        ((9, 8), "V2 is at most 0.05 worse than V1: pass rate +0.02", "pass rate +0.02"),
+        ((9, 9), "V2 equals V1 within 0.05: pass rate 0.00", "60 shared questions"),
+        (
+            (9, 13),
+            "No significant difference between V2 and V1",
+            "A loss of up to 0.13 may hide with 60 questions; about 62 would settle it",
+        ),
+    ],
+)
+def test_what_a_comparison_leaves_open_is_held_against_the_margin(
+    workspace: RunStore, failing: tuple[int, int], statement: str, detail: str
+) -> None:
+    root = str(workspace.workspace.root)
+    ids = [add_run(_samples(n), f"V{at}", "p", root, {"v": at}).run_id for at, n in enumerate(failing, 1)]
+    compared = compare(*_sides(workspace, ids), [])
+    headline = compare_headline("v", {"v": compared}, {"v": "V2"}, "V1", drawn_metrics(compared))
+    assert headline.statement == statement
+    assert detail in headline.detail
