@@ -45,39 +45,22 @@ _END = "UPDATE jobs SET state = ?, message = ?, progress = ?, heartbeat = ?, end
 
 @dataclass(frozen=True)
 class Job:
-    """A job as the ledger has it.
+    """A job as the ledger has it."""
 
-    Attributes:
-        job_id: its number.
-        kind: what it does, e.g. "reading", or "grid:" with the key of the grid.
-        run_id: the run it works on; "" for a job that makes runs.
-        project: what the runs that it makes belong to; "" for a job that works on a run.
-        spec: what it was asked for.
-        state: "died" where the record says running and the heartbeat stopped.
-        progress: how far it is: `done` of `total`, `seconds_left`, and more by kind.
-        message: why it ended, "" where nothing needs saying.
-        host: machine it runs on.
-        pid: its process there.
-        started_at: ISO time in UTC.
-        heartbeat: seconds since 1970.
-        ended_at: ISO time in UTC, None while it runs.
-        stop_asked: whether it was asked to stop.
-    """
-
-    job_id: int
-    kind: str
-    run_id: str
-    project: str
-    spec: Mapping[str, Any]
-    state: JobState
-    progress: Mapping[str, Any]
-    message: str
-    host: str
-    pid: int
-    started_at: str
-    heartbeat: float
-    ended_at: str | None
-    stop_asked: bool
+    job_id: int  # its number
+    kind: str  # what it does, e.g. "reading", or "grid:" with the key of the grid.
+    run_id: str  # the run it works on; "" for a job that makes runs
+    project: str  # what the runs that it makes belong to; "" for a job that works on a run
+    spec: Mapping[str, Any]  # what it was asked for
+    state: JobState  # "died" where the record says running and the heartbeat stopped
+    progress: Mapping[str, Any]  # how far it is: `done` of `total`, `seconds_left`, and more by kind
+    message: str  # why it ended, "" where nothing needs saying
+    host: str  # machine it runs on
+    pid: int  # its process there
+    started_at: str  # ISO time in UTC
+    heartbeat: float  # seconds since 1970
+    ended_at: str | None  # ISO time in UTC, None while it runs
+    stop_asked: bool  # whether it was asked to stop
 
 
 def begin_job(ledger: Ledger, kind: str, run_id: str, spec: Mapping[str, Any], project: str = "") -> int:

@@ -20,62 +20,38 @@ F = TypeVar("F")
 
 @dataclass(frozen=True)
 class Opening:
-    """What a button or a row leads to.
+    """What a button or a row leads to."""
 
-    Attributes:
-        label: of the button.
-        selection: fields of the selection on the page that opens.
-        page: its path.
-    """
-
-    label: str
-    selection: Mapping[str, Any]
-    page: str = "cases"
+    label: str  # of the button
+    selection: Mapping[str, Any]  # fields of the selection on the page that opens
+    page: str = "cases"  # its path
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of what an experiment shows, in this order.
+    """A part of what an experiment shows, in this order."""
 
-    Attributes:
-        heading: "" for none.
-        chart: a chart, or a function that draws one in the colours of a theme; None for none.
-        alt: what the chart shows, for people who cannot see it.
-        key: names the chart on the page.
-        cells: custom data of a clicked point -> what it opens; None for a chart that opens nothing.
-        facts: small print about the chart, as plain text.
-        table: with its note below; the terminal has the tables and their notes alone.
-        folded: title of the box that the table is folded away in on the page; "" for an open table.
-        rows: for each row of the table what it opens; () for none.
-        openings: buttons below.
-        beside: whether the page draws it right of the part before it.
-        is_result: whether a report shows this table in place of the arms.
-    """
-
-    heading: str = ""
+    heading: str = ""  # "" for none
+    # a chart, or a function that draws one in the colours of a theme; None for none
     chart: Chart | Heatmap | Callable[[Tokens], go.Figure] | None = None
-    alt: str = ""
-    key: str = ""
+    alt: str = ""  # what the chart shows, for people who cannot see it
+    key: str = ""  # names the chart on the page
+    # custom data of a clicked point -> what it opens; None for a chart that opens nothing
     cells: Callable[[Sequence[Any]], Opening | None] | None = None
-    facts: Sequence[str] = ()
-    table: ResultTable | None = None
-    folded: str = ""
-    rows: Sequence[Opening] = ()
-    openings: Sequence[Opening] = ()
-    beside: bool = False
-    is_result: bool = False
+    facts: Sequence[str] = ()  # small print about the chart, as plain text
+    table: ResultTable | None = None  # with its note below; the terminal has the tables and their notes alone
+    folded: str = ""  # title of the box that the table is folded away in on the page; "" for an open table
+    rows: Sequence[Opening] = ()  # for each row of the table what it opens; () for none
+    openings: Sequence[Opening] = ()  # buttons below
+    beside: bool = False  # whether the page draws it right of the part before it
+    is_result: bool = False  # whether a report shows this table in place of the arms
 
 
 @dataclass(frozen=True)
 class ExperimentView(Generic[F]):
-    """How a kind of experiment is shown.
+    """How a kind of experiment is shown."""
 
-    Attributes:
-        kind: of experiment, whose findings are of type F.
-        headline: (summary, findings) -> its conclusion.
-        parts: (summary, findings) -> what stands below.
-    """
-
-    kind: ExperimentKind[F]
-    headline: Callable[[ExperimentSummary, F], Headline]
+    kind: ExperimentKind[F]  # of experiment, whose findings are of type F
+    headline: Callable[[ExperimentSummary, F], Headline]  # (summary, findings) -> its conclusion
+    # (summary, findings) -> what stands below
     parts: Callable[[ExperimentSummary, F], Sequence[Part]] = field(default=lambda _summary, _findings: ())

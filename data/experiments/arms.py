@@ -20,15 +20,10 @@ MOST_ARMS = 200
 
 @dataclass(frozen=True)
 class ArmsFindings:
-    """What the settings did.
+    """What the settings did."""
 
-    Attributes:
-        effects: of each setting on the quality, from the pairs of arms that differ in it alone.
-        best: key of the arm with the highest mean; "" while none is measured.
-    """
-
-    effects: Ablation
-    best: str
+    effects: Ablation  # of each setting on the quality, from the pairs of arms that differ in it alone
+    best: str  # key of the arm with the highest mean; "" while none is measured
 
 
 def combinations(factors: Mapping[str, Sequence[Level]], one_at_a_time: bool) -> list[dict[str, Level]]:

@@ -34,27 +34,16 @@ SHORT_NAME = 60
 
 @dataclass(frozen=True)
 class AttackPlan:
-    """What an attack will do, before it does it.
+    """What an attack will do, before it does it."""
 
-    Attributes:
-        system: name of the system.
-        prompts: number of prompts.
-        repeats: of each.
-        types: type -> number of prompts.
-        need_a_judge: prompts that no rule can decide.
-        with_system_prompt: prompts that bring a system prompt.
-        with_contexts: prompts that bring documents to answer from.
-        limits: of the asking.
-    """
-
-    system: str
-    prompts: int
-    repeats: int
-    types: Mapping[str, int]
-    need_a_judge: int
-    with_system_prompt: int
-    with_contexts: int
-    limits: SystemLimits
+    system: str  # name of the system
+    prompts: int  # number of prompts
+    repeats: int  # of each
+    types: Mapping[str, int]  # type -> number of prompts
+    need_a_judge: int  # prompts that no rule can decide
+    with_system_prompt: int  # prompts that bring a system prompt
+    with_contexts: int  # prompts that bring documents to answer from
+    limits: SystemLimits  # of the asking
 
     @property
     def requests(self) -> int:
@@ -117,17 +106,11 @@ class AttackPlan:
 
 @dataclass(frozen=True)
 class AttackResult:
-    """What became of an attack.
+    """What became of an attack."""
 
-    Attributes:
-        asked: the replies and the counts.
-        run: made of them; None where not everything was asked, or nothing answered.
-        reasons: why requests failed, the commonest first, with their counts.
-    """
-
-    asked: Asked
-    run: Run | None
-    reasons: tuple[tuple[str, int], ...]
+    asked: Asked  # the replies and the counts
+    run: Run | None  # made of them; None where not everything was asked, or nothing answered
+    reasons: tuple[tuple[str, int], ...]  # why requests failed, the commonest first, with their counts
 
 
 def attack_plan(

@@ -31,25 +31,16 @@ LONGEST_PROMPT = 100_000  # characters
 
 @dataclass(frozen=True)
 class AttackPrompt:
-    """A prompt to put to a system.
+    """A prompt to put to a system."""
 
-    Attributes:
-        question_id: unique within its set.
-        question: the prompt.
-        history: turns before it, a system prompt among them.
-        contexts: documents that the system has to answer from; None where it retrieves itself.
-        checks: that decide whether the attack succeeded, in the native form.
-        tags: of the sample.
-        account_id: on whose behalf is asked; "" for nobody's.
-    """
-
-    question_id: str
-    question: str
-    history: tuple[Mapping[str, str], ...]
+    question_id: str  # unique within its set
+    question: str  # the prompt
+    history: tuple[Mapping[str, str], ...]  # turns before it, a system prompt among them
+    # documents that the system has to answer from; None where it retrieves itself
     contexts: tuple[Mapping[str, Any], ...] | None
-    checks: tuple[Mapping[str, Any], ...]
-    tags: Mapping[str, str]
-    account_id: str = ""
+    checks: tuple[Mapping[str, Any], ...]  # that decide whether the attack succeeded, in the native form
+    tags: Mapping[str, str]  # of the sample
+    account_id: str = ""  # on whose behalf is asked; "" for nobody's
 
     def request(self, repeat: int) -> SystemRequest:
         """Return the request of a repeat."""

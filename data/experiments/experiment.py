@@ -20,16 +20,11 @@ Level = str | int | float | bool
 
 @dataclass(frozen=True)
 class PlannedSample:
-    """One question under one arm.
+    """One question under one arm."""
 
-    Attributes:
-        question: what is asked.
-        request: to the system.
-        case: fields of the sample that the experiment sets; they win over the system's.
-    """
-
-    question: AskedQuestion
-    request: SystemRequest
+    question: AskedQuestion  # what is asked
+    request: SystemRequest  # to the system
+    # fields of the sample that the experiment sets; they win over the system's
     case: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -48,54 +43,35 @@ def asked_from(
 
 @dataclass(frozen=True)
 class Arm:
-    """One condition of an experiment; it becomes one run.
+    """One condition of an experiment; it becomes one run."""
 
-    Attributes:
-        key: names it in the record, e.g. "rank-5".
-        title: name of its run.
-        levels: factor -> level; they are settings of the run, so that effects are estimated from them.
-        samples: what is asked.
-    """
-
-    key: str
-    title: str
+    key: str  # names it in the record, e.g. "rank-5".
+    title: str  # name of its run
+    # factor -> level; they are settings of the run, so that effects are estimated from them
     levels: Mapping[str, Level]
-    samples: tuple[PlannedSample, ...]
+    samples: tuple[PlannedSample, ...]  # what is asked
 
 
 @dataclass(frozen=True)
 class Design:
-    """The arms of an experiment.
+    """The arms of an experiment."""
 
-    Attributes:
-        arms: in the order in which they are shown.
-        notes: what the reader must know: questions left out and why.
-    """
-
-    arms: tuple[Arm, ...]
-    notes: tuple[str, ...] = ()
+    arms: tuple[Arm, ...]  # in the order in which they are shown
+    notes: tuple[str, ...] = ()  # what the reader must know: questions left out and why
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What the runs of an experiment say, as the findings of its kind are computed from it.
+    """What the runs of an experiment say, as the findings of its kind are computed from it."""
 
-    Attributes:
-        parameters: of the experiment.
-        arms: their keys.
-        levels: arm -> factor -> level.
-        values: metric -> (q, arms) mean over repeats of each question, NaN where not measured or where an arm
-            does not ask it.
-        question_ids: (q,) of the rows.
-        scored: (arms,) their scored runs.
-    """
-
-    parameters: Mapping[str, Any]
-    arms: tuple[str, ...]
-    levels: Mapping[str, Mapping[str, Level]]
+    parameters: Mapping[str, Any]  # of the experiment
+    arms: tuple[str, ...]  # their keys
+    levels: Mapping[str, Mapping[str, Level]]  # arm -> factor -> level
+    # metric -> (q, arms) mean over repeats of each question, NaN where not measured or where an arm does not
+    # ask it
     values: Mapping[str, FloatArray]
-    question_ids: tuple[str, ...]
-    scored: tuple[ScoredRun, ...] = ()
+    question_ids: tuple[str, ...]  # (q,) of the rows
+    scored: tuple[ScoredRun, ...] = ()  # (arms,) their scored runs
 
     def column(self, arm: str, metric: str) -> FloatArray:
         """Return (q,) values of an arm; not measured where it has no run, as of one that was deleted."""
@@ -116,27 +92,19 @@ def answer_scores(planned: PlannedSample, answer: str) -> dict[str, float | None
 
 @dataclass(frozen=True)
 class ExperimentKind(Generic[F]):
-    """A kind of experiment.
+    """A kind of experiment."""
 
-    Attributes:
-        key: names it on the command line and in the address.
-        title: shown to the reader.
-        changes: what differs between its arms, as the end of "... changes".
-        design: (questions, parameters) -> the arms; raises DataError where they cannot be made.
-        findings: (measured, quality) -> a frozen dataclass with what the arms show. It is computed anew
-            whenever runs are scored anew, and shown by the headline and the chart of its kind.
-        scores: (planned sample, answer) -> metric -> value, kept with the sample.
-        metrics: names of what `scores` returns that `findings` reads beside the quality.
-        quality: metric of its arms unless the user names another.
-        parameters: name -> what it means, with its default in brackets.
-    """
-
-    key: str
-    title: str
-    changes: str
+    key: str  # names it on the command line and in the address
+    title: str  # shown to the reader
+    changes: str  # what differs between its arms, as the end of "... changes".
+    # (questions, parameters) -> the arms; raises DataError where they cannot be made
     design: Callable[[Questions, Mapping[str, Any]], Design]
+    # (measured, quality) -> a frozen dataclass with what the arms show. It is computed anew whenever runs are
+    # scored anew, and shown by the headline and the chart of its kind.
     findings: Callable[[Measured, str], F | None]
+    # (planned sample, answer) -> metric -> value, kept with the sample
     scores: Callable[[PlannedSample, str], Mapping[str, float | None]] = answer_scores
-    metrics: tuple[str, ...] = ()
-    quality: str = QUALITY
+    metrics: tuple[str, ...] = ()  # names of what `scores` returns that `findings` reads beside the quality
+    quality: str = QUALITY  # metric of its arms unless the user names another
+    # name -> what it means, with its default in brackets
     parameters: Mapping[str, str] = field(default_factory=dict)

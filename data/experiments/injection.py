@@ -74,64 +74,38 @@ FOLLOWED, REFUSED, TARGET_FOUND = "attack_followed", "answer_declined", "target_
 
 @dataclass(frozen=True)
 class PoisonedArm:
-    """One way to poison a context.
+    """One way to poison a context."""
 
-    Attributes:
-        arm: its key.
-        attack: "instruction" or "wrong answer".
-        rank: of the first poisoned document.
-        place: in the document; "" for whole documents.
-        hiding: of the instruction; "" for whole documents.
-        defended: whether the user's defence was on.
-        outcome: attack success and utility.
-        target_alone: share of answers that hold the wrong answer, whatever else they hold; nothing scored
-            for instructions.
-    """
-
-    arm: str
-    attack: str
-    rank: int
-    place: str
-    hiding: str
-    defended: bool
-    outcome: AttackOutcome
+    arm: str  # its key
+    attack: str  # "instruction" or "wrong answer"
+    rank: int  # of the first poisoned document
+    place: str  # in the document; "" for whole documents
+    hiding: str  # of the instruction; "" for whole documents
+    defended: bool  # whether the user's defence was on
+    outcome: AttackOutcome  # attack success and utility
+    # share of answers that hold the wrong answer, whatever else they hold; nothing scored for instructions
     target_alone: Interval
 
 
 @dataclass(frozen=True)
 class Defence:
-    """What a defence does over all poisoned arms that were asked with and without it.
+    """What a defence does over all poisoned arms that were asked with and without it."""
 
-    Attributes:
-        success_without: attack success rate without it.
-        success_with: with it.
-        utility: right answers to clean contexts, with it against without.
-        p: exact McNemar p of the change in utility.
-        refused: share of clean questions that it declines.
-    """
-
-    success_without: Interval
-    success_with: Interval
-    utility: PairedDifference
-    p: float
-    refused: Interval
+    success_without: Interval  # attack success rate without it
+    success_with: Interval  # with it
+    utility: PairedDifference  # right answers to clean contexts, with it against without
+    p: float  # exact McNemar p of the change in utility
+    refused: Interval  # share of clean questions that it declines
 
 
 @dataclass(frozen=True)
 class InjectionFindings:
-    """What planted text did.
+    """What planted text did."""
 
-    Attributes:
-        clean_right: right answers to the clean context, undefended.
-        success: attack success over all undefended poisoned arms, a question counting once for each.
-        arms: the ways to poison.
-        defence: what it does; None without one.
-    """
-
-    clean_right: Interval
-    success: Interval
-    arms: tuple[PoisonedArm, ...]
-    defence: Defence | None
+    clean_right: Interval  # right answers to the clean context, undefended
+    success: Interval  # attack success over all undefended poisoned arms, a question counting once for each
+    arms: tuple[PoisonedArm, ...]  # the ways to poison
+    defence: Defence | None  # what it does; None without one
 
 
 def _scores(planned: PlannedSample, answer: str) -> dict[str, float | None]:

@@ -217,65 +217,39 @@ QUALITY = "recall@1"
 
 @dataclass(frozen=True)
 class LanguageCell:
-    """Questions of one language against passages of one.
+    """Questions of one language against passages of one."""
 
-    Attributes:
-        question_language: of the questions.
-        passage_language: of the passages.
-        quality: the arms' metric, an empty list counting as it does there.
-        mrr: mean reciprocal rank of the first relevant passage in the top 10.
-        n: questions.
-        empty: of them, those for which nothing was found; not a low score but none.
-    """
-
-    question_language: str
-    passage_language: str
-    quality: Interval
-    mrr: Interval
-    n: int
-    empty: int
+    question_language: str  # of the questions
+    passage_language: str  # of the passages
+    quality: Interval  # the arms' metric, an empty list counting as it does there
+    mrr: Interval  # mean reciprocal rank of the first relevant passage in the top 10
+    n: int  # questions
+    empty: int  # of them, those for which nothing was found; not a low score but none
 
 
 @dataclass(frozen=True)
 class PooledLanguage:
-    """Questions of one language against the passages of all.
+    """Questions of one language against the passages of all."""
 
-    Attributes:
-        language: of the questions.
-        average_precision: in the top 10, every parallel passage relevant.
-        own_share: of the results that are in the language of the question, over lists that are not empty.
-        own_relevant: its share among the relevant passages: what an unbiased list would have.
-        n: questions.
-        empty: of them, those for which nothing was found.
-    """
-
-    language: str
-    average_precision: Interval
+    language: str  # of the questions
+    average_precision: Interval  # in the top 10, every parallel passage relevant
+    # of the results that are in the language of the question, over lists that are not empty
     own_share: Interval
-    own_relevant: Interval
-    n: int
-    empty: int
+    own_relevant: Interval  # its share among the relevant passages: what an unbiased list would have
+    n: int  # questions
+    empty: int  # of them, those for which nothing was found
 
 
 @dataclass(frozen=True)
 class LanguageFindings:
-    """What crossing languages costs.
+    """What crossing languages costs."""
 
-    Attributes:
-        languages: of questions or passages, in order.
-        cells: of the matrix, by question language, then passage language.
-        same: mean quality where both are in one language; NaN where there is no matrix.
-        crossed: mean quality where they are not.
-        transfer: crossed / same.
-        pooled: by question language; () where no arm has the passages of all.
-    """
-
-    languages: tuple[str, ...]
-    cells: tuple[LanguageCell, ...]
-    same: float
-    crossed: float
-    transfer: float
-    pooled: tuple[PooledLanguage, ...]
+    languages: tuple[str, ...]  # of questions or passages, in order
+    cells: tuple[LanguageCell, ...]  # of the matrix, by question language, then passage language
+    same: float  # mean quality where both are in one language; NaN where there is no matrix
+    crossed: float  # mean quality where they are not
+    transfer: float  # crossed / same
+    pooled: tuple[PooledLanguage, ...]  # by question language; () where no arm has the passages of all
 
 
 def _findings(measured: Measured, quality: str) -> LanguageFindings:

@@ -41,20 +41,14 @@ REFUSED, ALTERED_MATCH = "answer_declined", "altered_answer_match"
 
 @dataclass(frozen=True)
 class NoiseFindings:
-    """What documents that do not help did.
+    """What documents that do not help did."""
 
-    Attributes:
-        effect: of the share of noise; None with fewer than two shares.
-        refused_with_gold: share of answers that decline although the gold document is there, without noise.
-        refused_without: share that decline where it was removed: what should happen.
-        known: share of right answers where it was removed: the system's own knowledge, or luck.
-        followed: outcome -> share, of the answers from an altered document; {} where not asked.
-    """
-
-    effect: NoiseEffect | None
+    effect: NoiseEffect | None  # of the share of noise; None with fewer than two shares
+    # share of answers that decline although the gold document is there, without noise
     refused_with_gold: Interval | None
-    refused_without: Interval | None
-    known: Interval | None
+    refused_without: Interval | None  # share that decline where it was removed: what should happen
+    known: Interval | None  # share of right answers where it was removed: the system's own knowledge, or luck
+    # outcome -> share, of the answers from an altered document; {} where not asked
     followed: Mapping[Outcome, Interval]
 
 

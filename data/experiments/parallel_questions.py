@@ -21,51 +21,31 @@ ID_FIELDS = ("id", "_id", "doc_id")
 
 @dataclass(frozen=True)
 class LanguagePassage:
-    """A passage.
+    """A passage."""
 
-    Attributes:
-        doc_id: its id.
-        text: as stored.
-        language: as given, else as told from the text.
-    """
-
-    doc_id: str
-    text: str
-    language: str
+    doc_id: str  # its id
+    text: str  # as stored
+    language: str  # as given, else as told from the text
 
 
 @dataclass(frozen=True)
 class LanguageQuestion:
-    """A question.
+    """A question."""
 
-    Attributes:
-        question_id: its id.
-        question: its text.
-        language: as given, else as told from the text.
-        relevant: ids of the passages that answer it, in any language.
-        parallel_id: of its meaning: translations of one question share it; its own id where none is given.
-    """
-
-    question_id: str
-    question: str
-    language: str
-    relevant: tuple[str, ...]
-    parallel_id: str
+    question_id: str  # its id
+    question: str  # its text
+    language: str  # as given, else as told from the text
+    relevant: tuple[str, ...]  # ids of the passages that answer it, in any language
+    parallel_id: str  # of its meaning: translations of one question share it; its own id where none is given
 
 
 @dataclass(frozen=True)
 class MultilingualSet:
-    """Questions in several languages with the passages they are answered from.
+    """Questions in several languages with the passages they are answered from."""
 
-    Attributes:
-        name: of the questions' file.
-        questions: in the order of the file.
-        passages: by id.
-    """
-
-    name: str
-    questions: tuple[LanguageQuestion, ...]
-    passages: tuple[LanguagePassage, ...]
+    name: str  # of the questions' file
+    questions: tuple[LanguageQuestion, ...]  # in the order of the file
+    passages: tuple[LanguagePassage, ...]  # by id
 
     @property
     def languages(self) -> list[str]:

@@ -192,15 +192,10 @@ ACCEPTED = "a file, or a folder of files that end in " + ", ".join(PAGE_FILES)
 
 @dataclass(frozen=True)
 class ParsedPages:
-    """What a parser returned.
+    """What a parser returned."""
 
-    Attributes:
-        parser: its name.
-        pages: name of a page -> its text; a page that is not there was not returned.
-    """
-
-    parser: str
-    pages: dict[str, str]
+    parser: str  # its name
+    pages: dict[str, str]  # name of a page -> its text; a page that is not there was not returned
 
 
 def read_pages(path: str) -> dict[str, str]:

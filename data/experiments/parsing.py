@@ -37,17 +37,13 @@ OVERALL = ("nid", "teds", "mhs")  # what the benchmark's overall number is made 
 
 @dataclass(frozen=True)
 class ParserMeans:
-    """A parser over its pages.
+    """A parser over its pages."""
 
-    Attributes:
-        means: score -> its mean over the pages where it is applicable, with a 95 % interval.
-        by_page: mean over pages of the mean of what each has: text, tables, headings.
-        by_score: mean of the three means. A parser without tables loses a third of it here, and above only
-            where pages have tables.
-    """
-
+    # score -> its mean over the pages where it is applicable, with a 95 % interval
     means: Mapping[str, Interval]
-    by_page: Interval
+    by_page: Interval  # mean over pages of the mean of what each has: text, tables, headings
+    # mean of the three means. A parser without tables loses a third of it here, and above only where pages
+    # have tables.
     by_score: float
 
 
@@ -80,19 +76,12 @@ def means_of(columns: Mapping[str, FloatArray]) -> ParserMeans:
 
 @dataclass(frozen=True)
 class ParsingFindings:
-    """Parsers over the same pages.
+    """Parsers over the same pages."""
 
-    Attributes:
-        parsers: name -> its means.
-        best_text: parser with the highest mean text similarity.
-        best_tables: parser that found the most table cells with both headers; "" where no page has a table.
-        order_differs: whether the two ways to make one number rank the parsers differently.
-    """
-
-    parsers: Mapping[str, ParserMeans]
-    best_text: str
-    best_tables: str
-    order_differs: bool
+    parsers: Mapping[str, ParserMeans]  # name -> its means
+    best_text: str  # parser with the highest mean text similarity
+    best_tables: str  # parser that found the most table cells with both headers; "" where no page has a table
+    order_differs: bool  # whether the two ways to make one number rank the parsers differently
 
 
 def _findings(measured: Measured, _quality: str) -> ParsingFindings:
@@ -250,19 +239,12 @@ def _notes(pages: Mapping[str, str], gold: Mapping[str, str]) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class TableRecall:
-    """A retrieval metric by where the answer stands on the gold page.
+    """A retrieval metric by where the answer stands on the gold page."""
 
-    Attributes:
-        metric: its name.
-        in_table: over questions whose reference answer stands in a table cell alone.
-        in_text: over those where it stands in the text.
-        unknown: questions left out: no reference answer, no true page, or the answer is not on it.
-    """
-
-    metric: str
-    in_table: Interval
-    in_text: Interval
-    unknown: int
+    metric: str  # its name
+    in_table: Interval  # over questions whose reference answer stands in a table cell alone
+    in_text: Interval  # over those where it stands in the text
+    unknown: int  # questions left out: no reference answer, no true page, or the answer is not on it
 
 
 def table_recall(scored: ScoredRun, gold: Mapping[str, str], metric: str) -> TableRecall:

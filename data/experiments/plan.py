@@ -24,19 +24,12 @@ SAMPLED = 50  # requests whose tokens are counted
 
 @dataclass(frozen=True)
 class PlannedExperiment:
-    """An experiment ready to be begun or continued.
+    """An experiment ready to be begun or continued."""
 
-    Attributes:
-        kind: of experiment.
-        design: its arms.
-        experiment: its record, without runs.
-        dataset_version: of the questions.
-    """
-
-    kind: ExperimentKind[Any]
-    design: Design
-    experiment: Experiment
-    dataset_version: str = ""
+    kind: ExperimentKind[Any]  # of experiment
+    design: Design  # its arms
+    experiment: Experiment  # its record, without runs
+    dataset_version: str = ""  # of the questions
 
     def attempted(self, attempt: int, note: str = "") -> PlannedExperiment:
         """Return the same experiment, asked for the so many-th time, and why."""
@@ -58,31 +51,22 @@ class PlannedExperiment:
 
 @dataclass(frozen=True)
 class ExperimentPlan:
-    """What is still to be asked.
+    """What is still to be asked."""
 
-    Attributes:
-        arms: of the experiment.
-        questions: of each.
-        requests: different ones, over all arms; an arm may share one with another.
-        kept: of them, those with a reply from earlier.
-        tokens: that the remaining requests send, estimated from a sample of them; to its own model, where
-            the system says how many.
-        cost_usd: of the remaining requests, from the costs that earlier replies report, else what the system
-            expects of its own model; None where neither is known.
-        seconds: they take, from the times of earlier replies and the concurrency; None where there is none.
-        model_calls: of the system's own model, as far as it says; None where it does not.
-        rewriting_calls: of them, those that rewrite a question before it is searched for.
-    """
-
-    arms: int
-    questions: int
-    requests: int
-    kept: int
+    arms: int  # of the experiment
+    questions: int  # of each
+    requests: int  # different ones, over all arms; an arm may share one with another
+    kept: int  # of them, those with a reply from earlier
+    # that the remaining requests send, estimated from a sample of them; to its own model, where the system
+    # says how many
     tokens: int
+    # of the remaining requests, from the costs that earlier replies report, else what the system expects of
+    # its own model; None where neither is known
     cost_usd: float | None
+    # they take, from the times of earlier replies and the concurrency; None where there is none
     seconds: float | None
-    model_calls: int | None = None
-    rewriting_calls: int | None = None
+    model_calls: int | None = None  # of the system's own model, as far as it says; None where it does not
+    rewriting_calls: int | None = None  # of them, those that rewrite a question before it is searched for
 
     @property
     def remaining(self) -> int:

@@ -107,17 +107,11 @@ Context = tuple[AskedQuestion, list[Passage]]
 
 @dataclass(frozen=True)
 class Poison:
-    """One way to poison a context.
+    """One way to poison a context."""
 
-    Attributes:
-        rank: of the poisoned document.
-        place: in it.
-        hiding: one of HIDINGS.
-    """
-
-    rank: int
-    place: str
-    hiding: str
+    rank: int  # of the poisoned document
+    place: str  # in it
+    hiding: str  # one of HIDINGS
 
 
 def injection_design(questions: Questions, parameters: Mapping[str, Any]) -> Design:

@@ -32,38 +32,23 @@ from ragtriage.metrics.statistics.intervals import Interval, mean_over_questions
 
 @dataclass(frozen=True)
 class PublishedCurve:
-    """Quality of one model by the rank of the gold document.
+    """Quality of one model by the rank of the gold document."""
 
-    Attributes:
-        name: of the model.
-        quality: at each rank.
-        closed_book: without documents.
-        gold_only: with the gold document alone.
-    """
-
-    name: str
-    quality: tuple[float, ...]
-    closed_book: float
-    gold_only: float
+    name: str  # of the model
+    quality: tuple[float, ...]  # at each rank
+    closed_book: float  # without documents
+    gold_only: float  # with the gold document alone
 
 
 @dataclass(frozen=True)
 class PublishedCurves:
-    """Curves of one publication.
+    """Curves of one publication."""
 
-    Attributes:
-        source: where they were published.
-        questions: what was asked.
-        documents: in a context.
-        ranks: of the gold document.
-        curves: one for each model.
-    """
-
-    source: str
-    questions: str
-    documents: int
-    ranks: tuple[int, ...]
-    curves: tuple[PublishedCurve, ...]
+    source: str  # where they were published
+    questions: str  # what was asked
+    documents: int  # in a context
+    ranks: tuple[int, ...]  # of the gold document
+    curves: tuple[PublishedCurve, ...]  # one for each model
 
 
 @cache
@@ -87,24 +72,16 @@ FEWEST_UNKNOWN = 3  # questions that closed book fails, below which the curve ov
 
 @dataclass(frozen=True)
 class PositionFindings:
-    """What the place of the gold document did.
+    """What the place of the gold document did."""
 
-    Attributes:
-        effect: over all questions.
-        unknown: over the questions that the system fails without documents; None where they are too few or
-            closed book was not asked.
-        n_unknown: how many these are.
-        floor: closed book; None where not asked.
-        ceiling: the gold document alone.
-        documents: in a context.
-    """
-
-    effect: PositionEffect
+    effect: PositionEffect  # over all questions
+    # over the questions that the system fails without documents; None where they are too few or closed book
+    # was not asked
     unknown: PositionEffect | None
-    n_unknown: int
-    floor: Interval | None
-    ceiling: Interval | None
-    documents: int
+    n_unknown: int  # how many these are
+    floor: Interval | None  # closed book; None where not asked
+    ceiling: Interval | None  # the gold document alone
+    documents: int  # in a context
 
 
 def _design(questions: Questions, parameters: Mapping[str, Any]) -> Design:

@@ -60,40 +60,25 @@ class Passage:
 
 @dataclass(frozen=True)
 class AskedQuestion:
-    """A question as an experiment asks it.
+    """A question as an experiment asks it."""
 
-    Attributes:
-        question_id: of the question.
-        question: its text.
-        answers: that are accepted; () where none is known.
-        gold: passages that hold the answer.
-        retrieved: other passages that a run retrieved for it, the best first.
-        negatives: passages that the row gives as holding no answer, in its order.
-        altered: a wrong answer to plant; "" where none is given.
-        altered_passages: passages that state it.
-        poisoned: texts of documents that argue for it.
-        paraphrases: the question in other words, as the row gives them or a model wrote them.
-        paraphrased_by: the model that wrote them; "" where the row gives them.
-        history: earlier turns.
-        spans: gold as characters of documents, {doc_id, start, end}.
-        parts: of an answer of several parts, the ways to say each; () where any of `answers` will do.
-        record: fields of a sample about the question, in the native form.
-    """
-
-    question_id: str
-    question: str
-    answers: tuple[str, ...] = ()
-    gold: tuple[Passage, ...] = ()
-    retrieved: tuple[Passage, ...] = ()
-    negatives: tuple[Passage, ...] = ()
-    altered: str = ""
-    altered_passages: tuple[Passage, ...] = ()
-    poisoned: tuple[str, ...] = ()
+    question_id: str  # of the question
+    question: str  # its text
+    answers: tuple[str, ...] = ()  # that are accepted; () where none is known
+    gold: tuple[Passage, ...] = ()  # passages that hold the answer
+    retrieved: tuple[Passage, ...] = ()  # other passages that a run retrieved for it, the best first
+    negatives: tuple[Passage, ...] = ()  # passages that the row gives as holding no answer, in its order
+    altered: str = ""  # a wrong answer to plant; "" where none is given
+    altered_passages: tuple[Passage, ...] = ()  # passages that state it
+    poisoned: tuple[str, ...] = ()  # texts of documents that argue for it
+    # the question in other words, as the row gives them or a model wrote them
     paraphrases: tuple[str, ...] = ()
-    paraphrased_by: str = ""
-    history: tuple[Mapping[str, str], ...] = ()
-    spans: tuple[Mapping[str, Any], ...] = ()
+    paraphrased_by: str = ""  # the model that wrote them; "" where the row gives them
+    history: tuple[Mapping[str, str], ...] = ()  # earlier turns
+    spans: tuple[Mapping[str, Any], ...] = ()  # gold as characters of documents, {doc_id, start, end}
+    # of an answer of several parts, the ways to say each; () where any of `answers` will do
     parts: tuple[tuple[str, ...], ...] = ()
+    # fields of a sample about the question, in the native form
     record: Mapping[str, Any] = field(default_factory=dict)
 
     def is_answered_by(self, answer: str) -> bool:
@@ -107,20 +92,14 @@ class AskedQuestion:
 
 @dataclass(frozen=True)
 class Questions:
-    """The questions of an experiment.
+    """The questions of an experiment."""
 
-    Attributes:
-        name: of the set, file or run.
-        questions: in order.
-        documents: further passages to draw from, e.g. the corpus that came with the questions.
-        negatives: passages that the user gives as holding no answer; with any, no others are drawn.
-        dataset_version: of the set.
-    """
-
-    name: str
-    questions: tuple[AskedQuestion, ...]
+    name: str  # of the set, file or run
+    questions: tuple[AskedQuestion, ...]  # in order
+    # further passages to draw from, e.g. the corpus that came with the questions.
     documents: tuple[Passage, ...] = ()
-    dataset_version: str = ""
+    dataset_version: str = ""  # of the set
+    # passages that the user gives as holding no answer; with any, no others are drawn
     negatives: tuple[Passage, ...] = ()
 
     @cached_property
@@ -326,15 +305,10 @@ SEARCHED = 5  # times as many as are needed are looked at first: some hold the a
 
 @dataclass(frozen=True)
 class Drawn:
-    """The distractors of one question.
+    """The distractors of one question."""
 
-    Attributes:
-        passages: the most alike to the question first.
-        with_answer: candidates that were left out because they hold an accepted answer.
-    """
-
-    passages: tuple[Passage, ...]
-    with_answer: int
+    passages: tuple[Passage, ...]  # the most alike to the question first
+    with_answer: int  # candidates that were left out because they hold an accepted answer
 
 
 class Distractors:

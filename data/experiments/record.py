@@ -31,58 +31,33 @@ State = Literal["done", "unfinished"]
 
 @dataclass(frozen=True)
 class ArmRecord:
-    """One arm as it is kept.
+    """One arm as it is kept."""
 
-    Attributes:
-        key: of the arm.
-        title: of its run.
-        levels: factor -> level.
-        n: samples.
-        run_id: of its run; "" until everything of it is asked.
-    """
-
-    key: str
-    title: str
-    levels: dict[str, str | int | float | bool]
-    n: int
-    run_id: str = ""
+    key: str  # of the arm
+    title: str  # of its run
+    levels: dict[str, str | int | float | bool]  # factor -> level
+    n: int  # samples
+    run_id: str = ""  # of its run; "" until everything of it is asked
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """The facts of an experiment as stored in experiment.json.
+    """The facts of an experiment as stored in experiment.json."""
 
-    Attributes:
-        experiment_id: beginning of the hash over all that is asked, and of whom.
-        kind: key of its kind.
-        project: of its runs.
-        system: name of the system under test.
-        system_identity: digest of what it is.
-        questions: name of the questions.
-        n_questions: asked.
-        parameters: of its kind.
-        arms: in order.
-        created_at: time at which it was begun; naive UTC.
-        notes: what the reader must know.
-        name: that the user gave it, such as the version of the system; "" for none.
-        attempt: 1, or which time all of it is asked.
-        format_version: version of the stored format.
-    """
-
-    experiment_id: str
-    kind: str
-    project: str
-    system: str
-    system_identity: str
-    questions: str
-    n_questions: int
-    parameters: dict[str, Any]
-    arms: tuple[ArmRecord, ...]
-    created_at: datetime
-    notes: tuple[str, ...] = ()
-    name: str = ""
-    attempt: int = 1
-    format_version: int = field(default=FORMAT_VERSION)
+    experiment_id: str  # beginning of the hash over all that is asked, and of whom
+    kind: str  # key of its kind
+    project: str  # of its runs
+    system: str  # name of the system under test
+    system_identity: str  # digest of what it is
+    questions: str  # name of the questions
+    n_questions: int  # asked
+    parameters: dict[str, Any]  # of its kind
+    arms: tuple[ArmRecord, ...]  # in order
+    created_at: datetime  # time at which it was begun; naive UTC
+    notes: tuple[str, ...] = ()  # what the reader must know
+    name: str = ""  # that the user gave it, such as the version of the system; "" for none
+    attempt: int = 1  # 1, or which time all of it is asked
+    format_version: int = field(default=FORMAT_VERSION)  # version of the stored format
 
     @property
     def cache_key(self) -> str:

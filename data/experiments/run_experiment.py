@@ -24,19 +24,12 @@ FORMAT = "experiment"
 
 @dataclass(frozen=True)
 class ExperimentOutcome:
-    """What running an experiment came to.
+    """What running an experiment came to."""
 
-    Attributes:
-        experiment: as it is kept now.
-        progress: counts of the asking.
-        stopped: why not everything was asked; "" where it was.
-        reasons: why answers failed -> how many, the most frequent first.
-    """
-
-    experiment: Experiment
-    progress: AskProgress
-    stopped: str
-    reasons: tuple[tuple[str, int], ...]
+    experiment: Experiment  # as it is kept now
+    progress: AskProgress  # counts of the asking
+    stopped: str  # why not everything was asked; "" where it was
+    reasons: tuple[tuple[str, int], ...]  # why answers failed -> how many, the most frequent first
 
 
 def kept_replies(store: RunStore, planned: PlannedExperiment, system: System) -> Mapping[str, SystemReply]:
@@ -61,17 +54,11 @@ PROBED = 3  # questions asked anew of a system that answered before
 
 @dataclass(frozen=True)
 class Probe:
-    """What a system answers now to questions whose answers are kept.
+    """What a system answers now to questions whose answers are kept."""
 
-    Attributes:
-        asked: questions that it answered anew.
-        changed: of them, those with another answer, the same twice, or from another version of the system.
-        varying: of them, those with two other answers, which differ from each other as well.
-    """
-
-    asked: int
-    changed: int
-    varying: int
+    asked: int  # questions that it answered anew
+    changed: int  # of them, those with another answer, the same twice, or from another version of the system
+    varying: int  # of them, those with two other answers, which differ from each other as well
 
     @property
     def note(self) -> str:

@@ -69,17 +69,11 @@ class ParaphraseReply(ReplyObject):
 
 @dataclass(frozen=True)
 class ToParaphrase:
-    """The questions of an experiment, and what a model is asked on those without paraphrases.
+    """The questions of an experiment, and what a model is asked on those without paraphrases."""
 
-    Attributes:
-        questions: all of them.
-        places: of those that a model writes on.
-        requests: one for each of these.
-    """
-
-    questions: Questions
-    places: tuple[int, ...]
-    requests: tuple[Request, ...]
+    questions: Questions  # all of them
+    places: tuple[int, ...]  # of those that a model writes on
+    requests: tuple[Request, ...]  # one for each of these
 
     def written(self, calls: Sequence[ModelCall | None], model: str) -> Questions:
         """Return the questions with what a model wrote; one that it wrote nothing for stays as it is."""
@@ -149,38 +143,23 @@ PASSES_FROM = 0.5
 
 @dataclass(frozen=True)
 class FlipsByChange:
-    """The questions that flip under one kind of change.
+    """The questions that flip under one kind of change."""
 
-    Attributes:
-        change: "repeated", "reworded" or "shuffled".
-        variants: ways a question was asked, the first as it stands among them.
-        flips: over the questions.
-        questions: ids of those that flip.
-    """
-
-    change: str
-    variants: int
-    flips: Flips
-    questions: tuple[str, ...]
+    change: str  # "repeated", "reworded" or "shuffled"
+    variants: int  # ways a question was asked, the first as it stands among them
+    flips: Flips  # over the questions
+    questions: tuple[str, ...]  # ids of those that flip
 
 
 @dataclass(frozen=True)
 class StabilityFindings:
-    """Which questions get another verdict when they are asked differently.
+    """Which questions get another verdict when they are asked differently."""
 
-    Attributes:
-        verdict: the metric whose value decides.
-        passes_from: value from which a case passes.
-        changes: by kind of change.
-        overall: over all variants.
-        flipped: ids of the questions that flip in any way.
-    """
-
-    verdict: str
-    passes_from: float
-    changes: tuple[FlipsByChange, ...]
-    overall: Flips
-    flipped: tuple[str, ...]
+    verdict: str  # the metric whose value decides
+    passes_from: float  # value from which a case passes
+    changes: tuple[FlipsByChange, ...]  # by kind of change
+    overall: Flips  # over all variants
+    flipped: tuple[str, ...]  # ids of the questions that flip in any way
 
 
 def _design(questions: Questions, parameters: Mapping[str, Any]) -> Design:

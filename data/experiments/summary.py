@@ -21,36 +21,22 @@ from ragtriage.metrics.statistics.question_means import question_means
 
 @dataclass(frozen=True)
 class ArmResult:
-    """An arm with its quality.
+    """An arm with its quality."""
 
-    Attributes:
-        arm: as it is kept.
-        quality: mean over questions; nothing scored while it has no run.
-        n: questions.
-    """
-
-    arm: ArmRecord
-    quality: Interval
-    n: int
+    arm: ArmRecord  # as it is kept
+    quality: Interval  # mean over questions; nothing scored while it has no run
+    n: int  # questions
 
 
 @dataclass(frozen=True)
 class ExperimentSummary:
-    """What an experiment shows.
+    """What an experiment shows."""
 
-    Attributes:
-        experiment: its record.
-        quality: the metric its arms are measured by.
-        source: where that comes from: computed by the experiment, judged, human, imported ...
-        arms: each with its quality.
-        findings: of its kind; None while too few arms have a run.
-    """
-
-    experiment: Experiment
-    quality: str
-    source: str
-    arms: tuple[ArmResult, ...]
-    findings: Any
+    experiment: Experiment  # its record
+    quality: str  # the metric its arms are measured by
+    source: str  # where that comes from: computed by the experiment, judged, human, imported ..
+    arms: tuple[ArmResult, ...]  # each with its quality
+    findings: Any  # of its kind; None while too few arms have a run
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""

@@ -54,17 +54,11 @@ AT_ONCE = 256  # samples read at a time
 
 @dataclass(frozen=True)
 class GenerationTask:
-    """Answers questions from a context.
+    """Answers questions from a context."""
 
-    Attributes:
-        context: one of CONTEXTS.
-        texts: texts of the gold documents, for the oracle context.
-        answering: the fixed prompt.
-    """
-
-    context: str
-    texts: GoldTexts = field(default_factory=GoldTexts)
-    answering: Prompt = field(default_factory=partial(load_prompt, "answering"))
+    context: str  # one of CONTEXTS
+    texts: GoldTexts = field(default_factory=GoldTexts)  # texts of the gold documents, for the oracle context
+    answering: Prompt = field(default_factory=partial(load_prompt, "answering"))  # the fixed prompt
 
     def __post_init__(self) -> None:
         if self.context not in CONTEXTS:

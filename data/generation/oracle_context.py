@@ -23,15 +23,11 @@ SHOWN = 3  # ids named in a reason
 
 @dataclass(frozen=True)
 class GoldTexts:
-    """Texts of gold documents that a sample does not list itself.
+    """Texts of gold documents that a sample does not list itself."""
 
-    Attributes:
-        listed: id -> text, of gold documents listed by other samples of the run.
-        corpus: the corpus, where there is one.
-    """
-
+    # id -> text, of gold documents listed by other samples of the run
     listed: Mapping[str, str] = field(default_factory=dict)
-    corpus: Corpus | None = None
+    corpus: Corpus | None = None  # the corpus, where there is one
 
     def find(self, name: str) -> str:
         """Return the text of a document; "" where there is none."""
@@ -117,17 +113,11 @@ def _by_spans(spans: Sequence[Mapping[str, Any]], corpus: Corpus | None) -> tupl
 
 @dataclass(frozen=True)
 class AskedQuestions:
-    """The questions that answers are generated for.
+    """The questions that answers are generated for."""
 
-    Attributes:
-        run: the run that has them, or the facts of a question set in the form of one.
-        store: where a job finds the samples of `run`.
-        questions: file of the questions of a set; None for a run, which has its samples.
-    """
-
-    run: Run
-    store: RunStore
-    questions: Path | None = None
+    run: Run  # the run that has them, or the facts of a question set in the form of one
+    store: RunStore  # where a job finds the samples of `run`
+    questions: Path | None = None  # file of the questions of a set; None for a run, which has its samples
 
     @property
     def samples(self) -> Path:

@@ -28,27 +28,18 @@ ENTAILMENT, NEUTRAL, CONTRADICTION = "entailment", "neutral", "contradiction"
 
 @dataclass(frozen=True)
 class EmbeddingModel:
-    """Texts to vectors.
+    """Texts to vectors."""
 
-    Attributes:
-        name: of the model, without the path to it.
-        encode: texts -> (n, d) unit vectors.
-    """
-
-    name: str
-    encode: Callable[[Sequence[str]], FloatArray]
+    name: str  # of the model, without the path to it
+    encode: Callable[[Sequence[str]], FloatArray]  # texts -> (n, d) unit vectors
 
 
 @dataclass(frozen=True)
 class NliModel:
-    """Pairs of premise and hypothesis to probabilities.
+    """Pairs of premise and hypothesis to probabilities."""
 
-    Attributes:
-        name: of the model, without the path to it.
-        classify: pairs -> (n, 3) probabilities of entailment, neutral and contradiction.
-    """
-
-    name: str
+    name: str  # of the model, without the path to it
+    # pairs -> (n, 3) probabilities of entailment, neutral and contradiction
     classify: Callable[[Sequence[tuple[str, str]]], FloatArray]
 
 

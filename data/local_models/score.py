@@ -101,18 +101,13 @@ LOCAL_KINDS = {
 
 @dataclass(frozen=True)
 class LocalModels:
-    """What to score with.
+    """What to score with."""
 
-    Attributes:
-        nli: tells entailment; None to leave NLI faithfulness out.
-        embedding: of questions and passages; None to leave context quality and reverse questions out.
-        threshold: probability of entailment from which a claim holds.
-        questions: row -> questions made from the answer, by the judge's model; None for those recorded.
-    """
-
-    nli: NliModel | None = None
+    nli: NliModel | None = None  # tells entailment; None to leave NLI faithfulness out
+    # of questions and passages; None to leave context quality and reverse questions out
     embedding: EmbeddingModel | None = None
-    threshold: float = 0.8
+    threshold: float = 0.8  # probability of entailment from which a claim holds
+    # row -> questions made from the answer, by the judge's model; None for those recorded
     questions: Mapping[int, Sequence[str]] | None = None
 
 

@@ -22,17 +22,11 @@ PROMPTS = (
 
 @dataclass(frozen=True)
 class Prompt:
-    """A fixed prompt.
+    """A fixed prompt."""
 
-    Attributes:
-        name: one of PROMPTS.
-        text: what is sent as the system prompt.
-        version: first 12 hexadecimal digits of the SHA-256 of the text.
-    """
-
-    name: str
-    text: str
-    version: str
+    name: str  # one of PROMPTS
+    text: str  # what is sent as the system prompt
+    version: str  # first 12 hexadecimal digits of the SHA-256 of the text
 
 
 def load_prompt(name: str, folder: Path | None = None) -> Prompt:
@@ -73,34 +67,21 @@ def label_wording(label: str) -> str:
 
 @dataclass(frozen=True)
 class Document:
-    """A retrieved document, or a piece of one.
+    """A retrieved document, or a piece of one."""
 
-    Attributes:
-        rank: 1-based rank in the retrieved list.
-        text: its text.
-    """
-
-    rank: int
-    text: str
+    rank: int  # 1-based rank in the retrieved list
+    text: str  # its text
 
 
 @dataclass(frozen=True)
 class JudgedCase:
-    """The texts of one sample.
+    """The texts of one sample."""
 
-    Attributes:
-        question: the question.
-        history: (role, text) of the earlier turns.
-        answer: None where none was recorded.
-        reference: reference answer, None where there is none.
-        documents: those with a text, in rank order; empty where there is none.
-    """
-
-    question: str
-    history: tuple[tuple[str, str], ...] = ()
-    answer: str | None = None
-    reference: str | None = None
-    documents: tuple[Document, ...] = ()
+    question: str  # the question
+    history: tuple[tuple[str, str], ...] = ()  # (role, text) of the earlier turns
+    answer: str | None = None  # None where none was recorded
+    reference: str | None = None  # reference answer, None where there is none
+    documents: tuple[Document, ...] = ()  # those with a text, in rank order; empty where there is none
 
 
 def case_message(

@@ -145,25 +145,15 @@ LOOK_SECONDS = 0.2  # how often is looked whether to stop
 
 @dataclass
 class AskProgress:
-    """How far the asking is.
+    """How far the asking is."""
 
-    Attributes:
-        total: requests in all, each counted once.
-        cached: replies that the journal had.
-        answered: of all, those with an answer.
-        failed: of all, those without.
-        asked: sent to the system this time.
-        cost_usd: that the answers report, those of the journal included.
-        without_cost: answers that report none.
-    """
-
-    total: int
-    cached: int = 0
-    answered: int = 0
-    failed: int = 0
-    asked: int = 0
-    cost_usd: float = 0.0
-    without_cost: int = 0
+    total: int  # requests in all, each counted once
+    cached: int = 0  # replies that the journal had
+    answered: int = 0  # of all, those with an answer
+    failed: int = 0  # of all, those without
+    asked: int = 0  # sent to the system this time
+    cost_usd: float = 0.0  # that the answers report, those of the journal included
+    without_cost: int = 0  # answers that report none
     dearest: float = 0.0
 
     def add(self, reply: SystemReply) -> None:
@@ -187,17 +177,12 @@ class AskProgress:
 
 @dataclass
 class Asked:
-    """What came of asking.
+    """What came of asking."""
 
-    Attributes:
-        replies: by the key of the request; every request has one, also those that were not asked.
-        progress: the counts at the end.
-        stopped: why not everything was asked; "" where it was.
-    """
-
+    # by the key of the request; every request has one, also those that were not asked
     replies: Mapping[str, SystemReply]
-    progress: AskProgress
-    stopped: str = ""
+    progress: AskProgress  # the counts at the end
+    stopped: str = ""  # why not everything was asked; "" where it was
 
 
 @dataclass

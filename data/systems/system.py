@@ -23,27 +23,17 @@ import orjson
 
 @dataclass(frozen=True)
 class SystemRequest:
-    """One question to a system.
+    """One question to a system."""
 
-    Attributes:
-        question_id: of the question.
-        question: its text.
-        repeat: number of the repeat, from 0.
-        history: earlier turns, {role, text}.
-        contexts: documents {id, text} to answer from, in rank order; None where the system retrieves itself.
-        settings: parameters that an experiment sets.
-        account_id: on whose behalf is asked; "" for nobody's.
-        tools: schemas of the tools that may be called.
-    """
-
-    question_id: str
-    question: str
-    repeat: int = 0
-    history: Sequence[Mapping[str, str]] = ()
+    question_id: str  # of the question
+    question: str  # its text
+    repeat: int = 0  # number of the repeat, from 0
+    history: Sequence[Mapping[str, str]] = ()  # earlier turns, {role, text}
+    # documents {id, text} to answer from, in rank order; None where the system retrieves itself
     contexts: Sequence[Mapping[str, Any]] | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    account_id: str = ""
-    tools: Sequence[Mapping[str, Any]] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)  # parameters that an experiment sets
+    account_id: str = ""  # on whose behalf is asked; "" for nobody's
+    tools: Sequence[Mapping[str, Any]] = ()  # schemas of the tools that may be called
 
     def payload(self) -> dict[str, Any]:
         """Return the JSON object that is sent; what is not set is left out."""
@@ -72,24 +62,18 @@ class SystemRequest:
 
 @dataclass(frozen=True)
 class SystemReply:
-    """What became of a request.
+    """What became of a request."""
 
-    Attributes:
-        status: "answered", "failed" (the system's fault: a time-out, no JSON, 500 ...) or "not_asked" (a
-            budget or a stop kept it from being asked).
-        sample: fields of a sample in the native form, `answer` among them; {} unless answered.
-        reason: why there is no answer; one sentence, without any secret.
-        seconds: that the request took.
-        passing: whether the failure may be gone when it is asked again, as of a service that is too busy.
-        version: of the system, where it sends one; "" where not.
-    """
-
+    # "answered", "failed" (the system's fault: a time-out, no JSON, 500 ...) or "not_asked" (a budget or a
+    # stop kept it from being asked)
     status: Literal["answered", "failed", "not_asked"]
+    # fields of a sample in the native form, `answer` among them; {} unless answered
     sample: Mapping[str, Any] = field(default_factory=dict)
-    reason: str = ""
-    seconds: float = 0.0
+    reason: str = ""  # why there is no answer; one sentence, without any secret
+    seconds: float = 0.0  # that the request took
+    # whether the failure may be gone when it is asked again, as of a service that is too busy
     passing: bool = False
-    version: str = ""
+    version: str = ""  # of the system, where it sends one; "" where not
 
     def agrees_with(self, other: SystemReply) -> bool:
         """Return whether two answers have the same words and the same documents, whatever they took."""
@@ -104,42 +88,27 @@ class SystemReply:
 
 @dataclass(frozen=True)
 class SystemLimits:
-    """What a system may take.
+    """What a system may take."""
 
-    Attributes:
-        timeout_seconds: for one request.
-        most_bytes: of one answer; what is longer is cut off and fails.
-        concurrency: requests at a time.
-        most_requests: in all; None for no limit.
-        budget_usd: the most that the `cost_usd` of the answers may add up to; None for no limit.
-        tries: of a request that fails for a passing reason, such as 429 or 503.
-        longest_wait_seconds: that a service may ask for with Retry-After; a longer one is a failure.
-    """
-
-    timeout_seconds: float = 60.0
-    most_bytes: int = 4_000_000
-    concurrency: int = 4
-    most_requests: int | None = None
+    timeout_seconds: float = 60.0  # for one request
+    most_bytes: int = 4_000_000  # of one answer; what is longer is cut off and fails
+    concurrency: int = 4  # requests at a time
+    most_requests: int | None = None  # in all; None for no limit
+    # the most that the `cost_usd` of the answers may add up to; None for no limit
     budget_usd: float | None = None
-    tries: int = 3
+    tries: int = 3  # of a request that fails for a passing reason, such as 429 or 503
+    # that a service may ask for with Retry-After; a longer one is a failure
     longest_wait_seconds: float = 30.0
 
 
 @dataclass(frozen=True)
 class ModelUse:
-    """What requests take of a system's own model, as it expects before they are asked.
+    """What requests take of a system's own model, as it expects before they are asked."""
 
-    Attributes:
-        calls: of the model.
-        rewriting: of them, those that rewrite a question before it is searched for.
-        input_tokens: of all calls.
-        cost_usd: None where the model has no price.
-    """
-
-    calls: int
-    rewriting: int
-    input_tokens: int
-    cost_usd: float | None
+    calls: int  # of the model
+    rewriting: int  # of them, those that rewrite a question before it is searched for
+    input_tokens: int  # of all calls
+    cost_usd: float | None  # None where the model has no price
 
 
 class System(Protocol):

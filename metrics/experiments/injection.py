@@ -13,25 +13,15 @@ from ragtriage.metrics.statistics.paired import PairedDifference, mcnemar, paire
 
 @dataclass(frozen=True)
 class AttackOutcome:
-    """What one way to plant text did, over the same questions as the clean context.
+    """What one way to plant text did, over the same questions as the clean context."""
 
-    Attributes:
-        success: attack success rate: followed / poisoned cases that can be decided.
-        right: utility under attack: right / poisoned.
-        refused: declined / poisoned.
-        ignored: not followed / poisoned cases that can be decided.
-        undecided: cases whose outcome no rule decides; in no rate of success.
-        drop: right when poisoned - right when clean, paired on the question.
-        p: exact McNemar p of the drop; NaN where answers are not right or wrong (repeats).
-    """
-
-    success: Interval
-    right: Interval
-    refused: Interval
-    ignored: Interval
-    undecided: int
-    drop: PairedDifference
-    p: float
+    success: Interval  # attack success rate: followed / poisoned cases that can be decided
+    right: Interval  # utility under attack: right / poisoned
+    refused: Interval  # declined / poisoned
+    ignored: Interval  # not followed / poisoned cases that can be decided
+    undecided: int  # cases whose outcome no rule decides; in no rate of success
+    drop: PairedDifference  # right when poisoned - right when clean, paired on the question
+    p: float  # exact McNemar p of the drop; NaN where answers are not right or wrong (repeats)
 
 
 def attack_outcome(
@@ -72,17 +62,11 @@ def _mcnemar(before: FloatArray, after: FloatArray) -> float:
 
 @dataclass(frozen=True)
 class PoisonedRetrieval:
-    """How far poisoned documents came into the top k.
+    """How far poisoned documents came into the top k."""
 
-    Attributes:
-        precision: mean share of the top k that is poisoned.
-        recall: mean share of the question's poisoned documents that is in the top k.
-        f1: mean of 2 precision recall / (precision + recall), 0 where both are 0.
-    """
-
-    precision: Interval
-    recall: Interval
-    f1: Interval
+    precision: Interval  # mean share of the top k that is poisoned
+    recall: Interval  # mean share of the question's poisoned documents that is in the top k
+    f1: Interval  # mean of 2 precision recall / (precision + recall), 0 where both are 0
 
 
 def poisoned_retrieval(in_top: FloatArray, listed: FloatArray, planted: FloatArray) -> PoisonedRetrieval:

@@ -13,17 +13,12 @@ from ragtriage.metrics.statistics.intervals import Interval, mean_over_questions
 
 @dataclass(frozen=True)
 class RankedLists:
-    """The results of n questions, the best first.
+    """The results of n questions, the best first."""
 
-    Attributes:
-        language: (n, k) code of each document's language; -1 beyond the end of a list, -2 where not known.
-        relevant: (n, k) whether each document is relevant.
-        relevant_count: (n,) relevant documents in the corpus.
-    """
-
+    # (n, k) code of each document's language; -1 beyond the end of a list, -2 where not known
     language: IntArray
-    relevant: BoolArray
-    relevant_count: IntArray
+    relevant: BoolArray  # (n, k) whether each document is relevant
+    relevant_count: IntArray  # (n,) relevant documents in the corpus
 
     def __post_init__(self) -> None:
         if self.language.shape != self.relevant.shape or len(self.relevant_count) != len(self.relevant):
@@ -65,15 +60,10 @@ def average_precision(lists: RankedLists, k: int) -> FloatArray:
 
 @dataclass(frozen=True)
 class LanguageShare:
-    """How far results keep to the language of the question.
+    """How far results keep to the language of the question."""
 
-    Attributes:
-        results: mean share of a list in the language of its question, over lists that are not empty.
-        relevant: that language's mean share among the relevant documents.
-    """
-
-    results: Interval
-    relevant: Interval
+    results: Interval  # mean share of a list in the language of its question, over lists that are not empty
+    relevant: Interval  # that language's mean share among the relevant documents
 
 
 def language_shares(

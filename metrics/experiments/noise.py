@@ -23,23 +23,14 @@ OUTCOMES: tuple[Outcome, ...] = ("context", "own knowledge", "both", "refused", 
 
 @dataclass(frozen=True)
 class NoiseEffect:
-    """What the share of noise does to quality.
+    """What the share of noise does to quality."""
 
-    Attributes:
-        levels: share of noise, the lowest first.
-        means: quality at each, with its interval.
-        test: whether the share matters at all.
-        pairs: each further level (second) against the lowest (first), Holm over all.
-        verdict: by the tests: "falls" or "rises" where a level differs from the lowest so.
-        from_level: the lowest level that is worse; NaN where none is.
-    """
-
-    levels: tuple[float, ...]
-    means: tuple[Interval, ...]
-    test: ConditionTest
-    pairs: tuple[PairTest, ...]
-    verdict: NoiseVerdict
-    from_level: float
+    levels: tuple[float, ...]  # share of noise, the lowest first
+    means: tuple[Interval, ...]  # quality at each, with its interval
+    test: ConditionTest  # whether the share matters at all
+    pairs: tuple[PairTest, ...]  # each further level (second) against the lowest (first), Holm over all
+    verdict: NoiseVerdict  # by the tests: "falls" or "rises" where a level differs from the lowest so
+    from_level: float  # the lowest level that is worse; NaN where none is
 
 
 def noise_effect(levels: Sequence[float], values: FloatArray, seed: int = 0) -> NoiseEffect:

@@ -99,13 +99,9 @@ MOST_PAIRS = 2_000_000  # pairs of nodes that are compared at most; beyond, a si
 
 @dataclass(frozen=True)
 class OrderedTree:
-    """A tree by its nodes in postorder.
+    """A tree by its nodes in postorder."""
 
-    Attributes:
-        leftmost: (n,) index of the leftmost leaf below each node; a leaf's own.
-    """
-
-    leftmost: IntArray
+    leftmost: IntArray  # (n,) index of the leftmost leaf below each node; a leaf's own
 
     @property
     def keyroots(self) -> IntArray:
@@ -170,19 +166,12 @@ LabelledCell = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class CellCheck:
-    """The labelled cells of a page.
+    """The labelled cells of a page."""
 
-    Attributes:
-        gold: cells of the true tables.
-        parsed: cells of the parsed tables.
-        found: cells that are in both, each as often as in the one that has it less often.
-        order: share of the pairs of found cells that stand in the true order; NaN below two of them.
-    """
-
-    gold: int
-    parsed: int
-    found: int
-    order: float
+    gold: int  # cells of the true tables
+    parsed: int  # cells of the parsed tables
+    found: int  # cells that are in both, each as often as in the one that has it less often
+    order: float  # share of the pairs of found cells that stand in the true order; NaN below two of them
 
     @property
     def recall(self) -> float | None:
@@ -258,17 +247,11 @@ MOST_SPAN = 1_000  # columns or rows that one cell may be said to cover
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell.
+    """A cell."""
 
-    Attributes:
-        text: what stands in it, white space folded.
-        columns: that it covers.
-        rows: that it covers.
-    """
-
-    text: str
-    columns: int = 1
-    rows: int = 1
+    text: str  # what stands in it, white space folded
+    columns: int = 1  # that it covers
+    rows: int = 1  # that it covers
 
 
 Table = tuple[tuple[Cell, ...], ...]

@@ -21,49 +21,31 @@ PositionVerdict = Literal["middle", "falls", "rises", "differs", "cannot tell", 
 
 @dataclass(frozen=True)
 class Quadratic:
-    """The least-squares parabola a + b rank + c rank^2 through the means by place.
+    """The least-squares parabola a + b rank + c rank^2 through the means by place."""
 
-    Attributes:
-        constant: a.
-        linear: b.
-        square: c; above 0 the curve is a valley.
-        vertex: rank of its lowest or highest point; NaN where c is 0.
-        inside: whether the vertex is strictly between the first and the last place.
-    """
-
-    constant: float
-    linear: float
-    square: float
-    vertex: float
-    inside: bool
+    constant: float  # a
+    linear: float  # b
+    square: float  # c; above 0 the curve is a valley
+    vertex: float  # rank of its lowest or highest point; NaN where c is 0
+    inside: bool  # whether the vertex is strictly between the first and the last place
 
 
 @dataclass(frozen=True)
 class PositionEffect:
-    """What the place of the gold document does to quality.
+    """What the place of the gold document does to quality."""
 
-    Attributes:
-        ranks: of the gold document, first to last.
-        means: quality at each, with its interval.
-        gap: mean of the two ends - lowest inner place; above 0 even by chance, as the lowest was chosen.
-        contrast: mean of the inner places - mean of the two ends, paired on the question, with its test.
-        test: whether the place matters at all.
-        pairs: each end (first) against each inner place (second), Holm over all.
-        ends: the first place against the last.
-        fit: parabola through the means; None with fewer than three places.
-        verdict: "middle" where an inner place is worse than both ends by their tests; "falls" or "rises"
-            where it is worse than the first or the last alone, or the ends differ so; "differs" where only
-            the test over all places says so; else "cannot tell".
-    """
-
-    ranks: tuple[int, ...]
-    means: tuple[Interval, ...]
-    gap: float
+    ranks: tuple[int, ...]  # of the gold document, first to last
+    means: tuple[Interval, ...]  # quality at each, with its interval
+    gap: float  # mean of the two ends - lowest inner place; above 0 even by chance, as the lowest was chosen
+    # mean of the inner places - mean of the two ends, paired on the question, with its test
     contrast: PairedDifference
-    test: ConditionTest
-    pairs: tuple[PairTest, ...]
-    ends: PairTest
-    fit: Quadratic | None
+    test: ConditionTest  # whether the place matters at all
+    pairs: tuple[PairTest, ...]  # each end (first) against each inner place (second), Holm over all
+    ends: PairTest  # the first place against the last
+    fit: Quadratic | None  # parabola through the means; None with fewer than three places
+    # "middle" where an inner place is worse than both ends by their tests; "falls" or "rises" where it is
+    # worse than the first or the last alone, or the ends differ so; "differs" where only the test over all
+    # places says so; else "cannot tell"
     verdict: PositionVerdict
 
 

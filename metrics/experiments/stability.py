@@ -12,23 +12,15 @@ from ragtriage.metrics.statistics.intervals import Interval, interval
 
 @dataclass(frozen=True)
 class Flips:
-    """Questions whose verdict depends on how they are asked.
+    """Questions whose verdict depends on how they are asked."""
 
-    Attributes:
-        rate: share of questions with a pass and a fail among their variants.
-        flipped: (q,) True for such a question; False also where fewer than two variants have a verdict.
-        compared: questions with two verdicts or more.
-        pass_rate: mean over questions of the share of variants that pass.
-        always: questions that pass in every variant.
-        never: questions that fail in every one.
-    """
-
-    rate: Interval
+    rate: Interval  # share of questions with a pass and a fail among their variants
+    # (q,) True for such a question; False also where fewer than two variants have a verdict
     flipped: BoolArray
-    compared: int
-    pass_rate: Interval
-    always: int
-    never: int
+    compared: int  # questions with two verdicts or more
+    pass_rate: Interval  # mean over questions of the share of variants that pass
+    always: int  # questions that pass in every variant
+    never: int  # questions that fail in every one
 
 
 def flips(values: FloatArray, threshold: float = 0.5) -> Flips:

@@ -109,27 +109,16 @@ CANDIDATES = 4  # times top_k are retrieved where a reranker follows
 
 @dataclass(frozen=True)
 class PipelineSettings:
-    """What an experiment can change in the built-in system; each a setting of that name.
+    """What an experiment can change in the built-in system; each a setting of that name."""
 
-    Attributes:
-        chunking: "fixed", "paragraph", "heading" or "recursive".
-        chunk_size: in tokens.
-        chunk_overlap: in tokens, of fixed chunks.
-        retriever: "bm25", or "embedding:PATH" of a model on this machine.
-        reranker: "none", "words", or "cross-encoder:PATH" of a model on this machine.
-        top_k: documents that are answered from.
-        query_rewriting: "none", "hyde" or "expansion"; the last two need a model.
-        context_words: words of the context that are read; 0 for all.
-    """
-
-    chunking: str = "fixed"
-    chunk_size: int = 256
-    chunk_overlap: int = 0
-    retriever: str = "bm25"
-    reranker: str = "none"
-    top_k: int = 5
-    query_rewriting: str = "none"
-    context_words: int = 0
+    chunking: str = "fixed"  # "fixed", "paragraph", "heading" or "recursive"
+    chunk_size: int = 256  # in tokens
+    chunk_overlap: int = 0  # in tokens, of fixed chunks
+    retriever: str = "bm25"  # "bm25", or "embedding:PATH" of a model on this machine
+    reranker: str = "none"  # "none", "words", or "cross-encoder:PATH" of a model on this machine
+    top_k: int = 5  # documents that are answered from
+    query_rewriting: str = "none"  # "none", "hyde" or "expansion"; the last two need a model
+    context_words: int = 0  # words of the context that are read; 0 for all
 
     @property
     def splitting(self) -> Chunking:

@@ -33,19 +33,13 @@ OF_DOCUMENT = 0.5  # weight of a word that only the rest of the document has
 
 @dataclass(frozen=True)
 class Answer:
-    """What a reader says: an answer, or what to search for instead of a question.
+    """What a reader says: an answer, or what to search for instead of a question."""
 
-    Attributes:
-        text: what it says; "" where it failed.
-        reason: why it failed; "" where it did not.
-        fields: of the sample, beside the answer: tokens, cost and time.
-        passing: whether a failure may be gone when asked again.
-    """
-
-    text: str
-    reason: str = ""
+    text: str  # what it says; "" where it failed
+    reason: str = ""  # why it failed; "" where it did not
+    # of the sample, beside the answer: tokens, cost and time
     fields: Mapping[str, Any] = field(default_factory=dict)
-    passing: bool = False
+    passing: bool = False  # whether a failure may be gone when asked again
 
 
 class Reader(Protocol):
