@@ -11,8 +11,7 @@ from ragtriage.dashboard.charts.chart import Axis, Dash, Frame, Heatmap, finite
 from ragtriage.dashboard.charts.style import ORANGE, with_tokens
 from ragtriage.dashboard.charts.tokens import Tokens, text_on
 from ragtriage.dashboard.wording.escaping import chart_text
-from ragtriage.data.chunking.grids import Grid
-from ragtriage.data.chunking.ranking import GridRanking, MarginalEffect, TrialValue
+from ragtriage.data.chunking.grids import Grid, GridRanking, MarginalEffect, TrialValue
 from ragtriage.metrics.metric_registry import declared
 from ragtriage.metrics.number_text import interval_text, number, signed
 

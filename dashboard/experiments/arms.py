@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ragtriage.dashboard.experiments.arm_results import arm_chart, joined, name_of, p_text, quality_title
-from ragtriage.dashboard.experiments.view import ExperimentView, Opening, Part
+from ragtriage.dashboard.experiments.view import (
+    ExperimentView,
+    Opening,
+    Part,
+    arm_chart,
+    joined,
+    name_of,
+    p_text,
+    quality_title,
+)
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.wording.comparisons import effect_label, family_text
 from ragtriage.dashboard.wording.escaping import shorten

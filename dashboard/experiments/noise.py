@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ragtriage.dashboard.charts.experiments.curves import noise_curve, outcome_bars
-from ragtriage.dashboard.experiments.arm_results import MCNEMAR, joined, name_of, p_text, quality_title
-from ragtriage.dashboard.experiments.view import ExperimentView, Part
+from ragtriage.dashboard.experiments.view import (
+    MCNEMAR,
+    ExperimentView,
+    Part,
+    joined,
+    name_of,
+    p_text,
+    quality_title,
+)
 from ragtriage.dashboard.headlines.headline import Headline, State
 from ragtriage.dashboard.wording.formatting import span
 from ragtriage.data.experiments.noise import NOISE, NoiseFindings

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ragtriage.dashboard.charts.experiments.robustness import parser_dots
-from ragtriage.dashboard.experiments.arm_results import LONGEST_NAME, joined
-from ragtriage.dashboard.experiments.view import ExperimentView, Opening, Part
+from ragtriage.dashboard.experiments.view import LONGEST_NAME, ExperimentView, Opening, Part, joined
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.wording.escaping import shorten
 from ragtriage.data.experiments.parsed_pages import PAGE_SCORES

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ragtriage.dashboard.experiments import arms, injection, languages, noise, parsing, position, stability
-from ragtriage.dashboard.experiments.arm_results import arm_chart, name_of
-from ragtriage.dashboard.experiments.view import ExperimentView, Part
+from ragtriage.dashboard.experiments.view import ExperimentView, Part, arm_chart, name_of
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.data.experiments.registry import kind_of
 from ragtriage.data.experiments.summary import ExperimentSummary

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ragtriage.dashboard.charts.experiments.robustness import flip_dots
-from ragtriage.dashboard.experiments.arm_results import joined, name_of
-from ragtriage.dashboard.experiments.view import ExperimentView, Opening, Part
+from ragtriage.dashboard.experiments.view import ExperimentView, Opening, Part, joined, name_of
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.wording.formatting import span
 from ragtriage.data.experiments.stability import STABILITY, StabilityFindings

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
-from ragtriage.data.chunking.ranking import GridRanking, Outcome, TrialValue
+from ragtriage.data.chunking.grids import GridRanking, Outcome, TrialValue
 from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.number_text import count, interval_text, number
 

@@ -22,7 +22,7 @@ from ragtriage.dashboard.shell import jobs as shell_jobs
 from ragtriage.dashboard.shell.jobs import JobPanel, start_job
 from ragtriage.data.chunking.chunkers import Strategy
 from ragtriage.data.chunking.corpus import corpus_of, read_corpus
-from ragtriage.data.chunking.grid_job import GridOptions, command_words, grid_jobs, keep_upload
+from ragtriage.data.chunking.grid_search import GridOptions, command_words, grid_jobs, keep_upload
 from ragtriage.data.errors import DataError
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.jobs import Job, ask_to_stop, begin_job, end_job

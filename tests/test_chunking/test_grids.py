@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from ragtriage.data.api import add_run
-from ragtriage.data.chunking.grids import Grid, grids_of
-from ragtriage.data.chunking.ranking import GridRanking, rank_trials
+from ragtriage.data.chunking.grids import Grid, GridRanking, grids_of, rank_trials
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Run
 

@@ -22,8 +22,7 @@ from ragtriage.dashboard.pages.chunking.results import (
     unfinished_text,
 )
 from ragtriage.data.api import add_run
-from ragtriage.data.chunking.grids import Grid, grids_of
-from ragtriage.data.chunking.ranking import GridRanking, rank_trials, same_chunks
+from ragtriage.data.chunking.grids import Grid, GridRanking, grids_of, rank_trials, same_chunks
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.metrics.number_text import interval_text
 

@@ -18,12 +18,10 @@ from ragtriage.dashboard.charts.plotly_figure import plotly_figure
 from ragtriage.dashboard.charts.tokens import LIGHT
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.data.chunking.corpus import corpus_of
-from ragtriage.data.chunking.grid_job import grid_jobs
 from ragtriage.data.chunking.grid_plan import GridPlan, plan_configurations
-from ragtriage.data.chunking.grid_search import run_grid
-from ragtriage.data.chunking.grids import grids_of
+from ragtriage.data.chunking.grid_search import grid_jobs, run_grid
+from ragtriage.data.chunking.grids import grids_of, rank_trials
 from ragtriage.data.chunking.questions import read_questions
-from ragtriage.data.chunking.ranking import rank_trials
 from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.load import import_parsed_runs
 from ragtriage.data.importers.parsing.input_file import InputFile

@@ -7,8 +7,7 @@ from datetime import datetime
 import pytest
 
 from ragtriage.dashboard.headlines.chunking import NO_GRID, chunking_headline
-from ragtriage.data.chunking.grids import GridTrial
-from ragtriage.data.chunking.ranking import GridRanking, Outcome, TrialValue
+from ragtriage.data.chunking.grids import GridRanking, GridTrial, Outcome, TrialValue
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.statistics.intervals import Interval
 

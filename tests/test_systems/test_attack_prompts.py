@@ -10,8 +10,7 @@ import pytest
 from places import BUNDLED, FIXTURES
 
 from ragtriage.data.errors import DataError
-from ragtriage.data.experiments.attack import attack_plan
-from ragtriage.data.experiments.attack_prompts import bundled_names, read_prompts
+from ragtriage.data.experiments.attack import attack_plan, bundled_names, read_prompts
 from ragtriage.data.importers.load import load_source
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options

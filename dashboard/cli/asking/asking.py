@@ -33,8 +33,8 @@ from ragtriage.dashboard.cli.terminal import (
     result_text,
     wrapped,
 )
-from ragtriage.dashboard.experiments.arm_results import arm_table
 from ragtriage.dashboard.experiments.registry import experiment_headline, experiment_parts
+from ragtriage.dashboard.experiments.view import arm_table
 from ragtriage.data.api import open_store
 from ragtriage.data.chunking.corpus import read_corpus
 from ragtriage.data.errors import DataError

@@ -29,8 +29,7 @@ from ragtriage.dashboard.cli.terminal import (
 )
 from ragtriage.dashboard.suites.registry import shown_suite
 from ragtriage.data.api import open_store
-from ragtriage.data.experiments.attack import AttackPlan, AttackResult, attack_plan, run_attack
-from ragtriage.data.experiments.attack_prompts import read_prompts
+from ragtriage.data.experiments.attack import AttackPlan, AttackResult, attack_plan, read_prompts, run_attack
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.suites.safety import SAFETY
 from ragtriage.data.systems.http import open_system

@@ -13,11 +13,10 @@ from ragtriage.dashboard.cli.options import JSON, WholeNumbers
 from ragtriage.dashboard.cli.terminal import plain, print_answer, progress_bar, row_table
 from ragtriage.data.api import open_store
 from ragtriage.data.chunking.corpus import read_corpus
-from ragtriage.data.chunking.grid_job import HEADINGS, GridOptions, GridStoppedError, run_grid_job
 from ragtriage.data.chunking.grid_plan import GridPlan, GridStep, plan_configurations
-from ragtriage.data.chunking.grids import Grid, grids_of
+from ragtriage.data.chunking.grid_search import HEADINGS, GridOptions, GridStoppedError, run_grid_job
+from ragtriage.data.chunking.grids import Grid, grids_of, rank_trials
 from ragtriage.data.chunking.questions import open_questions, own_corpus
-from ragtriage.data.chunking.ranking import rank_trials
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.number_text import interval_text, signed

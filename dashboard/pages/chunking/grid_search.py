@@ -13,7 +13,8 @@ from ragtriage.dashboard.shell.user import may_write, only_reads, path_input
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.data.chunking.chunkers import UNITS
 from ragtriage.data.chunking.corpus import Corpus, corpus_of, read_corpus
-from ragtriage.data.chunking.grid_job import (
+from ragtriage.data.chunking.grid_plan import plan_configurations
+from ragtriage.data.chunking.grid_search import (
     HEADINGS,
     GridOptions,
     command_words,
@@ -21,7 +22,6 @@ from ragtriage.data.chunking.grid_job import (
     keep_upload,
     named_files,
 )
-from ragtriage.data.chunking.grid_plan import plan_configurations
 from ragtriage.data.chunking.questions import read_questions
 from ragtriage.data.errors import DataError
 from ragtriage.data.importers.parsing.input_file import InputFile

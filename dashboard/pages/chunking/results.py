@@ -16,8 +16,15 @@ from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, current_selection, go_to_page, keep, open_cases
 from ragtriage.dashboard.shell.widgets import choose, chosen_of, show_in
 from ragtriage.dashboard.wording.escaping import capital, markdown_text, shorten
-from ragtriage.data.chunking.grids import Grid, GridTrial
-from ragtriage.data.chunking.ranking import GridRanking, TrialValue, grid_metrics, rank_trials, same_chunks
+from ragtriage.data.chunking.grids import (
+    Grid,
+    GridRanking,
+    GridTrial,
+    TrialValue,
+    grid_metrics,
+    rank_trials,
+    same_chunks,
+)
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.metrics.definitions.spans import BUDGETS
 from ragtriage.metrics.metric_registry import DEFAULT_KS, bounds_of, declared, title_of

@@ -9,9 +9,8 @@ import streamlit as st
 
 from ragtriage.dashboard.charts.plotly_figure import plotly_figure
 from ragtriage.dashboard.charts.tokens import THEMES
-from ragtriage.dashboard.experiments.arm_results import arm_table
 from ragtriage.dashboard.experiments.registry import experiment_parts
-from ragtriage.dashboard.experiments.view import Opening, Part
+from ragtriage.dashboard.experiments.view import Opening, Part, arm_table
 from ragtriage.dashboard.shell.blocks import current_theme
 from ragtriage.dashboard.shell.components import choose_row, clicked, draw, facts, show_table
 from ragtriage.dashboard.shell.kept_results import kept

@@ -10,8 +10,8 @@ from ragtriage.dashboard.charts.chunking import heatmap
 from ragtriage.dashboard.charts.oracle_gap import oracle_gap_bars
 from ragtriage.dashboard.charts.retrieval import k_curves
 from ragtriage.dashboard.charts.stages.f1_tree import f1_bars
-from ragtriage.dashboard.experiments.arm_results import arm_chart, arm_table
 from ragtriage.dashboard.experiments.registry import experiment_headline, experiment_parts
+from ragtriage.dashboard.experiments.view import arm_chart, arm_table
 from ragtriage.dashboard.present.stories.context import StoryView
 from ragtriage.dashboard.present.stories.story import RenderedSection, unmeasured
 from ragtriage.dashboard.suites.headline import checks_headline
@@ -25,8 +25,7 @@ from ragtriage.dashboard.wording.f1_tree import BOUND_NOTE, expected_text, f1_se
 from ragtriage.data.analysis.alignment import by_rank, rate_of, sources_of_use
 from ragtriage.data.analysis.citations import citations_of_run
 from ragtriage.data.analysis.retrieval_curves import curves
-from ragtriage.data.chunking.grids import grids_of
-from ragtriage.data.chunking.ranking import grid_metrics, rank_trials
+from ragtriage.data.chunking.grids import grid_metrics, grids_of, rank_trials
 from ragtriage.data.comparison.oracle_gap import oracle_gap, outcome_metrics_of, paired_runs_of
 from ragtriage.data.comparison.published_results import band_scale
 from ragtriage.data.diagnosis.diagnosis import diagnose
