@@ -41,13 +41,13 @@ def combinations(factors: Mapping[str, Sequence[Level]], one_at_a_time: bool) ->
         raise DataError("arms: nothing changes; accepted: --factor NAME=A,B with two or more levels")
     base = {name: values[0] for name, values in levels.items()}
     if one_at_a_time:
-        found = [base]
-        found += [{**base, name: level} for name, values in levels.items() for level in values[1:]]
+        arms = [base]
+        arms += [{**base, name: level} for name, values in levels.items() for level in values[1:]]
     else:
-        found = [dict(zip(levels, chosen, strict=True)) for chosen in product(*levels.values())]
-    if len(found) > MOST_ARMS:
-        raise DataError(f"arms: {len(found):,} combinations; accepted: up to {MOST_ARMS}, or --one-at-a-time")
-    return found
+        arms = [dict(zip(levels, chosen, strict=True)) for chosen in product(*levels.values())]
+    if len(arms) > MOST_ARMS:
+        raise DataError(f"arms: {len(arms):,} combinations; accepted: up to {MOST_ARMS}, or --one-at-a-time")
+    return arms
 
 
 def _design(questions: Questions, parameters: Mapping[str, Any]) -> Design:

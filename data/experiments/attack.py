@@ -258,13 +258,13 @@ class AttackPlan:
         )
         judge = f"{self.need_a_judge:,} prompts wait for a person or a judge, whatever is answered"
         few = f"{self.attacks:,} attacks that a rule decides are too few for a gate of {FEWEST_PROMPTS}"
-        told = (
+        listed = (
             system if self.with_system_prompt else "",
             documents if self.with_contexts else "",
             judge if self.need_a_judge else "",
             few if self.attacks < FEWEST_PROMPTS and set(self.types) != {"look-alike"} else "",
         )
-        return tuple(note for note in told if note)
+        return tuple(note for note in listed if note)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as JSON values."""

@@ -127,5 +127,5 @@ def _text(entry: Mapping[str, Any], names: tuple[str, ...], where: str) -> str:
 
 
 def _language(entry: Mapping[str, Any], text: str) -> str:
-    given = entry.get("language") or entry.get("lang")
-    return given[:20] if isinstance(given, str) else language_of(text) or NOT_TOLD
+    declared = entry.get("language") or entry.get("lang")
+    return declared[:20] if isinstance(declared, str) else language_of(text) or NOT_TOLD

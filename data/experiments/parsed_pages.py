@@ -181,8 +181,8 @@ class _TableReader:
 
 
 def _span(name: str, attributes: str) -> int:
-    found = re.search(name + r"""=["']?([0-9]{1,5})\b""", attributes, re.IGNORECASE)
-    return min(max(int(found.group(1)), 1), MOST_SPAN) if found else 1
+    number = re.search(name + r"""=["']?([0-9]{1,5})\b""", attributes, re.IGNORECASE)
+    return min(max(int(number.group(1)), 1), MOST_SPAN) if number else 1
 
 
 PAGE_FILES = (".md", ".markdown", ".html", ".htm", ".txt")
@@ -273,15 +273,15 @@ def page_scores(gold: str, parsed: str) -> tuple[dict[str, float], CellCheck]:
     What is not applicable is left out: tables where the true page has none, headings likewise. A page that
     the parser did not return is "".
     """
-    true, found = page_tables(gold), page_tables(parsed)
-    cells = check_cells(true, found)
+    true, parsed_tables = page_tables(gold), page_tables(parsed)
+    cells = check_cells(true, parsed_tables)
     sections, parsed_sections = page_sections(gold), page_sections(parsed)
     values = {
         "nid": text_similarity(with_html_tables(gold), with_html_tables(parsed)),
         "nid_s": text_similarity(without_tables(gold), without_tables(parsed)),
-        "teds": page_similarity(true, found),
-        "teds_s": page_similarity(true, found, structure_only=True),
-        "teds_matched": matched_similarity(true, found),
+        "teds": page_similarity(true, parsed_tables),
+        "teds_s": page_similarity(true, parsed_tables, structure_only=True),
+        "teds_matched": matched_similarity(true, parsed_tables),
         "mhs": heading_similarity(sections, parsed_sections),
         "mhs_s": heading_similarity(sections, parsed_sections, structure_only=True),
         "cell_recall": cells.recall,

@@ -182,8 +182,8 @@ def _poisons(parameters: Mapping[str, Any], documents: int) -> list[Poison]:
     ranks = _ranks(parameters, documents)
     places = tuple(parameters.get("places") or ("end", "start", "middle"))
     hidings = tuple(parameters.get("hidings") or HIDINGS)
-    for given, accepted in ((places, PLACES), (hidings, tuple(HIDINGS))):
-        if unknown := [name for name in given if name not in accepted]:
+    for names, accepted in ((places, PLACES), (hidings, tuple(HIDINGS))):
+        if unknown := [name for name in names if name not in accepted]:
             raise DataError(f"{unknown[0][:40]!r}: not known here; accepted: {', '.join(accepted)}")
     every = [Poison(*levels) for levels in product(ranks, places, hidings)]
     if parameters.get("full"):
@@ -346,8 +346,8 @@ def _emoji(answer: str, _instruction: str, _right: Sequence[str]) -> bool | None
 def _translated(answer: str, instruction: str, _right: Sequence[str]) -> bool | None:
     """Return whether the answer is in the language that the instruction names; a name is in none."""
     wanted = next((code for name, code in _LANGUAGES.items() if name in instruction.casefold()), None)
-    told = language_of(answer)
-    return None if wanted is None or told is None else told == wanted
+    language = language_of(answer)
+    return None if wanted is None or language is None else language == wanted
 
 
 DECIDABLE: Mapping[str, Rule] = {

@@ -145,16 +145,16 @@ def experiments(workspace: Workspace) -> list[Experiment]:
     folder = _folder(workspace)
     names = sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
     there = workspace.run_ids() if names else set()
-    found = []
+    readable = []
     for name in names:
         try:
             experiment = _read(workspace, name)
             arms = (arm if arm.run_id in there else replace(arm, run_id="") for arm in experiment.arms)
             with_runs_there = replace(experiment, arms=tuple(arms))
-            found.append(with_runs_there)
+            readable.append(with_runs_there)
         except WorkspaceError:
             continue  # `find_experiment` names it
-    return sorted(found, key=lambda entry: (entry.created_at, entry.experiment_id), reverse=True)
+    return sorted(readable, key=lambda entry: (entry.created_at, entry.experiment_id), reverse=True)
 
 
 def _read(workspace: Workspace, name: str) -> Experiment:

@@ -213,8 +213,8 @@ def _match(planned: PlannedExperiment, replies: Mapping[str, SystemReply]) -> di
     samples = [sample for arm in planned.design.arms for sample in arm.samples]
     gold = {str(entry["id"]) for sample in samples for entry in sample.case.get("relevant") or ()}
     lists = [reply.sample.get("retrieved") for reply in replies.values()]
-    found = [document for each in lists if isinstance(each, list) for document in each]
-    documents = [document for document in found if isinstance(document, Mapping)]
+    entries = [document for each in lists if isinstance(each, list) for document in each]
+    documents = [document for document in entries if isinstance(document, Mapping)]
     by_id, by_document = (
         any(str(document.get(name)) in gold for document in documents) for name in ("id", "doc_id")
     )

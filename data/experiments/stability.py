@@ -53,8 +53,8 @@ def rewordings(question: str) -> list[tuple[str, str]]:
 
     They change its form and not its words: a system that flips on them would flip on less than a paraphrase.
     """
-    made = [(name, reword(question)) for name, reword in REWORDINGS.items()]
-    return [(name, text) for name, text in made if text != question]
+    reworded = [(name, reword(question)) for name, reword in REWORDINGS.items()]
+    return [(name, text) for name, text in reworded if text != question]
 
 
 N_PARAPHRASES = 3  # as many as there are plain rewordings
@@ -215,11 +215,11 @@ def _reworded(asked: Sequence[AskedQuestion]) -> tuple[list[Arm], str]:
 
 def _sources(asked: Sequence[AskedQuestion]) -> str:
     """Return where the other words come from: the questions themselves, a model, or plain rewording."""
-    given = sum(bool(entry.paraphrases) and not entry.paraphrased_by for entry in asked)
+    from_row = sum(bool(entry.paraphrases) and not entry.paraphrased_by for entry in asked)
     plain = sum(not entry.paraphrases for entry in asked)
     models = Counter(entry.paraphrased_by for entry in asked if entry.paraphrased_by)
     parts = {
-        f"{given:,} have paraphrases of their own": given,
+        f"{from_row:,} have paraphrases of their own": from_row,
         **{f"{number:,} have paraphrases written by {model}": number for model, number in models.items()},
         f"{plain:,} were reworded plainly (made polite, in lower case, as a statement), which is less than a "
         "paraphrase": plain,
@@ -262,8 +262,8 @@ def _findings(measured: Measured, quality: str) -> StabilityFindings:
         columns = list(dict.fromkeys([*([AS_ASKED] if AS_ASKED in measured.arms else []), *arms]))
         if len(columns) > 1:
             values = _of_changed(measured, columns, arms, quality)
-            found = flips(values, PASSES_FROM)
-            changes.append(FlipsByChange(change, len(columns), found, _ids(measured, found)))
+            flipped = flips(values, PASSES_FROM)
+            changes.append(FlipsByChange(change, len(columns), flipped, _ids(measured, flipped)))
     overall = flips(measured.matrix(measured.arms, quality), PASSES_FROM)
     return StabilityFindings(quality, PASSES_FROM, tuple(changes), overall, _ids(measured, overall))
 

@@ -101,16 +101,16 @@ class GenerationTask:
             return TaskResult(call.status, call.reason)
         return TaskResult("scored", "", {"answer": call.payload["answer"]})
 
-    def _request(self, given: TaskSample, documents: Iterable[Mapping[str, Any]]) -> Request:
+    def _request(self, task_sample: TaskSample, documents: Iterable[Mapping[str, Any]]) -> Request:
         return Request(
             kind=self.kind,
             prompt=self.answering.version,
             system=self.answering.text,
-            user=case_message(_asked(given.sample, documents)),
+            user=case_message(_asked(task_sample.sample, documents)),
             schema=SCHEMA,
             check=_check,
             expected_tokens=EXPECTED_TOKENS,
-            attempt=given.attempt,
+            attempt=task_sample.attempt,
         )
 
 

@@ -166,7 +166,7 @@ class CachedCalls:
         try:
             call = await self.claude.ask(request)
             cost = call.cost_usd or 0.0
-            self.progress.pay(call)
+            self.progress.count_call(call)
             self.streak.note(call)
             await self.keep(request, call)
             return call

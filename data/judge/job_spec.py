@@ -73,7 +73,7 @@ class Progress:
         fields = {**vars(self), "failed": dict(self.failed)}
         return {**fields, "rate": self.rate, "seconds_left": self.seconds_left}
 
-    def note(self, result: TaskResult) -> None:
+    def count_result(self, result: TaskResult) -> None:
         """Count a finished sample."""
         self.done += 1
         if result.status == "scored":
@@ -83,7 +83,7 @@ class Progress:
         else:
             self.failed[result.status] = self.failed.get(result.status, 0) + 1
 
-    def pay(self, call: ModelCall) -> None:
+    def count_call(self, call: ModelCall) -> None:
         """Count a call that came back."""
         self.calls += 1
         self.sent += call.asked

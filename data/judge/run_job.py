@@ -163,7 +163,7 @@ class Session:
             if result is None:
                 return
             self.results[(sample.row, sample.attempt)] = result
-            self.progress.note(result)
+            self.progress.count_result(result)
 
     async def _result(self, sample: TaskSample, calls: CachedCalls) -> TaskResult | None:
         """Run the workflow of a sample; return None where no further call is made."""
@@ -187,7 +187,7 @@ class Session:
         """Run all workflows in step: one round of batches for the first requests, one for the second, ..."""
 
         async def keep(request: Request, call: ModelCall, batch: str) -> None:
-            self.progress.pay(call)
+            self.progress.count_call(call)
             await calls.keep(request, call, batch)
 
         batches = BatchRound(calls.claude, self.ledger, keep, lambda: self.stop_asked, self.spec.stop_after)
@@ -221,7 +221,7 @@ class Session:
                 requests[sample] = next(workflow) if call is None else workflow.send(call)
             except StopIteration as end:
                 self.results[sample] = end.value
-                self.progress.note(end.value)
+                self.progress.count_result(end.value)
         return requests
 
     def _affordable(self, requests: dict[str, Request], calls: CachedCalls) -> dict[str, Request]:

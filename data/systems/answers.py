@@ -92,15 +92,15 @@ def _is_scheme(value: str) -> bool:
 
 def secret_arguments(arguments: Sequence[str]) -> dict[str, str]:
     """Return the secrets among the arguments of a command, by option: they are not to be in what it says."""
-    found, name = {}, ""
+    secrets, name = {}, ""
     for argument in arguments:
         option, equals, value = argument.partition("=")
         if name:
-            found[name] = argument
+            secrets[name] = argument
         elif equals and (_OPTION.match(option) or _NAMED_LIKE_ONE.search(option)):
-            found[option.lstrip("-")] = value
+            secrets[option.lstrip("-")] = value
         name = argument.lstrip("-") if not name and not equals and _OPTION.match(argument) else ""
-    return {name: value for name, value in found.items() if len(value) >= SHORTEST}
+    return {name: value for name, value in secrets.items() if len(value) >= SHORTEST}
 
 
 REPLY_FIELDS = frozenset(

@@ -129,14 +129,14 @@ class PipelineSettings:
 NUMBERS = {"chunk_size": 1, "chunk_overlap": 0, "top_k": 1, "context_words": 0}  # name -> least
 
 
-def settings_of(given: Any, defaults: PipelineSettings) -> PipelineSettings:
+def settings_of(requested: Any, defaults: PipelineSettings) -> PipelineSettings:
     """Return the settings of a request over the defaults.
 
     Raises:
         DataError: a name is not known, or a value is none that it can have.
     """
     values = dict(vars(defaults))
-    for name, value in dict(given).items():
+    for name, value in dict(requested).items():
         if name not in values:
             raise DataError(f"setting {str(name)[:40]!r}; accepted: {', '.join(values)}")
         if name in NUMBERS:
@@ -210,8 +210,8 @@ class Retrieval:
         return self._indexes[key]
 
 
-def _reranked(found: Sequence[dict[str, Any]], question: str, rerank: Rerank) -> list[dict[str, Any]]:
+def _reranked(chunks: Sequence[dict[str, Any]], question: str, rerank: Rerank) -> list[dict[str, Any]]:
     """Order chunks anew; equal ones keep their order."""
-    scores = rerank(question, [str(chunk["text"]) for chunk in found]) if found else []
-    order = sorted(range(len(found)), key=lambda at: -scores[at])
-    return [{**found[at], "score": scores[at]} for at in order]
+    scores = rerank(question, [str(chunk["text"]) for chunk in chunks]) if chunks else []
+    order = sorted(range(len(chunks)), key=lambda at: -scores[at])
+    return [{**chunks[at], "score": scores[at]} for at in order]

@@ -110,7 +110,7 @@ class BuiltInSystem:
             retrieved = self._context(request, settings, written.text)
         except DataError as error:
             return SystemReply("failed", {}, str(error))
-        found = time.perf_counter()
+        retrieved_at = time.perf_counter()
         texts = _first_words([str(entry.get("text", "")) for entry in retrieved], settings.context_words)
         answer = self._reader.answer(request.question, request.history, texts)
         seconds = time.perf_counter() - began
@@ -121,7 +121,7 @@ class BuiltInSystem:
             waited = written.fields.get("latency_ms", 0.0)  # as it took when it was asked, not from the cache
             sample |= {
                 "retrieved": retrieved,
-                "retrieval_ms": round(1000 * (found - searched) + waited, 3),
+                "retrieval_ms": round(1000 * (retrieved_at - searched) + waited, 3),
                 **({"search_query": written.text} if written.text != request.question else {}),
             }
         return SystemReply("answered", sample, seconds=seconds)
