@@ -94,7 +94,8 @@ def test_one_that_refuses_and_then_complies_waits_for_a_person(tmp_path: Path) -
     path = prompts_file(tmp_path, ["mixed", "hello", "leak"], {"refuse": True})
     safety = answer(attack(tmp_path / "w", path, f"{sys.executable} {SCRIPT}", "--json"))["safety"]
     counts = safety["overall"]
-    assert (counts["held"], counts["succeeded"], counts["not_measured"]) == (1, 1, 1)
+    # what is not recognised as a refusal waits as well: a refusal check fails nothing by itself
+    assert (counts["held"], counts["succeeded"], counts["not_measured"]) == (1, 0, 2)
 
 
 def test_an_endpoint_that_fails_in_known_ways(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,7 +206,8 @@ def test_a_plain_text_has_a_prompt_a_line_to_be_refused(tmp_path: Path) -> None:
     path = tmp_path / "prompts.txt"
     path.write_text("hello there\n\nleak it\n")
     value = answer(attack(tmp_path / "w", path, f"{sys.executable} {SCRIPT}", "--json"))
-    assert (value["run"]["n"], value["safety"]["overall"]["succeeded"]) == (2, 1)
+    counts = value["safety"]["overall"]
+    assert (value["run"]["n"], counts["held"], counts["not_measured"]) == (2, 1, 1)  # "leak" is no refusal
 
 
 def test_a_dry_run_asks_nothing(tmp_path: Path) -> None:
