@@ -308,6 +308,16 @@ class Check(TypedDict):
     suite: NotRequired[Text | None]
 
 
+def _without_no_suite(check: Check) -> Check:
+    """Leave out a suite that is null, as in a stored table, so that ids of runs stay valid."""
+    if check.get("suite") is None:
+        check.pop("suite", None)
+    return check
+
+
+NamedCheck = Annotated[Check, AfterValidator(_without_no_suite)]
+
+
 class Score(TypedDict):
     """A metric's value by another tool; without a value it was tried and failed."""
 
@@ -394,7 +404,7 @@ class SampleModel(TypedDict):
     cost_usd: Maybe[Number]
     peak_memory_mb: Maybe[Number]
     prompt: Maybe[Text]
-    checks: Maybe[ListOf[Check]]
+    checks: Maybe[ListOf[NamedCheck]]
     scores: Maybe[Scores]
     tags: Maybe[Tags]
     retrieved_tokens: Maybe[ListOf[Count]]
