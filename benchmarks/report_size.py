@@ -22,7 +22,7 @@ import numpy as np
 
 from ragtriage.dashboard.charts.alignment import k_lines
 from ragtriage.dashboard.charts.chart import Axis, Heatmap
-from ragtriage.dashboard.charts.overview import Point, trend
+from ragtriage.dashboard.charts.trend import Point, trend
 from ragtriage.dashboard.present.export.chromium import FLAGS, NO_SANDBOX, find_chromium
 from ragtriage.dashboard.present.export.html_report import html_report
 from ragtriage.dashboard.present.export.pdf import pdf_report

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from ragtriage.dashboard.charts.style import FRAME, LEGEND, error_bars, with_tokens
+from ragtriage.dashboard.charts.style import FRAME, LEGEND, error_bars, interval_bars, with_tokens
 from ragtriage.dashboard.charts.tokens import Tokens
 from ragtriage.dashboard.wording.comparisons import effect_label
 from ragtriage.dashboard.wording.escaping import chart_text, shorten
@@ -123,20 +123,8 @@ def _versions(
         text=[chart_text(shorten(name, 24)) for _, name in mine],
         textposition=places,
         marker={"color": colour, "symbol": symbol, "size": 11, "line": {"width": 2}},
-        error_x=error_bars(
-            [cost.mean for cost in costs],
-            [cost.low for cost in costs],
-            [cost.high for cost in costs],
-            thickness=0.8,
-            color=colour,
-        ),
-        error_y=error_bars(
-            [value.mean for value in quality],
-            [value.low for value in quality],
-            [value.high for value in quality],
-            thickness=0.8,
-            color=colour,
-        ),
+        error_x=interval_bars(costs, thickness=0.8, color=colour),
+        error_y=interval_bars(quality, thickness=0.8, color=colour),
         customdata=[[cost.n_scored, value.n_scored] for cost, value in zip(costs, quality, strict=True)],
         hovertemplate="%{text}: %{x:,.4g} (n = %{customdata[0]:,}), %{y:.3f} (n = %{customdata[1]:,})"
         "<extra></extra>",

@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from ragtriage.dashboard.charts.chart import Axis, Chart, ErrorBars, ReferenceLine, Series, finite
+from ragtriage.dashboard.charts.chart import (
+    Axis,
+    Chart,
+    ErrorBars,
+    ReferenceLine,
+    interval_series,
+)
 from ragtriage.dashboard.charts.style import (
     BLUE,
     FRAME,
@@ -21,10 +27,11 @@ from ragtriage.dashboard.charts.style import (
     PURPLE,
     ROW,
     VERMILION,
-    error_bars,
+    interval_bars,
     with_layout,
 )
 from ragtriage.dashboard.wording.escaping import chart_text, shorten
+from ragtriage.dashboard.wording.formatting import span
 from ragtriage.data.analysis.alignment import ALERT, GOLD_POSITIONS, PUBLISHED, Group, Rate
 from ragtriage.data.scoring.context_use import ORIGINS
 from ragtriage.metrics.number_text import interval_text, percent
@@ -50,19 +57,12 @@ MOST_COUNTED = 10  # groups whose n is shown below the bar
 
 @dataclass(frozen=True)
 class VersionRate:
-    """The rate of one version.
-
-    Attributes:
-        label: its name.
-        run_id: its run.
-        rate: the rate by one source of use.
-        current: whether it is the run on display.
-    """
+    """The rate of one version."""
 
     label: str
     run_id: str
-    rate: Rate
-    current: bool
+    rate: Rate  # the rate by one source of use
+    current: bool  # whether it is the run on display
 
 
 def version_rates(rates: Sequence[VersionRate]) -> go.Figure:
@@ -86,7 +86,7 @@ def version_rates(rates: Sequence[VersionRate]) -> go.Figure:
                 mode="markers",
                 name=title,
                 marker={"color": colour, "symbol": symbol, "size": 11, "line": {"width": 2, "color": colour}},
-                error_x=_error_bars(values),
+                error_x=interval_bars(values),
                 customdata=[
                     [version.run_id, version.rate.value.n_scored, title, source, *_bounds(version.rate.value)]
                     for _, version in points
@@ -179,9 +179,8 @@ def _bounds(value: Interval) -> list[str]:
     return [percent(value.low), percent(value.high)]
 
 
-def _error_bars(values: Sequence[Interval], **style: Any) -> dict[str, object]:
-    lows, highs = [value.low for value in values], [value.high for value in values]
-    return error_bars([value.mean for value in values], lows, highs, **style)
+def _detail(name: str, value: Interval) -> str:
+    return f"{name}: {percent(value.mean)} ({span(value)}), n = {value.n_scored:,}"
 
 
 def group_bars(groups: Sequence[Group], cohort: str, axis: str) -> Chart:
@@ -196,21 +195,13 @@ def rank_bars(groups: Sequence[Group]) -> Chart:
 
 
 def _bars(groups: Sequence[Group], cohort: str, axis: str, value_title: str) -> Chart:
-    values = [group.value for group in groups]
-    bars = Series(
+    bars = interval_series(
         "",
-        tuple(range(len(groups))),
-        finite(value.mean for value in values),
+        [group.value for group in groups],
+        range(len(groups)),
         BLUE,
-        low=finite(value.low for value in values),
-        high=finite(value.high for value in values),
         error_bars=ErrorBars(GREY),
-        n=tuple(value.n_scored for value in values),
-        details=tuple(
-            f"{group.label}: {percent(group.value.mean)} "
-            f"({percent(group.value.low)} to {percent(group.value.high)}), n = {group.value.n_scored:,}"
-            for group in groups
-        ),
+        details=tuple(_detail(group.label, group.value) for group in groups),
         keys=tuple((f"{cohort}:{group.key}",) for group in groups),
     )
     return Chart(
@@ -243,23 +234,14 @@ def k_lines(by_metric: Mapping[str, Sequence[Group]], titles: Mapping[str, str],
     for (metric, groups), (colour, symbol) in zip(
         by_metric.items(), ((BLUE, "circle"), (VERMILION, "square")), strict=False
     ):
-        values = [group.value for group in groups]
         series.append(
-            Series(
+            interval_series(
                 titles[metric],
-                tuple(int(group.key) for group in groups),
-                finite(value.mean for value in values),
+                [group.value for group in groups],
+                [int(group.key) for group in groups],
                 colour,
-                low=finite(value.low for value in values),
-                high=finite(value.high for value in values),
                 error_bars=ErrorBars(GREY),
-                n=tuple(value.n_scored for value in values),
-                details=tuple(
-                    f"{titles[metric]}@{group.key}: {percent(group.value.mean)} "
-                    f"({percent(group.value.low)} to {percent(group.value.high)}), "
-                    f"n = {group.value.n_scored:,}"
-                    for group in groups
-                ),
+                details=tuple(_detail(f"{titles[metric]}@{group.key}", group.value) for group in groups),
                 keys=tuple((metric, group.key) for group in groups),
                 line="solid",
                 symbol=symbol,
@@ -307,7 +289,7 @@ def _add_places(figure: go.Figure, groups: Sequence[Group], **style: Any) -> Non
     figure.add_scatter(
         x=[group.label for group in groups],
         y=[group.value.mean for group in groups],
-        error_y=_error_bars([group.value for group in groups], color=GREY),
+        error_y=interval_bars([group.value for group in groups], color=GREY),
         customdata=[
             [
                 f"gold_position:{group.key}",

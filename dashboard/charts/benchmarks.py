@@ -13,11 +13,13 @@ from ragtriage.dashboard.charts.style import (
     FRAME,
     GREEN,
     GREY,
+    HOVER,
     LEGEND,
     ORANGE,
     PURPLE,
     VERMILION,
     error_bars,
+    interval_bars,
     set_places,
     with_layout,
     with_tokens,
@@ -70,7 +72,7 @@ def dot_plot(ours: dict[str, MetricSummary], name: str, rows: Sequence[Published
         mode="markers",
         name=chart_text(shorten(name, 40)),
         marker={"color": BLUE, "symbol": "diamond", "size": 13},
-        error_x=_error_bars([metric for _, metric in measured]),
+        error_x=interval_bars([metric for _, metric in measured], 100.0),
         customdata=[[metric.metric] for _, metric in measured],
         hovertemplate="%{y}: %{x:.1f} %<extra>%{fullData.name}</extra>",
     )
@@ -81,26 +83,13 @@ def dot_plot(ours: dict[str, MetricSummary], name: str, rows: Sequence[Published
     )
 
 
-def _error_bars(summaries: Sequence[MetricSummary | None], factor: float = 100.0) -> dict[str, object]:
-    """Return the error bars of our intervals, in percent or times another factor."""
-    bounds = [(None, None, None) if part is None else (part.mean, part.low, part.high) for part in summaries]
-    means, lows, highs = zip(*bounds, strict=True) if bounds else ((), (), ())
-    return error_bars(means, lows, highs, factor)
-
-
 @dataclass(frozen=True)
 class VersionPoint:
-    """One version in the history of a metric.
-
-    Attributes:
-        label: its name.
-        summary: its mean; None where it does not have the metric.
-        uncomputed: whether its 0 looks like a value that was not computed.
-    """
+    """One version in the history of a metric."""
 
     label: str
-    summary: MetricSummary | None
-    uncomputed: bool
+    summary: MetricSummary | None  # its mean; None where it does not have the metric
+    uncomputed: bool  # whether its 0 looks like a value that was not computed
 
 
 def progress(points: Sequence[VersionPoint], metric: str, target: float | None) -> go.Figure:
@@ -123,7 +112,7 @@ def progress(points: Sequence[VersionPoint], metric: str, target: float | None) 
             connectgaps=False,
             line={"color": BLUE},
             marker={"color": BLUE, "size": 10},
-            error_y=_error_bars(summaries, factor),
+            error_y=interval_bars(summaries, factor),
             customdata=names,
             hovertemplate=f"%{{customdata}}: %{{y:.2f}}{unit}<extra></extra>",
         )
@@ -157,43 +146,26 @@ def progress(points: Sequence[VersionPoint], metric: str, target: float | None) 
 
 @dataclass(frozen=True)
 class TrackPoint:
-    """A mean on a track.
+    """A mean on a track."""
 
-    Attributes:
-        name: of the system or version.
-        value: a share, from 0 to 1.
-        run_id: its run, "" for a published system.
-    """
-
-    name: str
-    value: float
-    run_id: str = ""
+    name: str  # of the system or version
+    value: float  # a share, from 0 to 1
+    run_id: str = ""  # its run, "" for a published system
 
 
 @dataclass(frozen=True)
 class Track:
-    """One metric with its bands, our mean and those of others, all from 0 to 1.
+    """One metric with its bands, our mean and those of others, all from 0 to 1."""
 
-    Attributes:
-        metric: full name.
-        ours: our mean; None where it is not measured.
-        low, high: its interval, None for none.
-        state: of our mean against the bands.
-        bands: of the scale in use.
-        earlier: other versions of the project.
-        published: published systems.
-        not_computed: versions whose 0 looks uncomputed.
-    """
-
-    metric: str
-    ours: TrackPoint | None
-    low: float | None
+    metric: str  # full name
+    ours: TrackPoint | None  # our mean; None where it is not measured
+    low: float | None  # low, high: its interval, None for none
     high: float | None
-    state: State
-    bands: Bands
-    earlier: tuple[TrackPoint, ...]
-    published: tuple[TrackPoint, ...]
-    not_computed: tuple[str, ...] = ()
+    state: State  # of our mean against the bands
+    bands: Bands  # of the scale in use
+    earlier: tuple[TrackPoint, ...]  # other versions of the project
+    published: tuple[TrackPoint, ...]  # published systems
+    not_computed: tuple[str, ...] = ()  # versions whose 0 looks uncomputed
 
     @property
     def flipped(self) -> bool:
@@ -219,13 +191,7 @@ MOST_NAMED = 3
 
 
 def band_tracks(tracks: Sequence[Track], against: str, tokens: Tokens) -> go.Figure:
-    """Draw a track a metric: bands in greys, our mean with its interval, published systems hollow below it.
-
-    Args:
-        tracks: from the top.
-        against: the published system that is named.
-        tokens: colours.
-    """
+    """Draw a track a metric: bands in greys, our mean with its interval, published systems below."""
     figure = go.Figure()
     for row, track in enumerate(tracks):
         _add_bands(figure, row, track, tokens)
@@ -314,7 +280,7 @@ def _add_versions(figure: go.Figure, row: int, track: Track, tokens: Tokens) -> 
             marker={"size": 8, "color": tokens.background, "line": {"color": tokens.primary, "width": 2}},
             customdata=[[track.metric, point.run_id] for point in points],
             hovertext=[f"{chart_text(shorten(p.name, 60))}: {_percent(track, p)}" for p in points],
-            hovertemplate="%{hovertext}<extra></extra>",
+            hovertemplate=HOVER,
         )  # fmt: skip
     if track.ours is None:
         return
@@ -329,7 +295,7 @@ def _add_versions(figure: go.Figure, row: int, track: Track, tokens: Tokens) -> 
         error_x=None if low is None else error_bars([place], [low], [high], width=0)
         | {"thickness": 5, "color": _mix(state, tokens.background, 0.5)},
         customdata=[[track.metric, ""]],
-        hovertext=[chart_text(label)], hovertemplate="%{hovertext}<extra></extra>",
+        hovertext=[chart_text(label)], hovertemplate=HOVER,
     )  # fmt: skip
     figure.add_annotation(
         x=place, y=row - ABOVE, showarrow=False, text=f"<b>{chart_text(label)}</b>",

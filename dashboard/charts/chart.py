@@ -1,16 +1,20 @@
-"""The specification of a chart in plain text and numbers, for Plotly on screen and PowerPoint on slides."""
+"""The specification of a chart in plain text and numbers, for Plotly and PowerPoint, and its rows."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, Protocol
+
+from ragtriage.dashboard.wording.export_text import one_line
 
 Value = float | None
 Dash = Literal["solid", "dash", "dot"]
 _COLOUR = re.compile(r"#[0-9a-fA-F]{6}")
+SIGNIFICANT_DIGITS = 6
+_OWN_COLUMNS = {"series", "low", "high", "n", "text", "details", "value"}
 
 
 def finite(values: Iterable[float | None]) -> tuple[Value, ...]:
@@ -31,34 +35,21 @@ def _check_colours(colours: Iterable[str]) -> None:
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis.
+    """An axis."""
 
-    Attributes:
-        title: "" for none.
-        names: of the positions 0, 1, 2, ... from the left or from the bottom; empty for an axis of numbers.
-            A name may have several lines, of which the first is the heading.
-        unique: False where two positions may have the same name.
-        low: start of the range; None to fit the data.
-        high: end of the range.
-        step: between ticks; None for a suitable one.
-        format: of the tick labels, as d3 writes it: ".0%", ",d".
-        from_zero: whether a range that fits the data starts at 0.
-        logarithmic: whether the axis is.
-        reversed: whether numbers run from high to low.
-        angle: of the tick labels in degrees.
-    """
-
-    title: str = ""
+    title: str = ""  # "" for none
+    # of the positions 0, 1, 2, ... from the left or from the bottom; empty for an axis of numbers. A name may
+    # have several lines, of which the first is the heading
     names: tuple[str, ...] = ()
-    unique: bool = True
-    low: float | None = None
-    high: float | None = None
-    step: float | None = None
-    format: str = ""
-    from_zero: bool = False
-    logarithmic: bool = False
-    reversed: bool = False
-    angle: int | None = None
+    unique: bool = True  # False where two positions may have the same name
+    low: float | None = None  # start of the range; None to fit the data
+    high: float | None = None  # end of the range
+    step: float | None = None  # between ticks; None for a suitable one
+    format: str = ""  # of the tick labels, as d3 writes it: ".0%", ",d"
+    from_zero: bool = False  # whether a range that fits the data starts at 0
+    logarithmic: bool = False  # whether the axis is
+    reversed: bool = False  # whether numbers run from high to low
+    angle: int | None = None  # of the tick labels in degrees
 
     def __post_init__(self) -> None:
         if self.names and self.reversed:
@@ -76,47 +67,27 @@ class ErrorBars:
 
 @dataclass(frozen=True)
 class Series:
-    """Bars or points of one legend entry; sequences are empty or have one entry for each point.
+    """Bars or points of one legend entry; sequences are empty or have one entry for each point."""
 
-    Attributes:
-        name: in the legend; "" for none.
-        x: values, or positions on an axis with names; None where missing.
-        y: the same.
-        colour: "#rrggbb".
-        colours: of single points.
-        patterns: fill patterns of single bars, as Plotly names them.
-        low: lower interval bounds along the axis of the values; None where there is no interval.
-        high: upper interval bounds.
-        error_bars: their style.
-        text: labels at the points, "" for none.
-        n: how many are behind each point.
-        details: what is shown on hover.
-        keys: what a click on a point leads to.
-        line: dashes of the line that joins the points; None for no line.
-        line_width: in pixels.
-        symbol: Plotly's name of the marker; "" for no markers.
-        size: of the marker in pixels.
-        in_legend: whether the legend lists it.
-    """
-
-    name: str
-    x: tuple[Value, ...]
+    name: str  # in the legend; "" for none
+    x: tuple[Value, ...]  # values, or positions on an axis with names; None where missing
     y: tuple[Value, ...]
-    colour: str
-    colours: tuple[str, ...] = ()
-    patterns: tuple[str, ...] = ()
+    colour: str  # "#rrggbb"
+    colours: tuple[str, ...] = ()  # of single points
+    patterns: tuple[str, ...] = ()  # fill patterns of single bars, as Plotly names them
+    # lower interval bounds along the axis of the values; None where there is no interval
     low: tuple[Value, ...] = ()
-    high: tuple[Value, ...] = ()
-    error_bars: ErrorBars = ErrorBars()
-    text: tuple[str, ...] = ()
-    n: tuple[int | None, ...] = ()
-    details: tuple[str, ...] = ()
-    keys: tuple[tuple[str, ...], ...] = ()
-    line: Dash | None = None
-    line_width: float = 2
-    symbol: str = "circle"
-    size: int = 9
-    in_legend: bool = True
+    high: tuple[Value, ...] = ()  # upper interval bounds
+    error_bars: ErrorBars = ErrorBars()  # their style
+    text: tuple[str, ...] = ()  # labels at the points, "" for none
+    n: tuple[int | None, ...] = ()  # how many are behind each point
+    details: tuple[str, ...] = ()  # what is shown on hover
+    keys: tuple[tuple[str, ...], ...] = ()  # what a click on a point leads to
+    line: Dash | None = None  # dashes of the line that joins the points; None for no line
+    line_width: float = 2  # in pixels
+    symbol: str = "circle"  # Plotly's name of the marker; "" for no markers
+    size: int = 9  # of the marker in pixels
+    in_legend: bool = True  # whether the legend lists it
 
     def __post_init__(self) -> None:
         _check_colours([self.colour, *self.colours])
@@ -126,25 +97,63 @@ class Series:
                 raise ValueError(f"series {self.name!r}: {len(entries)} {field} for {len(self.x)} points")
 
 
+class WithInterval(Protocol):
+    """A mean with its interval and n."""
+
+    @property
+    def mean(self) -> float | None:
+        """The mean."""
+
+    @property
+    def low(self) -> float | None:
+        """Lower end of its interval."""
+
+    @property
+    def high(self) -> float | None:
+        """Upper end."""
+
+    @property
+    def n_scored(self) -> int:
+        """How many are behind it."""
+
+
+def interval_series(
+    name: str,
+    values: Sequence[WithInterval],
+    along: Iterable[float],
+    colour: str,
+    horizontal: bool = False,
+    **more: Any,
+) -> Series:
+    """Return means with their intervals and n as a series.
+
+    Args:
+        name: in the legend.
+        values: the means.
+        along: their places on the other axis.
+        colour: "#rrggbb".
+        horizontal: whether the means run along x.
+        more: further fields of the series.
+    """
+    means, places = finite(value.mean for value in values), tuple(along)
+    x, y = (means, places) if horizontal else (places, means)
+    return Series(
+        name, x, y, colour,
+        low=finite(value.low for value in values), high=finite(value.high for value in values),
+        n=tuple(value.n_scored for value in values), **more,
+    )  # fmt: skip
+
+
 @dataclass(frozen=True)
 class ReferenceLine:
-    """A line across the chart.
-
-    Attributes:
-        at: its value.
-        vertical: whether it stands at a value of x, else of y.
-        colour: "#rrggbb".
-        dash: its dashes.
-        name: written beside it; "" for none.
-        position: of the name, as Plotly writes it: "top left".
-    """
+    """A line across the chart."""
 
     at: float
-    vertical: bool
-    colour: str
+    vertical: bool  # whether it stands at a value of x, else of y
+    colour: str  # "#rrggbb"
     dash: Dash = "dash"
-    name: str = ""
-    position: str = "top left"
+    name: str = ""  # written beside it; "" for none
+    position: str = "top left"  # of the name, as Plotly writes it: "top left"
 
 
 @dataclass(frozen=True)
@@ -168,37 +177,21 @@ class Band:
 
 @dataclass(frozen=True)
 class Chart:
-    """Bars or points.
+    """Bars or points."""
 
-    Attributes:
-        kind: what the series are drawn as.
-        series: in the order of the legend.
-        x: the horizontal axis.
-        y: the vertical axis.
-        height: in pixels.
-        horizontal: whether values and intervals run along x.
-        stacked: whether bars of one position stand on each other.
-        lines: across the chart.
-        notes: texts in it.
-        bands: behind it.
-        legend: whether there is one.
-        clickable: whether points take clicks.
-        bar_width: share of a position that a bar takes; None for the usual.
-    """
-
-    kind: Literal["bars", "points"]
-    series: tuple[Series, ...]
+    kind: Literal["bars", "points"]  # what the series are drawn as
+    series: tuple[Series, ...]  # in the order of the legend
     x: Axis
     y: Axis
-    height: int
-    horizontal: bool = False
-    stacked: bool = False
-    lines: tuple[ReferenceLine, ...] = ()
-    notes: tuple[Note, ...] = ()
-    bands: tuple[Band, ...] = ()
-    legend: bool = True
-    clickable: bool = False
-    bar_width: float | None = None
+    height: int  # in pixels
+    horizontal: bool = False  # whether values and intervals run along x
+    stacked: bool = False  # whether bars of one position stand on each other
+    lines: tuple[ReferenceLine, ...] = ()  # across the chart
+    notes: tuple[Note, ...] = ()  # texts in it
+    bands: tuple[Band, ...] = ()  # behind it
+    legend: bool = True  # whether there is one
+    clickable: bool = False  # whether points take clicks
+    bar_width: float | None = None  # share of a position that a bar takes; None for the usual
 
     def __post_init__(self) -> None:
         if self.x.names and self.y.names:
@@ -220,31 +213,20 @@ class Frame:
 
 @dataclass(frozen=True)
 class Heatmap:
-    """Coloured cells.
+    """Coloured cells."""
 
-    Attributes:
-        title: above the cells.
-        x: the axis that names the columns, from the left.
-        y: the axis that names the rows, from the bottom.
-        values: by row; None for a cell that stays blank.
-        text: in the cells, by row.
-        height: in pixels.
-        scale: colours at shares of the range from the least to the greatest value.
-        details: by row, what is shown on hover.
-        keys: by row, what a click on a cell leads to; None for a cell that takes none.
-        frames: outlines.
-    """
-
-    title: str
-    x: Axis
-    y: Axis
-    values: tuple[tuple[Value, ...], ...]
-    text: tuple[tuple[str, ...], ...]
-    height: int
+    title: str  # above the cells
+    x: Axis  # the axis that names the columns, from the left
+    y: Axis  # the axis that names the rows, from the bottom
+    values: tuple[tuple[Value, ...], ...]  # by row; None for a cell that stays blank
+    text: tuple[tuple[str, ...], ...]  # in the cells, by row
+    height: int  # in pixels
+    # colours at shares of the range from the least to the greatest value
     scale: tuple[tuple[float, str], ...] = ((0.0, "#cfe3f1"), (1.0, "#0b5e94"))
-    details: tuple[tuple[str, ...], ...] = ()
+    details: tuple[tuple[str, ...], ...] = ()  # by row, what is shown on hover
+    # by row, what a click on a cell leads to; None for a cell that takes none
     keys: tuple[tuple[tuple[str, ...] | None, ...], ...] = ()
-    frames: tuple[Frame, ...] = ()
+    frames: tuple[Frame, ...] = ()  # outlines
 
     def __post_init__(self) -> None:
         _check_colours(colour for _, colour in self.scale)
@@ -257,3 +239,51 @@ class Heatmap:
             raise ValueError(
                 f"heatmap: {name} must have {len(self.y.names)} rows of {len(self.x.names)} cells"
             )
+
+
+def chart_rows(chart: Chart | Heatmap) -> list[dict[str, Any]]:
+    """Return a row for each point: series, x, y, interval bounds, n, label and details; no empty columns."""
+    if isinstance(chart, Heatmap):
+        rows = list(_cell_rows(chart))
+    else:
+        rows = [row for series in chart.series for row in _point_rows(chart, series)]
+    columns = dict.fromkeys(name for row in rows for name in row)
+    filled = [name for name in columns if any(row.get(name) not in (None, "") for row in rows)]
+    return [{name: row.get(name) for name in filled} for row in rows]
+
+
+def _point_rows(chart: Chart, series: Series) -> Iterator[dict[str, Any]]:
+    x_name, y_name = _axis_columns(chart)
+    for at, (x, y) in enumerate(zip(series.x, series.y, strict=True)):
+        if x is None and y is None:
+            continue
+        low = series.low[at] if series.low else None
+        text = one_line(series.text[at]) if series.text else ""
+        details = one_line(series.details[at]) if series.details else ""
+        row = {"series": one_line(series.name), x_name: _position(chart.x, x), y_name: _position(chart.y, y)}
+        if low is not None:
+            row |= {"low": _rounded(low), "high": _rounded(series.high[at])}
+        n = series.n[at] if series.n else None
+        yield row | {"n": n, "text": text, "details": "" if details == text else details}
+
+
+def _cell_rows(chart: Heatmap) -> Iterator[dict[str, Any]]:
+    x_name, y_name = _axis_columns(chart)
+    for row, (values, texts) in enumerate(zip(chart.values, chart.text, strict=True)):
+        for column, (value, text) in enumerate(zip(values, texts, strict=True)):
+            place = {x_name: one_line(chart.x.names[column]), y_name: one_line(chart.y.names[row])}
+            yield {**place, "value": _rounded(value), "text": one_line(text)}
+
+
+def _axis_columns(chart: Chart | Heatmap) -> tuple[str, str]:
+    """Return the titles of the axes as names of columns, "x" and "y" where they would not tell apart."""
+    x, y = one_line(chart.x.title) or "x", one_line(chart.y.title) or "y"
+    return ("x", "y") if x == y or _OWN_COLUMNS & {x, y} else (x, y)
+
+
+def _position(axis: Axis, value: float | None) -> Any:
+    return one_line(axis.names[int(value)]) if axis.names and value is not None else _rounded(value)
+
+
+def _rounded(value: float | None) -> float | None:
+    return float(f"{value:.{SIGNIFICANT_DIGITS}g}") if isinstance(value, float) else value

@@ -8,7 +8,7 @@ from math import isfinite
 import plotly.graph_objects as go
 
 from ragtriage.dashboard.charts.chart import Axis, Dash, Frame, Heatmap, finite
-from ragtriage.dashboard.charts.style import ORANGE, with_tokens
+from ragtriage.dashboard.charts.style import HOVER, ORANGE, with_tokens
 from ragtriage.dashboard.charts.tokens import Tokens, text_on
 from ragtriage.dashboard.wording.escaping import chart_text
 from ragtriage.data.chunking.grids import Grid, GridRanking, MarginalEffect, TrialValue
@@ -89,12 +89,6 @@ def grid_map(grid: Grid, ranking: GridRanking, cheapest: str, tokens: Tokens) ->
     """Draw a metric over size and overlap, with the mean over the other of the two at its edges.
 
     ★ marks the best configuration, ≈ those that a paired test cannot tell from it, ◆ the cheapest of these.
-
-    Args:
-        grid: the grid.
-        ranking: its configurations under the metric.
-        cheapest: run id of the cheapest of the good ones, "" for none.
-        tokens: colours.
     """
     intervals = len(grid.sizes) <= MOST_INTERVALS
     figure = _cells(grid, ranking, cheapest, tokens, LARGE, intervals)
@@ -150,7 +144,7 @@ def _cells(
         textfont={"size": size, "color": [text_on(tokens.sequential[step]) for step in steps]},
         customdata=[[entry.trial.run.run_id] for *_, entry in places],
         hovertext=[chart_text(_details(entry)).replace("\n", "<br>") for *_, entry in places],
-        hovertemplate="%{hovertext}<extra></extra>",
+        hovertemplate=HOVER,
     )  # fmt: skip
     for column, row, entry in places:
         if entry.outcome == "best":
@@ -217,7 +211,7 @@ def _add_margin(figure: go.Figure, grid: Grid, effect: MarginalEffect, tokens: T
         textposition="top center" if by_size else "middle right",
         textfont={"size": 13, "color": tokens.text},
         line={"color": tokens.primary, "width": 2}, marker={"color": tokens.primary, "size": 8},
-        hovertext=hover, hovertemplate="%{hovertext}<extra></extra>", cliponaxis=False,
+        hovertext=hover, hovertemplate=HOVER, cliponaxis=False,
     )  # fmt: skip
     hidden = {"visible": False, "fixedrange": True, "domain": [MARGIN_START, 1]}
     if by_size:

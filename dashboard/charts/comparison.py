@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 
-from ragtriage.dashboard.charts.style import with_tokens
+from ragtriage.dashboard.charts.style import HOVER, interval_bars, with_tokens
 from ragtriage.dashboard.charts.tokens import Tokens, contrast
 from ragtriage.dashboard.wording.directions import drawable, gain, gain_bounds, gain_title
 from ragtriage.dashboard.wording.escaping import chart_text, shorten
@@ -114,7 +114,7 @@ def _points(
         },
         customdata=[[key, row.metric] for _, row in shown],
         hovertext=[_forest_text(name, row) for _, row in shown],
-        hovertemplate="%{hovertext}<extra></extra>",
+        hovertemplate=HOVER,
         selected={"marker": {"opacity": 1}}, unselected={"marker": {"opacity": 1}},
     )  # fmt: skip
 
@@ -152,15 +152,7 @@ def _ticks(reach: float) -> list[float]:
 
 @dataclass(frozen=True)
 class QuestionCounts:
-    """The shared questions of a version and the baseline by what became of them under one metric.
-
-    Attributes:
-        key: of the version.
-        name: of the version.
-        worse: number of them.
-        same: number of them.
-        better: number of them.
-    """
+    """The shared questions of a version and the baseline by what became of them under one metric."""
 
     key: str
     name: str
@@ -172,14 +164,7 @@ class QuestionCounts:
 def question_bars(
     versions: Sequence[QuestionCounts], tokens: Tokens, height: int, directed: bool = True
 ) -> go.Figure:
-    """Draw how many questions are worse, the same and better; a part opens its cases.
-
-    Args:
-        versions: from the top.
-        tokens: colours of the theme.
-        height: in pixels.
-        directed: whether a rise of the metric is better or worse; else parts are called fell and rose.
-    """
+    """Draw how many questions are worse, the same and better; a part opens its cases."""
     names = ("worse", "same", "better") if directed else ("fell", "same", "rose")
     low, high = (
         (tokens.bad.text, tokens.good.text) if directed else (tokens.sequential[4], tokens.sequential[7])
@@ -204,7 +189,7 @@ def question_bars(
                 f"<b>{chart_text(shorten(version.name, 40))}</b><br>{value:,} {name}: click to open the cases"
                 for version, value in zip(versions, counts, strict=True)
             ],
-            hovertemplate="%{hovertext}<extra></extra>",
+            hovertemplate=HOVER,
             selected={"marker": {"opacity": 1}}, unselected={"marker": {"opacity": 1}},
         )  # fmt: skip
     _base(figure, tokens, height)
@@ -262,15 +247,12 @@ def leaderboard_chart(
                 marker={
                     "color": colour, "symbol": symbol, "size": size, "line": {"width": 1.5, "color": colour},
                 },
-                error_x={
-                    "type": "data", "symmetric": False, "width": 0, "color": colour,
-                    "thickness": 3 if standing in ("best", "same") else 1.2,
-                    "array": [_length(value.mean, value.high) for value in values],
-                    "arrayminus": [_length(value.low, value.mean) for value in values],
-                },
+                error_x=interval_bars(
+                    values, width=0, color=colour, thickness=3 if standing in ("best", "same") else 1.2
+                ),
                 customdata=[[row.run_id] for _, row in mine],
                 hovertext=[_board_text(names[row.run_id], row) for _, row in mine],
-                hovertemplate="%{hovertext}<extra></extra>",
+                hovertemplate=HOVER,
                 selected={"marker": {"opacity": 1}}, unselected={"marker": {"opacity": 1}},
             )  # fmt: skip
     _base(figure, tokens, leaderboard_height(len(rows)))
@@ -286,10 +268,6 @@ def leaderboard_chart(
     figure.update_xaxes(range=list(ends), side="top", nticks=7)
     figure.update_layout(clickmode="event+select", margin={"t": 30})
     return figure
-
-
-def _length(low: float, high: float) -> float:
-    return high - low if np.isfinite(low) and np.isfinite(high) else 0.0
 
 
 def _board_text(name: str, row: LeaderboardRow) -> str:
@@ -325,7 +303,7 @@ def stage_flow(flow: Mapping[tuple[str, str], int], base: str, other: str, token
                 ]
                 for row in rows
             ],
-            hovertemplate="%{hovertext}<extra></extra>",
+            hovertemplate=HOVER,
         )
     )  # fmt: skip
     for at, line in enumerate(counts):

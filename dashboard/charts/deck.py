@@ -32,14 +32,7 @@ class MetricBar:
 
 
 def metric_bars(bars: Sequence[MetricBar], run: str, base: str, colour: str) -> Chart:
-    """Return metrics as bars with intervals, the first on top, each with the baseline's below it.
-
-    Args:
-        bars: the metrics.
-        run: name of the run.
-        base: name of the baseline; "" without one.
-        colour: of the run's bars.
-    """
+    """Return metrics as bars with intervals, the first on top, each with the baseline's below it."""
     places = tuple(range(len(bars) - 1, -1, -1))
     shown = Series(
         shorten(run, LONGEST_NAME),
@@ -84,12 +77,7 @@ class Loss:
 
 
 def step_columns(steps: Sequence[Loss], total: int) -> Chart:
-    """Return how many cases survive each step, with what is lost there on top in the colour of the part.
-
-    Args:
-        steps: in order; the last is what is good.
-        total: cases that enter the first.
-    """
+    """Return how many cases survive each step, with what is lost there on top in the colour of the part."""
     last = len(steps) - 1
     alive = Series(
         "left",

@@ -8,10 +8,9 @@ from typing import Any
 import plotly.graph_objects as go
 
 from ragtriage.dashboard.charts.chart import Axis, Chart, Heatmap, Series
-from ragtriage.dashboard.charts.style import LEGEND, with_layout
+from ragtriage.dashboard.charts.style import HOVER, LEGEND, with_layout
 from ragtriage.dashboard.wording.escaping import chart_text
 
-HOVER = "%{hovertext}<extra></extra>"
 BAR_GAP = 0.35
 SIGNIFICANT_DIGITS = 6  # of a number in an exported figure
 

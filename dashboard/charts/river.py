@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
+from ragtriage.dashboard.charts.style import HOVER
 from ragtriage.dashboard.charts.tokens import FONT, Tokens
 from ragtriage.dashboard.wording.escaping import chart_text, shorten
 from ragtriage.data.diagnosis.pipeline import NOT_JUDGED, Loss, Pipeline, PipelineStep
@@ -141,7 +142,7 @@ def _add_survivors(figure: go.Figure, pipeline: Pipeline, frame: _Frame, tokens:
             },
         },
         hovertext=[_hover(step) for step in steps],
-        hovertemplate="%{hovertext}<extra></extra>",
+        hovertemplate=HOVER,
         unselected={"marker": {"opacity": 1}},
     )
     for at, step in enumerate(steps):
@@ -204,7 +205,7 @@ def _add_losses(figure: go.Figure, pipeline: Pipeline, tokens: Tokens) -> None:
         },
         customdata=keys,
         hovertext=hover,
-        hovertemplate="%{hovertext}<extra></extra>",
+        hovertemplate=HOVER,
         unselected={"marker": {"opacity": 1}},
     )
 

@@ -26,14 +26,7 @@ def strips_height(n_projects: int) -> int:
 def project_strips(
     runs: Sequence[Run], digests: Mapping[str, RunDigest], names: Mapping[str, str], tokens: Tokens
 ) -> go.Figure:
-    """Draw the runs; the custom data of a dot is its run id.
-
-    Args:
-        runs: of every project.
-        digests: run id -> digest; a run without one is not drawn.
-        names: run id -> name.
-        tokens: colours.
-    """
+    """Draw the runs; the custom data of a dot is its run id."""
     projects = list(dict.fromkeys(run.project for run in reversed(runs)))
     figure = go.Figure()
     for at, _ in enumerate(projects):

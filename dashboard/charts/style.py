@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import ceil
+from math import ceil, isfinite
 
 import plotly.graph_objects as go
 
+from ragtriage.dashboard.charts.chart import WithInterval
 from ragtriage.dashboard.charts.tokens import FONT, Tokens
 from ragtriage.dashboard.wording.escaping import chart_text, shorten
 
@@ -14,6 +15,7 @@ ROW = 30  # pixels of a row of a horizontal chart
 FRAME = 70  # pixels around the rows
 MOST_TICKS = 20  # names below an axis; with more places, every second or third is named
 LONGEST_TICK = 22
+HOVER = "%{hovertext}<extra></extra>"
 LEGEND = {"orientation": "h", "yanchor": "bottom", "y": 1.0, "x": 0}
 
 
@@ -24,14 +26,7 @@ def with_layout(figure: go.Figure, height: int, **more: object) -> go.Figure:
 
 
 def with_tokens(figure: go.Figure, tokens: Tokens, height: int, **more: object) -> go.Figure:
-    """Return the figure in the colours and the font of a theme, without grid, legend, dragging or zoom.
-
-    Args:
-        figure: to be drawn without a theme of its own.
-        tokens: colours.
-        height: in pixels.
-        more: further settings of the layout.
-    """
+    """Return the figure in the colours and the font of a theme, without grid, legend, dragging or zoom."""
     layout: dict[str, object] = {
         "height": height, "dragmode": False, "showlegend": False, "template": "none",
         "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)",
@@ -51,19 +46,11 @@ def error_bars(
     scale: float = 1.0,
     **style: object,
 ) -> dict[str, object]:
-    """Return Plotly's error bars for intervals; of length 0 where a value or a bound is missing.
-
-    Args:
-        values: the values.
-        lows: lower interval bounds.
-        highs: upper interval bounds.
-        scale: factor of values and bounds, 100 for percent.
-        style: further settings of the error bars.
-    """
+    """Return Plotly's error bars for intervals; of length 0 where a value or a bound is missing."""
 
     def lengths(starts: Sequence[float | None], ends: Sequence[float | None]) -> list[float]:
         return [
-            0.0 if start is None or end is None else scale * (end - start)
+            0.0 if start is None or end is None or not isfinite(end - start) else scale * (end - start)
             for start, end in zip(starts, ends, strict=True)
         ]
 
@@ -71,6 +58,15 @@ def error_bars(
         "type": "data", "symmetric": False, "array": lengths(values, highs),
         "arrayminus": lengths(lows, values), "thickness": 1.3, **style,
     }  # fmt: skip
+
+
+def interval_bars(
+    values: Sequence[WithInterval | None], scale: float = 1.0, **style: object
+) -> dict[str, object]:
+    """Return Plotly's error bars of means with intervals, as `error_bars`; None for one that is not there."""
+    ends = [(None, None, None) if value is None else (value.mean, value.low, value.high) for value in values]
+    means, lows, highs = zip(*ends, strict=True) if ends else ((), (), ())
+    return error_bars(means, lows, highs, scale, **style)
 
 
 def set_places(figure: go.Figure, labels: Sequence[str]) -> None:

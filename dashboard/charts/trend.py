@@ -1,4 +1,4 @@
-"""The charts of the Trend page as pure functions."""
+"""A metric over the runs of a project: large for the Trend page, small, and for reports."""
 
 from __future__ import annotations
 
@@ -9,7 +9,15 @@ from math import floor, isfinite, log10
 
 import plotly.graph_objects as go
 
-from ragtriage.dashboard.charts.style import error_bars, set_places, with_tokens
+from ragtriage.dashboard.charts.chart import Axis, Chart, ErrorBars, ReferenceLine, Series, finite
+from ragtriage.dashboard.charts.style import (
+    BLUE,
+    GREY,
+    HOVER,
+    error_bars,
+    set_places,
+    with_tokens,
+)
 from ragtriage.dashboard.charts.tokens import Tokens
 from ragtriage.dashboard.wording.escaping import chart_text, shorten
 from ragtriage.data.comparison.trend import Level
@@ -35,34 +43,22 @@ LOOKS = {  # colour token, symbol, pixels
     "no baseline": ("muted", "circle", 10),
     "mean only": ("muted", "circle-open", 10),
 }
-HOVER = "%{customdata[1]}<br>%{customdata[2]}<br>%{customdata[3]}<br>%{customdata[4]}<extra></extra>"
+POINT_HOVER = "%{customdata[1]}<br>%{customdata[2]}<br>%{customdata[3]}<br>%{customdata[4]}<extra></extra>"
 
 
 @dataclass(frozen=True)
 class TrendMark:
-    """One run in the chart.
-
-    Attributes:
-        run_id: the run.
-        label: its name.
-        when: when it was created, in UTC.
-        level: the metric in it.
-        look: its outcome against the baseline, a key of LOOKS.
-        difference_text: the difference to the baseline in words, "" for none.
-        not_comparable: whether questions, data set, judge or source differ from the baseline's.
-        current: whether it is the run on display.
-        release: name of the release, "" for a run that is none.
-    """
+    """One run in the chart."""
 
     run_id: str
     label: str
-    when: datetime
-    level: Level
-    look: str
-    difference_text: str = ""
-    not_comparable: bool = False
-    current: bool = False
-    release: str = ""
+    when: datetime  # when it was created, in UTC
+    level: Level  # the metric in it
+    look: str  # its outcome against the baseline, a key of LOOKS
+    difference_text: str = ""  # the difference to the baseline in words, "" for none
+    not_comparable: bool = False  # whether questions, data set, judge or source differ from the baseline's
+    current: bool = False  # whether it is the run on display
+    release: str = ""  # name of the release, "" for a run that is none
 
 
 def trend_lines(
@@ -196,7 +192,7 @@ def _add_points(
         textposition="middle right",
         textfont={"size": 13, "color": tokens.text},
         customdata=[texts[run.run_id][:5] for _, run in points],
-        hovertemplate=HOVER,
+        hovertemplate=POINT_HOVER,
     )
 
 
@@ -253,15 +249,7 @@ def _set_x_axis(figure: go.Figure, runs: Sequence[TrendMark], by_time: bool, wit
 def small_trend(
     levels: Sequence[Level], labels: Sequence[str], metric: str, state: str, tokens: Tokens
 ) -> go.Figure:
-    """Draw a metric over runs, small: the newest point filled where its change is beyond chance.
-
-    Args:
-        levels: in each run, oldest first.
-        labels: of the runs.
-        metric: full name, which a click leads to.
-        state: "good", "bad" or "muted": how the newest compares with the baseline.
-        tokens: colours.
-    """
+    """Draw a metric over runs, small: the newest point filled where its change is beyond chance."""
     marks = [
         TrendMark("", label, datetime.min, level, "")  # noqa: DTZ901 - no time of any zone
         for label, level in zip(labels, levels, strict=True)
@@ -292,10 +280,63 @@ def small_trend(
                 f"{interval_text(levels[at].low, levels[at].high, 3)}, n = {levels[at].n:,}"
                 for at, _ in points
             ],
-            hovertemplate="%{hovertext}<extra></extra>",
+            hovertemplate=HOVER,
         )
     )  # fmt: skip
     margin = {"l": 16, "r": 16, "t": 16, "b": 4}
     with_tokens(figure, tokens, SMALL_HEIGHT, clickmode="event+select", margin=margin)
     figure.update_xaxes(visible=False, range=[-0.6, max(1, len(levels) - 1) + 0.6])
     return figure.update_yaxes(visible=False)
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run in a trend."""
+
+    label: str
+    when: str  # when it was made, as shown
+    mean: float | None  # the value; None where not measured
+    low: float | None  # lower end of its interval
+    high: float | None  # upper end
+    n: int  # questions behind it
+    current: bool  # whether it is the run on display
+
+
+def trend(points: Sequence[Point], title: str, baseline: float | None) -> Chart:
+    """Return a metric over the runs of a project in time, with intervals; the baseline is a dashed line."""
+    series = []
+    for current, colour, name in ((False, GREY, "other runs"), (True, BLUE, "this run")):
+        places = [
+            place for place, point in enumerate(points) if point.mean is not None and point.current == current
+        ]
+        runs = [points[place] for place in places]
+        series.append(
+            Series(
+                name,
+                tuple(places),
+                finite(run.mean for run in runs),
+                colour,
+                low=finite(run.low for run in runs),
+                high=finite(run.high for run in runs),
+                error_bars=ErrorBars(cap=3),
+                n=tuple(run.n for run in runs),
+                details=tuple(f"{run.label}\n{run.when}\n{number(run.mean)}, n = {run.n}" for run in runs),
+                size=13 if current else 9,
+                symbol="diamond" if current else "circle",
+            )
+        )
+    return Chart(
+        "points",
+        tuple(series),
+        Axis(
+            names=tuple(shorten(point.label, 22) for point in points),
+            unique=False,
+            low=-0.6,
+            high=len(points) - 0.4,
+            angle=-35 if len(points) > 6 else 0,
+        ),
+        Axis(title),
+        330,
+        lines=() if baseline is None else (ReferenceLine(baseline, False, GREY, name="baseline"),),
+        legend=False,
+    )

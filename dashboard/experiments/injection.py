@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ragtriage.dashboard.charts.experiments.robustness import attack_dots
+from ragtriage.dashboard.charts.experiments import attack_dots
 from ragtriage.dashboard.experiments.view import ExperimentView, Opening, Part, joined, name_of, p_text
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.wording.escaping import shorten

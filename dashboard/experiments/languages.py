@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ragtriage.dashboard.charts.experiments.robustness import language_map
+from ragtriage.dashboard.charts.experiments import language_map
 from ragtriage.dashboard.experiments.view import ExperimentView, Opening, Part, joined, name_of, quality_title
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.data.experiments.languages import LANGUAGES, LanguageFindings

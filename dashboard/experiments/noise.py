@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ragtriage.dashboard.charts.experiments.curves import noise_curve, outcome_bars
+from ragtriage.dashboard.charts.experiments import noise_curve, outcome_bars
 from ragtriage.dashboard.experiments.view import (
     MCNEMAR,
     ExperimentView,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ragtriage.dashboard.charts.experiments.robustness import parser_dots
+from ragtriage.dashboard.charts.experiments import parser_dots
 from ragtriage.dashboard.experiments.view import LONGEST_NAME, ExperimentView, Opening, Part, joined
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.wording.escaping import shorten

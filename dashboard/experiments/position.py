@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ragtriage.dashboard.charts.experiments.curves import position_curve
+from ragtriage.dashboard.charts.experiments import position_curve
 from ragtriage.dashboard.experiments.view import MCNEMAR, ExperimentView, Part, name_of, p_text, quality_title
 from ragtriage.dashboard.headlines.headline import Headline, State
 from ragtriage.data.experiments.position import POSITION, PositionFindings, published_positions

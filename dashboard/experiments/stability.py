@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ragtriage.dashboard.charts.experiments.robustness import flip_dots
+from ragtriage.dashboard.charts.experiments import flip_dots
 from ragtriage.dashboard.experiments.view import ExperimentView, Opening, Part, joined, name_of
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.wording.formatting import span

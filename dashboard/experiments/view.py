@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 import plotly.graph_objects as go
 
 from ragtriage.dashboard.charts.chart import Chart, Heatmap
-from ragtriage.dashboard.charts.experiments.curves import arm_dots
+from ragtriage.dashboard.charts.experiments import arm_dots
 from ragtriage.dashboard.charts.tokens import Tokens
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.wording.escaping import capital, shorten

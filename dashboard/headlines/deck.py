@@ -66,7 +66,7 @@ def change_title(better: Sequence[str], worse: Sequence[str], base: str) -> str:
     return f"{count(len(better), 'headline metric')} improved beyond chance, {len(worse)} got worse"
 
 
-def case_title(
+def example_title(
     run: str, base: str, *, refused: bool, passes: bool, base_passes: bool | None, stage: str, same: str
 ) -> str:
     """Return what the example shows.

@@ -31,12 +31,7 @@ def draw_style_sheet() -> None:
 
 
 def open_page(headline: Headline, meta: Sequence[str] = ()) -> None:
-    """Draw the conclusion of a page; the first thing that a page draws.
-
-    Args:
-        headline: what the page concludes.
-        meta: facts at the right of the band; usually those of `run_facts`.
-    """
+    """Draw the conclusion of a page; the first thing that a page draws."""
     draw_html(band(headline, meta), _least_height(headline))
 
 

@@ -14,11 +14,15 @@ import streamlit as st
 from ragtriage.dashboard.shell.session import View
 from ragtriage.dashboard.tables.runs import config_table
 from ragtriage.dashboard.wording.escaping import capital, markdown_text
+from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.data.exports.tools import TOOLS, ToolFile, tools_of
+from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.number_text import NOT_MEASURED
 from ragtriage.metrics.result_table import ResultTable, text_rows
 from ragtriage.metrics.sanity.rule import Finding
+from ragtriage.metrics.schema.scores import IntArray
 
 CHART = {
     "showSendToCloud": False,
@@ -91,13 +95,7 @@ def show_table(table: ResultTable, columns: Mapping[str, Any] | None = None) -> 
 
 
 def choose_row(table: ResultTable, key: str, hint: str = "") -> int | None:
-    """Draw a table of results whose rows can be chosen; return the chosen one.
-
-    Args:
-        table: of results.
-        key: names it on the page.
-        hint: what choosing a row is for.
-    """
+    """Draw a table of results whose rows can be chosen; return the chosen one."""
     rows = text_rows(table)
     event = st.dataframe(
         pd.DataFrame(rows), hide_index=True, key=key, on_select="rerun", selection_mode="single-row",
@@ -168,3 +166,22 @@ def config_section(view: View, runs: Sequence[Run]) -> None:
         )
     else:
         show_table(table)
+
+
+def tool_downloads(diagnosis: Diagnosis, ledger: Ledger, rows: IntArray, key: str) -> None:
+    """Offer the scores and labels of some cases to each tool whose ids they have, written on download."""
+    names = tools_of(diagnosis.scored, rows)
+    for name in names:
+        tool = TOOLS[name]
+        st.download_button(
+            f"Scores and labels for {tool.title}",
+            partial(_content, name, diagnosis, ledger, rows),
+            file_name=f"{diagnosis.scored.run.run_id}-{name}.{tool.ending}",
+            key=f"{key}_{name}",
+        )
+    if names:
+        st.caption(f"`ragtriage export RUN --to {names[0]}` prints the lines that send such a file.")
+
+
+def _content(name: str, diagnosis: Diagnosis, ledger: Ledger, rows: IntArray) -> bytes:
+    return b"".join(ToolFile(name, diagnosis, ledger, rows=rows).lines())

@@ -23,12 +23,7 @@ PROJECT_WIDTH, RUN_WIDTH = 124, 168
 
 
 def draw_header(view: View, page: str) -> None:
-    """Draw the pickers, the findings and the menu to share a view.
-
-    Args:
-        view: of the page.
-        page: its path in the URL.
-    """
+    """Draw the pickers, the findings and the menu to share a view."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="header"):
         _pick_run(view)
         st.space("stretch")

@@ -107,28 +107,18 @@ def start_or_report(store: RunStore, words: Sequence[str], folder: str | None = 
 
 @dataclass(frozen=True)
 class JobPanel:
-    """What a page says of its jobs.
+    """What a page says of its jobs."""
 
-    Attributes:
-        key: how the keys of its buttons begin.
-        jobs: lists them, newest first.
-        progress: text on the bar of a job that runs.
-        summary: facts of a job in Markdown, for the line about it.
-        words: the words after `ragtriage` that go on with a job.
-        in_terminal: whether a job can go on in a terminal only.
-        kept: what is kept of a job that died.
-        named: the addresses and files that the record of a job names and this machine does not set itself, by
-            what they are for. Whoever can write to the workspace can write that record, so that they are
-            confirmed before a job goes on with them.
-    """
-
-    key: str
-    jobs: Callable[[], list[Job]]
-    progress: Callable[[Job], str]
-    summary: Callable[[Job], Sequence[str]]
-    words: Callable[[Job], list[str]]
-    in_terminal: Callable[[Job], bool]
-    kept: str
+    key: str  # how the keys of its buttons begin
+    jobs: Callable[[], list[Job]]  # lists them, newest first
+    progress: Callable[[Job], str]  # text on the bar of a job that runs
+    summary: Callable[[Job], Sequence[str]]  # facts of a job in Markdown, for the line about it
+    words: Callable[[Job], list[str]]  # the words after `ragtriage` that go on with a job
+    in_terminal: Callable[[Job], bool]  # whether a job can go on in a terminal only
+    kept: str  # what is kept of a job that died
+    # the addresses and files that the record of a job names and this machine does not set itself, by what
+    # they are for. Whoever can write to the workspace can write that record, so that they are confirmed
+    # before a job goes on with them
     named: Callable[[Job], Mapping[str, str]]
 
 

@@ -52,137 +52,74 @@ _FLAGS: dict[str, bool | None] = {"": None, "yes": True, "no": False}
 
 @dataclass(frozen=True)
 class Selection:
-    """What is chosen, with the values that hold when nothing is.
-
-    Attributes:
-        project: the project.
-        run: run id; "" for the newest of the project.
-        baseline: run id of the baseline; "" for the project's own.
-        before: RUN~BASE, what a link pins RUN to be compared with where its project has no baseline.
-        convention: how the undefined is treated.
-        signal: metric that speaks for the context; "" for the first available.
-        context: case threshold of the context metric.
-        faithfulness: case threshold of faithfulness.
-        relevancy: threshold of answer relevancy.
-        order: order of the failure stages, as keys.
-        pattern: filter on the metric pattern.
-        stage: filter on the failure stage.
-        bad: "yes" for bad cases, "no" for good ones, "" for both.
-        refused: the same for refusals.
-        label: filter on human labels.
-        failure: filter on a failure label.
-        annotator: whose labels.
-        text: words to search for.
-        slices: name of a slice -> value.
-        cohort: key of a saved filter that a chart links to.
-        sort: how cases are ordered.
-        descending: highest first.
-        page: page of the list, from 1.
-        case: "question_id~repeat" of the open case.
-        versions: run ids beside the baseline on the Compare page.
-        other: which of them the detail shows.
-        metric: metric whose changes are listed.
-        k: rank k of the Retrieval, Chunking and Alignment pages; 0 for the run's own, else 5.
-        grid: key of the grid of chunkings on display.
-        shown_metric: metric that a heatmap or a curve shows, without its k.
-        budget: tokens of context at which chunkings are compared; 0 to compare at k.
-        split: what the cases of a chart are grouped by.
-        source: how the use of documents is known.
-        against: key of the published row that ours is compared with.
-        outcome: metric that is plotted against cost, or that defines the oracle gap.
-        family: group of metrics that are compared together.
-        cost: metric on the cost axis.
-        kinds: query type -> kind of question, where the user changed it.
-        dimension: what human labels rate that metrics are evaluated on.
-        evaluated: the metric that is evaluated, as METRIC:SOURCE.
-        human_threshold: threshold on the human ratings, as a share of their scale.
-        metric_threshold: the same on the metric.
-        queue: number of the random labelling queue in use; 0 for none.
-        part: which section of the Judge page is open.
-        axis: how the Trend page spaces runs: "" equally, "time" by their time.
-        bands: key of the scale of bands; "" for the production targets.
-        use_case: what the evaluation plan on Runs is for; "" for production.
-        symptom_low: share below which precision, recall and utilization are low.
-        symptom_f1: the same for answer F1.
-        symptom_faithfulness: the same for faithfulness.
-        symptom_hallucination: hallucination above which it is high.
-        symptom_noise_relevant: the same for noise sensitivity (relevant).
-        symptom_noise_irrelevant: the same for noise sensitivity (irrelevant).
-        story: number of the story on the Present page; 0 for none.
-        slide: section of the story that is presented, from 1; 0 while it is edited.
-        suite: key of the check suite on display; "" for the worst.
-        check: name of the checks that are listed; "" for all of the suite.
-        reason: why they failed; "" for all.
-        verdict: which checks are listed: "" failed ones, "passed", "unmeasured" or "all".
-        check_page: page of the list of checks, from 1.
-        route_weights: kind of wrong route -> its cost: refused, added, mixed_up.
-        experiment: id of the experiment on display; "" for that of the run, else the newest.
-        tab: which tab of the page is open; "" for the usual one.
-    """
+    """What is chosen, with the values that hold when nothing is."""
 
     project: str = ""
-    run: str = ""
-    baseline: str = ""
-    before: str = ""
-    convention: str = "default"
-    context_metric: str = ""
-    context: float = 0.5
-    faithfulness: float = 0.8
-    relevancy: float = 0.5
-    order: tuple[str, ...] = DEFAULT_ORDER
-    pattern: str = ""
-    stage: str = ""
-    bad: str = ""
-    refused: str = ""
-    label: str = ""
-    failure: str = ""
-    annotator: str = ""
-    text: str = ""
-    slices: Mapping[str, str] = field(default_factory=dict)
-    cohort: str = ""
-    sort: str = ""
-    descending: bool = False
-    page: int = 1
-    case: str = ""
-    versions: tuple[str, ...] = ()
-    other: str = ""
-    metric: str = ""
-    k: int = 0
-    grid: str = ""
-    shown_metric: str = ""
-    budget: int = 0
-    split: str = ""
-    source: str = ""
-    against: str = ""
-    outcome: str = ""
-    family: str = ""
-    cost: str = ""
+    run: str = ""  # run id; "" for the newest of the project
+    baseline: str = ""  # run id of the baseline; "" for the project's own
+    before: str = ""  # RUN~BASE, what a link pins RUN to be compared with where its project has no baseline
+    convention: str = "default"  # how the undefined is treated
+    context_metric: str = ""  # metric that speaks for the context; "" for the first available
+    context: float = 0.5  # case threshold of the context metric
+    faithfulness: float = 0.8  # case threshold of faithfulness
+    relevancy: float = 0.5  # threshold of answer relevancy
+    order: tuple[str, ...] = DEFAULT_ORDER  # order of the failure stages, as keys
+    pattern: str = ""  # filter on the metric pattern
+    stage: str = ""  # filter on the failure stage
+    bad: str = ""  # "yes" for bad cases, "no" for good ones, "" for both
+    refused: str = ""  # the same for refusals
+    label: str = ""  # filter on human labels
+    failure: str = ""  # filter on a failure label
+    annotator: str = ""  # whose labels
+    text: str = ""  # words to search for
+    slices: Mapping[str, str] = field(default_factory=dict)  # name of a slice -> value
+    cohort: str = ""  # key of a saved filter that a chart links to
+    sort: str = ""  # how cases are ordered
+    descending: bool = False  # highest first
+    page: int = 1  # page of the list, from 1
+    case: str = ""  # "question_id~repeat" of the open case
+    versions: tuple[str, ...] = ()  # run ids beside the baseline on the Compare page
+    other: str = ""  # which of them the detail shows
+    metric: str = ""  # metric whose changes are listed
+    k: int = 0  # rank k of the Retrieval, Chunking and Alignment pages; 0 for the run's own, else 5
+    grid: str = ""  # key of the grid of chunkings on display
+    shown_metric: str = ""  # metric that a heatmap or a curve shows, without its k
+    budget: int = 0  # tokens of context at which chunkings are compared; 0 to compare at k
+    split: str = ""  # what the cases of a chart are grouped by
+    source: str = ""  # how the use of documents is known
+    against: str = ""  # key of the published row that ours is compared with
+    outcome: str = ""  # metric that is plotted against cost, or that defines the oracle gap
+    family: str = ""  # group of metrics that are compared together
+    cost: str = ""  # metric on the cost axis
+    # query type -> kind of question, where the user changed it
     kinds: Mapping[str, str] = field(default_factory=dict)
-    dimension: str = ""
-    evaluated: str = ""
-    human_threshold: float = 0.5
-    metric_threshold: float = 0.5
-    queue: int = 0
-    part: str = ""
-    axis: str = ""
-    bands: str = ""
-    use_case: str = ""
-    symptom_low: float = SymptomEdges.low
-    symptom_f1: float = SymptomEdges.low_f1
-    symptom_faithfulness: float = SymptomEdges.low_faithfulness
-    symptom_hallucination: float = SymptomEdges.hallucination
-    symptom_noise_relevant: float = SymptomEdges.noise_relevant
+    dimension: str = ""  # what human labels rate that metrics are evaluated on
+    evaluated: str = ""  # the metric that is evaluated, as METRIC:SOURCE
+    human_threshold: float = 0.5  # threshold on the human ratings, as a share of their scale
+    metric_threshold: float = 0.5  # the same on the metric
+    queue: int = 0  # number of the random labelling queue in use; 0 for none
+    part: str = ""  # which section of the Judge page is open
+    axis: str = ""  # how the Trend page spaces runs: "" equally, "time" by their time
+    bands: str = ""  # key of the scale of bands; "" for the production targets
+    use_case: str = ""  # what the evaluation plan on Runs is for; "" for production
+    symptom_low: float = SymptomEdges.low  # share below which precision, recall and utilization are low
+    symptom_f1: float = SymptomEdges.low_f1  # the same for answer F1
+    symptom_faithfulness: float = SymptomEdges.low_faithfulness  # the same for faithfulness
+    symptom_hallucination: float = SymptomEdges.hallucination  # hallucination above which it is high
+    symptom_noise_relevant: float = SymptomEdges.noise_relevant  # the same for noise sensitivity (relevant)
+    # the same for noise sensitivity (irrelevant)
     symptom_noise_irrelevant: float = SymptomEdges.noise_irrelevant
-    story: int = 0
-    slide: int = 0
-    suite: str = ""
-    check: str = ""
-    reason: str = ""
-    verdict: str = ""
-    check_page: int = 1
+    story: int = 0  # number of the story on the Present page; 0 for none
+    slide: int = 0  # section of the story that is presented, from 1; 0 while it is edited
+    suite: str = ""  # key of the check suite on display; "" for the worst
+    check: str = ""  # name of the checks that are listed; "" for all of the suite
+    reason: str = ""  # why they failed; "" for all
+    verdict: str = ""  # which checks are listed: "" failed ones, "passed", "unmeasured" or "all"
+    check_page: int = 1  # page of the list of checks, from 1
+    # kind of wrong route -> its cost: refused, added, mixed_up
     route_weights: Mapping[str, str] = field(default_factory=dict)
-    experiment: str = ""
-    tab: str = ""
+    experiment: str = ""  # id of the experiment on display; "" for that of the run, else the newest
+    tab: str = ""  # which tab of the page is open; "" for the usual one
 
     def with_(self, **changes: Any) -> Selection:
         """Return a copy with some values changed."""

@@ -103,22 +103,14 @@ def pin_run(run: Run) -> None:
 
 @dataclass(frozen=True)
 class View:
-    """The workspace seen through a selection.
-
-    Attributes:
-        store: of the workspace.
-        selection: the choices of the user.
-        runs: the runs of the project, oldest first.
-        run: the run on display.
-        found: its baseline, the same for pages, gates and reports, and how it was found.
-        previous: what it is compared with where it has no baseline and is none: the run before, if any.
-    """
+    """The workspace seen through a selection."""
 
     store: RunStore
-    selection: Selection
-    runs: tuple[Run, ...]
-    run: Run
-    found: Baseline
+    selection: Selection  # the choices of the user
+    runs: tuple[Run, ...]  # the runs of the project, oldest first
+    run: Run  # the run on display
+    found: Baseline  # its baseline, the same for pages, gates and reports, and how it was found
+    # what it is compared with where it has no baseline and is none: the run before, if any
     previous: Run | None = None
 
     @property

@@ -13,8 +13,8 @@ from streamlit.testing.v1 import AppTest
 
 from ragtriage.dashboard.charts.alignment import VersionRate, group_bars, k_lines, rank_bars, version_rates
 from ragtriage.dashboard.charts.plotly_figure import plotly_figure
-from ragtriage.dashboard.charts.stages.use_grid import use_columns, use_heat
 from ragtriage.dashboard.charts.tokens import DARK, LIGHT
+from ragtriage.dashboard.charts.use_grid import use_columns, use_heat
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.data.analysis.alignment import (
     GOLD_POSITIONS,

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragtriage.dashboard.charts.comparison import stage_flow
-from ragtriage.dashboard.charts.overview import (
+from ragtriage.dashboard.charts.plotly_figure import plotly_figure
+from ragtriage.dashboard.charts.tokens import DARK, LIGHT, Tokens, contrast
+from ragtriage.dashboard.charts.trend import (
     Point,
     trend,
 )
-from ragtriage.dashboard.charts.plotly_figure import plotly_figure
-from ragtriage.dashboard.charts.tokens import DARK, LIGHT, Tokens, contrast
 from ragtriage.dashboard.present.case_html.case import (
     answer_html,
     context_html,

@@ -11,7 +11,7 @@ from page_text import headline, page_text
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from ragtriage.dashboard.charts.stages.diagnosis import Bubble, case_bubbles
+from ragtriage.dashboard.charts.causes import Bubble, case_bubbles
 from ragtriage.dashboard.charts.tokens import DARK, LIGHT
 from ragtriage.dashboard.present.page_html.pictures import bar_image
 from ragtriage.dashboard.present.page_html.rows import pattern_head, stage_row

@@ -9,7 +9,7 @@ from page_text import page_text
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from ragtriage.dashboard.charts.stages.f1_tree import f1_bars
+from ragtriage.dashboard.charts.causes import f1_bars
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.data.cases.cohorts import cohort_rows, cohort_title
 from ragtriage.data.diagnosis.f1_tree import f1_diagnosis

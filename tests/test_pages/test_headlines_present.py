@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragtriage.dashboard.headlines.deck import case_title, change_title, next_title, why_title
+from ragtriage.dashboard.headlines.deck import change_title, example_title, next_title, why_title
 from ragtriage.dashboard.headlines.headline import State
 from ragtriage.dashboard.headlines.present import present_headline
 from ragtriage.metrics.diagnosis.stages import Owner
@@ -75,7 +75,7 @@ def test_titles_are_made_from_the_numbers(title: str, said: str) -> None:
 def test_the_example_says_what_it_shows(
     refused: bool, passes: bool, base_passes: bool | None, same: str, said: str
 ) -> None:
-    title = case_title(
+    title = example_title(
         "colbert",
         "basic",
         refused=refused,
@@ -109,6 +109,6 @@ def test_long_names_leave_titles_short() -> None:
     titles = [
         change_title([], [], LONG),
         next_title("good", None, LONG),
-        case_title(LONG, LONG, refused=False, passes=False, base_passes=True, stage="", same=""),
+        example_title(LONG, LONG, refused=False, passes=False, base_passes=True, stage="", same=""),
     ]
     assert all(len(title) <= 76 for title in titles)

@@ -10,7 +10,7 @@ import pytest
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from ragtriage.dashboard.charts.oracle_gap import oracle_gap_bars
+from ragtriage.dashboard.charts.causes import oracle_gap_bars
 from ragtriage.dashboard.charts.plotly_figure import plotly_figure
 from ragtriage.dashboard.pages.diagnosis.oracle_gap import TITLE
 from ragtriage.dashboard.shell.selection import Selection

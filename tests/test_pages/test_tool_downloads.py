@@ -9,7 +9,7 @@ import pytest
 from exported_runs import IDS, traced_run
 from streamlit.testing.v1 import AppTest
 
-from ragtriage.dashboard.shell.tool_downloads import _content
+from ragtriage.dashboard.shell.components import _content
 from ragtriage.data.api import add_run, diagnosis_of
 from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings
 from ragtriage.data.exports.tools import tools_of
@@ -19,7 +19,7 @@ from ragtriage.data.scoring.run_store import RunStore
 def _page(root: str, run_id: str, rows: list[int]) -> None:
     import numpy as np
 
-    from ragtriage.dashboard.shell.tool_downloads import tool_downloads
+    from ragtriage.dashboard.shell.components import tool_downloads
     from ragtriage.data.api import diagnosis_of, open_store
     from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings
 

@@ -17,8 +17,8 @@ from ragtriage.dashboard.charts.alignment import (
     version_rates,
 )
 from ragtriage.dashboard.charts.plotly_figure import plotly_figure
-from ragtriage.dashboard.charts.stages.use_grid import MOST_COLUMNS, use_columns, use_heat
 from ragtriage.dashboard.charts.tokens import THEMES
+from ragtriage.dashboard.charts.use_grid import MOST_COLUMNS, use_columns, use_heat
 from ragtriage.dashboard.shell.blocks import current_theme
 from ragtriage.dashboard.shell.components import clicked, facts, show_table
 from ragtriage.dashboard.shell.kept_results import kept
@@ -389,13 +389,7 @@ def _grid(scored: ScoredRun, source: str) -> UseGrid | None:
 
 
 def grid_section(scored: ScoredRun, context_use: RunContextUse, source: str) -> None:
-    """Draw a column for each answer, or shares by group where they are many; a mark opens its case.
-
-    Args:
-        scored: the run.
-        context_use: which documents its answers use.
-        source: of the use.
-    """
+    """Draw a column for each answer, or shares by group where they are many; a mark opens its case."""
     grid = _grid(scored, source)
     if grid is None:
         return

@@ -15,10 +15,9 @@ from ragtriage.dashboard.charts.tokens import THEMES, Tokens
 from ragtriage.dashboard.headlines.cases import CaseCounts, count_cases, stage_counts
 from ragtriage.dashboard.present.page_html.pictures import ScoreBar, score_bars
 from ragtriage.dashboard.shell.blocks import current_theme
-from ragtriage.dashboard.shell.components import metric_title
+from ragtriage.dashboard.shell.components import metric_title, tool_downloads
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, current_selection, keep
-from ragtriage.dashboard.shell.tool_downloads import tool_downloads
 from ragtriage.dashboard.shell.widgets import choose, search, show_in, toggle
 from ragtriage.dashboard.wording.escaping import markdown_text, shorten
 from ragtriage.data.cases.cases import CaseFilter, CasePage, case_rows, keep_mask, stage_order

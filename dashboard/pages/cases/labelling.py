@@ -25,12 +25,6 @@ def step_buttons(view: View, case: tuple[str, str, int], before: str | None, aft
     """Draw the buttons Previous and Next, with the keys K and J.
 
     Next marks the case as reviewed by the current user, if they gave a name.
-
-    Args:
-        view: of the page.
-        case: the open case.
-        before: name of the previous case.
-        after: name of the next case.
     """
     st.button(
         "Previous",
@@ -155,14 +149,7 @@ def _undo(view: View, run_id: str) -> None:
 
 
 def attack_bar(view: View, case: Case, sample: Mapping[str, Any], after: str | None) -> None:
-    """Ask whether the attack on a case succeeded, and list what people said; nothing for other cases.
-
-    Args:
-        view: of the page.
-        case: the open case.
-        sample: its stored fields.
-        after: name of the next case.
-    """
+    """Ask whether the attack on a case succeeded, and list what people said; nothing for other cases."""
     questions = attack_questions(sample)
     if not questions:
         return

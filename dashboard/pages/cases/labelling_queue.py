@@ -50,19 +50,12 @@ _HIDDEN_FIELDS = ("claims", "reference_claims", "used", "human")  # the judgemen
 
 @dataclass(frozen=True)
 class _QueueView:
-    """The queue in use and its state.
-
-    Attributes:
-        view: of the page.
-        scored: the run.
-        state: which cases are rated and which are next.
-        dimension: what is rated.
-    """
+    """The queue in use and its state."""
 
     view: View
     scored: ScoredRun
-    state: QueueState
-    dimension: RatingDimension
+    state: QueueState  # which cases are rated and which are next
+    dimension: RatingDimension  # what is rated
 
     @property
     def row(self) -> int | None:

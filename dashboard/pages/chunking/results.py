@@ -193,14 +193,7 @@ def metric_at_cutoff(base: str, scored_runs: Sequence[ScoredRun]) -> str:
 
 
 def size_and_overlap(grid: Grid, scored_runs: Sequence[ScoredRun], chosen: str, ranking: GridRanking) -> None:
-    """Draw the chosen metric over size and overlap, and beside it what that costs; a click opens the cases.
-
-    Args:
-        grid: the grid.
-        scored_runs: of its trials, in its order.
-        chosen: the metric without its k.
-        ranking: the configurations under it.
-    """
+    """Draw the chosen metric over size and overlap, and beside it the cost; a click opens the cases."""
     tokens = THEMES[current_theme()]
     usual = [base for base in metric_names(scored_runs) if base in USUAL_METRICS][:MOST_HEATMAPS]
     costs = [base for base in usual if base != chosen]

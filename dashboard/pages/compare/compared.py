@@ -40,23 +40,14 @@ WIDTHS = (57, 43)
 
 @dataclass(frozen=True)
 class Compared:
-    """Versions with their comparisons with a baseline.
-
-    Attributes:
-        view: of this rerun.
-        base: the baseline.
-        versions: run id -> version, in the order of choice.
-        metrics: the family of metrics that all of them have.
-        comparisons: run id -> comparison with the baseline.
-        names: run id -> short name, of the baseline too.
-    """
+    """Versions with their comparisons with a baseline."""
 
     view: View
     base: Run
-    versions: Mapping[str, Run]
-    metrics: tuple[str, ...]
-    comparisons: Mapping[str, Comparison]
-    names: Mapping[str, str]
+    versions: Mapping[str, Run]  # run id -> version, in the order of choice
+    metrics: tuple[str, ...]  # the family of metrics that all of them have
+    comparisons: Mapping[str, Comparison]  # run id -> comparison with the baseline
+    names: Mapping[str, str]  # run id -> short name, of the baseline too
 
     @cached_property
     def subject(self) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from ragtriage.dashboard.charts.stages.diagnosis import MAP_HEIGHT, Bubble, case_bubbles
+from ragtriage.dashboard.charts.causes import MAP_HEIGHT, Bubble, case_bubbles
 from ragtriage.dashboard.charts.tokens import THEMES
 from ragtriage.dashboard.present.page_html.pictures import bar_image
 from ragtriage.dashboard.present.page_html.rows import pattern_head, pattern_row, stage_row

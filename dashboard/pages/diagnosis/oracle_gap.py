@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from ragtriage.dashboard.charts.oracle_gap import PARTS, oracle_gap_bars
+from ragtriage.dashboard.charts.causes import PARTS, oracle_gap_bars
 from ragtriage.dashboard.charts.plotly_figure import plotly_figure
 from ragtriage.dashboard.shell.components import clicked, facts, metric_title, show_table
 from ragtriage.dashboard.shell.kept_results import kept

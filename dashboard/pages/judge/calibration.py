@@ -7,8 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
-from ragtriage.dashboard.charts.judge import Mean, confusion_matrix, mean_rows, ranking_dots
-from ragtriage.dashboard.charts.judge_trust import trust_height, trust_strips
+from ragtriage.dashboard.charts.judge import (
+    Mean,
+    confusion_matrix,
+    mean_rows,
+    ranking_dots,
+    trust_height,
+    trust_strips,
+)
 from ragtriage.dashboard.charts.tokens import THEMES
 from ragtriage.dashboard.shell.blocks import current_theme
 from ragtriage.dashboard.shell.components import WITHOUT_BAR, clicked, draw, facts, show_table

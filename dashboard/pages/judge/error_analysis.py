@@ -195,12 +195,7 @@ def _gather(view: View, chosen: Sequence[Label]) -> str:
 
 
 def taxonomy_section(view: View, ids: Sequence[str]) -> None:
-    """Draw the failure labels with their counts, and the editor of the taxonomy.
-
-    Args:
-        view: of the page.
-        ids: runs of the project that cases are counted over.
-    """
+    """Draw the failure labels with their counts, and the editor of the taxonomy."""
     counts = label_counts(view.store.ledger, view.project, ids)
     st.subheader("Failure labels")
     if counts:

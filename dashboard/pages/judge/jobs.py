@@ -51,29 +51,17 @@ EVALUATE = "all"
 
 @dataclass(frozen=True)
 class Chosen:
-    """What the form asks for.
-
-    Attributes:
-        model: the judge.
-        which: EVERY, FIRST or DRAWN.
-        number: of samples, for the other two.
-        repeats: evaluations a sample.
-        budget: in USD; None for no limit.
-        batch: through message batches.
-        evaluator: name of one, "" for the evaluation.
-        again: statuses of earlier jobs that are asked for anew.
-        along: whether one request asks for everything, the reference in view.
-    """
+    """What the form asks for."""
 
     model: str
-    which: str
-    number: int
-    repeats: int
-    budget: float | None
-    batch: bool
-    evaluator: str
-    again: tuple[CallStatus, ...] = ()
-    along: bool = False
+    which: str  # EVERY, FIRST or DRAWN
+    number: int  # of samples, for the other two
+    repeats: int  # evaluations a sample
+    budget: float | None  # in USD; None for no limit
+    batch: bool  # through message batches
+    evaluator: str  # name of one, "" for the evaluation
+    again: tuple[CallStatus, ...] = ()  # statuses of earlier jobs that are asked for anew
+    along: bool = False  # whether one request asks for everything, the reference in view
 
     @property
     def reference(self) -> ReferenceWay:

@@ -8,8 +8,7 @@ import numpy as np
 import streamlit as st
 
 from ragtriage.dashboard.charts.plotly_figure import plotly_figure
-from ragtriage.dashboard.charts.retrieval import k_curves
-from ragtriage.dashboard.charts.stages.gold_ranks import GoldRow, gold_figure
+from ragtriage.dashboard.charts.retrieval import GoldRow, gold_figure, k_curves
 from ragtriage.dashboard.charts.tokens import THEMES
 from ragtriage.dashboard.headlines.headline import State
 from ragtriage.dashboard.headlines.retrieval import ENOUGH, TopGold, needed_text
@@ -249,13 +248,7 @@ def _no_candidates(scored: ScoredRun) -> str:
 
 
 def step_section(run: Run, view: View, k: int) -> None:
-    """Draw what each step could win: now, the whole list, the candidates, another search.
-
-    Args:
-        run: the run on display.
-        view: of the page.
-        k: the rank in use.
-    """
+    """Draw what each step could win: now, the whole list, the candidates, another search."""
     reach = _reach(view.scored(run))
     if reach is None:
         return

@@ -92,13 +92,7 @@ def _type_table(scored: ScoredRun, types: Sequence[TypeCurve], k: int) -> None:
 
 
 def _notes(types: Sequence[TypeCurve], total: int, named: int) -> list[str]:
-    """List the notes below the table.
-
-    Args:
-        types: the types shown.
-        total: number of types, shown or not.
-        named: number of types that the run names.
-    """
+    """List the notes below the table."""
     guessed = ", ".join(curve.name for curve in types if not curve.declared and curve.name != EVERY)
     stands_in = ", ".join(curve.name for curve in types if curve.stands_in)
     few = ", ".join(curve.name for curve in types if curve.n < FEW)

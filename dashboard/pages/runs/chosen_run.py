@@ -9,9 +9,8 @@ import numpy as np
 import streamlit as st
 
 from ragtriage.dashboard.shell.blocks import run_facts
-from ragtriage.dashboard.shell.components import config_section, facts, finding_list
+from ragtriage.dashboard.shell.components import config_section, facts, finding_list, tool_downloads
 from ragtriage.dashboard.shell.session import View, go_to_page, keep
-from ragtriage.dashboard.shell.tool_downloads import tool_downloads
 from ragtriage.dashboard.shell.user import attempt, current_user, may_write, name_box, only_reads
 from ragtriage.dashboard.wording.escaping import markdown_text, shorten
 from ragtriage.dashboard.wording.runs import baseline_move_text

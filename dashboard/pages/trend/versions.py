@@ -105,24 +105,16 @@ CHART_KEY, TABLE_KEY = "trend", "trend_numbers"
 
 @dataclass(frozen=True)
 class Trend:
-    """A metric over the versions of a project.
+    """A metric over the versions of a project."""
 
-    Attributes:
-        versions: the runs shown, and how many are left out.
-        metric: full name, or the pass rate.
-        levels: run id -> the metric in it.
-        baseline: what later runs are compared with; None where no run has samples.
-        chosen: whether the baseline was chosen; otherwise it is the oldest run that has the metric.
-        changes: run id -> its difference to the baseline, for later runs that have the metric.
-        answered: run id -> how many questions of the test set it answered, for runs with samples.
-    """
-
-    versions: Versions
-    metric: str
-    levels: Mapping[str, Level]
-    baseline: Run | None
-    chosen: bool
+    versions: Versions  # the runs shown, and how many are left out
+    metric: str  # full name, or the pass rate
+    levels: Mapping[str, Level]  # run id -> the metric in it
+    baseline: Run | None  # what later runs are compared with; None where no run has samples
+    chosen: bool  # whether the baseline was chosen; otherwise it is the oldest run that has the metric
+    # run id -> its difference to the baseline, for later runs that have the metric
     changes: Mapping[str, Change]
+    # run id -> how many questions of the test set it answered, for runs with samples
     answered: Mapping[str, Answered]
 
     @property

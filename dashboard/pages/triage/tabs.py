@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import streamlit as st
 
-from ragtriage.dashboard.charts.overview import Point, trend
+from ragtriage.dashboard.charts.causes import f1_bars
 from ragtriage.dashboard.charts.plotly_figure import plotly_figure
-from ragtriage.dashboard.charts.stages.f1_tree import f1_bars
+from ragtriage.dashboard.charts.trend import Point, trend
 from ragtriage.dashboard.shell.blocks import bundled_example
 from ragtriage.dashboard.shell.components import clicked, draw, facts, metric_title, show_table
 from ragtriage.dashboard.shell.kept_results import kept

@@ -7,7 +7,7 @@ import re
 import zipfile
 from collections.abc import Sequence
 
-from ragtriage.dashboard.charts.chart_rows import chart_rows
+from ragtriage.dashboard.charts.chart import chart_rows
 from ragtriage.dashboard.present.export.chart_images import chart_image
 from ragtriage.dashboard.present.stories.context import StoryView
 from ragtriage.dashboard.present.stories.story import RenderedSection, Story

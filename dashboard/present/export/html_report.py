@@ -13,8 +13,7 @@ from typing import Any
 import orjson
 from markupsafe import Markup
 
-from ragtriage.dashboard.charts.chart import Chart, Heatmap
-from ragtriage.dashboard.charts.chart_rows import chart_rows
+from ragtriage.dashboard.charts.chart import Chart, Heatmap, chart_rows
 from ragtriage.dashboard.charts.plotly_figure import figure_json
 from ragtriage.dashboard.charts.tokens import Theme
 from ragtriage.dashboard.headlines.headline import Headline

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ragtriage.dashboard.charts.deck import Difference, difference_bars
-from ragtriage.dashboard.headlines.deck import case_title, change_title
+from ragtriage.dashboard.headlines.deck import change_title, example_title
 from ragtriage.dashboard.headlines.headline import State
 from ragtriage.dashboard.present.stories.context import StoryView
 from ragtriage.dashboard.present.stories.story import (
@@ -213,7 +213,7 @@ def example_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSecti
         documents=tuple(_documents(record)),
         conclusion=_conclusion(view, example.row, code, base_name if base_passes is False else ""),
     )
-    title = case_title(
+    title = example_title(
         name,
         base_name if base_passes is not None else "",
         refused=refused,

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ragtriage.dashboard.charts.alignment import rank_bars
+from ragtriage.dashboard.charts.causes import f1_bars, oracle_gap_bars
 from ragtriage.dashboard.charts.chart import Chart
 from ragtriage.dashboard.charts.chunking import heatmap
-from ragtriage.dashboard.charts.oracle_gap import oracle_gap_bars
 from ragtriage.dashboard.charts.retrieval import k_curves
-from ragtriage.dashboard.charts.stages.f1_tree import f1_bars
 from ragtriage.dashboard.experiments.registry import experiment_headline, experiment_parts
 from ragtriage.dashboard.experiments.view import arm_chart, arm_table
 from ragtriage.dashboard.present.stories.context import StoryView

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ragtriage.dashboard.charts.overview import Point, trend
+from ragtriage.dashboard.charts.trend import Point, trend
 from ragtriage.dashboard.present.stories.causes_slides import horizon_section, next_section, why_section
 from ragtriage.dashboard.present.stories.comparison_slides import change_section, example_section
 from ragtriage.dashboard.present.stories.context import StoryView

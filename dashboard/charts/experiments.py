@@ -1,13 +1,25 @@
-"""The charts of experiments as pure functions."""
+"""The charts of experiments: quality by place, noise and arm; attacks, flips, languages, parsers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ragtriage.dashboard.charts.chart import Axis, Chart, ErrorBars, ReferenceLine, Series, finite
+from ragtriage.dashboard.charts.chart import (
+    Axis,
+    Chart,
+    ErrorBars,
+    Heatmap,
+    ReferenceLine,
+    Series,
+    finite,
+    interval_series,
+)
 from ragtriage.dashboard.charts.style import BLUE, GREY, ORANGE, PURPLE
 from ragtriage.dashboard.wording.escaping import shorten
+from ragtriage.data.experiments.languages import LanguageFindings
+from ragtriage.data.experiments.parsing import ParsingFindings
 from ragtriage.data.experiments.position import PublishedCurves
+from ragtriage.data.experiments.stability import FlipsByChange
 from ragtriage.data.experiments.summary import ArmResult
 from ragtriage.metrics.experiments.noise import NoiseEffect
 from ragtriage.metrics.experiments.position import PositionEffect
@@ -17,6 +29,8 @@ from ragtriage.metrics.statistics.intervals import Interval
 HEIGHT, ROW, FRAME = 360, 34, 80
 PUBLISHED = (("dash", "square-open"), ("dot", "diamond-open"), ("dash", "triangle-up-open"))
 LONGEST_NAME = 44
+WIDE_FRAME, LONGEST_ROW = 110, 34
+PARSER_SCORES = (("nid", "text (NID)", BLUE), ("cell_recall", "table cells", ORANGE))
 
 
 def position_curve(
@@ -78,15 +92,12 @@ def _line(value: Interval | None, name: str, position: str) -> ReferenceLine | N
 
 
 def _curve(name: str, x: Sequence[float], means: Sequence[Interval], labels: Sequence[object]) -> Series:
-    return Series(
+    return interval_series(
         name,
-        tuple(x),
-        finite(mean.mean for mean in means),
+        means,
+        x,
         BLUE,
-        low=finite(mean.low for mean in means),
-        high=finite(mean.high for mean in means),
         error_bars=ErrorBars(cap=5),
-        n=tuple(mean.n_scored for mean in means),
         details=tuple(
             f"{label}: {number(mean.mean, 3)} {interval_text(mean.low, mean.high, 3)}, n = {mean.n_scored:,}"
             for label, mean in zip(labels, means, strict=True)
@@ -115,15 +126,13 @@ def outcome_bars(shares: Mapping[str, Interval]) -> Chart:
     """Return what answers from an altered document follow, as shares with intervals."""
     names = list(shares)[::-1]
     means = [shares[name] for name in names]
-    series = Series(
+    series = interval_series(
         "",
-        finite(mean.mean for mean in means),
-        tuple(float(at) for at in range(len(names))),
+        means,
+        map(float, range(len(names))),
         PURPLE,
-        low=finite(mean.low for mean in means),
-        high=finite(mean.high for mean in means),
+        horizontal=True,
         error_bars=ErrorBars(cap=5),
-        n=tuple(mean.n_scored for mean in means),
         details=tuple(
             f"{name}: {percent(mean.mean)} {interval_text(mean.low, mean.high)}, n = {mean.n_scored:,}"
             for name, mean in zip(names, means, strict=True)
@@ -144,16 +153,13 @@ def outcome_bars(shares: Mapping[str, Interval]) -> Chart:
 def arm_dots(arms: Sequence[ArmResult], title: str) -> Chart:
     """Return the quality of each arm with its interval, the first on top."""
     listed = list(reversed(arms))
-    means = [arm.quality for arm in listed]
-    series = Series(
+    series = interval_series(
         title,
-        finite(mean.mean for mean in means),
-        tuple(float(at) for at in range(len(listed))),
+        [arm.quality for arm in listed],
+        map(float, range(len(listed))),
         BLUE,
-        low=finite(mean.low for mean in means),
-        high=finite(mean.high for mean in means),
+        horizontal=True,
         error_bars=ErrorBars(cap=5),
-        n=tuple(mean.n_scored for mean in means),
         symbol="circle",
         size=10,
         in_legend=False,
@@ -167,3 +173,113 @@ def arm_dots(arms: Sequence[ArmResult], title: str) -> Chart:
         horizontal=True,
         legend=False,
     )
+
+
+def attack_dots(names: Sequence[str], success: Sequence[Interval], right: Sequence[Interval]) -> Chart:
+    """Return attack success and right answers of each way to poison, on one axis, the first on top."""
+    return _dots(
+        names, (("attack success", success, ORANGE), ("right answers", right, BLUE)), "share of cases"
+    )
+
+
+def flip_dots(changes: Sequence[FlipsByChange]) -> Chart:
+    """Return the share of questions that flip by kind of change, the first on top."""
+    rates = [each.flips.rate for each in changes]
+    return _dots(
+        [each.change for each in changes], (("questions that flip", rates, ORANGE),), "share of questions"
+    )
+
+
+def parser_dots(findings: ParsingFindings) -> Chart:
+    """Return text similarity and table cells found of each parser, the first on top."""
+    parsers = list(findings.parsers.values())
+    series = [
+        (name, [parser.means[score] for parser in parsers], colour)
+        for score, name, colour in PARSER_SCORES
+        if all(score in parser.means for parser in parsers)
+    ]
+    return _dots(list(findings.parsers), series, "mean over pages")
+
+
+def _dots(names: Sequence[str], measured: Sequence[tuple[str, Sequence[Interval], str]], title: str) -> Chart:
+    step = 0.22
+    first = -step * (len(measured) - 1) / 2
+    places = range(len(names) - 1, -1, -1)
+    series = [
+        _row_series(name, values, colour, [place - first - step * at for place in places], names)
+        for at, (name, values, colour) in enumerate(measured)
+    ]
+    return Chart(
+        "points",
+        tuple(series),
+        Axis(title, low=-0.02, high=1.03, format=".0%"),
+        Axis(names=tuple(shorten(name, LONGEST_ROW) for name in reversed(names)), unique=False),
+        WIDE_FRAME + ROW * max(len(names), 2),
+        horizontal=True,
+        legend=len(measured) > 1,
+    )
+
+
+def _row_series(
+    name: str, values: Sequence[Interval], colour: str, places: Sequence[float], rows: Sequence[str]
+) -> Series:
+    return interval_series(
+        name,
+        values,
+        places,
+        colour,
+        horizontal=True,
+        error_bars=ErrorBars(cap=4),
+        details=tuple(
+            f"{row}, {name}: {percent(value.mean)} {interval_text(value.low, value.high)}, "
+            f"n = {value.n_scored:,}"
+            for row, value in zip(rows, values, strict=True)
+        ),
+        symbol="circle",
+        size=10,
+    )
+
+
+def language_map(findings: LanguageFindings, title: str) -> Heatmap:
+    """Return quality by the language of the question (row) and of the passages (column), with empty lists."""
+    columns = [
+        name for name in findings.languages if any(cell.passage_language == name for cell in findings.cells)
+    ]
+    rows = [
+        name for name in findings.languages if any(cell.question_language == name for cell in findings.cells)
+    ]
+    cells = {(cell.question_language, cell.passage_language): cell for cell in findings.cells}
+    bottom_up = rows[::-1]
+    grid = [[cells.get((row, column)) for column in columns] for row in bottom_up]
+    return Heatmap(
+        "",
+        Axis("language of the passages", names=tuple(columns)),
+        Axis("language of the questions", names=tuple(bottom_up)),
+        tuple(finite(None if cell is None else cell.quality.mean for cell in row) for row in grid),
+        tuple(
+            tuple(
+                "" if cell is None else f"{number(cell.quality.mean)}\n{_empty(cell.empty)}" for cell in row
+            )
+            for row in grid
+        ),
+        WIDE_FRAME + 20 + 46 * len(rows),
+        details=tuple(
+            tuple(
+                ""
+                if cell is None
+                else f"questions in {cell.question_language}, passages in {cell.passage_language}\n{title} "
+                f"{number(cell.quality.mean, 3)} {interval_text(cell.quality.low, cell.quality.high, 3)}\n"
+                f"MRR@10 {number(cell.mrr.mean, 3)}\n{cell.empty:,} of {cell.n:,} lists are empty"
+                for cell in row
+            )
+            for row in grid
+        ),
+        keys=tuple(
+            tuple(None if cell is None else (cell.question_language, cell.passage_language) for cell in row)
+            for row in grid
+        ),
+    )
+
+
+def _empty(empty: int) -> str:
+    return f"{empty:,} empty" if empty else ""

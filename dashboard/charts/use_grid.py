@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import plotly.graph_objects as go
 
+from ragtriage.dashboard.charts.style import HOVER
 from ragtriage.dashboard.charts.tokens import FONT, Tokens, luminance
 from ragtriage.dashboard.wording.escaping import chart_text, shorten
 from ragtriage.data.analysis.alignment import ALERT, Group
@@ -70,7 +71,7 @@ def use_columns(
                 f"{chart_text(shorten(names[int(column)], 70))}<br>rank {row + 1}: {title}"
                 for column, row in zip(columns, rows, strict=True)
             ],
-            hovertemplate="%{hovertext}<extra></extra>",
+            hovertemplate=HOVER,
         )
     skipped = np.flatnonzero(grid.listed[:, 0] & ~grid.used[:, 0])
     figure.add_scatter(
@@ -80,7 +81,7 @@ def use_columns(
         hovertext=[
             f"{chart_text(shorten(names[int(column)], 70))}<br>ignores the top document" for column in skipped
         ],
-        hovertemplate="%{hovertext}<extra></extra>",
+        hovertemplate=HOVER,
     )  # fmt: skip
     spans = _spans(grid.group, places)
     for code, (start, end) in spans.items():
@@ -117,14 +118,7 @@ def _broken(title: str, narrow: bool) -> str:
 
 
 def use_heat(grid: UseGrid, by_rank: Sequence[Group], keys: Keys, tokens: Tokens) -> go.Figure:
-    """Draw the share that uses each rank for each group of answers; groups of few answers are pale.
-
-    Args:
-        grid: the answers.
-        by_rank: share of all answers that use each rank.
-        keys: what a click on a group and a rank leads to.
-        tokens: colours of the theme.
-    """
+    """Draw the share that uses each rank for each group of answers; groups of few answers are pale."""
     figure = go.Figure()
     ranks, codes = grid.used.shape[1], [int(code) for code in np.unique(grid.group)]
     cells = []
@@ -155,7 +149,7 @@ def use_heat(grid: UseGrid, by_rank: Sequence[Group], keys: Keys, tokens: Tokens
             + ("; few answers: a hint" if n < FEW else "")
             for _, (_, rank, using, n, code) in targets
         ],
-        hovertemplate="%{hovertext}<extra></extra>",
+        hovertemplate=HOVER,
     )
     for (place, rank, *_), step in zip(cells, steps, strict=True):
         figure.add_shape(
@@ -210,7 +204,7 @@ def _add_strips(figure: go.Figure, by_rank: Sequence[Group], keys: Keys, tokens:
             f"[{percent(value.low)}, {percent(value.high)}]"
             for rank, value in zip(at, values, strict=True)
         ],
-        hovertemplate="%{hovertext}<extra></extra>",
+        hovertemplate=HOVER,
         cliponaxis=False,
     )  # fmt: skip
     figure.add_shape(
