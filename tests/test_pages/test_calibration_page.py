@@ -11,7 +11,7 @@ from page_text import headline, html_text
 from places import REPOSITORY
 from streamlit.testing.v1 import AppTest
 
-from ragtriage.dashboard.charts.judge import INK, Mean, confusion_matrix, mean_rows, ranking_dots
+from ragtriage.dashboard.charts.agreement import INK, Mean, confusion_matrix, mean_rows, ranking_dots
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.data.api import add_run
 from ragtriage.data.labels.agreement import EvaluatedMetric

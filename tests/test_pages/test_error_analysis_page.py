@@ -11,7 +11,7 @@ import pytest
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from ragtriage.dashboard.charts.judge import MOST_BARS, label_bars
+from ragtriage.dashboard.charts.agreement import MOST_BARS, label_bars
 from ragtriage.dashboard.pages.judge.evaluators import missing_text
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.dashboard.shell.session import open_store

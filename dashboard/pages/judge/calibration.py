@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
-from ragtriage.dashboard.charts.judge import (
+from ragtriage.dashboard.charts.agreement import (
     Mean,
     confusion_matrix,
     mean_rows,

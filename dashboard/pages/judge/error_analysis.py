@@ -7,7 +7,7 @@ from typing import Literal
 
 import streamlit as st
 
-from ragtriage.dashboard.charts.judge import MOST_BARS, label_bars
+from ragtriage.dashboard.charts.agreement import MOST_BARS, label_bars
 from ragtriage.dashboard.pages.judge.evaluators import evaluator_section
 from ragtriage.dashboard.shell.components import clicked, facts, show_table
 from ragtriage.dashboard.shell.session import View, open_cases

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow.compute as pc
 import streamlit as st
 
-from ragtriage.dashboard.charts.judge import status_chart
+from ragtriage.dashboard.charts.agreement import status_chart
 from ragtriage.dashboard.shell.components import draw, facts, show_table
 from ragtriage.dashboard.shell.kept_results import kept, kept_with_spinner
 from ragtriage.dashboard.shell.session import View, open_cases

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from ragtriage.dashboard.charts.runs import project_strips, strips_height
+from ragtriage.dashboard.charts.project_strips import project_strips, strips_height
 from ragtriage.dashboard.charts.tokens import THEMES
 from ragtriage.dashboard.pages.runs.chosen_run import run_labels
 from ragtriage.dashboard.present.page_html.pictures import measured_image, pass_strip_image

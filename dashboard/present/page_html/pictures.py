@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from math import isfinite
 
-from ragtriage.dashboard.charts.runs import MANY_QUESTIONS
+from ragtriage.dashboard.charts.project_strips import MANY_QUESTIONS
 from ragtriage.dashboard.charts.tokens import THEMES, Theme, Tokens
 from ragtriage.dashboard.present.templating import render, svg_address
 from ragtriage.data.diagnosis.run_digest import MEASURES, RunDigest
