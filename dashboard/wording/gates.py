@@ -9,6 +9,7 @@ from ragtriage.metrics.gates.gates import GateResult, GateVerdict
 from ragtriage.metrics.gates.wording import judged_title
 from ragtriage.metrics.number_text import count
 
+RULED = ("mean", "percentile", "checks", "regression")  # kinds that an interval or the mean decides
 EXPLAINED: Mapping[GateVerdict, str] = {
     "PASS": "every blocking gate holds",
     "FAIL": "a blocking gate does not hold",
@@ -19,11 +20,14 @@ EXPLAINED: Mapping[GateVerdict, str] = {
 
 def rule_texts(report: GateReport) -> list[str]:
     """Return the rules by which the gates of a report pass and fail, in Markdown, each without full stop."""
-    ruled = [result.gate for result in report.results if result.gate.kind != "critical"]
+    ruled = [result.gate for result in report.results if result.gate.kind in RULED]
+    by_interval = {gate.kind for gate in ruled if gate.rule == "interval"}
     texts = {
-        "PASS and FAIL need the whole 95 % interval on one side of the threshold": any(
-            gate.rule == "interval" for gate in ruled
+        "PASS and FAIL need the whole 95 % interval on one side of the threshold": bool(
+            by_interval - {"regression"}
         ),
+        "a change fails where the drop is at least what is allowed and a one-sided exact test says worse, "
+        "and passes where it is within that with 95 % confidence": "regression" in by_interval,
         "*by the mean*: the mean, its change or the percentile alone decides, whatever its interval": any(
             gate.rule == "mean" for gate in ruled
         ),

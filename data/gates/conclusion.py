@@ -84,9 +84,9 @@ def conclude(
     state: ConclusionState = "ship"
     if verdict == "FAIL":
         state = "do_not_ship"
-    elif verdict == "UNMEASURED" or unchecked:
+    elif unchecked or not any(result.blocks and result.verdict != "UNMEASURED" for result in results):
         state = "not_checked"
-    elif verdict == "INCONCLUSIVE" or doubts or losses:
+    elif verdict != "PASS" or doubts or losses:
         state = "cannot_tell"
     return Conclusion(state, decisive, doubts, answers, tuple(losses))
 

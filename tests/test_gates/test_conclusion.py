@@ -147,7 +147,7 @@ ALL = ("do_not_ship", "cannot_tell", "not_checked")
         (["PASS", "FAIL"], False, CHECKED, "do_not_ship", 1, 1),
         (["PASS", "INCONCLUSIVE"], False, CHECKED, "cannot_tell", 0, 3),
         (["PASS", "INCONCLUSIVE"], True, CHECKED, "cannot_tell", 1, 1),
-        (["PASS", "UNMEASURED"], False, CHECKED, "not_checked", 0, 3),
+        (["PASS", "UNMEASURED"], False, CHECKED, "cannot_tell", 0, 3),
         (["UNMEASURED"], False, CHECKED, "not_checked", 3, 3),
         (["PASS"], False, UNCHECKED, "not_checked", 0, 3),
     ],
