@@ -135,5 +135,9 @@ _SENTENCES: dict[str, Callable[[Row], str]] = {
     "off_question": _off_question,
     "wrong": _wrong,
     **{f"check_{kind.key}": _failed_check for kind in (*CHECK_KINDS, OTHER_CHECK)},
-    "unexplained": lambda _: "no recorded evidence matches the rule of any stage",
+    "unexplained": lambda row: (
+        "the system refused a question that has an answer; nothing recorded shows whether its context held it"
+        if row.get("refused") == 1
+        else "no recorded evidence matches the rule of any stage"
+    ),
 }
