@@ -71,10 +71,12 @@ def check_run(scored: ScoredRun, convention: Convention = "default") -> list[Fin
     )
     of_scores = [*failed_codes(scored), *refused_scores(scored), *unread_refusals(scored)]
     of_scores += _undirected(scored)
+    known = frozenset(scored.metrics)
     return [
         replace(
             finding,
             runs=(scored.run.run_id,),
+            metrics=tuple(metric for metric in finding.metrics if metric in known),
             samples=tuple(
                 f"{scored.question_ids[scored.question[row]]}~{scored.repeats[row]}"
                 for row in finding.rows[:SAMPLES_NAMED]
@@ -86,6 +88,8 @@ def check_run(scored: ScoredRun, convention: Convention = "default") -> list[Fin
 
 def _shift(scored: ScoredRun) -> AnswerShift | None:
     """Read the texts only where any answer is compared with a reference."""
+    if "experiment" in scored.run.config:  # an arm may plant the answers of other questions
+        return None
     compared = np.isfinite(scored.stage_features["text_outcome"]).any()
     return answer_shift(scored.samples_path) if compared else None
 

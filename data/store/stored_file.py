@@ -9,8 +9,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-import pyarrow as pa
-
 from ragtriage.data.errors import WorkspaceError
 
 PART = "ragtriage"  # how the name of a file that is being written begins
@@ -78,6 +76,8 @@ def reading(path: Path) -> Iterator[None]:
     Raises:
         WorkspaceError: it cannot be read.
     """
+    import pyarrow as pa  # late: the server starts before it is loaded
+
     try:
         yield
     except (pa.ArrowException, OSError) as error:

@@ -108,7 +108,7 @@ def holdings_of(
         len(runs),
         run.n_questions,
         gold=_questions(scored, np.isfinite(scored.stage_features["gold_in_context"])),
-        references=_questions(scored, scored.stage_features["has_reference"] == 1),
+        references=_questions(scored, np.isfinite(scored.stage_features["has_reference"])),
         labels=len({(label.question_id, label.repeat) for label in store.ledger.labels(run.run_id)}),
         judge=any(Source.JUDGED in sources for sources in scored.sources.values()),
         traffic=any(other.origin.get("format", "").startswith(TRACERS) for other in runs),

@@ -52,10 +52,10 @@ def test_a_story_is_made_changed_and_kept(tmp_path: Path, monkeypatch: pytest.Mo
         "next",
         "horizons",
     ]
-    assert headline(app) == "3 slides are ready, without a verdict", "nothing else was measured"
+    assert headline(app) == "5 slides are ready, without a verdict", "right by text alone is measured"
     labels = [app.button(key=f"deck_thumb_{at}").label for at in range(7)]
     assert "No slide: Checks" in labels
-    assert [label[0] for label in labels if not label.startswith("No slide: ")] == ["1", "2", "3"]
+    assert [label[0] for label in labels if not label.startswith("No slide: ")] == ["1", "2", "3", "4", "5"]
     press(app, "piece_down_0")
     assert [one.kind for one in kept(store, run).sections][:2] == ["why", "verdict"]
     press(app, "deck_thumb_6")

@@ -75,17 +75,17 @@ def test_what_is_not_accepted_is_told(
     [(0.148, "as expected"), (0.3, "less than expected"), (0.05, "more than expected")],
 )
 def test_the_sum_is_held_against_the_next_run(workspace: RunStore, expected: float, standing: str) -> None:
-    first = _run(workspace, "first", 5)
+    first = _run(workspace, "first", 5, n=60)
     expect_gain(workspace.ledger, first.run_id, "precision", expected - 0.01, "Rerank", "Ada")
-    _run(workspace, "second", 7)
-    _run(workspace, "third", 9)
+    _run(workspace, "second", 7, n=60)
+    _run(workspace, "third", 9, n=60)
     expect_gain(workspace.ledger, first.run_id, "recall", 0.01, "Rewrite", "Bo")
     with workspace.ledger.open() as connection:
         connection.execute("UPDATE expected_gains SET at = '2099-01-01T00:00:00' WHERE who = 'Bo'")
     outcome = _outlook(workspace, first).outcome
     assert outcome is not None
     assert outcome.got == pytest.approx((14 / 17 - 2 / 3 + 8 / 9 - 3 / 4) / 2)
-    assert (outcome.run.name, outcome.n, outcome.standing, outcome.late) == ("second", 12, standing, 1)
+    assert (outcome.run.name, outcome.n, outcome.standing, outcome.late) == ("second", 60, standing, 1)
 
 
 def test_too_few_questions_decide_nothing(workspace: RunStore) -> None:
