@@ -18,7 +18,9 @@ from unicodedata import category, east_asian_width
 
 import click
 
+from ragtriage.dashboard.wording.next_steps import step_sentences
 from ragtriage.data.errors import CANNOT_WRITE, DataError
+from ragtriage.data.gates.next_steps import NextStep
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.data.store.stored_file import replace_file
 from ragtriage.data.text.printable import UNPRINTABLE
@@ -26,6 +28,7 @@ from ragtriage.metrics.result_table import Cell, Ends, Number, Of, ResultTable, 
 from ragtriage.metrics.schema.scores import MetricsError
 
 STEERING = ("Cc", "Cf", "Cs", "Zl", "Zp")  # controls, formats, halves of surrogate pairs, separators
+MOST_STEPS = 3  # next steps that are written out
 NARROWEST = 24  # columns that a wrapped cell keeps, however little room is left
 BAR = "{desc}: {percentage:3.0f}%|{bar}| {n}/{total} [{elapsed}{postfix}]"
 BAR_WITH_REST = BAR.replace("{elapsed}", "{elapsed}<{remaining}")  # of what does not know its own time left
@@ -202,3 +205,9 @@ def error_text(error: Exception) -> str:
     except OSError:
         return f"internal error in ragtriage ({what}); the details could not be stored\n{details}"
     return f"internal error in ragtriage ({what}); the details are in {file.name}, please report them"
+
+
+def step_list(steps: Sequence[NextStep]) -> str:
+    """Return the first next steps of a run, numbered, under their title; "" for none."""
+    lines = [f"{at}. {text}" for at, text in enumerate(step_sentences(steps[:MOST_STEPS]), 1)]
+    return "\n".join(["Next steps:", *(wrapped(plain(line), "   ") for line in lines)]) if lines else ""

@@ -6,24 +6,11 @@ from collections.abc import Sequence
 
 from ragtriage.dashboard.headlines.headline import State
 from ragtriage.dashboard.wording.escaping import shorten
+from ragtriage.dashboard.wording.next_steps import repair_of
 from ragtriage.metrics.diagnosis.stages import Owner
 from ragtriage.metrics.number_text import count
 
 LONGEST_NAME = 24
-_REPAIRS: dict[Owner, str] = {
-    "retrieval": "retrieval",
-    "reranking": "the reranker",
-    "refusal": "the refusals",
-    "generation": "generation",
-    "format": "the answer format",
-    "orchestration": "the orchestration",
-    "safety": "isolation and safety",
-}
-
-
-def repair_of(owner: Owner) -> str:
-    """Return what to repair for the part of the pipeline that fails, as the object of a sentence."""
-    return _REPAIRS.get(owner, "")
 
 
 def why_title(n_bad: int, n_measured: int, top: str = "", n_top: int = 0) -> str:

@@ -20,6 +20,7 @@ from ragtriage.dashboard.wording.diagnosis import (
     stage_title,
 )
 from ragtriage.dashboard.wording.gates import newly_failing_text
+from ragtriage.dashboard.wording.next_steps import step_sentences
 from ragtriage.data.api import (
     comparison_answer,
     comparisons_with,
@@ -78,6 +79,7 @@ class VerdictTools(Tools):
             *("warnings", "gates", "newly_failing", "stages", "read_first"),
             headline=headline_values(report_headline(report, strict)),
             read_first=list(report.read_first),
+            next_steps=step_sentences(report.conclusion().next_steps),
             **_diagnosis_head(diagnosis, findings),
             stages=entries,
             **self._gate_values(report, strict),
@@ -100,6 +102,7 @@ class VerdictTools(Tools):
             *("warnings", "gates", "newly_failing", "read_first"),
             headline=headline_values(report_headline(report, strict)),
             read_first=list(report.read_first),
+            next_steps=step_sentences(report.conclusion().next_steps),
             **self._gate_values(report, strict, whole=True),
         )
 

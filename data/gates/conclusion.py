@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from ragtriage.data.comparison.guardrails import Loss
 from ragtriage.data.diagnosis.diagnosis import CheckedAnswers
+from ragtriage.data.gates.next_steps import NextStep
 from ragtriage.metrics.gates.gates import GateResult, overall
 from ragtriage.metrics.gates.wording import judged_title
 from ragtriage.metrics.sanity.documents import read_first
@@ -29,6 +30,7 @@ class Conclusion:
         doubts: why the checks doubt what these rest on, what must be read first at the front.
         answers: how many answers there are and how many were checked; None where the run is not diagnosed.
         losses: what got worse and no gain pays for; with any of them the state is never ship.
+        next_steps: what to do about the run, the most urgent first.
     """
 
     state: ConclusionState
@@ -36,6 +38,7 @@ class Conclusion:
     doubts: tuple[str, ...]
     answers: CheckedAnswers | None
     losses: tuple[Loss, ...] = ()
+    next_steps: tuple[NextStep, ...] = ()
 
     @property
     def unchecked(self) -> bool:
@@ -50,6 +53,7 @@ class Conclusion:
             "doubts": list(self.doubts),
             "losses": [asdict(loss) for loss in self.losses],
             "answers": None if self.answers is None else asdict(self.answers),
+            "next_steps": [step.to_dict() for step in self.next_steps],
         }
 
 

@@ -33,6 +33,7 @@ from ragtriage.data.gates.gate_kinds import (
     judge_regressions,
 )
 from ragtriage.data.gates.label_correction import CorrectedMean, corrected_means
+from ragtriage.data.gates.next_steps import next_steps
 from ragtriage.data.scoring.run_store import RunStore, distinct_labels
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.data.store.workspace import Run
@@ -108,7 +109,8 @@ class GateReport:
     def conclusion(self, strict: bool = False) -> Conclusion:
         """Return what may be said of the run."""
         answers = None if self.diagnosis is None else self.diagnosis.answers
-        return conclude(self.results, answers, self.findings, strict, self.mixed, self.losses)
+        concluded = conclude(self.results, answers, self.findings, strict, self.mixed, self.losses)
+        return replace(concluded, next_steps=next_steps(self.diagnosis, self.results, self.findings))
 
     def to_dict(self, strict: bool = False, fail_on: Collection[str] | None = None) -> dict[str, Any]:
         """Return the report as JSON values."""

@@ -143,13 +143,13 @@ def test_a_story_of_an_earlier_version_opens_with_the_kinds_of_today(demo: RunSt
     assert all(render_section(view, section).heading != "Unknown section" for section in story.sections)
 
 
-def test_release_rests_on_the_gates_that_block(demo: RunStore) -> None:
+def test_a_release_is_the_decision_and_no_step(demo: RunStore) -> None:
     view = _view(demo, "iris", "colbert", "basic")
     view.__dict__["headline"] = Headline("good", "colbert: ship", "")
     slide = render_section(view, StorySection("next")).slide
     assert slide is not None
-    (release,) = [step for step in slide.steps if step.title.startswith("Release")]
-    assert release.aside == "all blocking gates"
+    assert slide.decision.endswith("release colbert.")
+    assert not [step for step in slide.steps if step.title.startswith("Release")]
 
 
 def _record(at: int, faithfulness: float) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import click
 
 from ragtriage.dashboard.cli.options import GATES_FILE, JSON, RUN
 from ragtriage.dashboard.cli.results.ci_files import junit_xml, markdown_summary
-from ragtriage.dashboard.cli.terminal import plain, print_json, row_table, wrapped, write_file
+from ragtriage.dashboard.cli.terminal import plain, print_json, row_table, step_list, wrapped, write_file
 from ragtriage.dashboard.headlines.triage import report_headline
 from ragtriage.dashboard.tables.gates import DETECTABLE, gate_table
 from ragtriage.dashboard.wording.escaping import capital
@@ -104,6 +104,7 @@ def _report_text(report: GateReport, strict: bool, code: int) -> str:
         "\n".join(wrapped(plain(line), "  ") for line in sentences),
         "\n".join(wrapped(plain(line), "  ") for line in notes),
         _newly_failing_text(report),
+        step_list(report.conclusion().next_steps),
         f"Exit code {code}{' (strict)' if strict else ''}.",
     ]
     return "\n\n".join(section for section in sections if section)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import click
 
 from ragtriage.dashboard.cli.options import JSON
-from ragtriage.dashboard.cli.terminal import plain, print_answer, print_json, row_table, wrapped
+from ragtriage.dashboard.cli.terminal import plain, print_answer, print_json, row_table, step_list, wrapped
 from ragtriage.dashboard.tables.plan import deciding_table, step_table
 from ragtriage.dashboard.wording.strategy import held_text, plan_sentence, size_text
+from ragtriage.data import api
 from ragtriage.data.api import diagnosis_of, open_store
 from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings
 from ragtriage.data.errors import DataError
@@ -36,7 +37,12 @@ def advise(workspace: str | None, project: str | None, use_case: str, as_json: b
     plan = plan_of(
         store, _project(store, project), use_case, lambda run: diagnosis_of(store, run, DiagnosisSettings())
     )
-    print_answer(plan_answer(plan) if as_json else _plan_text(plan))
+    run = plan.holdings.run
+    steps = () if run is None else api.gate(run.run_id, workspace=workspace).conclusion().next_steps
+    if as_json:
+        print_answer(plan_answer(plan) | {"next_steps": [step.to_dict() for step in steps]})
+    else:
+        print_answer("\n\n".join(filter(None, [_plan_text(plan), step_list(steps)])))
 
 
 def _project(store: RunStore, wanted: str | None) -> str:

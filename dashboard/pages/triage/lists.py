@@ -28,12 +28,13 @@ from ragtriage.dashboard.shell.components import metric_title
 from ragtriage.dashboard.shell.session import View, go_to_page, open_cases
 from ragtriage.dashboard.wording.comparisons import correction_text, not_compared_text
 from ragtriage.dashboard.wording.diagnosis import inference_caveat, no_bad_case, stage_advice
-from ragtriage.dashboard.wording.escaping import capital, shorten
+from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
+from ragtriage.dashboard.wording.next_steps import step_words
 from ragtriage.data.cases.comparison_cohorts import newly_failing_cohort_key
 from ragtriage.data.comparison.compare import Comparison, MetricDifference
 from ragtriage.data.comparison.compared_metrics import in_family
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
-from ragtriage.data.diagnosis.doubts import stage_doubt
+from ragtriage.data.gates.next_steps import NextStep, next_steps
 from ragtriage.data.gates.report import GateReport
 from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED, FixFirst
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
@@ -41,47 +42,45 @@ from ragtriage.metrics.gates.gates import GateResult
 from ragtriage.metrics.gates.wording import GOOD_SHARE, guardrail_value, subject_of
 from ragtriage.metrics.metric_registry import bounds_of, declared
 from ragtriage.metrics.number_text import MINUS, count, interval_text, number, percent, signed
-from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.sanity.rule import Finding
 
-MOST_GATES, MOST_CHANGES, MOST_STAGES = 7, 6, 3
+MOST_GATES, MOST_CHANGES, MOST_STEPS = 7, 6, 3
 LARGEST_WRITTEN = 100_000  # values from there on are written as 1e5
 LEAST_SCALE = 0.2  # of the strips of changes, to both sides
 LONGEST_NAME, LONGEST_WARNING = 24, 100
-FIRST = {"ids": "First: match the ids", "same_list": "First: check the retriever"}
 
 
-def fix_list(view: View, diagnosis: Diagnosis) -> None:
-    """List the failure stages with the most bad cases, doubt first; each opens its cases."""
-    findings, entries = view.findings(view.run), diagnosis.fix_first
-    notice, advice = _first_of_all(diagnosis, findings)
+def fix_list(view: View, diagnosis: Diagnosis, report: GateReport | None) -> None:
+    """List the next steps, what must be settled before any stage on top; a stage opens its cases."""
+    findings = view.findings(view.run)
+    steps = next_steps(diagnosis, () if report is None else report.results, findings)
+    settled = steps[:1] if steps and steps[0].kind in ("finding", "scores", "labels") else ()
+    words = [step_words(step) for step in settled]
+    notice, advice = (f"First: {in_sentence(words[0].what)}", words[0].why) if words else ("", "")
     st.html(section_title("Fix first", notice=notice, advice=advice))
-    if not entries:
+    if not diagnosis.fix_first:
         st.caption(no_bad_case(diagnosis))
-    for at, entry in enumerate(entries[: MOST_STAGES - bool(notice)]):
+    entries = {entry.key: entry for entry in diagnosis.fix_first}
+    for at, step in enumerate(steps[len(settled) : MOST_STEPS]):
         with st.container(horizontal=True, wrap=False, vertical_alignment="center", gap="small"):
-            st.html(fix_row(_fix_row(diagnosis, entry, findings)))
+            if step.kind != "stage":
+                st.html(fix_row(_step_row(step)))
+                continue
+            st.html(fix_row(_fix_row(diagnosis, entries[step.key], findings, step)))
             key = "open_stage" if at == 0 else f"open_stage_{at}"
             if st.button(
                 "Open", icon=":material/arrow_forward:", icon_position="right", type="tertiary", key=key
             ):
-                open_cases(stage=entry.key)
+                open_cases(stage=step.key)
 
 
-def _first_of_all(diagnosis: Diagnosis, findings: Sequence[Finding]) -> tuple[str, str]:
-    """Return what to settle before any stage, and why; two times "" where nothing is doubted."""
-    for finding in read_first(findings):
-        return FIRST.get(finding.rule, FIRST["same_list"]), f"{finding.clause}; the stages below rest on it"
-    if not diagnosis.fix_first:
-        return "", ""
-    doubt = stage_doubt(diagnosis, findings, diagnosis.fix_first[0].key)
-    if doubt is None:
-        return "", ""
-    of = "" if doubt.whole else f" ({doubt.n:,} of its {doubt.n_cases:,} cases)"
-    return "First: settle the scores", f"{doubt.because[0]}; the stage with most cases rests on it{of}"
+def _step_row(step: NextStep) -> FixRow:
+    """Return a step that repairs no stage: what to do and why, without a bar."""
+    words = step_words(step)
+    return FixRow(words.what, "", 0.0, 0.0, THEMES[current_theme()].stages["unexplained"], words.why)
 
 
-def _fix_row(diagnosis: Diagnosis, entry: FixFirst, findings: Sequence[Finding]) -> FixRow:
+def _fix_row(diagnosis: Diagnosis, entry: FixFirst, findings: Sequence[Finding], step: NextStep) -> FixRow:
     stage, unexplained = STAGES[stage_code(entry.key)], entry.key == UNEXPLAINED
     bound = f"{entry.bound} {percent(entry.pass_rate_if_perfect)} pass"
     explained = (
@@ -90,7 +89,7 @@ def _fix_row(diagnosis: Diagnosis, entry: FixFirst, findings: Sequence[Finding])
     )
     caveat = inference_caveat(diagnosis, entry)
     return FixRow(
-        stage.count(entry.n_bad),
+        step_words(step).what,
         "" if unexplained else bound,
         entry.pass_rate_now,
         entry.pass_rate_if_perfect - entry.pass_rate_now,

@@ -41,7 +41,7 @@ pipeline_section(view, diagnosis, base_name)
 
 lists = st.grid(3, min_column_width=310, gap="medium")
 with lists.container(gap=None):
-    fix_list(view, diagnosis)
+    fix_list(view, diagnosis, report)
 with lists.container(gap=None):
     gate_list(view, report, base_name)
 with lists.container(gap="xsmall"):

@@ -15,6 +15,7 @@ from ragtriage.data.diagnosis.run_checks import check_run
 from ragtriage.data.errors import DataError
 from ragtriage.data.gates.baseline import known_baseline
 from ragtriage.data.gates.config import load_gates
+from ragtriage.data.gates.next_steps import NextStep, next_steps
 from ragtriage.data.gates.report import GateReport, gate_run
 from ragtriage.data.scoring.run_store import RunStore, distinct_labels
 from ragtriage.data.scoring.scored_run import ScoredRun
@@ -119,6 +120,14 @@ class StoryView:
             return self.gates
         except DataError:
             return None
+
+    @property
+    def next_steps(self) -> tuple[NextStep, ...]:
+        """What to do about the run, the same as on the Triage page; by the diagnosis alone without gates."""
+        report = self.readable_gates
+        if report is None:
+            return next_steps(self.diagnosis, (), self.findings)
+        return report.conclusion().next_steps
 
     @cached_property
     def headline(self) -> Headline:

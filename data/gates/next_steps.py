@@ -1,0 +1,143 @@
+"""What to do next about a run: one list of facts, which every page, slide and command shows in this order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.data.diagnosis.doubts import stage_doubt
+from ragtriage.metrics.diagnosis.check_kinds import CRITICAL_SUITES
+from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED
+from ragtriage.metrics.gates.gates import GateResult
+from ragtriage.metrics.gates.wording import judged_title
+from ragtriage.metrics.sanity.documents import read_first
+from ragtriage.metrics.sanity.rule import Finding
+
+Horizon = Literal["now", "next", "later"]
+HORIZONS: tuple[Horizon, ...] = ("now", "next", "later")
+StepKind = Literal["stage", "finding", "scores", "labels", "gates", "questions", "measure"]
+NOTABLE_SHARE = 0.05  # of the measured cases that a stage must lose to come now or next
+FEWEST_CASES = 2  # that it must lose
+MOST_LABELS = 50
+_CRITICAL = tuple(f"check_{suite}" for suite in CRITICAL_SUITES)
+
+
+@dataclass(frozen=True)
+class NextStep:
+    """One thing to do.
+
+    Attributes:
+        horizon: now what keeps the version from shipping or must be settled before its numbers are read, next
+            what costs most of the rest, later what costs little.
+        kind: of step: repair a failure stage, settle a finding or doubted scores, label answers, meet gates,
+            ask more questions, measure what gates need.
+        key: of the stage, or the rule of the finding; "" for the others.
+        n: cases, answers or gates that it concerns.
+        of: cases or gates there are.
+        because: why the numbers are doubted, a clause.
+        gates: that it would settle.
+        pass_rate: the most that could pass once the stage is repaired; None for the others.
+    """
+
+    horizon: Horizon
+    kind: StepKind
+    key: str
+    n: int
+    of: int
+    because: str = ""
+    gates: tuple[GateResult, ...] = ()
+    pass_rate: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {
+            "horizon": self.horizon,
+            "kind": self.kind,
+            "key": self.key,
+            "n": self.n,
+            "of": self.of,
+            "because": self.because,
+            "gates": [judged_title(result) for result in self.gates],
+            "pass_rate_if_fixed_at_most": self.pass_rate,
+        }
+
+
+def next_steps(
+    diagnosis: Diagnosis | None, results: Sequence[GateResult], findings: Sequence[Finding]
+) -> tuple[NextStep, ...]:
+    """Return what to do, the most urgent first.
+
+    A leak or a failed safety check comes first of all, then what casts doubt on the numbers, labels where
+    nothing checked the answers, the stage that loses most and the gates.
+
+    Args:
+        diagnosis: of the run; None where it is not diagnosed.
+        results: of every gate.
+        findings: of the sanity checks.
+    """
+    steps = list(_gates(results))
+    if diagnosis is not None:
+        stages = list(_stages(diagnosis, findings, results))
+        critical = [step for step in stages if step.key in _CRITICAL]
+        others = [step for step in stages if step.key not in _CRITICAL]
+        n, checked = diagnosis.scored.n, diagnosis.answers.enough
+        labels = NextStep("later" if checked else "now", "labels", "", min(MOST_LABELS, n), n)
+        doubts = _doubts(diagnosis, findings)
+        steps = [*critical, *doubts, *([] if checked else [labels]), *others, *steps]
+        steps += [labels] if checked else []
+    return tuple(sorted(steps, key=lambda step: HORIZONS.index(step.horizon)))
+
+
+def _doubts(diagnosis: Diagnosis, findings: Sequence[Finding]) -> Iterator[NextStep]:
+    """What must be settled before the stages are read: a finding, else the scores of the largest stage."""
+    for finding in read_first(findings)[:1]:
+        yield NextStep("now", "finding", finding.rule, finding.n_affected, diagnosis.scored.n, finding.clause)
+        return
+    for entry in diagnosis.fix_first[:1]:
+        doubt = stage_doubt(diagnosis, findings, entry.key)
+        if doubt is not None:
+            yield NextStep("now", "scores", entry.key, doubt.n, doubt.n_cases, doubt.because[0])
+
+
+def _stages(
+    diagnosis: Diagnosis, findings: Sequence[Finding], results: Sequence[GateResult]
+) -> Iterator[NextStep]:
+    """The stages of the diagnosis, without those of which every case is doubted.
+
+    The largest comes now unless every blocking gate holds; others next, or later where they lose little.
+    """
+    blocking = [result for result in results if result.blocks and not result.excused]
+    held = bool(blocking) and all(result.verdict == "PASS" for result in blocking)
+    measured, largest = int(diagnosis.measured.sum()), True
+    for entry in diagnosis.fix_first:
+        doubt = stage_doubt(diagnosis, findings, entry.key)
+        if doubt is not None and doubt.whole:
+            continue
+        small = entry.key == UNEXPLAINED or entry.n_bad < max(FEWEST_CASES, NOTABLE_SHARE * measured)
+        horizon: Horizon = "later" if small else "now" if largest and not held else "next"
+        if entry.key in _CRITICAL:
+            horizon = "now"
+        best = entry.pass_rate_if_perfect
+        yield NextStep(horizon, "stage", entry.key, entry.n_bad, measured, pass_rate=best)
+        largest = False
+
+
+def _gates(results: Sequence[GateResult]) -> Iterator[NextStep]:
+    """Blocking gates that fail come now, failing warnings next, open ones now if none does."""
+    blocking = [result for result in results if result.blocks and not result.excused]
+    failing = sorted(
+        (result for result in results if result.verdict == "FAIL"), key=lambda result: result.margin or 0.0
+    )
+    blocked = [result for result in failing if result.blocks]
+    when: Horizon = "next" if blocked else "now"
+    groups: tuple[tuple[Horizon, StepKind, list[GateResult]], ...] = (
+        ("now", "gates", blocked),
+        ("next", "gates", [result for result in failing if not result.blocks]),
+        (when, "questions", [result for result in blocking if result.verdict == "INCONCLUSIVE"]),
+        (when, "measure", [result for result in blocking if result.verdict == "UNMEASURED"]),
+    )
+    for horizon, kind, group in groups:
+        if group:
+            yield NextStep(horizon, kind, "", len(group), len(results), gates=tuple(group))
