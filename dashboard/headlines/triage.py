@@ -246,6 +246,8 @@ def _undecided(report: GateReport, results: Sequence[GateResult]) -> str:
     failed = [result for result in results if result.why]
     if failed:
         return f"{text}. Score the values that {failed[0].why} first"
+    if any(result.smallest_effect is None for result in results):
+        return f"{text}. More questions are needed to tell"
     needed = [n for n in map(_questions_needed, results) if n is not None]
     if len(needed) < len(results):
         return f"{text}. A value this close to its threshold stays undecided at any practical sample size"

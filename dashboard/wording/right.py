@@ -7,7 +7,7 @@ from ragtriage.data.diagnosis.good_case import corrected_right_rate, right_by_co
 from ragtriage.metrics.diagnosis.right import WordingCounts
 from ragtriage.metrics.number_text import count, percent
 
-HALF_WIDTH = 14  # points to which 20 labels settle the share of right answers
+LABELS, HALF_WIDTH = 20, 14  # so many labels settle the share of right answers to so many points
 NAMED_FROM = 0.1  # share of the cases from which on a count is worth a sentence
 
 
@@ -47,7 +47,9 @@ def _bounds(wording: WordingCounts) -> str:
     between = f"Between {100 * low:.0f} and {percent(high)} of {count(wording.n, 'answer')} are right by"
     other = "says something else: read it" if wording.other == 1 else "say something else: read them"
     more = f" {wording.other:,} clearly {other}." if wording.other else ""
-    return f"{between} their words; 20 labels settle it to {HALF_WIDTH} points either way.{more}"
+    if wording.n <= LABELS:
+        return f"{between} their words; labels of all of them settle it.{more}"
+    return f"{between} their words; {LABELS} labels settle it to {HALF_WIDTH} points either way.{more}"
 
 
 def says_more_sentence(diagnosis: Diagnosis) -> str:

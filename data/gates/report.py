@@ -53,6 +53,7 @@ from ragtriage.metrics.number_text import percent
 from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.sanity.rule import Finding
 
+MOSTLY_GOOD = Gate(GOOD_SHARE, 0.5, False, "block", "most of its cases are bad")  # of every run with answers
 SHORT = 300  # characters of a question
 NOTHING_CORRECTED: Mapping[str, CorrectedMean] = MappingProxyType({})
 
@@ -253,6 +254,9 @@ def judge_run(
         else:
             results.append(judge_mean_gate(gate, run, summary, corrected.get(gate.metric)))
     results = [each for each in results if not each.gate.where_measured or _is_measured(each)]
+    if "answer" in run.scored.run.fields and not any(_on_pass_rate(gate) for gate in gates):
+        good = judge_mean_gate(MOSTLY_GOOD, run, summary, corrected.get(GOOD_SHARE))
+        results += [good] if good.verdict == "FAIL" else []  # it stands where it has something to say
     results = [replace(result, doubt=_doubt(result, run, findings)) for result in results]
     if base is not None:
         results = [_with_doubt_of_baseline(result, base, base_findings) for result in results]
@@ -289,6 +293,10 @@ def judge_run(
         mixed=_mixed(base, len(shared.base), shared.only_other),
         losses=tuple(losses(*with_shared_labels(base, run), shared)),
     )
+
+
+def _on_pass_rate(gate: Gate) -> bool:
+    return gate.kind == "mean" and gate.metric == GOOD_SHARE and gate.slice is None
 
 
 def _is_measured(result: GateResult) -> bool:

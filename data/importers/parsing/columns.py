@@ -73,6 +73,8 @@ REASON_WORDS = ("reason", "reasoning", "explanation")
 MAX_TAG_LENGTH = 60
 MAX_TAG_VALUES = 20
 SECONDS_UP_TO = 300  # a larger median must be milliseconds: nobody waits five minutes for an answer
+ANSWER_WORDS = {"answer", "response", "reply", "output"}
+REFERENCE_WORDS = {"expected", "reference", "gold", "golden", "correct", "ideal", "right", "true", "truth", "target"}
 TEXT_FIELDS = {"question", "answer", "reference_answer", "search_query", "prompt", "query_type"}
 LIST_FIELDS = {"retrieved", "candidates", "history", "relevant", "relevant_texts", "retrieved_ids"}
 NUMBER_FIELDS = {
@@ -243,10 +245,25 @@ def _guess_fields(columns: list[HeadColumn], fields: dict[str, str]) -> None:
                 continue
             fields[column.name] = field
             break
+    if "answer" not in fields.values() and (column := _answer_by_its_last_word(columns, fields)) is not None:
+        fields[column.name] = "answer"
     for name in exact:
         if is_prefixed(name):
             fields.setdefault(name, name)
     _distrust_row_numbers(exact, fields)
+
+
+def _answer_by_its_last_word(
+    columns: Sequence[HeadColumn], fields: Mapping[str, str]
+) -> HeadColumn | None:
+    """Return the one column that is named as somebody's answer, as in "Bot answer"; None for none or several."""
+    named = []
+    for column in columns:
+        words = plain_name(column.name).split("_")
+        own = words[-1] in ANSWER_WORDS and not REFERENCE_WORDS.intersection(words)
+        if own and column.name not in fields and _fits(column, "answer"):
+            named.append(column)
+    return named[0] if len(named) == 1 else None
 
 
 def _fits(column: HeadColumn, field: str) -> bool:
