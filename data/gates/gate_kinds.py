@@ -42,6 +42,8 @@ from ragtriage.metrics.statistics.max_t import FamilyTest
 from ragtriage.metrics.statistics.quantiles import quantile_interval
 from ragtriage.metrics.statistics.question_means import question_means
 
+RIGHT_ANSWERS = Gate("right answers", 0.5, False, "block", "most of its answers are wrong")
+
 
 def judge_mean_gate(
     gate: Gate,
@@ -141,6 +143,22 @@ def _shares(scored: ScoredRun, name: str, keep: BoolArray | None) -> tuple[Float
         chosen = chosen & keep[checks.sample]
     asked = len(np.unique(scored.question[checks.sample[chosen]]))
     return passed_shares(scored, checks, chosen), asked
+
+
+def judge_right_answers(run: Diagnosis) -> GateResult:
+    """Judge whether most of the answers are right, of those of which it is known: a gate of every run.
+
+    Whatever the other gates look at, a run of which most answers are known to be wrong is not ready.
+    """
+    people, refusals, right = run.human_labels, run.refusals, run.right.values
+    wrong = refusals.wrong | refusals.answered | (right < run.settings.thresholds.correctness)
+    known = wrong | refusals.right | np.isfinite(right)
+    values = np.where(people.good | (known & ~wrong), 1.0, np.where(known, 0.0, np.nan))
+    values[people.bad] = 0.0
+    means, _ = question_means(values, run.scored.question)
+    binary = bool(np.isin(means[np.isfinite(means)], (0, 1)).all())
+    measured = interval(means, run.scored.clusters, len(run.scored.question_ids), binary)
+    return _of_interval(RIGHT_ANSWERS, measured, "diagnosed")
 
 
 def _of_interval(gate: Gate, measured: Interval, source: str) -> GateResult:

@@ -31,6 +31,7 @@ from ragtriage.data.gates.gate_kinds import (
     judge_mean_gate,
     judge_percentile_gate,
     judge_regressions,
+    judge_right_answers,
 )
 from ragtriage.data.gates.label_correction import CorrectedMean, corrected_means
 from ragtriage.data.gates.next_steps import next_steps
@@ -53,7 +54,6 @@ from ragtriage.metrics.number_text import percent
 from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.sanity.rule import Finding
 
-MOSTLY_GOOD = Gate(GOOD_SHARE, 0.5, False, "block", "most of its cases are bad")  # of every run with answers
 SHORT = 300  # characters of a question
 NOTHING_CORRECTED: Mapping[str, CorrectedMean] = MappingProxyType({})
 
@@ -110,7 +110,8 @@ class GateReport:
     def conclusion(self, strict: bool = False) -> Conclusion:
         """Return what may be said of the run."""
         answers = None if self.diagnosis is None else self.diagnosis.answers
-        concluded = conclude(self.results, answers, self.findings, strict, self.mixed, self.losses)
+        doubt = self.mixed or ("" if self.diagnosis is None else _half_wrong(self.diagnosis))
+        concluded = conclude(self.results, answers, self.findings, strict, doubt, self.losses)
         return replace(concluded, next_steps=next_steps(self.diagnosis, self.results, self.findings))
 
     def to_dict(self, strict: bool = False, fail_on: Collection[str] | None = None) -> dict[str, Any]:
@@ -254,9 +255,9 @@ def judge_run(
         else:
             results.append(judge_mean_gate(gate, run, summary, corrected.get(gate.metric)))
     results = [each for each in results if not each.gate.where_measured or _is_measured(each)]
-    if "answer" in run.scored.run.fields and not any(_on_pass_rate(gate) for gate in gates):
-        good = judge_mean_gate(MOSTLY_GOOD, run, summary, corrected.get(GOOD_SHARE))
-        results += [good] if good.verdict == "FAIL" else []  # it stands where it has something to say
+    mostly_wrong = judge_right_answers(run)
+    if mostly_wrong.verdict == "FAIL" and not any(each.verdict == "FAIL" and each.blocks for each in results):
+        results.append(mostly_wrong)
     results = [replace(result, doubt=_doubt(result, run, findings)) for result in results]
     if base is not None:
         results = [_with_doubt_of_baseline(result, base, base_findings) for result in results]
@@ -295,8 +296,12 @@ def judge_run(
     )
 
 
-def _on_pass_rate(gate: Gate) -> bool:
-    return gate.kind == "mean" and gate.metric == GOOD_SHARE and gate.slice is None
+def _half_wrong(run: Diagnosis) -> str:
+    """Return that no more than half of the answers are right; "" where more are, or it is not known."""
+    right = judge_right_answers(run)
+    if right.mean is None or right.mean > right.gate.threshold:
+        return ""
+    return f"{percent(right.mean)} of the answers are right"
 
 
 def _is_measured(result: GateResult) -> bool:

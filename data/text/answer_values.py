@@ -155,8 +155,10 @@ def _number(digits: str) -> Token:
     plain = re.sub(r"[ \u202f']", "", digits)
     marks = re.sub(r"\d", "", plain)
     if len(set(marks)) == 2:
-        thousands = marks[0]
-        return (_value(plain.replace(thousands, "").replace(",", ".")),)
+        thousands, decimal = marks[0], marks[-1]
+        if thousands == decimal or marks.count(decimal) > 1:  # a list or a version, such as 1,2.3.4
+            return (_value(re.sub("[.,]", "", plain)),)
+        return (_value(plain.replace(thousands, "").replace(decimal, ".")),)
     whole = _value(plain.replace(",", "").replace(".", ""))
     if len(marks) != 1:
         return (whole,)

@@ -383,6 +383,19 @@ def test_an_option_of_a_multiple_choice_is_no_answer() -> None:
     assert "answer" not in record
 
 
+@pytest.mark.parametrize("name", ["Bot answer", "Assistant response", "our_model_output"])
+def test_a_column_named_as_somebody_s_answer_is_the_answer(name: str) -> None:
+    text = f"Question,Expected answer,{name}\nWho?,Ann Lee,Bob Ray\nWhen?,In May,In June\n"
+    (rows,) = records(text.encode()).values()
+    assert [row["answer"] for row in rows] == ["Bob Ray", "In June"]
+    assert [row["reference_answer"] for row in rows] == ["Ann Lee", "In May"]
+
+
+def test_of_several_models_none_is_the_answer() -> None:
+    (rows,) = records(b"Question,A answer,B answer\nWho?,Ann Lee,Bob Ray\n").values()
+    assert "answer" not in rows[0]
+
+
 def test_a_table_without_a_question_says_how_to_name_its_column() -> None:
     for mapping in ({}, {"Antwort": "answer"}):
         with pytest.raises(InputError, match="`--map question=COLUMN`"):

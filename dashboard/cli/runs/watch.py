@@ -85,7 +85,8 @@ def _watch(
             for watched in watcher.take(name):
                 click.echo(_json_line(watched, strict) if as_json else _line(watched, strict))
                 report = watched.report
-                if report is not None and (report.exit_code(strict) == 1 or (strict and report.exit_code(strict))):
+                ended = 0 if report is None else report.exit_code(strict)
+                if report is not None and (ended == 1 or (strict and ended)):
                     code = 1
                     problem = run_hook(command, report, strict) if command else ""
                     if problem:

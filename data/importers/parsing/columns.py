@@ -74,7 +74,7 @@ MAX_TAG_LENGTH = 60
 MAX_TAG_VALUES = 20
 SECONDS_UP_TO = 300  # a larger median must be milliseconds: nobody waits five minutes for an answer
 ANSWER_WORDS = {"answer", "response", "reply", "output"}
-REFERENCE_WORDS = {"expected", "reference", "gold", "golden", "correct", "ideal", "right", "true", "truth", "target"}
+REFERENCE_WORDS = {"expected", "reference", "gold", "golden", "correct", "ideal", "true", "truth", "target"}
 TEXT_FIELDS = {"question", "answer", "reference_answer", "search_query", "prompt", "query_type"}
 LIST_FIELDS = {"retrieved", "candidates", "history", "relevant", "relevant_texts", "retrieved_ids"}
 NUMBER_FIELDS = {
@@ -253,10 +253,8 @@ def _guess_fields(columns: list[HeadColumn], fields: dict[str, str]) -> None:
     _distrust_row_numbers(exact, fields)
 
 
-def _answer_by_its_last_word(
-    columns: Sequence[HeadColumn], fields: Mapping[str, str]
-) -> HeadColumn | None:
-    """Return the one column that is named as somebody's answer, as in "Bot answer"; None for none or several."""
+def _answer_by_its_last_word(columns: list[HeadColumn], fields: Mapping[str, str]) -> HeadColumn | None:
+    """Return the one column that is named as somebody's answer, as in "Bot answer"; None else."""
     named = []
     for column in columns:
         words = plain_name(column.name).split("_")

@@ -1,0 +1,48 @@
+"""A run of which most answers are wrong is never ready, whatever its gates look at."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ragtriage.data.api import add_run, gate
+from ragtriage.data.gates.report import GateReport
+from ragtriage.data.scoring.run_store import RunStore
+
+SCORES = {"faithfulness": 0.97, "answer_relevancy": 0.95}
+
+
+def _gated(store: RunStore, answers: list[str], **more: Any) -> GateReport:
+    """Gate a run of 40 questions about years, whose scores all hold, by the bundled gates."""
+    samples = [
+        {
+            "question": f"When was treaty {at} signed?",
+            "answer": answers[at % len(answers)].format(year=1700 + at),
+            "reference_answer": f"In {1700 + at}.",
+            "scores": SCORES,
+            **more,
+        }
+        for at in range(40)
+    ]
+    root = str(store.workspace.root)
+    return gate(add_run(samples, "run", workspace=root).run_id, workspace=root)
+
+
+@pytest.mark.parametrize("more", [{}, {"scores": {**SCORES, "correctness": 0.1}}])
+def test_wrong_answers_are_not_shipped(workspace: RunStore, more: dict[str, Any]) -> None:
+    report = _gated(workspace, ["It was Napoleon in 1666."], **more)
+    assert (report.verdict, report.exit_code(), report.conclusion().state) == ("FAIL", 1, "do_not_ship")
+    assert report.results[-1].sentence.startswith("Right answers: 0.00 [0.00, 0.09] over 40 of 40 questions")
+
+
+def test_a_run_of_which_half_is_wrong_cannot_be_told(workspace: RunStore) -> None:
+    report = _gated(workspace, ["In {year}.", ""])
+    assert report.conclusion().state == "cannot_tell"
+    assert report.conclusion().doubts[0] == "50 % of the answers are right"
+
+
+def test_right_answers_need_no_gate_of_their_own(workspace: RunStore) -> None:
+    report = _gated(workspace, ["In {year}."])
+    assert report.conclusion().state == "ship"
+    assert "right answers" not in [result.gate.metric for result in report.results]
