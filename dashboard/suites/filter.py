@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ragtriage.dashboard.suites.view import Failing, SuiteView, figure_table
 from ragtriage.data.suites.figures import part_cohort
 from ragtriage.data.suites.filter import FILTER_SUITE, KEY, FilterFindings
+from ragtriage.metrics.number_text import count
 from ragtriage.metrics.result_table import ResultTable
 
 MOST_ROWS = 20
@@ -26,9 +27,14 @@ def _statement(findings: FilterFindings) -> str:
         )
     invented, missed = empty.get("fabricated", 0), empty.get("false empty", 0)
     if nothing := empty.get("right empty", 0) + invented:
-        sentences.append(f"Of {nothing:,} empty results {invented:,} are answered with an item all the same.")
+        sentences.append(f"{invented:,} of {count(nothing, 'empty result')} were answered with an item.")
     if something := missed + empty.get("not empty", 0):
-        sentences.append(f"Of {something:,} results with items {missed:,} are told as empty.")
+        reported = (
+            f"{missed:,} of {count(something, 'non-empty result')} were"
+            if missed
+            else "No non-empty result was"
+        )
+        sentences.append(f"{reported} reported as empty.")
     return " ".join(sentences)
 
 

@@ -19,9 +19,7 @@ def _statement(findings: FormatFindings) -> str:
 
 
 def _tables(findings: FormatFindings) -> Sequence[ResultTable]:
-    note = (
-        "Languages are told offline by fastText's model and by script; an answer too short is not measured."
-    )
+    note = "Languages are detected offline (fastText and the script); too short answers are not measured."
     pairs = list(findings.languages.items())[:MOST_ROWS]
     return (
         figure_table("By rule", findings.rules, note if pairs else ""),

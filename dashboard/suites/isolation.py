@@ -33,7 +33,7 @@ def _statement(findings: IsolationFindings) -> str:
             )
     if findings.n_answers:
         sentences.append(
-            f"{findings.n_told:,} of {findings.n_answers:,} answers tell what belongs to another."
+            f"{findings.n_told:,} of {findings.n_answers:,} answers reveal data of another account."
         )
     return " ".join(sentences)
 

@@ -187,7 +187,7 @@ def _directions(main: RouterScores) -> str:
     if fallback is None or not (wrong.refused or wrong.added):
         return ""
     name = main.decisions.routes[fallback][:40]
-    return f"{wrong.refused:,} went to “{name}” wrongly, {wrong.added:,} missed it."
+    return f"{wrong.refused:,} were sent to “{name}” by mistake, {wrong.added:,} should have gone there."
 
 
 def _added(key: str, added: Added, n: int) -> str:

@@ -44,7 +44,7 @@ def right_by_text_sentence(diagnosis: Diagnosis) -> str:
 def _bounds(wording: WordingCounts) -> str:
     """Return between which bounds the share of right answers lies, and how to settle it."""
     low, high = wording.same / wording.n, (wording.same + wording.undecided) / wording.n
-    between = f"Between {100 * low:.0f} and {percent(high)} of {count(wording.n, 'answer')} are right by"
+    between = f"Between {percent(low)} and {percent(high)} of {count(wording.n, 'answer')} are right by"
     other = "says something else: read it" if wording.other == 1 else "say something else: read them"
     more = f" {wording.other:,} clearly {other}." if wording.other else ""
     if wording.n <= LABELS:

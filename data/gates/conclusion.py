@@ -109,6 +109,6 @@ def exit_code(
     nothing = all(result.verdict == "UNMEASURED" for result in results)
     failing = {"do_not_ship", *(["not_checked"] if nothing else [])} if fail_on is None else fail_on
     refused = any(result.blocks and result.gate.required and result.verdict != "PASS" for result in results)
-    if refused or concluded.state == "do_not_ship":
-        return int("do_not_ship" in failing)
-    return 3 if concluded.state in failing else 0
+    if (refused or concluded.state == "do_not_ship") and "do_not_ship" in failing:
+        return 1
+    return 3 if concluded.state in failing and concluded.state != "do_not_ship" else 0

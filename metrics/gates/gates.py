@@ -356,7 +356,9 @@ def judge_critical(
 
 def judge_guardrail(name: str, before: float, after: float, n: int, worse: bool) -> GateResult:
     """Return the warning gate of a guardrail: it fails where that got worse beyond chance and by a fifth."""
-    gate = Gate(name, MOST_WORSE, True, "warn", "quality is not all that a version costs", kind="guardrail")
+    gate = Gate(
+        name, MOST_WORSE, True, "warn", "a better version may still be slower or dearer", kind="guardrail"
+    )
     verdict: GateVerdict = "FAIL" if worse else "PASS"
     return GateResult(gate, verdict, after, None, None, n, n, before=before, obtained="paired, sign flips")
 
@@ -373,7 +375,12 @@ def missing_questions(asked: int, of: int, told: str) -> GateResult | None:
     if share >= LEAST_ASKED:
         return None
     gate = Gate(
-        "questions", LEAST_ASKED, False, "block", "questions left out are not passed", kind="questions"
+        "questions",
+        LEAST_ASKED,
+        False,
+        "block",
+        "a question left out does not count as passed",
+        kind="questions",
     )
     return GateResult(
         gate, "FAIL", share, None, None, asked, of, margin=share - LEAST_ASKED, obtained="counted", why=told

@@ -171,7 +171,6 @@ def mean_over_questions(values: FloatArray, clusters: IntArray | None = None) ->
     Args:
         values: (q,) one value per question between 0 and 1, NaN where not scored.
         clusters: (q,) codes of the independent group of each question; None where each is its own.
-        seed: of the bootstrap.
     """
     groups = np.arange(len(values), dtype=np.int64) if clusters is None else clusters
     return interval(values, groups, int(np.isfinite(values).sum()), binary=True)

@@ -160,6 +160,4 @@ def test_the_exit_code_follows_the_state(
     assert concluded.state == state
     assert exit_code(concluded, results) == code
     assert exit_code(concluded, results, ALL) == all_codes
-    assert exit_code(concluded, results, ("cannot_tell",)) == (
-        3 if state == "cannot_tell" and not required else 0
-    )
+    assert exit_code(concluded, results, ("cannot_tell",)) == (3 if state == "cannot_tell" else 0)

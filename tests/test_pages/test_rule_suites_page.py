@@ -54,7 +54,7 @@ def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, suite: str) -> AppTe
 @pytest.mark.parametrize(
     ("suite", "told", "column"),
     [
-        ("filter", "Of 10 empty results 10 are answered with an item all the same", "Constraint"),
+        ("filter", "10 of 10 empty results were answered with an item", "Constraint"),
         ("order", "0 of 20 lists stand in the expected order", "First out of order at place"),
         ("format", "Most often broken", "Found"),
         ("memory", "20 of 20 earlier turns were recalled", "Age"),

@@ -47,7 +47,7 @@ def test_the_other_suites_follow(car: Path, capsys: Capture) -> None:
     checks = run_command(capsys, car, "checks", "s_car_checks").out
     assert checks.startswith("s_car_checks: 10 of 60 cases show another account’s data.")
     for told in (
-        "Of 15 empty results 8 are answered with an item all the same.",
+        "8 of 15 empty results were answered with an item.",
         "Exactly the expected tools were called in 65 of 80 checks",
         "78 % of 120 questions take the right route",
     ):

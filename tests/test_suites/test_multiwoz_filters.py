@@ -107,8 +107,8 @@ def test_empty_results_are_told_as_they_were_made(scored: ScoredRun) -> None:
     assert detail is not None
     told = detail.to_dict()
     assert told["empty"] == {"fabricated": 12, "right empty": 35, "false empty": 5, "not empty": 59}
-    assert "Of 47 empty results 12 are answered with an item all the same" in VIEW.statement(detail)
-    assert "Of 64 results with items 5 are told as empty" in VIEW.statement(detail)
+    assert "12 of 47 empty results were answered with an item" in VIEW.statement(detail)
+    assert "5 of 64 non-empty results were reported as empty" in VIEW.statement(detail)
     assert np.flatnonzero(cohort_rows(scored, "part:filter/empty/fabricated")).tolist() == FABRICATED
     assert np.flatnonzero(cohort_rows(scored, "part:filter/empty/false%20empty")).tolist() == DENIED
     assert np.flatnonzero(cohort_rows(scored, "part:filter/invented/")).tolist() == UNKNOWN

@@ -192,7 +192,7 @@ def horizon_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSect
         facts=[
             "now: keeps the version from shipping, or must be settled first",
             "next: most of the rest, or an undecided blocking gate",
-            "later: costs little, or is not sure to",
+            "later: low cost or uncertain gain",
             "by fixed rules from the checks, the failure stages and the gates",
         ],
         measured=bool(entries),

@@ -319,7 +319,6 @@ def _recorded(record: Mapping[str, Any]) -> list[dict[str, Any]] | None:
 
 ACCEPTED = "a database of TruLens with records (1.x) or events (2.x), or session.get_records_and_feedback()"
 FRAME = {"record_id", "app_id", "input", "output"}
-OF_EVENTS = {"trulens_events", "trulens_records"}
 EVENTS = {"record_attributes", "resource_attributes"}
 
 
