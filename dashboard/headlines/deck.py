@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ragtriage.dashboard.headlines.headline import State
-from ragtriage.dashboard.wording.escaping import shorten
-from ragtriage.dashboard.wording.next_steps import repair_of
-from ragtriage.metrics.diagnosis.stages import Owner
+from ragtriage.dashboard.wording.escaping import in_sentence, shorten
 from ragtriage.metrics.number_text import count
 
 LONGEST_NAME = 24
@@ -79,21 +77,17 @@ def example_title(
     return f"One bad case of {name}: {stage[:1].lower()}{stage[1:]}" if stage else f"One bad case of {name}"
 
 
-def next_title(state: State, owner: Owner | None, run: str, check: str = "") -> str:
+def next_title(state: State, first: str, run: str) -> str:
     """Return what comes next.
 
     Args:
         state: of the verdict.
-        owner: the part of the pipeline that loses most; None where none can be named.
+        first: what the first of the next steps asks for; "" without one.
         run: name of the run.
-        check: what has to be checked before anything is repaired, as "the retriever"; "" for nothing.
     """
-    if check:
-        return f"Next: check {check}, then judge again"
     if state == "good":
         return f"Next: release {shorten(run, LONGEST_NAME)} and keep measuring"
-    if state == "not measured":
-        return "Next: measure what the gates need"
-    if owner is not None and repair_of(owner) and state == "bad":
-        return f"Next: repair {repair_of(owner)}, then judge again"
-    return "Next: ask more questions, then decide" if state == "cannot tell" else "Next: read the bad cases"
+    if not first:
+        return "Next: decide"
+    then = "decide" if state == "cannot tell" else "judge again"
+    return f"Next: {in_sentence(first.partition(': ')[0])}, then {then}"

@@ -7,11 +7,15 @@ from typing import Any
 
 import pytest
 from command_line import run as run_command
+from page_text import page_text
+from places import APP
+from streamlit.testing.v1 import AppTest
 
 from ragtriage.dashboard.mcp_server.verdicts import VerdictTools
 from ragtriage.dashboard.present.stories.context import StoryView
 from ragtriage.dashboard.present.stories.sections import default_sections, render_section
 from ragtriage.dashboard.present.stories.story import StorySection
+from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.dashboard.wording.next_steps import step_sentences, step_words
 from ragtriage.data.api import add_run
 from ragtriage.data.gates.baseline import baseline_of
@@ -92,7 +96,11 @@ def test_one_leak_comes_before_many_other_failures(workspace: RunStore) -> None:
     [("", "V4 rerank"), ("", "V1 baseline"), ("musique", "")],
 )
 def test_every_door_shows_the_same_steps(
-    demo: RunStore, project: str, name: str, capsys: pytest.CaptureFixture[str]
+    demo: RunStore,
+    monkeypatch: pytest.MonkeyPatch,
+    project: str,
+    name: str,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     run = demo.find(name) if name else [run for run in demo.runs(project) if not run.means][-1]
     steps = _steps(demo, run)
@@ -107,6 +115,10 @@ def test_every_door_shows_the_same_steps(
     assert [row["What"] for row in horizons.rows] == whats
     assert horizons.slide is not None
     assert whats[0][1:] in horizons.slide.steps[0].title
+    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(demo.workspace.root))
+    app = AppTest.from_file(str(APP), default_timeout=60)
+    app.session_state["selection"] = Selection(project=run.project, run=run.run_id)
+    assert whats[0][1:] in page_text(app.run())
     tools = VerdictTools(demo)
     for answer in (tools.triage(run.run_id), tools.gate(run.run_id)):
         assert answer["next_steps"] == step_sentences(steps)

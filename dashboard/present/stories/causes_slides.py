@@ -13,7 +13,7 @@ from ragtriage.dashboard.present.stories.story import BigNumber, RenderedSection
 from ragtriage.dashboard.present.stories.verdict_slide import foot_of
 from ragtriage.dashboard.wording.diagnosis import fix_first_sentence, no_bad_case
 from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
-from ragtriage.dashboard.wording.next_steps import repair_of, step_words
+from ragtriage.dashboard.wording.next_steps import step_words
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import stage_doubt
 from ragtriage.data.diagnosis.pipeline import UNCHECKED
@@ -115,11 +115,8 @@ def _losses(diagnosis: Diagnosis) -> list[Loss]:
 
 def next_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
     """Return three steps and the decision that is asked for."""
-    state, first = view.headline.state, read_first(view.findings)
-    owners = [STAGES[stage_code(step.key)].owner for step in view.next_steps[:1] if step.kind == "stage"]
-    owner = owners[0] if owners and repair_of(owners[0]) else None
     steps = [_step(step) for step in view.next_steps[:STEPS]]
-    check = "the retriever" if first and first[0].rule != "ids" else "the ids" if first else ""
+    first = steps[0].title if steps else ""
     doubt = view.headline.doubt
     reservation = f"Doubted: {doubt}." if doubt else ""
     content = SlideContent(
@@ -132,7 +129,7 @@ def next_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection
     )
     return RenderedSection(
         "next",
-        next_title(state, owner, view.short_names[0], check),
+        next_title(view.headline.state, first, view.short_names[0]),
         rows=[
             {"Step": at, "What": step.title, "Why": step.detail, "Concerns": step.aside}
             for at, step in enumerate(steps, 1)
