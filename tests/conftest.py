@@ -15,6 +15,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 from ragtriage.data.demo import load_samples
 from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.allowed_paths import ALLOWED_PATHS
 from ragtriage.data.store.workspace import Workspace
 from ragtriage.metrics.metric_registry import declare_imported
 
@@ -54,9 +55,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _nothing_declared() -> None:
-    """What one test declares of imported metrics is not declared in the next."""
+def _nothing_declared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one test declares of imported metrics, or sets as `serve` does, does not hold in the next."""
     declare_imported({})
+    monkeypatch.setenv(ALLOWED_PATHS, "")  # so that what the test itself sets is undone
+    monkeypatch.delenv(ALLOWED_PATHS)
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ from ragtriage.data.store.workspace import Workspace
 
 TEXT = "Alpha came first. Beta was second. Gamma closed the row. " * 6
 GOLD = {"doc_id": "t", "start": 18, "end": 34}
-SIZES = tuple(range(20, 55))
+SIZES = tuple(range(20, 160))  # several times what is done between two heartbeats
 
 
 @pytest.fixture

@@ -131,7 +131,7 @@ def test_triage_says_what_its_pass_rate_and_its_priority_rest_on(
     assert "f what was measured: All-hops recall@10 alone; 47 of 68 cases fully measured" in _html(app)
     (colbert,) = [one for one in demo.runs("iris") if (one.name, one.n) == ("colbert", 30)]
     app = _open(demo.workspace.root, "triage", Selection(project="iris", run=colbert.run_id), monkeypatch)
-    assert "Its cases are inferred" in _html(app)
+    assert "First: check the retriever" in _html(app), "a stage is no step while its cases are doubted"
     assert "Doubted: every question got the same 10 documents" in page_text(app)
     app.session_state["triage_tabs"] = "Findings"
     assert "All 10 questions (30 cases) got the same 10 documents" in _read(app.run())

@@ -13,13 +13,7 @@ from streamlit.testing.v1 import AppTest
 from ragtriage.dashboard.cli import serve as serving
 from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.run_store import RunStore
-from ragtriage.data.store.allowed_paths import ALLOWED_PATHS, allowed_folders, allowed_path, limit_paths
-
-
-@pytest.fixture(autouse=True)
-def _unset(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(ALLOWED_PATHS, "")
-    monkeypatch.delenv(ALLOWED_PATHS)
+from ragtriage.data.store.allowed_paths import allowed_folders, allowed_path, limit_paths
 
 
 @pytest.fixture
