@@ -35,17 +35,31 @@ def started(
     folder = tmp_path_factory.mktemp("elsewhere")
     (folder / ".streamlit").mkdir()
     (folder / ".streamlit" / "config.toml").write_text(OTHER_SETTINGS, encoding="utf-8")
+    with socket.socket() as probe:  # a port of its own: other tests look for the first free one from 8501
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
     command = [sys.executable, "-m", "ragtriage.dashboard.cli", "--workspace", str(demo.workspace.root)]
     process = subprocess.Popen(
-        [*command, "demo", "--no-browser"], cwd=folder, stdout=subprocess.PIPE, text=True,
+        [*command, "demo", "--no-browser", "--port", str(port)],
+        cwd=folder, stdout=subprocess.PIPE, text=True,
         env={**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTHONUNBUFFERED": "1"},
     )  # fmt: skip
     assert process.stdout is not None
     try:
-        yield process, process.stdout.readline().removeprefix("ragtriage on ").strip()
+        url = process.stdout.readline().removeprefix("ragtriage on ").strip()
+        _wait_for_health(process, port)
+        yield process, url
     finally:
         process.kill()
         process.wait(10)
+
+
+def _wait_for_health(process: subprocess.Popen[str], port: int) -> None:
+    deadline = time.monotonic() + 60
+    while not _answers(f"http://127.0.0.1:{port}/_stcore/health"):
+        assert process.poll() is None, f"the dashboard ended with {process.returncode}"
+        assert time.monotonic() < deadline, "the dashboard did not start within a minute"
+        time.sleep(0.2)
 
 
 def _answers(url: str) -> bool:
@@ -99,10 +113,7 @@ def test_demo_serves_a_run_of_the_samples_on_this_machine_alone(
     assert address.hostname == "127.0.0.1"
     assert query["project"] == [FIRST_PROJECT]
     assert demo.find(query["run"][0]).name == FIRST_RUN
-    deadline = time.monotonic() + 60
-    while not _answers(f"http://{address.netloc}/_stcore/health"):
-        assert time.monotonic() < deadline, "the dashboard did not start within a minute"
-        time.sleep(0.2)
+    assert _answers(f"http://{address.netloc}/_stcore/health")
     assert not _answers(f"http://127.0.0.2:{address.port}/_stcore/health"), "listens on other addresses too"
 
 
