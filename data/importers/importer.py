@@ -89,6 +89,13 @@ class Importer:
     shares_folder: bool = False
 
 
+def run_of(
+    source: InputFile, key: str, records: Iterable[Record], name: str | None = None, **facts: Any
+) -> ParsedRun:
+    """Return a run of a file under the name that its content gives it, else that of the file."""
+    return ParsedRun(name or source.stem, records, source.name, key, named_by_content=bool(name), **facts)
+
+
 def question_set(source: InputFile, key: str, records: Iterable[Record], **facts: Any) -> list[ParsedRun]:
     """Return the questions of a file as its only question set."""
     return [ParsedRun(source.stem, records, source.name, key, questions=True, **facts)]

@@ -10,8 +10,8 @@ from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import rows_at
+from ragtriage.data.importers.parsing.values import fields_in
 from ragtriage.data.importers.spans.samples import SCORED_WITHOUT_ANSWER, samples_of
-from ragtriage.data.importers.spans.values import fields_in
 
 FILE = InputFile.from_bytes(
     "f.jsonl", b'{"q": "Who?", "n": 1}\n[1]\n{"q": "", "n": 2}\n{"q": "When?", "n": 3}\n'
@@ -49,10 +49,10 @@ def test_samples_in_rows_are_numbered_where_a_question_comes_again() -> None:
     samples = samples_of(
         rows,
         lambda row, _line: {
-            "question_id": row.get("id"),
-            "question": row.get("q"),
-            "answer": row.get("a"),
-            "scores": {"faithfulness": row["s"]} if "s" in row else {},
+            "question_id": row.at("id"),
+            "question": row.at("q"),
+            "answer": row.at("a"),
+            "scores": {"faithfulness": row.at("s")} if row.at("s") else {},
         },
         errors,
         "a row without a question",

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.values import documents_in, error_line, nanoseconds, ranked
 from ragtriage.data.importers.spans.samples import SCORED_WITHOUT_ANSWER, sample_of_trace
 from ragtriage.data.importers.spans.span import Labels, Span, kind_of
 from ragtriage.data.importers.spans.traces import Traces
-from ragtriage.data.importers.spans.values import documents_in, error_line, nanoseconds, ranked
 from ragtriage.data.store.sample_validation import normalise
 
 MS = 1_000_000

@@ -11,9 +11,9 @@ from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.parsing.payloads import answer_in, decoded, question_in
+from ragtriage.data.importers.parsing.values import Fields, documents_in, error_line, ranked, without_blanks
 from ragtriage.data.importers.spans.span import Span, Trace
 from ragtriage.data.importers.spans.tool_calls import call_count, schemas_of, tool_checks
-from ragtriage.data.importers.spans.values import documents_in, error_line, fields_in, ranked, without_blanks
 from ragtriage.data.store.parsed_run import Record
 
 Documents = list[dict[str, Any]]
@@ -387,10 +387,10 @@ def _moment(nanoseconds: int | None) -> str | None:
 
 def samples_of(
     rows: Iterable[Record],
-    sample: Callable[[Mapping[str, Any], int], dict[str, Any] | None],
+    sample: Callable[[Fields, int], dict[str, Any] | None],
     errors: ValidationErrors,
     lacking: str,
-) -> Iterator[Record]:
+) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the samples of rows that hold one each, numbered where a question comes again.
 
     Args:
@@ -401,13 +401,13 @@ def samples_of(
     """
     asked: Counter[str] = Counter()
     for line, row in rows:
-        record = sample(fields_in(row), line)
+        record = sample(Fields(row), line)
         question = record["question"] if record else None
         if record is None or not question or not question.strip():
             errors.leave_out(lacking)
             continue
-        if record["scores"] and not record["answer"]:
+        if record.get("scores") and not record["answer"]:
             errors.remark(SCORED_WITHOUT_ANSWER, line)
-        key = str(record["question_id"] or question)
+        key = str(record.get("question_id") or question)
         yield line, without_blanks({**record, "repeat": asked[key]})
         asked[key] += 1

@@ -12,9 +12,9 @@ from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.shapes import storable
 from ragtriage.data.importers.parsing.spool import Spool
+from ragtriage.data.importers.parsing.values import moment, ranked
 from ragtriage.data.importers.spans.samples import STEPS, sample_of_trace
 from ragtriage.data.importers.spans.span import Labels, Span
-from ragtriage.data.importers.spans.values import moment, ranked
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 from ragtriage.data.store.sample_schema import question_key
 

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.importer import Importer
+from ragtriage.data.importers.importer import Importer, run_of
 from ragtriage.data.importers.parsing.documents_in_json import value_at
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
@@ -22,22 +22,20 @@ from ragtriage.data.importers.parsing.payloads import (
 )
 from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import rows_at
-from ragtriage.data.importers.spans.samples import samples_of
-from ragtriage.data.importers.spans.span import Span, kind_of
-from ragtriage.data.importers.spans.traces import Traces
-from ragtriage.data.importers.spans.values import (
-    field_of,
-    fields_in,
+from ragtriage.data.importers.parsing.values import (
+    Fields,
+    error_tag,
     kind_in,
     last_line,
-    nanoseconds,
-    number,
     question_id_in,
     tags_of,
     text_in,
     value_in,
     without_blanks,
 )
+from ragtriage.data.importers.spans.samples import samples_of
+from ragtriage.data.importers.spans.span import Span, kind_of
+from ragtriage.data.importers.spans.traces import Traces
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
 EVENT = {"root_span_id", "span_id"}
@@ -86,104 +84,86 @@ def _with_contexts(records: Any) -> Iterator[Record]:
         yield line, record if stated is None else {"retrieved": stated, **record}
 
 
-def _spans(row: Mapping[str, Any]) -> list[Span]:
+def _spans(value: Mapping[str, Any]) -> list[Span]:
     """Return the span of an event; that of a score repeats what its root says: no part of the pipeline."""
-    return [] if fields_in(row.get("span_attributes")).get("type") == "score" else [_span(row)]
+    row = Fields(value)
+    return [] if row.fields("span_attributes").at("type") == "score" else [_span(row)]
 
 
-def _span(row: Mapping[str, Any]) -> Span:
-    root_id, span_id = text_in(row.get("root_span_id")) or "", text_in(row.get("span_id")) or ""
-    attributes, metrics = fields_in(row.get("span_attributes")), fields_in(row.get("metrics"))
-    parents = decoded(row.get("span_parents"))
-    is_root = decoded(row.get("is_root")) in (True, "true", "True") or span_id == root_id
+def _span(row: Fields) -> Span:
+    root_id, span_id = row.text("root_span_id") or "", row.text("span_id") or ""
+    attributes, metrics, metadata = map(row.fields, ("span_attributes", "metrics", "metadata"))
+    is_root = row.decoded("is_root") in (True, "true", "True") or span_id == root_id
+    parents = row.decoded("span_parents")
     parent = text_in(parents[0]) if isinstance(parents, list) and parents else None
-    output = decoded(row.get("output"))
-    name = text_in(attributes.get("name")) or ""
+    name, output = attributes.text("name") or "", row.decoded("output")
     return Span(
         root_id,
         span_id,
         None if is_root else parent or root_id,
         name,
-        "root" if is_root else kind_in(kind_of(attributes.get("type")), name, output),
-        nanoseconds(metrics.get("start")),
-        nanoseconds(metrics.get("end")),
-        decoded(row.get("input")),
+        "root" if is_root else kind_in(kind_of(attributes.at("type")), name, output),
+        metrics.nanoseconds("start"),
+        metrics.nanoseconds("end"),
+        row.decoded("input"),
         output,
-        error=last_line(decoded(row.get("error"))),
-        input_tokens=number(metrics.get("prompt_tokens")),
-        output_tokens=number(metrics.get("completion_tokens")),
-        cost=number(metrics.get("estimated_cost")),
-        model=text_in(fields_in(row.get("metadata")).get("model")),
-        tools=fields_in(row.get("metadata")).get("tools"),
-        run=text_in(row.get("experiment_id")) or text_in(row.get("project_id")) or "",
-        **(_of_root(row) if is_root else {}),
+        error=last_line(row.decoded("error")),
+        input_tokens=metrics.number("prompt_tokens"),
+        output_tokens=metrics.number("completion_tokens"),
+        cost=metrics.number("estimated_cost"),
+        model=metadata.text("model"),
+        tools=metadata.at("tools"),
+        run=row.text("experiment_id") or row.text("project_id") or "",
+        **(_of_root(row, metadata, metrics) if is_root else {}),
     )
 
 
-def _of_root(row: Mapping[str, Any]) -> dict[str, Any]:
+def _of_root(row: Fields, metadata: Fields, metrics: Fields) -> dict[str, Any]:
     """Return the parts of a span that a root alone has: scores, tags, and fields of the sample."""
-    metadata = fields_in(row.get("metadata"))
     # the time of a span; seconds since 1970 are exact to less than a thousandth in a float
-    metrics = fields_in(row.get("metrics"))
-    start, end = number(metrics.get("start")), number(metrics.get("end"))
+    start, end = metrics.number("start"), metrics.number("end")
     milliseconds = None if start is None or end is None or end < start else round((end - start) * 1000, 3)
     fields = {
-        "question_id": question_id_in(metadata, fields_in(row.get("input"))),
-        "reference_answer": reference_in(row.get("expected")),
-        CONTEXTS: contexts_in(metadata),
-        "observation_id": text_in(row.get("id")),
+        "question_id": question_id_in(metadata.all, row.at("input")),
+        "reference_answer": reference_in(row.at("expected")),
+        CONTEXTS: contexts_in(metadata.all),
+        "observation_id": row.text("id"),
         "latency_ms": milliseconds,
     }
-    return {
-        "scores": _scores(row, metadata),
-        "tags": tags_of(metadata, row.get("tags"), but=NOT_TAGS),
-        "fields": without_blanks(fields),
-    }
+    tags = tags_of(metadata.all, row.at("tags"), but=NOT_TAGS)
+    return {"scores": _scores(row, metadata), "tags": tags, "fields": without_blanks(fields)}
 
 
-def _scores(row: Mapping[str, Any], metadata: Mapping[str, Any]) -> dict[str, Any]:
+def _scores(row: Fields, metadata: Fields) -> dict[str, Any]:
     """Return scores; null is one that was not run, unless the metadata say that its scorer failed."""
-    values = {
-        metric_name(str(name))[0]: value_in(value) for name, value in fields_in(row.get("scores")).items()
-    }
+    listed = row.fields("scores").all.items()
+    values = {metric_name(str(name))[0]: value_in(value) for name, value in listed}
     scores: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
-    for name, error in fields_in(metadata.get("scorer_errors")).items():
+    for name, error in metadata.fields("scorer_errors").all.items():
         scores.setdefault(metric_name(str(name))[0], {"value": None, "reason": last_line(error) or "failed"})
     return scores
 
 
 def _read_results(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     summary = value_at(source, "summary") if isinstance(Peek(source).keys.get("results"), list) else None
-    name = text_in(field_of(fields_in(summary), "experiment_name", "experimentName"))
-    return [
-        ParsedRun(
-            name or source.stem,
-            islice(_results(source, errors), options.limit),
-            source.name,
-            "braintrust_results",
-            named_by_content=name is not None,
-            notes=(SUMMARY,) if summary else (),
-        )
-    ]
-
-
-def _results(source: InputFile, errors: ValidationErrors) -> Iterator[Record]:
     rows = rows_at(source, _path(source, "results"), errors)
-    return samples_of(rows, _result, errors, "a result without a question in its input")
+    records = samples_of(rows, _result, errors, "a result without a question in its input")
+    name = Fields(summary).text("experiment_name", "experimentName")
+    notes = (SUMMARY,) if summary else ()
+    return [run_of(source, "braintrust_results", islice(records, options.limit), name, notes=notes)]
 
 
-def _result(row: Mapping[str, Any], _line: int) -> dict[str, Any]:
-    metadata, output = fields_in(row.get("metadata")), decoded(row.get("output"))
-    contexts, error = contexts_in(output), last_line(row.get("error"))
-    tags = tags_of(metadata, row.get("tags"), but=NOT_TAGS)
+def _result(row: Fields, _line: int) -> dict[str, Any]:
+    metadata, contexts = row.fields("metadata"), contexts_in(row.at("output"))
+    tags = tags_of(metadata.all, row.at("tags"), but=NOT_TAGS)
     return {
-        "question_id": question_id_in(metadata, fields_in(row.get("input"))),
-        "question": question_in(row.get("input")),
-        "answer": answer_in(output),
-        "reference_answer": reference_in(row.get("expected")),
-        "retrieved": contexts_in(metadata) if contexts is None else contexts,
+        "question_id": question_id_in(metadata.all, row.at("input")),
+        "question": question_in(row.at("input")),
+        "answer": answer_in(row.decoded("output")),
+        "reference_answer": reference_in(row.at("expected")),
+        "retrieved": contexts_in(metadata.all) if contexts is None else contexts,
         "scores": _scores(row, metadata),
-        "tags": tags | ({"error": error} if error else {}),
+        "tags": tags | error_tag(row.at("error")),
         "tool": "Braintrust",
     }
 

@@ -11,9 +11,7 @@ from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.rows import rows_at
-from ragtriage.data.importers.spans.span import Span, kind_of
-from ragtriage.data.importers.spans.traces import Traces
-from ragtriage.data.importers.spans.values import (
+from ragtriage.data.importers.parsing.values import (
     documents_in,
     kind_in,
     last_line,
@@ -24,6 +22,8 @@ from ragtriage.data.importers.spans.values import (
     text_in,
     without_blanks,
 )
+from ragtriage.data.importers.spans.span import Span, kind_of
+from ragtriage.data.importers.spans.traces import Traces
 from ragtriage.data.store.parsed_run import ParsedRun
 
 LISTS = ("baseSpans", "agentSpans", "llmSpans", "retrieverSpans", "toolSpans")

@@ -1,15 +1,17 @@
-"""Langfuse: experiment items and traces, completed by the scores and observations imported beside them."""
+"""Langfuse: experiment items, traces with or without their observations, and scores imported beside them."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.importer import Importer, refuse, row_names
+from ragtriage.data.declarations import declaration_fault
+from ragtriage.data.errors import InputError, ValidationErrors
+from ragtriage.data.importers.importer import Importer, refuse, row_names, run_of
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.options import Options
@@ -23,34 +25,276 @@ from ragtriage.data.importers.parsing.payloads import (
 from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import rows_at
 from ragtriage.data.importers.parsing.spool import Spool
-from ragtriage.data.importers.spans.samples import SCORED_WITHOUT_ANSWER, sample_of_trace
-from ragtriage.data.importers.spans.span import Span
-from ragtriage.data.importers.spans.values import (
-    field_of,
-    fields_in,
+from ragtriage.data.importers.parsing.values import (
+    Fields,
+    error_tag,
+    kind_in,
     milliseconds_between,
     moment,
     number,
-    objects_in,
     question_id_in,
     tags_of,
-    text_in,
     value_in,
     without_blanks,
 )
-from ragtriage.data.importers.tools.langfuse_spans import (
-    ScoresById,
-    error_of,
-    is_observations,
-    is_scores,
-    is_traces,
-    read_observations,
-    read_traces,
-    span_of,
-    url_of,
-    with_scores,
-)
+from ragtriage.data.importers.spans.samples import SCORED_WITHOUT_ANSWER, sample_of_trace, samples_of
+from ragtriage.data.importers.spans.span import Span, kind_of
+from ragtriage.data.importers.spans.traces import Traces
 from ragtriage.data.store.parsed_run import ParsedRun, Record
+
+ANNOTATOR = "langfuse"  # where a rating does not say whose it is
+AVERAGED = "several scores of one name on a trace are averaged"
+
+
+def _is_scores(peek: Peek) -> bool:
+    """Return whether these are scores alone: in the API by subject, on the screen and before by trace."""
+    return any(
+        {"name", "dataType"} <= row.keys()
+        and (isinstance(row.get("subject"), dict) or {"traceId", "value"} <= row.keys())
+        for row in peek.rows_at("data")
+    )
+
+
+class ScoresById:
+    """Scores of files that hold nothing else, on disk by the trace or observation that they are about."""
+
+    def __init__(self, files: Iterable[InputFile], errors: ValidationErrors) -> None:
+        self._spool = Spool()
+        for file in files:
+            for line, row in rows_at(file, "data", errors):
+                self.add(line, row)
+
+    def add(self, line: int, row: object) -> None:
+        """Keep a score."""
+        score = Fields(row)
+        subject = score.fields("subject")
+        about = (subject.text("id"), subject.text("traceId"), score.text("traceId", "observationId"))
+        for name in {name for name in about if name}:
+            self._spool.add(name, line, row)
+
+    def of(self, *ids: object) -> list[Mapping[str, Any]]:
+        """Return the scores of a trace, or of its observations, each once."""
+        rows = [row for about in ids if isinstance(about, str) for _, row in self._spool.rows(about)]
+        return list({str(row.get("id", position)): row for position, row in enumerate(rows)}.values())
+
+
+def _with_scores(
+    record: dict[str, Any],
+    rows: Iterable[Mapping[str, Any]],
+    line: int,
+    errors: ValidationErrors,
+    declared: dict[str, Any],
+) -> dict[str, Any]:
+    """Return a record with scores: those by people as human labels, categories without a direction as tags.
+
+    Several numbers of one name are averaged, as the tool does. A metric whose categories say which side is
+    good is added to `declared`.
+    """
+    by_name: dict[str, list[tuple[float, str | None]]] = {}
+    human: list[dict[str, Any]] = []
+    tags: dict[str, Any] = {}
+    for row in map(Fields, rows):
+        name = row.text("name")
+        if name is None:
+            continue
+        metric, comment = metric_name(name)[0], row.text("comment")
+        value, word = _value_and_word(row)
+        if value is not None and word is not None and metric not in declared:
+            declaration = {"direction": "higher", "range": [0, 1]}
+            if declaration_fault(metric, declaration) is None:
+                declared[metric] = declaration
+        if row.at("source") == "ANNOTATION":
+            annotator = row.text("authorUserId", "author", "userId") or ANNOTATOR
+            note = ": ".join(filter(None, (word, comment))) or None
+            # One of two sides, or a word that says which, is on a scale of 0 to 1.
+            two_sided = value is not None and row.at("dataType") in ("CATEGORICAL", "BOOLEAN")
+            scale = {"low": 0.0, "high": 1.0} if two_sided else {}
+            human.append({"annotator": annotator, "metric": metric, "value": value, "note": note, **scale})
+        elif value is not None:
+            by_name.setdefault(metric, []).append((value, comment))
+        elif word is not None:
+            tags[name] = word
+    scores = {
+        name: {"value": fmean(value for value, _ in same), "reason": next((c for _, c in same if c), None)}
+        for name, same in by_name.items()
+    }
+    if any(len(same) > 1 for same in by_name.values()):
+        errors.remark(AVERAGED, line)
+    if scores and record.get("answer") is None:
+        errors.remark(SCORED_WITHOUT_ANSWER, line)
+    return {
+        **record,
+        **({"scores": {**record.get("scores", {}), **scores}} if scores else {}),
+        **({"human": [*record.get("human", []), *human]} if human else {}),
+        **({"tags": {**record.get("tags", {}), **tags}} if tags else {}),
+    }
+
+
+def _value_and_word(row: Fields) -> tuple[float | None, str | None]:
+    """Return the number of a score, and its category or text; of a number the word is None.
+
+    A category is a number where its word says which side is good: the number beside it is its place in a
+    list, not a value.
+    """
+    kind, value = row.at("dataType"), row.at("value")
+    word = row.at("stringValue") or value
+    word = word.strip() or None if isinstance(word, str) and number(word) is None else None
+    if kind in ("TEXT", "CORRECTION"):
+        return None, word
+    if kind == "CATEGORICAL" or (word is not None and value in (None, "", word)):
+        return value_in(word) if word is not None else None, word
+    return value_in(value), word
+
+
+def _error_of(row: Fields) -> str | None:
+    """Return why a trace, an item or an observation failed; None where it did not."""
+    return (row.error("statusMessage") or "failed (level ERROR)") if row.at("level") == "ERROR" else None
+
+
+def _url_of(row: Fields) -> str | None:
+    """Return the address of a trace, where the row has the whole of it."""
+    address = row.text("url", "traceUrl", "htmlPath")
+    if address and address.startswith("/"):
+        address = (row.text("host", "baseUrl") or "").rstrip("/") + address
+    return address if address and address.startswith(("https://", "http://")) else None
+
+
+def _place(row: Fields) -> dict[str, str | None]:
+    return {name: row.text(name) for name in ("release", "version", "environment", "name")}
+
+
+FILES_LOOKED_AT = 5
+PARENTS = {"isRootObservation", "parentObservationId", "parent_observation_id"}
+
+
+def _is_observations(peek: Peek) -> bool:
+    """Return whether the rows are observations: of the API, of a screen, or of an export to storage."""
+    return any(
+        {"id", "type"} <= row.keys() and {"traceId", "trace_id"} & row.keys() and PARENTS & row.keys()
+        for row in peek.rows_at("data")
+    )
+
+
+def _is_traces(peek: Peek) -> bool:
+    """Return whether this is a trace with its observations, a list of such, or a folder of them."""
+    if peek.folder is None:
+        return _is_trace(peek.keys) or any(map(_is_trace, peek.rows_at("data")))
+    files = islice(_files(peek.folder), FILES_LOOKED_AT)
+    return any(_is_trace(Peek(InputFile.from_path(path)).keys) for path in files)
+
+
+def _is_trace(fields: Mapping[str, Any]) -> bool:
+    observations = fields.get("observations")
+    if not isinstance(observations, list):
+        return False
+    whole = any(isinstance(observation, dict) and "traceId" in observation for observation in observations)
+    return isinstance(fields.get("trace"), dict) or (whole and {"id", "input", "output"} <= fields.keys())
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.is_file() and path.suffix == ".json")
+
+
+def _read_observations(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+    """Read observations: one sample per trace."""
+    rows = rows_at(source, "data", errors)
+    traces = Traces(errors, "Langfuse").read(rows, lambda row: [_span_of(Fields(row))], "observation")
+    scores = ScoresById((file for file in options.companions if _is_scores(Peek(file))), errors)
+    return _scored(traces.runs(source, "langfuse_observations", options.limit), scores, errors)
+
+
+def _read_traces(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+    """Read traces with their observations and scores: one sample per trace."""
+    traces, scores = Traces(errors, "Langfuse"), ScoresById(options.companions, errors)
+    for line, value in _documents(source, errors):
+        document = Fields(value)
+        if not _is_trace(document.all):
+            errors.leave_out("a document that is no trace with observations")
+            continue
+        trace = document.fields("trace") or document
+        root = _root(trace)
+        traces.add(line, root)
+        for span in map(_span_of, document.objects("observations")):
+            traces.add(line, replace(span, trace_id=root.trace_id, parent_id=span.parent_id or root.span_id))
+        for score in trace.objects("scores") or document.objects("scores"):
+            scores.add(line, {**score.all, "traceId": root.trace_id})
+    return _scored(traces.runs(source, "langfuse_trace", options.limit), scores, errors)
+
+
+def _documents(source: InputFile, errors: ValidationErrors) -> Iterator[Record]:
+    if source.is_folder and source.path is not None:
+        for position, path in enumerate(_files(source.path), start=1):
+            try:
+                yield position, InputFile.from_path(path).document()
+            except InputError:
+                errors.leave_out("a file that cannot be read as a trace")
+    elif Peek(source).kind == "json" and _is_trace(Peek(source).keys):
+        yield 1, source.document()
+    else:
+        yield from rows_at(source, "data", errors)
+
+
+def _scored(runs: Sequence[ParsedRun], scores: ScoresById, errors: ValidationErrors) -> list[ParsedRun]:
+    declared: dict[str, Any] = {}  # filled while the records are read
+
+    def scored(records: Iterable[Any]) -> Iterator[Record]:
+        for line, record in records:
+            yield line, _with_scores(record, scores.of(record["trace_id"]), line, errors, declared)
+
+    return [replace(run, records=scored(run.records), metrics=declared) for run in runs]
+
+
+def _root(trace: Fields) -> Span:
+    """Return a trace as the root of its observations."""
+    trace_id, metadata = trace.text("id") or "", trace.fields("metadata")
+    begin, seconds = trace.nanoseconds("timestamp"), trace.number("latency")
+    fields = {
+        "question_id": question_id_in(metadata.all),
+        "conversation_id": trace.text("sessionId"),
+        "trace_url": _url_of(trace),
+    }
+    return Span(
+        trace_id,
+        f"trace {trace_id}",
+        name=trace.text("name") or "",
+        kind="root",
+        start=begin,
+        end=None if begin is None or seconds is None else begin + round(seconds * 1e9),
+        input=trace.decoded("input"),
+        output=trace.decoded("output"),
+        fields=without_blanks(fields),
+        tags=tags_of(metadata.all, trace.at("tags"), _place(trace)),
+    )
+
+
+def _span_of(row: Fields) -> Span:
+    """Return an observation as a span."""
+    parent, metadata = row.text("parentObservationId", "parent_observation_id"), row.fields("metadata")
+    kind, name, output = kind_of(row.at("type")), row.text("name") or "", row.decoded("output")
+    usage = row.fields("usageDetails", "usage_details", "usage")
+    costs = row.fields("costDetails", "cost_details")
+    session = row.text("sessionId", "session_id")
+    fields = without_blanks({"question_id": question_id_in(metadata.all), "conversation_id": session})
+    of_root: dict[str, Any] = {"fields": fields, "tags": tags_of(metadata.all)} if parent is None else {}
+    return Span(
+        row.text("traceId", "trace_id") or "",
+        row.text("id") or "",
+        parent,
+        name,
+        "root" if parent is None and kind not in ("llm", "retriever") else kind_in(kind, name, output),
+        row.nanoseconds("startTime", "start_time"),
+        row.nanoseconds("endTime", "end_time"),
+        row.decoded("input"),
+        output,
+        error=_error_of(row),
+        input_tokens=usage.amount("input", "promptTokens") or row.amount("inputUsage", "promptTokens"),
+        output_tokens=usage.amount("output", "completionTokens")
+        or row.amount("outputUsage", "completionTokens"),
+        cost=costs.amount("total") or row.amount("totalCost", "total_cost", "calculatedTotalCost"),
+        model=row.text("model", "providedModelName", "provided_model_name"),
+        **of_root,
+    )
+
 
 FROM_SPANS = (
     *("retrieved", "candidates", "search_query", "retrieval_ms", "history", "latency_ms", "checks"),
@@ -62,13 +306,12 @@ class Companions:
     """What other files of one import hold on a trace: its scores, and its observations."""
 
     def __init__(self, files: Iterable[InputFile], errors: ValidationErrors) -> None:
-        kinds = [(file, is_scores(Peek(file))) for file in files]
-        self.scores = ScoresById((file for file, scores in kinds if scores), errors)
+        kinds = [(file, _is_scores(Peek(file))) for file in files]
+        self.scores = ScoresById((file for file, is_scores in kinds if is_scores), errors)
         self._spans = Spool()
-        for file in (file for file, scores in kinds if not scores):
+        for file in (file for file, is_scores in kinds if not is_scores):
             for line, row in rows_at(file, "data", errors):
-                span = span_of(row) if isinstance(row, Mapping) else None
-                if span is not None and span.trace_id:
+                if (span := _span_of(Fields(row))).trace_id:
                     self._spans.add(span.trace_id, line, vars(span))
 
     def completed(self, record: dict[str, Any], trace: object, line: int) -> dict[str, Any]:
@@ -84,80 +327,58 @@ class Companions:
 
 
 ITEMS = "langfuse_experiment"
+OWN_SCORES = "own_scores"  # of an item, until those of other files are joined to them
 
 
 def _read_items(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read the items of experiments: a run for each."""
-    companions = Companions(options.companions, errors)
-    spool, runs = Spool(), dict[str, ParsedRun]()
-    for line, row in rows_at(source, "data", errors):
+    companions, spool = Companions(options.companions, errors), Spool()
+    runs: dict[str, ParsedRun] = {}
+    for line, value in rows_at(source, "data", errors):
         if options.limit is not None and line > options.limit:
             break
-        if not isinstance(row, Mapping) or not row.get("experimentItemId"):
+        row = Fields(value)
+        if not row.at("experimentItemId"):
             errors.leave_out("a row that is no experiment item")
             continue
-        experiment = text_in(field_of(row, "experimentId", "experimentName")) or ""
-        spool.add(experiment, line, row)
+        experiment = row.text("experimentId", "experimentName") or ""
+        spool.add(experiment, line, value)
         if experiment not in runs:
-            runs[experiment] = ParsedRun(
-                text_in(row.get("experimentName")) or source.stem,
-                (),
-                source.name,
-                ITEMS,
-                named_by_content=text_in(row.get("experimentName")) is not None,
-                dataset=text_in(row.get("experimentDatasetName")) or "",
-                created_at=moment(row.get("startTime")),
-            )
-    return [_with_records(run, spool, key, companions, errors) for key, run in runs.items()]
+            dataset = row.text("experimentDatasetName") or ""
+            facts: dict[str, Any] = {"dataset": dataset, "created_at": moment(row.at("startTime"))}
+            runs[experiment] = run_of(source, ITEMS, (), row.text("experimentName"), **facts)
+
+    def scored(experiment: str, declared: dict[str, Any]) -> Iterator[Record]:
+        lacking = "an item without a question in its input"
+        for line, record in samples_of(spool.rows(experiment), _of_item, errors, lacking):
+            own, trace = record.pop(OWN_SCORES), record.get("trace_id")
+            scores = {str(score.all.get("id", at)): score.all for at, score in enumerate(own)}
+            beside = companions.scores.of(trace, record.get("observation_id"))
+            scores |= {str(score.get("id")): score for score in beside}
+            completed = companions.completed(record, trace, line)
+            yield line, _with_scores(completed, scores.values(), line, errors, declared)
+
+    metrics: dict[str, dict[str, Any]] = {key: {} for key in runs}  # filled while the records are read
+    return [
+        replace(run, records=scored(key, metrics[key]), metrics=metrics[key]) for key, run in runs.items()
+    ]
 
 
-def _with_records(
-    run: ParsedRun, spool: Spool, experiment: str, companions: Companions, errors: ValidationErrors
-) -> ParsedRun:
-    declared: dict[str, Any] = {}  # filled while the records are read
-
-    def records() -> Iterator[Record]:
-        repeats: Counter[str] = Counter()
-        for line, row in spool.rows(experiment):
-            record = _of_item(row)
-            if record is None:
-                errors.leave_out("an item without a question in its input")
-                continue
-            question_id = record.get("question_id")
-            if question_id is not None:
-                record["repeat"] = repeats[question_id]
-                repeats[question_id] += 1
-            trace, item = row.get("traceId"), row.get("id")
-            record = companions.completed(record, trace, line)
-            scores = {
-                str(score.get("id", at)): score for at, score in enumerate(objects_in(row.get("scores")))
-            }
-            scores |= {str(score.get("id")): score for score in companions.scores.of(trace, item)}
-            yield line, with_scores(record, scores.values(), line, errors, declared)
-
-    return replace(run, records=records(), metrics=declared)
-
-
-def _of_item(row: Mapping[str, Any]) -> dict[str, Any] | None:
-    question = question_in(row.get("input"))
-    if not question or not question.strip():
-        return None
-    metadata = fields_in(row.get("metadata"))
-    error = error_of(row)
-    return without_blanks(
-        {
-            "question_id": question_id_in(metadata) or text_in(row.get("experimentItemId")),
-            "question": question,
-            "answer": answer_in(row.get("output")),
-            "reference_answer": reference_in(row.get("expectedOutput")),
-            "retrieved": contexts_in(row.get("output")),
-            "latency_ms": milliseconds_between(row.get("startTime"), row.get("endTime")),
-            "tags": {**tags_of(metadata), **({"error": error} if error else {})},
-            "trace_id": text_in(row.get("traceId")),
-            "observation_id": text_in(row.get("id")),
-            "tool": "Langfuse",
-        }
-    )
+def _of_item(row: Fields, _line: int) -> dict[str, Any]:
+    metadata = row.fields("metadata").all
+    return {
+        "question_id": question_id_in(metadata) or row.text("experimentItemId"),
+        "question": question_in(row.at("input")),
+        "answer": answer_in(row.at("output")),
+        "reference_answer": reference_in(row.at("expectedOutput")),
+        "retrieved": contexts_in(row.at("output")),
+        "latency_ms": milliseconds_between(row.at("startTime"), row.at("endTime")),
+        "tags": {**tags_of(metadata), **error_tag(_error_of(row))},
+        "trace_id": row.text("traceId"),
+        "observation_id": row.text("id"),
+        OWN_SCORES: row.objects("scores"),
+        "tool": "Langfuse",
+    }
 
 
 TRACES = "langfuse_traces"
@@ -175,69 +396,54 @@ COLUMNS = {
 
 def _read_rows(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     companions = Companions(options.companions, errors)
-
     declared: dict[str, Any] = {}  # filled while the records are read
 
     def records() -> Iterator[Record]:
-        for line, row in rows_at(source, "data", errors):
-            if not isinstance(row, Mapping) or not row.get("id"):
-                errors.leave_out("a row that is no trace")
-                continue
+        for line, value in rows_at(source, "data", errors):
+            row = Fields(value)
             record = _of_trace(row)
-            if record is None:
+            if not row.at("id"):
+                errors.leave_out("a row that is no trace")
+            elif not (record["question"] or "").strip():
                 errors.leave_out("a trace without a question in its input")
-                continue
-            scores = companions.scores.of(row.get("id"))
-            named = {str(score.get("name")) for score in scores}
-            record = _with_columns(record, row, named, line, errors)
-            record = companions.completed(record, row.get("id"), line)
-            yield line, with_scores(record, scores, line, errors, declared)
+            else:
+                scores = companions.scores.of(row.at("id"))
+                named = {str(score.get("name")) for score in scores}
+                record = _with_columns(without_blanks(record), row, named, line, errors)
+                record = companions.completed(record, row.at("id"), line)
+                yield line, _with_scores(record, scores, line, errors, declared)
 
-    return [ParsedRun(source.stem, records(), source.name, TRACES, metrics=declared)]
+    return [run_of(source, TRACES, records(), metrics=declared)]
 
 
-def _of_trace(row: Mapping[str, Any]) -> dict[str, Any] | None:
-    question = question_in(decoded(row.get("input")))
-    if not question or not question.strip():
-        return None
-    metadata, usage = fields_in(row.get("metadata")), fields_in(row.get("usage"))
-    output, error, seconds = decoded(row.get("output")), error_of(row), number(row.get("latency"))
-    place = {name: text_in(row.get(name)) for name in ("release", "version", "environment", "name")}
-    return without_blanks(
-        {
-            "question_id": question_id_in(metadata),
-            "question": question,
-            "answer": answer_in(output) or None,
-            "reference_answer": reference_in(row.get("expectedOutput")),
-            "retrieved": contexts_in(output),
-            "conversation_id": text_in(row.get("sessionId")),
-            "latency_ms": None if seconds is None else seconds * 1000,
-            "input_tokens": _first_number(
-                row.get("inputTokens"), usage.get("promptTokens"), usage.get("input")
-            ),
-            "output_tokens": _first_number(
-                row.get("outputTokens"), usage.get("completionTokens"), usage.get("output")
-            ),
-            "cost_usd": number(row.get("totalCost")),
-            "tags": {
-                **tags_of(metadata, row.get("tags")),
-                **tags_of(place),
-                **({"error": error} if error else {}),
-            },
-            "trace_id": text_in(row.get("id")),
-            "trace_url": url_of(row),
-            "tool": "Langfuse",
-        }
-    )
+def _of_trace(row: Fields) -> dict[str, Any]:
+    metadata, usage, seconds = row.fields("metadata").all, row.fields("usage"), row.number("latency")
+    read, written = row.number("inputTokens"), row.number("outputTokens")
+    return {
+        "question_id": question_id_in(metadata),
+        "question": question_in(row.at("input")),
+        "answer": answer_in(row.at("output")) or None,
+        "reference_answer": reference_in(row.at("expectedOutput")),
+        "retrieved": contexts_in(row.at("output")),
+        "conversation_id": row.text("sessionId"),
+        "latency_ms": None if seconds is None else seconds * 1000,
+        "input_tokens": usage.number("promptTokens", "input") if read is None else read,
+        "output_tokens": usage.number("completionTokens", "output") if written is None else written,
+        "cost_usd": row.number("totalCost"),
+        "tags": {**tags_of(metadata, row.at("tags"), _place(row)), **error_tag(_error_of(row))},
+        "trace_id": row.text("id"),
+        "trace_url": _url_of(row),
+        "tool": "Langfuse",
+    }
 
 
 def _with_columns(
-    record: dict[str, Any], row: Mapping[str, Any], named: set[str], line: int, errors: ValidationErrors
+    record: dict[str, Any], row: Fields, named: set[str], line: int, errors: ValidationErrors
 ) -> dict[str, Any]:
     """Return a record with the scores of its columns: a list in each, of every evaluator's value."""
     scores: dict[str, Any] = {}
     words: dict[str, str] = {}
-    for name, cell in row.items():
+    for name, cell in row.all.items():
         values = decoded(cell) if name not in COLUMNS and name not in named else None
         if not isinstance(values, list) or not values:
             continue
@@ -247,18 +453,11 @@ def _with_columns(
         elif numbers:
             scores[metric_name(name)[0]] = fmean(numbers)
             if len(numbers) > 1:
-                errors.remark("several scores of one name on a trace are averaged", line)
+                errors.remark(AVERAGED, line)
     if scores and record.get("answer") is None:
         errors.remark(SCORED_WITHOUT_ANSWER, line)
-    return (
-        {**record, "scores": scores, "tags": {**record.get("tags", {}), **words}}
-        if scores or words
-        else record
-    )
-
-
-def _first_number(*values: object) -> float | None:
-    return next((number for number in map(number, values) if number is not None), None)
+    tags = {**record.get("tags", {}), **words}
+    return {**record, "scores": scores, "tags": tags} if scores or words else record
 
 
 WRITTEN_BY = "Langfuse 3"
@@ -280,7 +479,7 @@ IMPORTERS = (
         "langfuse_scores",
         "Langfuse scores",
         "JSON of the API or an export of the screen, one score per row: name, dataType and what it is about",
-        is_scores,
+        _is_scores,
         refuse(
             "holds Langfuse scores alone, without questions",
             "them in one command with the traces, observations or experiment items that they are about",
@@ -294,8 +493,8 @@ IMPORTERS = (
         "langfuse_trace",
         "Langfuse trace",
         "JSON with trace and observations, as a trace is downloaded; a list or a folder of such",
-        is_traces,
-        read_traces,
+        _is_traces,
+        _read_traces,
         written_by=WRITTEN_BY,
         unit="trace",
         example="Download JSON in the header of a trace",
@@ -305,8 +504,8 @@ IMPORTERS = (
         "langfuse_observations",
         "Langfuse observations",
         "JSON of the API, or CSV, JSON or JSONL of the screen: one span per row, with traceId and type",
-        is_observations,
-        read_observations,
+        _is_observations,
+        _read_observations,
         written_by=WRITTEN_BY,
         companion_of=HOSTS,
         unit="trace",

@@ -36,10 +36,7 @@ from ragtriage.data.importers.parsing.shapes import (
     tag_value,
 )
 from ragtriage.data.importers.parsing.spool import Spool
-from ragtriage.data.importers.spans.samples import SCORED_WITHOUT_ANSWER
-from ragtriage.data.importers.spans.span import Span, kind_of
-from ragtriage.data.importers.spans.traces import Traces
-from ragtriage.data.importers.spans.values import (
+from ragtriage.data.importers.parsing.values import (
     fields_in,
     last_line,
     milliseconds_between,
@@ -49,6 +46,9 @@ from ragtriage.data.importers.spans.values import (
     text_in,
     without_blanks,
 )
+from ragtriage.data.importers.spans.samples import SCORED_WITHOUT_ANSWER
+from ragtriage.data.importers.spans.span import Span, kind_of
+from ragtriage.data.importers.spans.traces import Traces
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 from ragtriage.data.store.sample_models import is_finite
 

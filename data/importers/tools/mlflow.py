@@ -25,8 +25,8 @@ from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import open_table, rows_at
 from ragtriage.data.importers.parsing.shapes import mapping
 from ragtriage.data.importers.parsing.sqlite_file import RowsByKey, open_sqlite, rows_of, table_names
+from ragtriage.data.importers.parsing.values import fields_in, number, text_in, value_in
 from ragtriage.data.importers.spans.traces import Traces
-from ragtriage.data.importers.spans.values import fields_in, number, text_in, value_in
 from ragtriage.data.importers.tools.mlflow_traces import is_trace, newer_schema, spans_of
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 

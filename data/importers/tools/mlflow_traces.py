@@ -10,8 +10,7 @@ from typing import Any
 
 from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.payloads import decoded, reference_in
-from ragtriage.data.importers.spans.span import Span, kind_of
-from ragtriage.data.importers.spans.values import (
+from ragtriage.data.importers.parsing.values import (
     field_of,
     fields_in,
     last_line,
@@ -23,6 +22,7 @@ from ragtriage.data.importers.spans.values import (
     text_in,
     value_in,
 )
+from ragtriage.data.importers.spans.span import Span, kind_of
 
 OWN = "mlflow."
 SCHEMAS = {"", "1", "2", "3"}

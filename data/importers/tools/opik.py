@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ragtriage.data.errors import InputError, ValidationErrors
-from ragtriage.data.importers.importer import Importer
+from ragtriage.data.importers.importer import Importer, run_of
 from ragtriage.data.importers.parsing.documents_in_json import items_at, value_at
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
@@ -23,19 +23,13 @@ from ragtriage.data.importers.parsing.payloads import (
 )
 from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import rows_at
-from ragtriage.data.importers.parsing.shapes import mapping
-from ragtriage.data.importers.spans.samples import samples_of
-from ragtriage.data.importers.spans.span import Span, kind_of
-from ragtriage.data.importers.spans.traces import Traces
-from ragtriage.data.importers.spans.values import (
-    field_of,
+from ragtriage.data.importers.parsing.shapes import LARGEST, mapping
+from ragtriage.data.importers.parsing.values import (
+    Fields,
+    error_tag,
     fields_in,
     kind_in,
-    last_line,
     moment,
-    nanoseconds,
-    number,
-    objects_in,
     question_id_in,
     reference_beside_question,
     tags_of,
@@ -43,9 +37,18 @@ from ragtriage.data.importers.spans.values import (
     value_in,
     without_blanks,
 )
+from ragtriage.data.importers.spans.samples import samples_of
+from ragtriage.data.importers.spans.span import Span, kind_of
+from ragtriage.data.importers.spans.traces import Traces
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
-CSV = {"item_input", "item_output", "item_dataset_item_id"}
+CSV_COLUMNS = {  # of an item in JSON -> in CSV
+    "dataset_item_id": "item_dataset_item_id",
+    "trace_id": "item_trace_id",
+    "dataset_item_data": "item_input",
+    "evaluation_task_output": "item_output",
+    "feedback_scores": "item_feedback_scores",
+}
 ANNOTATOR = "opik"  # where a rating does not say whose it is
 FILES_LOOKED_AT = 5
 COLUMN = re.compile(
@@ -83,24 +86,21 @@ def _trace_files(folder: Path) -> Iterator[Path]:
 
 
 def _read_experiment(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
-    facts = fields_in(value_at(source, "experiment"))
-    name = text_in(facts.get("name"))
-    metadata = facts.get("metadata")
+    facts = Fields(value_at(source, "experiment"))
     settings = {
         key: value
-        for key, value in tags_of(metadata).items()
-        if not isinstance(value, int) or abs(value) < 2**63
+        for key, value in tags_of(facts.at("metadata")).items()
+        if not isinstance(value, int) or abs(value) < LARGEST
     }
     return [
-        ParsedRun(
-            name or source.stem,
-            islice(_of_items(items_at(source, "items"), errors), options.limit),
-            source.name,
+        run_of(
+            source,
             "opik_experiment",
-            named_by_content=name is not None,
+            islice(_of_items(items_at(source, "items"), errors), options.limit),
+            facts.text("name"),
             config=settings,
-            dataset=text_in(facts.get("dataset_name")) or "",
-            created_at=moment(facts.get("created_at")),
+            dataset=facts.text("dataset_name") or "",
+            created_at=moment(facts.at("created_at")),
         )
     ]
 
@@ -109,64 +109,50 @@ def _of_items(items: Iterable[Record], errors: ValidationErrors) -> Iterator[Rec
     return samples_of(items, _of_item, errors, "an item without a question in its dataset item")
 
 
-def _of_item(item: Mapping[str, Any], _line: int) -> dict[str, Any]:
-    asks, output = fields_in(item.get("dataset_item_data")), decoded(item.get("evaluation_task_output"))
-    error = last_line(item.get("error_info"))
-    scores, human = _ratings(item.get("feedback_scores"))
+def _of_item(item: Fields, _line: int) -> dict[str, Any]:
+    asks, output = item.fields("dataset_item_data").all, item.decoded("evaluation_task_output")
+    scores, human = _ratings(item.objects("feedback_scores"))
     return {
-        "question_id": question_id_in(asks) or text_in(item.get("dataset_item_id")),
+        "question_id": question_id_in(asks) or item.text("dataset_item_id"),
         "question": question_in(asks) or question_in(fields_in(output).get("input")),
         "answer": answer_in(output),
         "reference_answer": reference_beside_question(asks),
         "retrieved": contexts_in(output),
         "scores": scores,
         "human": human or None,
-        "checks": _checks(item.get("assertion_results")) or None,
-        "tags": {"error": error} if error else {},
-        "trace_id": text_in(item.get("trace_id")),
-        "example_id": text_in(item.get("dataset_item_id")),
+        "checks": [_check(result) for result in item.objects("assertion_results")] or None,
+        "tags": error_tag(item.at("error_info")),
+        "trace_id": item.text("trace_id"),
+        "example_id": item.text("dataset_item_id"),
         "tool": "Opik",
     }
 
 
-def _ratings(rows: object) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def _ratings(rows: list[Fields]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return feedback as scores, and as human labels what people gave on the screen."""
     scores: dict[str, Any] = {}
     human: list[dict[str, Any]] = []
-    for row in objects_in(rows):
-        name, value = text_in(row.get("name")), value_in(row.get("value"))
+    for row in rows:
+        name, value = row.text("name"), value_in(row.at("value"))
         if name is None or value is None:
             continue
-        metric, reason = metric_name(name)[0], text_in(row.get("reason"))
-        if row.get("source") != "ui":
-            scores[metric] = {"value": value, "reason": reason}
+        metric = metric_name(name)[0]
+        if row.at("source") != "ui":
+            scores[metric] = {"value": value, "reason": row.text("reason")}
             continue
-        by_author = fields_in(row.get("value_by_author")) or {
-            text_in(row.get("last_updated_by")) or ANNOTATOR: row
-        }
-        for author, rated in by_author.items():
-            rating = fields_in(rated)
-            notes = (text_in(field_of(rating, "category_name")), text_in(rating.get("reason")))
-            human.append(
-                {
-                    "annotator": str(author) or ANNOTATOR,
-                    "metric": metric,
-                    "value": value_in(rating.get("value")),
-                    "note": ": ".join(filter(None, notes)) or None,
-                }
-            )
+        alone = {row.text("last_updated_by") or ANNOTATOR: row.all}
+        for author, rated in (row.fields("value_by_author").all or alone).items():
+            rating = Fields(rated)
+            notes = filter(None, (rating.text("category_name"), rating.text("reason")))
+            label = {"annotator": str(author) or ANNOTATOR, "metric": metric}
+            human.append(label | {"value": value_in(rating.at("value")), "note": ": ".join(notes) or None})
     return scores, human
 
 
-def _checks(results: object) -> list[dict[str, Any]]:
-    checks: list[dict[str, Any]] = []
-    for row in objects_in(results):
-        passed = row.get("passed")
-        name = text_in(field_of(row, "name", "value", "assertion")) or "assertion"
-        reason = text_in(row.get("reason"))
-        passed = passed if isinstance(passed, bool) else None
-        checks.append({"name": name, "kind": "assertion", "actual": reason, "passed": passed})
-    return checks
+def _check(result: Fields) -> dict[str, Any]:
+    name, passed = result.text("name", "value", "assertion") or "assertion", result.at("passed")
+    passed = passed if isinstance(passed, bool) else None
+    return {"name": name, "kind": "assertion", "actual": result.text("reason"), "passed": passed}
 
 
 def _read_csv(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
@@ -180,26 +166,12 @@ def _read_csv(source: InputFile, options: Options, errors: ValidationErrors) -> 
             "is a CSV of an Opik experiment, whose columns item_input and item_output Opik leaves empty",
             "the experiment exported as JSON",
         )
-
-    def items() -> Iterator[Record]:
-        for line, row in rows_at(source, "", errors):
-            cells = mapping(row)
-            yield (
-                line,
-                {
-                    "dataset_item_id": cells.get("item_dataset_item_id"),
-                    "trace_id": cells.get("item_trace_id"),
-                    "dataset_item_data": decoded(cells.get("item_input")),
-                    "evaluation_task_output": decoded(cells.get("item_output")),
-                    "feedback_scores": cells.get("item_feedback_scores"),
-                },
-            )
-
-    name = text_in(Peek(source).first.get("experiment_name"))
-    records = islice(_of_items(items(), errors), options.limit)
-    return [
-        ParsedRun(name or source.stem, records, source.name, "opik_csv", named_by_content=name is not None)
-    ]
+    items = (
+        (line, {name: mapping(row).get(column) for name, column in CSV_COLUMNS.items()})
+        for line, row in rows_at(source, "", errors)
+    )
+    records = islice(_of_items(items, errors), options.limit)
+    return [run_of(source, "opik_csv", records, text_in(Peek(source).first.get("experiment_name")))]
 
 
 def _is_table(peek: Peek) -> bool:
@@ -219,20 +191,13 @@ def _read_table(source: InputFile, options: Options, errors: ValidationErrors) -
     columns = sorted(Peek(source).columns)
     # An earlier screen names the fields of the data set `evaluation_task`, and those of the output `dataset`.
     asks = "evaluation_task" if any(_column(name)[1] == "evaluation_task" for name in columns) else "dataset"
-    runs = {run: None for run, kind, _ in map(_column, columns) if kind not in ("", asks)}
+    runs = dict.fromkeys(run for run, kind, _ in map(_column, columns) if kind not in ("", asks))
 
     def items(run: str) -> Iterator[Record]:
-        for line, row in rows_at(source, "", errors):
-            yield line, _item(mapping(row), run, asks)
+        return ((line, _item(mapping(row), run, asks)) for line, row in rows_at(source, "", errors))
 
     return [
-        ParsedRun(
-            run or source.stem,
-            islice(_of_items(items(run), errors), options.limit),
-            source.name,
-            "opik_table",
-            named_by_content=bool(run),
-        )
+        run_of(source, "opik_table", islice(_of_items(items(run), errors), options.limit), run)
         for run in runs
     ]
 
@@ -279,63 +244,58 @@ def _read_traces(source: InputFile, options: Options, errors: ValidationErrors) 
         if not isinstance(document, Mapping) or not isinstance(document.get("trace"), Mapping):
             errors.leave_out("a file that is no trace")
             continue
-        for span in _spans(document):
+        for span in _spans(Fields(document)):
             traces.add(position, span)
     return traces.runs(source, "opik_traces", options.limit)
 
 
-def _spans(document: Mapping[str, Any]) -> Iterator[Span]:
+def _spans(document: Fields) -> Iterator[Span]:
     """Yield a trace as the root of its spans."""
-    trace = fields_in(document.get("trace"))
-    trace_id = text_in(trace.get("id")) or ""
-    scores, human = _ratings(trace.get("feedback_scores"))
-    metadata = fields_in(trace.get("metadata"))
+    trace = document.fields("trace")
+    trace_id, metadata = trace.text("id") or "", trace.fields("metadata")
+    scores, human = _ratings(trace.objects("feedback_scores"))
     fields = {
-        "question_id": question_id_in(metadata, fields_in(trace.get("input"))),
-        "conversation_id": text_in(trace.get("thread_id")),
-        "reference_answer": reference_in(field_of(metadata, "reference", "expected_output")),
+        "question_id": question_id_in(metadata.all, trace.at("input")),
+        "conversation_id": trace.text("thread_id"),
+        "reference_answer": reference_in(metadata.at("reference", "expected_output")),
     }
     yield Span(
         trace_id,
         trace_id,
-        None,
         kind="root",
-        run=text_in(document.get("project_name")) or "",
+        run=document.text("project_name") or "",
         scores=scores,
         human=human,
         fields=without_blanks(fields),
-        tags=tags_of(metadata, trace.get("tags")),
+        tags=tags_of(metadata.all, trace.at("tags")),
         **_recorded(trace),
     )
-    for span in objects_in(document.get("spans")):
-        name = text_in(span.get("name")) or ""
+    for span in document.objects("spans"):
+        name, output = span.text("name") or "", span.decoded("output")
         # what a span returned; of an object, the list of documents in it
-        output = decoded(span.get("output"))
         documents = contexts_in(output) if isinstance(output, Mapping) else output
         yield Span(
             trace_id,
-            text_in(span.get("id")) or "",
-            text_in(span.get("parent_span_id")) or trace_id,
+            span.text("id") or "",
+            span.text("parent_span_id") or trace_id,
             name,
-            kind_in(kind_of(span.get("type")), name, documents),
-            model=text_in(span.get("model")),
-            documents=None,
+            kind_in(kind_of(span.at("type")), name, documents),
+            model=span.text("model"),
             **_recorded(span),
         )
 
 
-def _recorded(row: Mapping[str, Any]) -> dict[str, Any]:
+def _recorded(row: Fields) -> dict[str, Any]:
     """Return what a trace and a span say in the same words."""
-    usage = fields_in(row.get("usage"))
     return {
-        "start": nanoseconds(row.get("start_time")),
-        "end": nanoseconds(row.get("end_time")),
-        "input": decoded(row.get("input")),
-        "output": decoded(row.get("output")),
-        "error": last_line(row.get("error_info")),
-        "input_tokens": number(usage.get("prompt_tokens")),
-        "output_tokens": number(usage.get("completion_tokens")),
-        "cost": number(row.get("total_estimated_cost")),
+        "start": row.nanoseconds("start_time"),
+        "end": row.nanoseconds("end_time"),
+        "input": row.decoded("input"),
+        "output": row.decoded("output"),
+        "error": row.error("error_info"),
+        "input_tokens": row.fields("usage").number("prompt_tokens"),
+        "output_tokens": row.fields("usage").number("completion_tokens"),
+        "cost": row.number("total_estimated_cost"),
     }
 
 
@@ -354,7 +314,7 @@ IMPORTERS = (
         "opik_csv",
         "Opik experiment as CSV",
         "CSV with item_input and item_output, where they are filled; Opik 2.2 leaves them empty",
-        lambda peek: peek.columns >= CSV,
+        lambda peek: peek.columns >= {"item_input", "item_output", "item_dataset_item_id"},
         _read_csv,
         written_by=WRITTEN_BY,
         example="opik export WORKSPACE experiment NAME --format json, instead of csv",

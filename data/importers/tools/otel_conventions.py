@@ -9,9 +9,9 @@ from typing import Any
 
 from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.payloads import decoded, question_in, reference_in
+from ragtriage.data.importers.parsing.values import fields_in, number, question_id_in, text_in, value_in
 from ragtriage.data.importers.spans.span import Labels, Span, kind_of
 from ragtriage.data.importers.spans.traces import with_labels
-from ragtriage.data.importers.spans.values import fields_in, number, question_id_in, text_in, value_in
 
 MOST_PARTS = 20
 

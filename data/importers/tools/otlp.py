@@ -15,9 +15,9 @@ from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import container, json_lines
 from ragtriage.data.importers.parsing.shapes import mapping, objects
+from ragtriage.data.importers.parsing.values import nanoseconds
 from ragtriage.data.importers.spans.span import Span
 from ragtriage.data.importers.spans.traces import Traces
-from ragtriage.data.importers.spans.values import nanoseconds
 from ragtriage.data.importers.tools.otel_conventions import (
     labels_of_event,
     messages_of_event,

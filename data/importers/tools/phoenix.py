@@ -15,9 +15,7 @@ from ragtriage.data.importers.parsing.payloads import decoded
 from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import rows_at
 from ragtriage.data.importers.parsing.shapes import mapping, objects
-from ragtriage.data.importers.spans.span import Labels, Span
-from ragtriage.data.importers.spans.traces import Traces, with_labels
-from ragtriage.data.importers.spans.values import (
+from ragtriage.data.importers.parsing.values import (
     fields_in,
     nanoseconds,
     number,
@@ -25,6 +23,8 @@ from ragtriage.data.importers.spans.values import (
     text_in,
     value_in,
 )
+from ragtriage.data.importers.spans.span import Labels, Span
+from ragtriage.data.importers.spans.traces import Traces, with_labels
 from ragtriage.data.importers.tools.otel_conventions import score_of, span_of_attributes
 from ragtriage.data.store.parsed_run import ParsedRun
 

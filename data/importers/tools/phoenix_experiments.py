@@ -24,9 +24,7 @@ from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import container, object_rows, open_table
 from ragtriage.data.importers.parsing.shapes import gold_passages, mapping
 from ragtriage.data.importers.parsing.sqlite_file import open_sqlite, table_names
-from ragtriage.data.importers.spans.samples import SCORED_WITHOUT_ANSWER
-from ragtriage.data.importers.spans.traces import Traces
-from ragtriage.data.importers.spans.values import (
+from ragtriage.data.importers.parsing.values import (
     error_line,
     fields_in,
     milliseconds_between,
@@ -39,6 +37,8 @@ from ragtriage.data.importers.spans.values import (
     text_in,
     without_blanks,
 )
+from ragtriage.data.importers.spans.samples import SCORED_WITHOUT_ANSWER
+from ragtriage.data.importers.spans.traces import Traces
 from ragtriage.data.importers.tools.phoenix import TRIED, labels_of, span_of
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 from ragtriage.data.store.sample_models import as_json

@@ -35,7 +35,7 @@ from ragtriage.data.importers.parsing.shapes import (
     unquoted_number,
 )
 from ragtriage.data.importers.parsing.spool import Spool
-from ragtriage.data.importers.spans.values import last_line, moment, text_in
+from ragtriage.data.importers.parsing.values import last_line, moment, text_in
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
 CRASHED = re.compile(

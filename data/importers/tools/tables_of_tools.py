@@ -16,7 +16,7 @@ from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.payloads import decoded
 from ragtriage.data.importers.parsing.shapes import items, others, unquoted_number
 from ragtriage.data.importers.parsing.spool import Spool
-from ragtriage.data.importers.spans.values import fields_in
+from ragtriage.data.importers.parsing.values import fields_in
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
 ARES_METRICS = {

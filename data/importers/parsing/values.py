@@ -175,6 +175,62 @@ PASSAGE_KEYS = {"page_content", "text", "passage", "chunk"}
 RETRIEVAL = re.compile(r"retriev|search", re.IGNORECASE)
 
 
+class Fields:
+    """An object of a tool's file, asked by the names under which the tool, in any version, keeps a value.
+
+    Of several names the first with a value counts. Text that is an object or a list is read as such, and what
+    cannot be read as what is asked for is None, or empty.
+
+    Attributes:
+        all: the object itself; an empty one where the value is none.
+    """
+
+    __slots__ = ("all",)
+
+    def __init__(self, value: object) -> None:
+        self.all = fields_in(value)
+
+    def __bool__(self) -> bool:
+        return bool(self.all)
+
+    def at(self, *names: str) -> Any:
+        """Return the first of some fields that is filled, as it is; where none is, the last: None or ""."""
+        filled = (self.all[name] for name in names if self.all.get(name) not in (None, ""))
+        return next(filled, self.all.get(names[-1]))
+
+    def text(self, *names: str) -> str | None:
+        """Return a text, or a number as text."""
+        return text_in(self.at(*names))
+
+    def number(self, *names: str) -> float | None:
+        """Return a finite number, also one that is written as text."""
+        return number(self.at(*names))
+
+    def decoded(self, *names: str) -> Any:
+        """Return a value with JSON in its text decoded."""
+        return decoded(self.at(*names))
+
+    def fields(self, *names: str) -> Fields:
+        """Return an object in this one."""
+        return Fields(self.at(*names))
+
+    def objects(self, *names: str) -> list[Fields]:
+        """Return the objects of a list."""
+        return [Fields(item) for item in objects_in(self.at(*names))]
+
+    def nanoseconds(self, *names: str) -> int | None:
+        """Return a moment as nanoseconds since 1970."""
+        return nanoseconds(self.at(*names))
+
+    def error(self, *names: str) -> str | None:
+        """Return what an error says in a line."""
+        return last_line(self.at(*names))
+
+    def amount(self, *names: str) -> float | None:
+        """Return the first number that is not 0, which tools write where nothing was counted."""
+        return next((amount for name in names if (amount := number(self.all.get(name)))), None)
+
+
 def fields_in(value: object) -> Mapping[str, Any]:
     """Return the object that a value is or that its text reads as; an empty one where it is none."""
     fields = decoded(value)
@@ -237,13 +293,20 @@ def milliseconds_between(start: object, end: object) -> float | None:
 def last_line(error: object) -> str | None:
     """Return what an error says in a line; None where there is none."""
     if isinstance(error, Mapping):
-        error = field_of(error, "message", "error", "exception_type", "traceback") or error
+        error = Fields(error).at("message", "error", "exception_type", "traceback") or error
     return error_line(error) if error else None
 
 
-def question_id_in(*fields: Mapping[str, Any]) -> str | None:
+def error_tag(error: object) -> dict[str, str]:
+    """Return the tag of an error; none where there is none."""
+    line = last_line(error)
+    return {"error": line} if line else {}
+
+
+def question_id_in(*values: object) -> str | None:
     """Return the id of the question that is named as one in some objects; None where there is none."""
-    return next((text for each in fields for key in QUESTION_IDS if (text := text_in(each.get(key)))), None)
+    listed = (fields_in(value) for value in values)
+    return next((text for each in listed for key in QUESTION_IDS if (text := text_in(each.get(key)))), None)
 
 
 def reference_beside_question(example: object) -> str | None:
