@@ -366,6 +366,9 @@ def comparison_answer(
                         "primary": row.primary,
                         "n_pairs": row.difference.n_pairs,
                         "verdict": row.verdict,
+                        "margin": row.test.margin,
+                        "largest_loss": _finite(row.test.largest_loss),
+                        "needed": row.test.needed,
                     }
                     for row in comparison.differences
                 },

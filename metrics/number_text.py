@@ -78,3 +78,15 @@ def count(value: int, noun: str) -> str:
     """Format a number of things: 1 case, 2 cases, 1,200 cases."""
     plural = noun if value == 1 else f"{noun[:-1]}ies" if noun.endswith("ry") else f"{noun}s"
     return f"{value:,} {plural}"
+
+
+def settled_by(needed: int, measured: int) -> str:
+    """Return how many questions would settle a comparison, in total and in addition, rounded up."""
+    total = rounded_up(needed)
+    return f"about {count(total, 'question')} would settle it, {total - measured:,} more"
+
+
+def rounded_up(value: int) -> int:
+    """Round a number of questions up to two digits: a third would claim to know it better."""
+    step = 10 ** max(0, len(str(value)) - 2)
+    return int(-(-value // step) * step)

@@ -11,10 +11,10 @@ from ragtriage.dashboard.charts.tokens import LIGHT
 from ragtriage.dashboard.wording.escaping import shorten
 from ragtriage.metrics.diagnosis.stages import Owner
 from ragtriage.metrics.number_text import MINUS, count, interval_text, number, signed
-from ragtriage.metrics.statistics.paired import Verdict
+from ragtriage.metrics.statistics.margins import Outcome
 
 BASE_COLOUR = "#A9B6C2"
-VERDICT_COLOURS: dict[Verdict, str] = {"better": LIGHT.good_mark, "worse": LIGHT.bad.text}
+VERDICT_COLOURS: dict[Outcome, str] = {"better": LIGHT.good_mark, "worse": LIGHT.bad.text}
 LEAST_LABELLED = 0.045  # share of all cases below which the number does not fit into its bar
 LONGEST_NAME = 30
 
@@ -120,7 +120,7 @@ class Difference:
     value: float
     low: float
     high: float
-    verdict: Verdict
+    verdict: Outcome
     n: int
 
 

@@ -31,11 +31,11 @@ MOST_VALUES = 12  # versions that leave room for the value beside each point
 LARGEST = 1e15  # greater values are drawn in units of a power of ten
 NOT_COMPARABLE = "not fully comparable with the baseline"
 LOOKS = {  # colour token, symbol, pixels
-    "regression": ("bad", "triangle-down", 13),
-    "worse": ("bad", "triangle-down-open", 12),
+    "worse": ("bad", "triangle-down", 13),
     "better": ("good", "triangle-up", 12),
+    "no worse": ("muted", "triangle-up-open", 11),
+    "equal": ("muted", "line-ew-open", 13),
     "cannot tell": ("muted", "circle-open", 10),
-    "unchanged": ("muted", "line-ew-open", 13),
     "no direction": ("muted", "circle-open-dot", 10),
     "no shared question": ("muted", "x", 10),
     "baseline": ("primary", "diamond", 13),

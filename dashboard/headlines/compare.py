@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil, isfinite
 
 from ragtriage.dashboard.headlines.headline import Headline, State
-from ragtriage.dashboard.wording.directions import drawable, gain, gain_bounds, gain_title, is_flipped
+from ragtriage.dashboard.wording.comparisons import bound_text, hidden_loss, primary_statement
+from ragtriage.dashboard.wording.directions import drawable, gain, gain_title, is_flipped
 from ragtriage.dashboard.wording.escaping import in_sentence, shorten
 from ragtriage.data.comparison.compare import Comparison, MetricDifference
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import metric_doubts, pass_rate_doubts
 from ragtriage.metrics.gates.wording import GOOD_SHARE
-from ragtriage.metrics.number_text import count, interval_text, number, signed
+from ragtriage.metrics.number_text import count, number, signed
 from ragtriage.metrics.sanity.rule import Finding
-from ragtriage.metrics.statistics.paired import MARGIN
 
 MOST_METRICS, MOST_VERSIONS = 7, 6
 NAME = 22
 MOST_NAMED = 3  # metrics or versions in one sentence
 LEAST_SHOWN = 0.005  # a smaller change is written as 0.00
-MOST_QUESTIONS = 100_000  # a number of questions beyond it is no advice
 NO_SECOND_RUN = Headline(
     "empty",
     "Load a second run to compare",
@@ -72,13 +70,11 @@ class _Outcome:
         rows = [row for row in comparison.differences if row.metric in metrics and drawable(row)]
         rows.sort(key=lambda row: -abs(gain(row)))
 
-        def of_verdict(*verdicts: str) -> tuple[MetricDifference, ...]:
-            return tuple(row for row in rows if row.verdict in verdicts)
+        def primary_first(*verdicts: str) -> tuple[MetricDifference, ...]:
+            of_verdict = (row for row in rows if row.verdict in verdicts)
+            return tuple(sorted(of_verdict, key=lambda row: not row.primary))
 
-        def primary_first(verdict: str) -> tuple[MetricDifference, ...]:
-            return tuple(sorted(of_verdict(verdict), key=lambda row: not row.primary))
-
-        open_rows = of_verdict("cannot tell", "unchanged")
+        open_rows = primary_first("cannot tell", "no worse", "equal")
         return cls(primary_first("better"), primary_first("worse"), open_rows)
 
 
@@ -143,7 +139,7 @@ def compare_headline(
             None,
             [
                 _numbers(rows, comparison),
-                _what_would_settle(rows[0], comparison) if state == "cannot tell" else "",
+                hidden_loss(rows[0]) if state == "cannot tell" else "",
                 _others(subject, versions, names, base),
             ],
         )
@@ -165,13 +161,12 @@ def _statement(outcome: _Outcome, name: str, base: str) -> tuple[State, str, tup
     if worse:
         scope = _scope(worse, outcome)
         return "bad", f"{name} is worse than {base}{scope}: {_change(worse[0])}", worse
-    held = next((row for row in outcome.open if row.held is not None), None)
-    if held is not None and held.held is not None and held.held.outcome in ("equal", "no worse"):
-        within = f"equals {base} within {MARGIN:g}"
-        lost = f"is at most {MARGIN:g} worse than {base}"
-        statement = f"{name} {within if held.held.outcome == 'equal' else lost}: {_change(held)}"
-        return "good", statement, (held, *(row for row in outcome.open if row is not held))
-    if all(row.verdict == "unchanged" for row in outcome.open):
+    by_primary = {row: primary_statement(row, name, base) for row in outcome.open if row.primary}
+    for row, statement in by_primary.items():
+        if statement:
+            others = (other for other in outcome.open if other is not row)
+            return "good", f"{statement}: {_change(row)}", (row, *others)
+    if all(row.difference.same == row.difference.n_pairs for row in outcome.open):
         return "cannot tell", f"No metric shown here differs between {name} and {base}", outcome.open
     return "cannot tell", f"No significant difference between {name} and {base}", outcome.open
 
@@ -191,10 +186,11 @@ def _numbers(rows: Sequence[MetricDifference], comparison: Comparison) -> str:
     parts = []
     for row in rows[:MOST_NAMED] if rows[0].verdict in ("better", "worse") else rows[:1]:
         before, after = (1 - value if is_flipped(row.metric) else value for value in (row.base, row.other))
-        interval = interval_text(*gain_bounds(row))
+        bound = bound_text(row, turned=True)
+        interval = f" {bound}" if bound.startswith("[") else f", {bound}"
         values = f"from {number(before)} to {number(after)}"
-        parts.append(f"{_change(row)} {interval}, {values}")
-    largest = "" if rows[0].verdict in ("better", "worse") else "Largest change: "
+        parts.append(f"{_change(row)}{interval}, {values}")
+    largest = "" if rows[0].primary or rows[0].verdict in ("better", "worse") else "Largest change: "
     if largest and abs(gain(rows[0])) < LEAST_SHOWN:
         largest, parts = "", ["no drawn metric changed by 0.01 or more"]
     text = largest + "; ".join(parts)
@@ -202,29 +198,6 @@ def _numbers(rows: Sequence[MetricDifference], comparison: Comparison) -> str:
     together = f", corrected over {count(comparison.n_family, 'metric')} besides the primary one"
     corrected = together if comparison.n_family > 1 else ""
     return f"{text[:1].upper()}{text[1:]}. {shared}{corrected}."
-
-
-def _what_would_settle(row: MetricDifference, comparison: Comparison) -> str:
-    if row.held is not None and row.held.outcome == "cannot tell" and isfinite(row.held.largest_loss):
-        n, loss = row.difference.n_pairs, f"A loss of up to {number(row.held.largest_loss)} may hide"
-        if row.held.needed is None:
-            return f"{loss} with {count(n, 'question')}."
-        total = _rounded(row.held.needed)
-        return f"{loss} with {count(n, 'question')}; about {total:,} would settle it, {total - n:,} more."
-    low, high = gain_bounds(row)
-    size, reach = abs(gain(row)), (high - low) / 2
-    if not size or not isfinite(reach) or reach <= 0:
-        return ""
-    needed = ceil(row.difference.n_pairs * (reach / size) ** 2)
-    if not len(comparison.matched.base) < needed <= MOST_QUESTIONS:
-        return ""
-    return f"A change of this size would need about {_rounded(needed):,} questions."
-
-
-def _rounded(value: int) -> int:
-    """Round up to two digits."""
-    step = int(10 ** max(0, len(str(value)) - 2))
-    return ceil(value / step) * step
 
 
 def _others(subject: str, versions: Mapping[str, Comparison], names: Mapping[str, str], base: str) -> str:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from ragtriage.dashboard.headlines.headline import Headline, State
 from ragtriage.dashboard.wording.escaping import shorten
-from ragtriage.dashboard.wording.formatting import rounded_up, span
+from ragtriage.dashboard.wording.formatting import span
 from ragtriage.data.analysis.gold_reach import Need
-from ragtriage.metrics.number_text import count, percent
+from ragtriage.metrics.number_text import count, percent, rounded_up
 from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.sanity.rule import Finding
 from ragtriage.metrics.statistics.intervals import Interval, questions_to_exclude

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ragtriage.dashboard.headlines.headline import Headline, State
+from ragtriage.dashboard.wording.comparisons import bound_text, hidden_loss, primary_statement
 from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
 from ragtriage.data.comparison.compare import Comparison, MetricDifference
 from ragtriage.metrics.metric_registry import title_of
-from ragtriage.metrics.number_text import count, interval_text, signed
+from ragtriage.metrics.number_text import count, signed
 
 LONGEST_NAME = 20
 MOST_NAMED = 2
@@ -76,13 +77,18 @@ def _compared(facts: TrendFacts, comparison: Comparison, doubt: str) -> Headline
     basis = f"{count(len(tested), 'metric')} compared over {least}{count(n[-1], 'shared question')}"
     if not better and not worse:
         first = tested[0]
-        detail = f"{newest} against {base}: {_text(first)}. {basis}"
+        detail = " ".join(
+            filter(None, [f"{newest} against {base}: {_text(first)}.", hidden_loss(first), basis])
+        )
+        held = primary_statement(first, newest, base)
+        if held:
+            return Headline("doubted" if doubt else "good", held, detail, doubt)
         statement = (
             f"{newest} does not differ from {base} beyond chance"
             if facts.others_moved
             else f"No change beyond chance in {count(facts.measured, 'run')}"
         )
-        if all(row.verdict == "unchanged" for row in tested):
+        if all(row.difference.same == row.difference.n_pairs for row in tested):
             statement = f"{newest} scores the same as {base}"
         if all(row.verdict == "no direction" for row in tested):
             statement = f"{newest} against {base}: no metric has a direction"
@@ -126,4 +132,5 @@ def _short(row: MetricDifference) -> str:
 
 
 def _text(row: MetricDifference) -> str:
-    return f"{_short(row)} {interval_text(row.low, row.high)} over {row.difference.n_pairs:,}"
+    bound = bound_text(row)
+    return f"{_short(row)}{'' if bound.startswith('[') else ','} {bound} over {row.difference.n_pairs:,}"

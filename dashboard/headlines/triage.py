@@ -9,7 +9,7 @@ from math import ceil
 
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
-from ragtriage.dashboard.wording.formatting import rounded_up, span
+from ragtriage.dashboard.wording.formatting import span
 from ragtriage.dashboard.wording.leaks import leak_text
 from ragtriage.dashboard.wording.right import right_by_text_sentence, right_sentences
 from ragtriage.data.comparison.guardrails import Loss
@@ -21,7 +21,7 @@ from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 from ragtriage.metrics.gates.gates import GateResult
 from ragtriage.metrics.gates.wording import guardrail_change, subject_of
 from ragtriage.metrics.metric_registry import title_of
-from ragtriage.metrics.number_text import MINUS, count, number, percent, signed
+from ragtriage.metrics.number_text import MINUS, count, number, percent, settled_by, signed
 from ragtriage.metrics.sanity.rule import Finding
 from ragtriage.metrics.statistics.paired import SIGNIFICANCE
 
@@ -248,18 +248,21 @@ def _undecided(report: GateReport, results: Sequence[GateResult]) -> str:
         return f"{text}. Score the values that {failed[0].why} first"
     if any(result.smallest_effect is None for result in results):
         return f"{text}. More questions are needed to tell"
-    needed = [n for n in map(_questions_needed, results) if n is not None]
+    needed = [(n, result.n_scored) for result in results if (n := _questions_needed(result)) is not None]
     if len(needed) < len(results):
-        return f"{text}. A value this close to its threshold stays undecided at any practical sample size"
-    least = rounded_up(max(needed))
-    return f"{text}. About {least:,} questions would settle {'it' if len(results) == 1 else 'them'}"
+        times = f"{MOST_QUESTIONS:,} times as many questions"
+        return f"{text}. A value this close to its limit would stay open with {times}: read the cases"
+    return f"{text}. {capital(settled_by(*max(needed)))}"
 
 
 def _questions_needed(result: GateResult) -> int | None:
     """Return how many questions would show the same distance from the threshold 4 times in 5.
 
-    The detectable distance falls with the square root of the number of questions.
+    The detectable distance falls with the square root of the number of questions. A change since the
+    baseline has its own number, of its one-sided test.
     """
+    if result.gate.kind == "regression":
+        return result.needed
     if result.smallest_effect is None or not result.margin:
         return None
     needed = result.n_scored * (result.smallest_effect / abs(result.margin)) ** 2

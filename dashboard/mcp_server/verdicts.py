@@ -176,8 +176,9 @@ class VerdictTools(Tools):
     ) -> dict[str, Any]:
         """Compare a run with a baseline, paired on question: what got better or worse beyond chance.
 
-        `verdict` per metric is better, worse, unchanged, or "cannot tell" where the corrected interval
-        includes 0: then do not claim a change. `warnings` say what makes the two runs unequal.
+        `verdict` per metric is better, worse, "no worse" (a loss is below `margin`), equal (a gain too), or
+        "cannot tell": then do not claim a change; a loss of up to `largest_loss` may hide, and `needed`
+        questions would settle it. `warnings` say what makes the two runs unequal.
         """
         before, after = self.chosen_run(base), self.chosen_run(run)
         if before.run_id == after.run_id:

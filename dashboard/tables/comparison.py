@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ragtriage.dashboard.wording.comparisons import VERDICT_LABELS, effect_label
+from ragtriage.dashboard.wording.comparisons import (
+    OUTCOME_MARKS,
+    VERDICT_LABELS,
+    effect_label,
+    outcome_label,
+)
 from ragtriage.dashboard.wording.escaping import capital
 from ragtriage.dashboard.wording.formatting import mean_text
 from ragtriage.data.comparison.ablation import Ablation, Effect
@@ -27,7 +32,7 @@ from ragtriage.metrics.result_table import (
     Share,
     ends_of,
 )
-from ragtriage.metrics.statistics.paired import verdict
+from ragtriage.metrics.statistics.paired import Verdict, verdict
 
 STANDINGS = {
     "best": "best",
@@ -77,7 +82,7 @@ def _version_cells(metric: MetricDifference | None, name: str, one_base: bool) -
     interval, pairs = f"Interval of the verdict, {name}", f"n, {name}"
     if metric is None or not metric.difference.n_pairs:
         return {name: None, interval: None, pairs: Count(0)}
-    symbol = VERDICT_LABELS[metric.verdict].split(" ")[0]
+    symbol = OUTCOME_MARKS[metric.verdict]
     base = "" if one_base else f"{_level(metric.metric, metric.base)} → "
     level = _level(metric.metric, metric.other)
     return {
@@ -110,7 +115,7 @@ def difference_table(comparison: Comparison, name: str) -> ResultTable:
                 "Pairs": Count(difference.n_pairs),
                 "Better / worse / same": f"{difference.better:,}{rises} / {difference.worse:,}{falls} / "
                 f"{difference.same:,}",
-                "Verdict": VERDICT_LABELS[metric.verdict],
+                "Verdict": outcome_label(metric),
             }
         )
     return ResultTable(f"Differences of {name} in full", tuple(rows))
@@ -139,7 +144,7 @@ def slice_title(change: SliceChange) -> str:
     return f"{change.name}: {change.value}"
 
 
-def slice_verdict(change: SliceChange) -> str:
+def slice_verdict(change: SliceChange) -> Verdict:
     """Return whether the pass rate of a slice is better or worse beyond chance."""
     return verdict(change.difference, change.adjusted_p, higher_is_better=True)
 

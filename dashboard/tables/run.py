@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from ragtriage.dashboard.wording.comparisons import VERDICT_LABELS
+from ragtriage.dashboard.wording.comparisons import OUTCOME_MARKS
 from ragtriage.dashboard.wording.escaping import capital
 from ragtriage.dashboard.wording.formatting import metric_label, source_text
 from ragtriage.data.comparison.compare import MetricDifference
@@ -62,7 +62,7 @@ def metric_table(
 
 
 def _change(change: MetricDifference) -> str:
-    return f"{signed(change.difference.difference)} {VERDICT_LABELS[change.verdict].split(' ')[0]}"
+    return f"{signed(change.difference.difference)} {OUTCOME_MARKS[change.verdict]}"
 
 
 def missing_table(missing: Mapping[str, str]) -> ResultTable:

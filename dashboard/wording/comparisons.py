@@ -2,21 +2,104 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from math import isfinite
+
+from ragtriage.dashboard.wording.directions import gain_bounds
 from ragtriage.dashboard.wording.escaping import shorten
 from ragtriage.data.comparison.ablation import Effect
 from ragtriage.data.comparison.compare import Comparison, MetricDifference
 from ragtriage.data.declarations import HOW_TO_DECLARE
 from ragtriage.metrics.metric_registry import declared, title_of
-from ragtriage.metrics.number_text import count
+from ragtriage.metrics.number_text import count, interval_text, number, p_value, settled_by
+from ragtriage.metrics.statistics.margins import MarginTest, Outcome
+from ragtriage.metrics.statistics.paired import Verdict
 
 MOST_NAMED = 6
-VERDICT_LABELS = {
+# of differences that have no margin: effects of single changes, slices, ranks before and after reranking
+VERDICT_LABELS: Mapping[Verdict, str] = {
     "better": "▲ better",
     "worse": "▼ worse",
     "cannot tell": "· cannot tell",
     "unchanged": "= unchanged",
     "no direction": "? no direction",
 }
+OUTCOME_MARKS: Mapping[Outcome, str] = {
+    "better": "▲",
+    "worse": "▼",
+    "no worse": "≥",
+    "equal": "=",
+    "cannot tell": "·",
+    "no direction": "?",
+}
+
+
+def outcome_label(row: MetricDifference) -> str:
+    """Return the conclusion on a metric of two runs with its mark."""
+    return f"{OUTCOME_MARKS[row.verdict]} {outcome_text(row)}"
+
+
+def outcome_text(row: MetricDifference) -> str:
+    """Return the conclusion on a metric of two runs, with the loss that may hide in it where none is shown.
+
+    The loss is the one-sided 95 % bound of a metric tested alone; of a family, the end of its interval.
+    """
+    test = row.test
+    if row.verdict == "worse":
+        p = _one_sided(row)
+        return f"worse ({p})" if p else "worse"
+    if test.margin is None or row.verdict in ("better", "no direction"):
+        return "unchanged" if row.verdict == "equal" else row.verdict
+    if row.verdict == "equal":
+        return f"equal within {test.margin:g}"
+    if not isfinite(test.largest_loss):
+        return row.verdict
+    loss = _loss(test)
+    if row.verdict == "no worse":
+        return f"no worse (loss at most {loss})"
+    return f"cannot tell (loss up to {loss})"
+
+
+def _loss(test: MarginTest) -> str:
+    """Return the largest loss, with a third digit where two would hide on which side of the margin it is."""
+    loss = max(test.largest_loss, 0.0)
+    return number(loss, 3 if number(loss) == number(test.margin) else 2)
+
+
+def hidden_loss(row: MetricDifference) -> str:
+    """Return the loss that an open comparison may hide, and what would settle it; "" for others."""
+    test, n = row.test, row.difference.n_pairs
+    if row.verdict != "cannot tell" or test.margin is None or not isfinite(test.largest_loss):
+        return ""
+    settled = "" if test.needed is None else f"; {settled_by(test.needed, n)}"
+    return f"A loss of up to {_loss(test)} may hide with {count(n, 'question')}{settled}."
+
+
+def primary_statement(row: MetricDifference, name: str, base: str) -> str:
+    """Return what a version is beside the baseline by a primary metric that shows no loss; "" by others."""
+    if not row.primary or row.test.margin is None:
+        return ""
+    if row.verdict == "equal":
+        return f"{name} equals {base} within {row.test.margin:g}"
+    return f"{name} is at most {row.test.margin:g} worse than {base}" if row.verdict == "no worse" else ""
+
+
+def bound_text(row: MetricDifference, turned: bool = False) -> str:
+    """Return what the verdict on a change rests on: a one-sided bound or p, or the interval of its verdict.
+
+    Turned, a rise is better also of a metric of which less is better.
+    """
+    if row.primary and row.verdict in ("equal", "no worse") and row.test.margin is not None:
+        return f"at most {_loss(row.test)} worse (one-sided 95 %)"
+    interval = interval_text(*(gain_bounds(row) if turned else (row.low, row.high)))
+    return ", ".join(filter(None, [interval, _one_sided(row)]))
+
+
+def _one_sided(row: MetricDifference) -> str:
+    """Return the p that says worse where the two-sided interval includes 0; "" for others."""
+    if row.verdict != "worse" or not row.low <= 0 <= row.high:
+        return ""
+    return f"one-sided p {p_value(min(row.difference.p_fall, row.difference.p_rise))}"
 
 
 def not_compared_text(comparison: Comparison) -> str:
@@ -66,7 +149,11 @@ def family_text(n_tested: int, noun: str) -> str:
 
 def undirected_text(comparison: Comparison) -> str:
     """Return which metrics are neither better nor worse for want of a direction, and how to declare it."""
-    names = [row.metric for row in comparison.differences if row.verdict == "no direction"]
+    names = [
+        row.metric
+        for row in comparison.differences
+        if row.verdict == "no direction" and row.difference.same < row.difference.n_pairs
+    ]
     if not names or not_compared_text(comparison):
         return ""
     more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""

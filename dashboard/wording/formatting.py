@@ -26,12 +26,6 @@ def method_text(method: str, too_few: bool = False) -> str:
     return METHODS.get(method, method) + (", few questions" if too_few else "")
 
 
-def rounded_up(n: int) -> int:
-    """Return a number of questions rounded up to two digits: it is an estimate."""
-    step = int(10 ** max(0, len(str(n)) - 2))
-    return -(-n // step) * step
-
-
 def source_text(summary: MetricSummary | None, sources: Mapping[str, int] | None = None) -> str:
     """Return how a number was obtained: its source, or its sources with their counts."""
     counts = sources if summary is None else summary.sources

@@ -20,15 +20,14 @@ from ragtriage.metrics.diagnosis.stages import STAGES
 from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import bounds_of, is_share
 from ragtriage.metrics.schema.scores import FloatArray, IntArray
-from ragtriage.metrics.statistics.margins import MarginTest, margin_test
+from ragtriage.metrics.statistics.margins import MarginTest, Outcome, margin_test
 from ragtriage.metrics.statistics.max_t import ClusterSums, FamilyTest, cluster_sums, max_t
 from ragtriage.metrics.statistics.paired import (
+    MARGIN,
     PairedDifference,
     RunFacts,
-    Verdict,
     comparability,
     paired,
-    verdict,
 )
 from ragtriage.metrics.statistics.question_means import question_means
 
@@ -70,11 +69,15 @@ class MetricDifference:
     difference: PairedDifference
     # of the primary metric, its own p; of the others, after step-down max-T over their family
     adjusted_p: float
-    verdict: Verdict  # better, worse, cannot tell, unchanged or no direction
-    low: float  # lower end of the interval that the verdict rests on: 0 lies outside where adjusted_p < 0.05
+    test: MarginTest  # the difference against the margin: what every page, command and gate says of it
+    low: float  # lower end of the interval with that correction: 0 lies outside where adjusted_p < 0.05
     high: float  # its upper end
     primary: bool = False  # whether this is the primary metric, which is tested alone
-    held: MarginTest | None = None  # of a primary metric from 0 to 1 with a direction: against the margin
+
+    @property
+    def verdict(self) -> Outcome:
+        """Better, worse, no worse than the margin, equal within it, cannot tell, or no direction."""
+        return self.test.outcome
 
 
 @dataclass(frozen=True)
@@ -194,11 +197,15 @@ def compare(
             side.other,
             side.difference,
             test.p,
-            verdict(side.difference, test.p, higher_is_better(side.metric)),
+            margin_test(
+                side.difference,
+                higher_is_better(side.metric),
+                margin_of(side.metric),
+                None if side is first or len(rest) == 1 else test,
+            ),
             test.low,
             test.high,
             side is first,
-            _held(side) if side is first else None,
         )
         for side, test in zip([first, *rest], tests, strict=True)
     )
@@ -207,13 +214,9 @@ def compare(
     return Comparison(tuple(warnings), differences, matched, tuple(refused))
 
 
-def _held(side: Side) -> MarginTest | None:
-    """Hold the primary metric against the margin; None without direction, scale from 0 to 1, or pairs."""
-    higher = higher_is_better(side.metric)
-    on_scale = side.metric == GOOD_SHARE or is_share(side.metric)
-    if higher is None or not on_scale or not side.difference.n_pairs:
-        return None
-    return margin_test(side.difference, higher)
+def margin_of(metric: str) -> float | None:
+    """Return the loss that is tolerated: 0.05 on a scale from 0 to 1, None on another scale."""
+    return MARGIN if metric == GOOD_SHARE or is_share(metric) else None
 
 
 def _unanswered(scored: ScoredRun, name: str) -> list[str]:

@@ -8,25 +8,15 @@ from math import log10
 
 import numpy as np
 
-from ragtriage.data.comparison.compare import Side, match_questions, metric_sides, paired_side, run_facts
-from ragtriage.data.comparison.compared_metrics import SHOWN_K, higher_is_better, in_family, question_values
-from ragtriage.data.comparison.pair_labels import with_shared_labels
+from ragtriage.data.comparison.compare import Comparison, MetricDifference
+from ragtriage.data.comparison.compared_metrics import SHOWN_K, higher_is_better, in_family
 from ragtriage.data.comparison.published_results import PublishedRow, PublishedTable
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
-from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.gates.wording import GOOD_SHARE
-from ragtriage.metrics.metric_registry import is_share, ordered, title_of
+from ragtriage.metrics.metric_registry import ordered, title_of
 from ragtriage.metrics.statistics.intervals import Interval
-from ragtriage.metrics.statistics.max_t import ClusterSums, max_t
-from ragtriage.metrics.statistics.paired import (
-    MARGIN,
-    PairedDifference,
-    RegressionVerdict,
-    comparability,
-    regression_verdict,
-)
 
 MOST_RUNS = 60  # versions that one chart can hold
 
@@ -46,23 +36,11 @@ class Level:
 
 
 @dataclass(frozen=True)
-class Pair:
-    """A metric in a run compared with the baseline, before any correction."""
-
-    difference: PairedDifference  # run minus baseline, over the questions with a value in both
-    warnings: tuple[str, ...]  # what makes the two unequal, each a sentence; empty for comparable runs
-    clusters: ClusterSums  # the differences summed by cluster of the baseline, for the test over several runs
-
-
-@dataclass(frozen=True)
 class Change:
-    """A metric in one of several runs compared with the same baseline."""
+    """A metric in a run compared with the baseline, as every comparison of the two runs has it."""
 
-    pair: Pair  # the difference and its warnings
-    adjusted_p: float  # after step-down max-T over the compared runs; NaN without shared questions
-    low: float  # lower end of the interval with that correction, on which the verdict rests
-    high: float  # its upper end
-    verdict: RegressionVerdict  # regression, worse, better, cannot tell, unchanged or no direction
+    row: MetricDifference  # the difference over shared questions, its interval and its verdict
+    warnings: tuple[str, ...]  # what makes the two unequal, each a sentence; empty for comparable runs
 
 
 @dataclass(frozen=True)
@@ -142,59 +120,21 @@ def level_of_rate(rate: Interval) -> Level:
     return Level(float(rate.mean), low, high, rate.n_scored, rate.method, rate.too_few, "diagnosis")
 
 
-def pair_of_metric(base: ScoredRun, other: ScoredRun, metric: str) -> Pair:
-    """Compare a metric of two runs, paired by question. The result depends on no threshold or label."""
-    side = metric_sides(base, other, [metric])[0]
-    warnings = comparability(run_facts(base), run_facts(other))
-    columns = base.column(metric), other.column(metric)
-    before, after = ("" if column is None else "+".join(column.sources) for column in columns)
-    if before and after and before != after:
-        warnings.append(f"The values are {before} in the baseline, {after} here.")
-    return Pair(side.difference, tuple(warnings), _over_baseline(side, base, other))
-
-
-def _over_baseline(side: Side, base: ScoredRun, other: ScoredRun) -> ClusterSums:
-    """Return the summed differences over all clusters of the baseline, which several runs can share."""
-    there = np.bincount(base.clusters) > 0
-    shared = np.bincount(base.clusters[match_questions(base, other).base], minlength=len(there)) > 0
-    at = np.flatnonzero(shared[there])
-    sums, counts = np.zeros(there.sum()), np.zeros(there.sum())
-    sums[at], counts[at] = side.clusters.sums, side.clusters.counts
-    return replace(side.clusters, sums=sums, counts=counts)
-
-
-def pair_of_rates(base: Diagnosis, other: Diagnosis) -> Pair:
-    """Compare the pass rates of two runs, paired by question."""
-    rates = [question_values(each, GOOD_SHARE) for each in with_shared_labels(base, other)]
-    matched = match_questions(base.scored, other.scored)
-    side = paired_side(GOOD_SHARE, rates[0], rates[1], base.scored, matched)
-    warnings = comparability(run_facts(base.scored), run_facts(other.scored))
-    names = base.coverage.names, other.coverage.names
-    if set(names[0]) != set(names[1]):
+def change_since(base: Diagnosis, other: Diagnosis, comparison: Comparison, metric: str) -> Change:
+    """Return what a comparison of a run with the baseline says of one of its metrics."""
+    row = next(each for each in comparison.differences if each.metric == metric)
+    warnings = list(comparison.warnings)
+    if metric == GOOD_SHARE:
+        names = base.coverage.names, other.coverage.names
         before, after = (", ".join(map(title_of, metrics)) or "nothing" for metrics in names)
-        warnings.append(f"The pass rate rests on {before} in the baseline, {after} here.")
-    return Pair(side.difference, tuple(warnings), _over_baseline(side, base.scored, other.scored))
-
-
-def changes_since(pairs: Mapping[str, Pair], metric: str) -> dict[str, Change]:
-    """Return the verdict on each run, with intervals and tests corrected over all (step-down max-T)."""
-    tests = max_t([pair.clusters for pair in pairs.values()])
-    higher, most = higher_is_better(metric), most_drop(metric)
-    return {
-        run_id: Change(
-            pair,
-            test.p,
-            test.low,
-            test.high,
-            regression_verdict(pair.difference, test.p, higher, most),
-        )
-        for (run_id, pair), test in zip(pairs.items(), tests, strict=True)
-    }
-
-
-def most_drop(metric: str) -> float | None:
-    """Return the drop that is tolerated: 0.05 on a scale from 0 to 1, None on another scale."""
-    return MARGIN if metric == GOOD_SHARE or is_share(metric) else None
+        if set(names[0]) != set(names[1]):
+            warnings.append(f"The pass rate rests on {before} in the baseline, {after} here.")
+    else:
+        columns = base.scored.column(metric), other.scored.column(metric)
+        before, after = ("" if column is None else "+".join(column.sources) for column in columns)
+        if before and after and before != after:
+            warnings.append(f"The values are {before} in the baseline, {after} here.")
+    return Change(row, tuple(warnings))
 
 
 @dataclass(frozen=True)

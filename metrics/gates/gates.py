@@ -10,7 +10,8 @@ from typing import Literal
 from ragtriage.metrics.schema.scores import MetricsError
 from ragtriage.metrics.statistics.distributions import normal_quantile
 from ragtriage.metrics.statistics.margins import margin_test
-from ragtriage.metrics.statistics.paired import SIGNIFICANCE, PairedDifference
+from ragtriage.metrics.statistics.max_t import FamilyTest
+from ragtriage.metrics.statistics.paired import PairedDifference
 from ragtriage.metrics.statistics.quantiles import QuantileInterval
 
 GateVerdict = Literal["PASS", "FAIL", "INCONCLUSIVE", "UNMEASURED"]
@@ -302,13 +303,11 @@ def judge_regression(
     if n < _fewest(gate):
         return unmeasured(gate, "too few", n, n)
     bounded = isfinite(low) and isfinite(high)
-    held = margin_test(difference, higher_is_better, gate.threshold)
+    family = FamilyTest(adjusted_p, low, high) if in_family else None
+    held = margin_test(difference, higher_is_better, gate.threshold, family)
+    largest = held.largest_loss
     by_interval: GateVerdict = "INCONCLUSIVE"
-    largest, worse = held.largest_loss, held.outcome == "worse"
-    if in_family:
-        largest = -low if higher_is_better else high
-        worse = held.drop >= gate.threshold - _ROUNDING and adjusted_p < SIGNIFICANCE
-    if worse:
+    if held.outcome == "worse":
         by_interval = "FAIL"
     elif isfinite(largest) and _meets(gate, largest):
         by_interval = "PASS"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ragtriage.metrics.gates.gates import FEWEST_QUESTIONS, UNCHANGED, Gate, GateResult
 from ragtriage.metrics.metric_registry import bounds_of, lookup
-from ragtriage.metrics.number_text import chosen_percent, percent
+from ragtriage.metrics.number_text import chosen_percent, percent, settled_by
 from ragtriage.metrics.schema.scores import MetricsError
 from ragtriage.metrics.statistics.quantiles import fewest_values
 from ragtriage.metrics.statistics.rule_of_three import still_possible
@@ -179,11 +179,7 @@ def _regression(result: GateResult, change: float) -> str:
 
 def _settled_by(result: GateResult) -> str:
     """Return how many questions would settle a comparison, in total and in addition; "" without a number."""
-    if result.needed is None:
-        return ""
-    step = 10 ** max(0, len(str(result.needed)) - 2)
-    total = -(-result.needed // step) * step
-    return f"; about {total:,} questions would settle it, {total - result.n_scored:,} more"
+    return "" if result.needed is None else f"; {settled_by(result.needed, result.n_scored)}"
 
 
 def _conclusion(result: GateResult, within: str, beyond: str, threshold: str) -> str:

@@ -273,9 +273,7 @@ def _drawn_totals(sums: FloatArray, seed: int) -> FloatArray:
     return totals
 
 
-RegressionVerdict = Literal["regression", "worse", "better", "cannot tell", "unchanged", "no direction"]
 MARGIN = 0.05  # drop that is tolerated on a scale from 0 to 1
-_ROUNDING = 1e-9
 
 
 def drop_of(difference: PairedDifference, higher_is_better: bool | None) -> float:
@@ -286,26 +284,3 @@ def drop_of(difference: PairedDifference, higher_is_better: bool | None) -> floa
     if higher_is_better is None or not difference.n_pairs:
         return float("nan")
     return -difference.difference if higher_is_better else difference.difference
-
-
-def regression_verdict(
-    difference: PairedDifference,
-    adjusted_p: float,
-    higher_is_better: bool | None,
-    most: float | None = MARGIN,
-) -> RegressionVerdict:
-    """Classify a paired difference to the baseline.
-
-    A significant drop of at least `most` is a "regression", a smaller one is "worse". An insignificant one is
-    "cannot tell", however large; "unchanged" means that no question changed.
-
-    Args:
-        difference: other minus baseline, paired on question.
-        adjusted_p: p of its test, corrected over the family of metrics.
-        higher_is_better: direction of the metric; without one nothing is better or worse.
-        most: drop that is tolerated, on the metric's own scale; None where no drop is a regression.
-    """
-    drop = drop_of(difference, higher_is_better)
-    if most is not None and drop >= most - _ROUNDING and adjusted_p < SIGNIFICANCE:
-        return "regression"
-    return verdict(difference, adjusted_p, higher_is_better)

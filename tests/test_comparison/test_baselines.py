@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from command_line import run
 from places import APP
@@ -24,12 +23,6 @@ from ragtriage.data.store.versions import (
     unmark_release,
 )
 from ragtriage.data.store.workspace import Run
-from ragtriage.metrics.statistics.paired import (
-    PairedDifference,
-    drop_of,
-    paired,
-    regression_verdict,
-)
 
 
 def _add(store: RunStore, name: str, faithfulness: float) -> Run:
@@ -162,55 +155,6 @@ def test_the_runs_page_marks_a_release(workspace: RunStore, monkeypatch: pytest.
     assert at.dataframe[0].value["Labels"].tolist() == ["release 2.4"]
     at.button(key="unmark_release").click().run()
     assert releases_of(workspace.ledger, "p") == {}
-
-
-def _difference(before: list[float], after: list[float], higher: bool | None = True) -> PairedDifference:
-    return paired(np.array(before), np.array(after), np.arange(len(before)), higher_is_better=higher)
-
-
-CASES: list[tuple[str, list[float], list[float], bool | None, float | None, str]] = [
-    ("a real drop of 0.2", [0.9] * 12, [0.7] * 12, True, 0.05, "regression"),
-    ("a real drop of 0.03", [0.9] * 12, [0.87] * 12, True, 0.05, "worse"),
-    ("a real drop of exactly the limit", [0.9] * 12, [0.85] * 12, True, 0.05, "regression"),
-    ("a drop of 0.2 on one of twelve", [0.9] * 12, [0.9] * 11 + [0.0], True, 0.05, "cannot tell"),
-    ("a rise where lower is better", [0.1] * 12, [0.3] * 12, False, 0.05, "regression"),
-    ("a fall where lower is better", [0.3] * 12, [0.1] * 12, False, 0.05, "better"),
-    ("a rise", [0.5] * 12, [0.7] * 12, True, 0.05, "better"),
-    ("nothing moved", [0.5] * 12, [0.5] * 12, True, 0.05, "unchanged"),
-    ("no direction", [0.5] * 12, [0.1] * 12, None, 0.05, "no direction"),
-    ("no limit on this scale", [0.9] * 12, [0.1] * 12, True, None, "worse"),
-    ("four questions, however large the drop", [1.0] * 4, [0.0] * 4, True, 0.05, "cannot tell"),
-    ("no shared question", [np.nan] * 12, [0.5] * 12, True, 0.05, "cannot tell"),
-]
-
-
-@pytest.mark.parametrize(
-    ("what", "before", "after", "higher", "most", "word"), CASES, ids=lambda one: str(one)[:40]
-)
-def test_what_counts_as_a_regression(
-    what: str, before: list[float], after: list[float], higher: bool | None, most: float | None, word: str
-) -> None:
-    found = _difference(before, after, higher)
-    assert regression_verdict(found, found.p, higher, most) == word, what
-
-
-def test_a_drop_beyond_the_margin_and_beyond_chance_is_a_regression() -> None:
-    base = np.linspace(0.7, 0.9, 40)
-    drop = np.where(np.arange(40) % 2, 0.30, -0.12)  # 0.09 on average, from 0.02 to 0.16 or so
-    found = paired(base, base - drop, np.arange(40))
-    assert found.high > -0.05
-    assert regression_verdict(found, found.p, True) == "regression"
-    assert regression_verdict(found, found.p, True, 0.10) == "worse"
-    assert regression_verdict(found, 0.06, True) == "cannot tell"
-
-
-def test_a_correction_can_take_a_regression_back() -> None:
-    found = _difference([0.9] * 12, [0.7] * 12)
-    assert drop_of(found, True) == pytest.approx(0.2)
-    assert regression_verdict(found, found.p, True) == "regression"
-    assert regression_verdict(found, 0.06, True) == "cannot tell"
-    assert regression_verdict(found, float("nan"), True) == "cannot tell"
-    assert np.isnan(drop_of(found, None))
 
 
 def test_a_move_carries_its_time_to_the_second(tmp_path: Path) -> None:

@@ -94,12 +94,16 @@ def test_a_pair_reads_the_same_whatever_else_is_on_the_page(workspace: RunStore,
 @pytest.mark.parametrize(
     ("failing", "statement", "detail"),
     [
-        ((9, 8), "V2 is at most 0.05 worse than V1: pass rate +0.02", "pass rate +0.02"),
+        (
+            (9, 8),
+            "V2 is at most 0.05 worse than V1: pass rate +0.02",
+            "Pass rate +0.02, at most 0.02 worse (one-sided 95 %)",
+        ),
         ((9, 9), "V2 equals V1 within 0.05: pass rate 0.00", "60 shared questions"),
         (
             (9, 13),
             "No significant difference between V2 and V1",
-            "A loss of up to 0.13 may hide with 60 questions; about 62 would settle it",
+            "A loss of up to 0.13 may hide with 60 questions; about 62 questions would settle it, 2 more",
         ),
     ],
 )

@@ -30,6 +30,7 @@ from ragtriage.data.comparison.compare import Comparison, MetricDifference, comp
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.metrics.result_table import text_rows
+from ragtriage.metrics.statistics.margins import MarginTest, Outcome
 from ragtriage.metrics.statistics.paired import PairedDifference
 
 LOW, HIGH = 0.3, 0.9
@@ -66,7 +67,7 @@ def test_six_versions_are_drawn_and_the_headline_names_what_is_drawn(
 ) -> None:
     app = _iris(demo, monkeypatch, "colbert")
     assert not app.exception
-    assert headline(app) == "colbert is worse than basic in 1 of 6 metrics: context precision −0.52"
+    assert headline(app) == "colbert is worse than basic: pass rate −0.30"
     assert "graphrag" in page_text(app)
     axis = _spec(app, 0)["layout"]["yaxis"]["ticktext"]
     assert "Context precision" in [label.strip() for label in axis]
@@ -164,10 +165,12 @@ def test_one_run_says_what_to_load(workspace: RunStore, monkeypatch: pytest.Monk
     assert headline(app) == "Load a second run to compare"
 
 
-def _difference(metric: str, change: float, verdict: Any) -> MetricDifference:
+def _difference(metric: str, change: float, verdict: Outcome) -> MetricDifference:
     low, high = change - 0.1, change + 0.1
     paired = PairedDifference(change, low, high, 0.01, 10, 10, "t", 5, 5, 0, False)
-    return MetricDifference(metric, 0.5, 0.5 + change, paired, 0.01, verdict, low, high)
+    return MetricDifference(
+        metric, 0.5, 0.5 + change, paired, 0.01, MarginTest(verdict, -change, -low, None), low, high
+    )
 
 
 def test_the_forest_plot_turns_what_is_better_lower_and_fills_what_is_beyond_chance() -> None:

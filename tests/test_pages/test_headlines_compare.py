@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -14,10 +16,13 @@ from ragtriage.dashboard.headlines.compare import (
     most_decisive,
 )
 from ragtriage.dashboard.headlines.headline import Headline
+from ragtriage.dashboard.wording.comparisons import outcome_text
 from ragtriage.data.comparison.answered import RefusalPairs
 from ragtriage.data.comparison.compare import Comparison, MetricDifference, QuestionMatch
 from ragtriage.metrics.gates.wording import GOOD_SHARE
-from ragtriage.metrics.statistics.paired import PairedDifference, Verdict, verdict
+from ragtriage.metrics.statistics.margins import margin_test
+from ragtriage.metrics.statistics.max_t import FamilyTest
+from ragtriage.metrics.statistics.paired import PairedDifference, paired
 
 
 def _row(metric: str, change: float, p: float, n: int = 10, higher: bool | None = True) -> MetricDifference:
@@ -25,9 +30,9 @@ def _row(metric: str, change: float, p: float, n: int = 10, higher: bool | None 
     same = n if change == 0 else 0
     low, high = change - reach, change + reach
     difference = PairedDifference(change, low, high, p, n, n, "t", n - same, 0, same, False)
-    outcome: Verdict = verdict(difference, p, higher)
     primary = metric == GOOD_SHARE
-    return MetricDifference(metric, 0.5, 0.5 + change, difference, p, outcome, low, high, primary)
+    test = margin_test(difference, higher, 0.05, FamilyTest(p, low, high))
+    return MetricDifference(metric, 0.5, 0.5 + change, difference, p, test, low, high, primary)
 
 
 def _comparison(*rows: MetricDifference, shared: int = 10, warnings: tuple[str, ...] = ()) -> Comparison:
@@ -76,8 +81,21 @@ def test_a_change_that_chance_explains_is_never_named_as_one() -> None:
         "cannot tell",
         "No significant difference between graphrag and basic",
     )
-    assert found.detail.startswith("Largest change: faithfulness −0.30")
-    assert "would need about 28 questions" in found.detail  # 10 x (0.5 / 0.3) squared
+    assert found.detail.startswith("Pass rate +0.10"), "the primary metric decides"
+    assert "A loss of up to 0.20 may hide with 10 questions" in found.detail
+    assert "about 40 questions would settle it, 30 more" in found.detail  # 10 x (0.3 / 0.15) squared
+
+
+def test_a_loss_by_a_one_sided_test_shows_its_p_where_the_interval_includes_0() -> None:
+    lost = paired(np.r_[np.ones(7), np.zeros(3)], np.r_[np.zeros(6), np.ones(2), np.zeros(2)], np.arange(10))
+    test = margin_test(lost, True)
+    row = MetricDifference(GOOD_SHARE, 0.7, 0.2, lost, lost.p, test, -0.9, 0.02, True)
+    assert (row.verdict, lost.p < 0.05, lost.p_fall < 0.07) == ("cannot tell", False, True)
+    row = replace(row, test=replace(test, outcome="worse"), difference=replace(lost, p_fall=0.03))
+    found = _headline(row)
+    assert found.state == "bad"
+    assert "[−0.90, 0.02], one-sided p 0.030" in found.detail
+    assert outcome_text(row) == "worse (one-sided p 0.030)"
 
 
 def test_runs_with_the_same_scores_do_not_differ() -> None:

@@ -10,15 +10,19 @@ import pytest
 from ragtriage.dashboard.headlines.trend import TrendFacts, trend_headline
 from ragtriage.data.comparison.compare import Comparison, MetricDifference, QuestionMatch
 from ragtriage.metrics.gates.wording import GOOD_SHARE
-from ragtriage.metrics.statistics.paired import PairedDifference, Verdict
+from ragtriage.metrics.statistics.margins import MarginTest, Outcome
+from ragtriage.metrics.statistics.paired import PairedDifference
 
 FACTS = TrendFacts(4, 4, GOOD_SHARE, "V4", "V1", None, frozenset({GOOD_SHARE, "faithfulness"}))
 
 
-def _row(metric: str, difference: float, verdict: Verdict, n: int = 48) -> MetricDifference:
+def _row(metric: str, difference: float, verdict: Outcome, n: int = 48) -> MetricDifference:
     low, high = difference - 0.1, difference + 0.1
     paired = PairedDifference(difference, low, high, 0.01, n, n, "bootstrap", 9, 1, 2, False)
-    return MetricDifference(metric, 0.5, 0.5 + difference, paired, 0.02, verdict, low, high)
+    test = MarginTest(verdict, -difference, -low, None)
+    return MetricDifference(
+        metric, 0.5, 0.5 + difference, paired, 0.02, test, low, high, metric == GOOD_SHARE
+    )
 
 
 def _facts(*rows: MetricDifference, doubts: tuple[str, ...] = ()) -> TrendFacts:
@@ -47,7 +51,9 @@ UNCLEAR, UNPAIRED = _row("correctness", 0.1, "cannot tell"), _row("faithfulness"
             "cannot tell",
             "V4 does not differ from V1 beyond chance",
         ),
-        (_facts(_row("correctness", 0.0, "unchanged")), "cannot tell", "V4 scores the same as V1"),
+        (_facts(_row("correctness", 0.0, "equal")), "cannot tell", "No change beyond chance in 4 runs"),
+        (_facts(_row(GOOD_SHARE, 0.0, "equal")), "good", "V4 equals V1 within 0.05"),
+        (_facts(_row(GOOD_SHARE, 0.02, "no worse")), "good", "V4 is at most 0.05 worse than V1"),
         (
             _facts(_row("self_knowledge", 0.2, "no direction")),
             "cannot tell",

@@ -9,7 +9,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from page_text import headline, page_text
 from places import APP
@@ -19,17 +18,18 @@ from ragtriage.dashboard.charts.tokens import DARK, LIGHT
 from ragtriage.dashboard.charts.trend import NOT_COMPARABLE, TrendMark, small_trend, trend_lines
 from ragtriage.dashboard.pages.trend.versions import comparability_warnings, tally
 from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.data.comparison.compare import compare
 from ragtriage.data.comparison.trend import (
     MOST_RUNS,
+    Change,
     Level,
-    changes_since,
+    change_since,
     later_than,
     level_of_mean,
-    most_drop,
-    pair_of_metric,
     trend_metrics,
     versions_of,
 )
+from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings, diagnose
 from ragtriage.data.importers.load import import_source
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
@@ -70,40 +70,38 @@ def _versions(store: RunStore) -> tuple[Run, Run, Run, Run]:
     )
 
 
-def test_later_versions_are_held_against_the_baseline_with_one_correction(workspace: RunStore) -> None:
+def _change(store: RunStore, base: Run, run: Run) -> Change:
+    """Return faithfulness in a run beside the baseline, as the page has it."""
+    before, after = (diagnose(store.scored(each), DiagnosisSettings(), []) for each in (base, run))
+    return change_since(before, after, compare(before, after, ["faithfulness"]), "faithfulness")
+
+
+def test_each_later_version_is_compared_with_the_baseline_by_itself(workspace: RunStore) -> None:
     base, worse, same, better = _versions(workspace)
-    scored_runs = {run.run_id: workspace.scored(run) for run in (base, worse, same, better)}
     later = later_than([base, worse, same, better], base)
     assert later == [worse, same, better]
-    pairs = {
-        run.run_id: pair_of_metric(scored_runs[base.run_id], scored_runs[run.run_id], "faithfulness")
-        for run in later
-    }
-    found = changes_since(pairs, "faithfulness")
-    assert [found[run.run_id].verdict for run in later] == ["regression", "cannot tell", "better"]
-    p = pairs[worse.run_id].difference.p
-    assert p == 2 / 2**12  # twelve questions, all one way
-    assert p <= found[worse.run_id].adjusted_p < 0.05  # over the three
+    found = {run.run_id: _change(workspace, base, run).row for run in later}
+    assert [found[run.run_id].verdict for run in later] == ["worse", "cannot tell", "better"]
+    assert found[worse.run_id].adjusted_p == found[worse.run_id].difference.p == 2 / 2**12
     assert found[same.run_id].adjusted_p == 1.0
-    for run in later:
-        change = found[run.run_id]
-        beyond = change.low >= 0 or change.high <= 0
-        assert beyond == (change.adjusted_p < 0.05), "interval and verdict agree"
-    assert found[worse.run_id].high < -0.05, "the rule of the gates: the whole interval"
-    assert found[worse.run_id].pair.difference.difference == pytest.approx(-0.3)
-    assert found[worse.run_id].pair.warnings == ()
+    for row in found.values():
+        beyond = row.low >= 0 or row.high <= 0
+        assert beyond == (row.adjusted_p < 0.05), "interval and verdict agree"
+    assert found[worse.run_id].difference.difference == pytest.approx(-0.3)
+    assert _change(workspace, base, worse).warnings == ()
 
 
 def test_other_ground_is_told(workspace: RunStore) -> None:
     base = _add(workspace, "base", [0.9] * 12, dataset="one")
     fewer = _add(workspace, "fewer", [0.9] * 8, dataset="two", config={"judge": "other"})
-    pair = pair_of_metric(workspace.scored(base), workspace.scored(fewer), "faithfulness")
-    assert pair.difference.n_pairs == 8
-    shared = np.isin(workspace.scored(base).question_ids, workspace.scored(fewer).question_ids)
-    assert pair.clusters.counts.tolist() == shared.astype(float).tolist(), "over all clusters of the baseline"
-    assert [one.split(" differ")[0] for one in pair.warnings] == ["The questions", "The dataset", "The judge"]
-    changes = changes_since({fewer.run_id: pair}, "faithfulness")
-    warnings = comparability_warnings(changes, {fewer.run_id: "fewer"})
+    change = _change(workspace, base, fewer)
+    assert change.row.difference.n_pairs == 8
+    assert [one.split(" differ")[0] for one in change.warnings] == [
+        "The questions",
+        "The dataset",
+        "The judge",
+    ]
+    warnings = comparability_warnings({fewer.run_id: change}, {fewer.run_id: "fewer"})
     assert warnings[1] == "fewer: The dataset differs: one in the baseline, two in the other run."
 
 
@@ -137,8 +135,6 @@ def test_what_a_summary_does_not_hold_is_not_measured(workspace: RunStore) -> No
     level = level_of_mean(summary["faithfulness"])
     assert (level.mean, level.n, level.source, level.reported) == (0.5, 12, "imported", False)
     assert trend_metrics([summary]) == ["faithfulness"]
-    assert most_drop("latency_ms") is None
-    assert most_drop("faithfulness") == 0.05
 
 
 def _mark(at: int, mean: float | None, look: str, **more: Any) -> TrendMark:
@@ -155,7 +151,7 @@ def _traces(figure: Any) -> dict[str, Any]:
 
 MARKS = [
     _mark(0, 0.9, "baseline", release="1.0 <b>"),
-    _mark(1, 0.6, "regression", difference_text="−0.300", not_comparable=True),
+    _mark(1, 0.6, "worse", difference_text="−0.300", not_comparable=True),
     _mark(2, None, "cannot tell"),
     _mark(3, 0.5, "mean only", stated=True, current=True, label="<i>four</i>"),
 ]
@@ -164,9 +160,9 @@ MARKS = [
 def test_the_chart_has_a_mark_a_verdict_intervals_and_lines() -> None:
     figure = trend_lines(MARKS, "Faithfulness", 0.9, LIGHT)
     found = _traces(figure)
-    assert set(found) == {"line", NOT_COMPARABLE, "on display", "baseline", "regression", "mean only"}
-    assert list(found["regression"].x) == [1]  # its place among all, the unmeasured one keeps its own
-    assert list(found["regression"].error_y.array) == pytest.approx([0.1])
+    assert set(found) == {"line", NOT_COMPARABLE, "on display", "baseline", "worse", "mean only"}
+    assert list(found["worse"].x) == [1]  # its place among all, the unmeasured one keeps its own
+    assert list(found["worse"].error_y.array) == pytest.approx([0.1])
     assert found["mean only"].marker.symbol == "circle-open"
     assert found["mean only"].error_y.array is None
     assert list(found["mean only"].customdata[0])[:2] == ["r3", "&lt;i&gt;four&lt;/i&gt;"]
@@ -195,19 +191,12 @@ def test_many_versions_do_not_crowd_the_axis() -> None:
 
 def test_sentences_name_the_numbers(workspace: RunStore) -> None:
     base, worse, same, better = _versions(workspace)
-    scored_runs = [workspace.scored(run) for run in (base, worse, same, better)]
-    pairs = {
-        scored.run.run_id: pair_of_metric(scored_runs[0], scored, "faithfulness")
-        for scored in scored_runs[1:]
-    }
-    changes = changes_since(pairs, "faithfulness")
-    head, regressed, improved, undecided = re.split("[:;] ", tally(changes, 0.05))
+    changes = {run.run_id: _change(workspace, base, run) for run in (worse, same, better)}
+    head, worsened, improved, undecided = re.split("[:;] ", tally(changes))
     assert "3 versions" in head
-    assert regressed.startswith("1 regressed")
-    assert "0.05" in regressed
-    assert improved == "1 got better"
-    assert undecided == "1 without a significant difference."
-    assert tally({}, 0.05) == ""
+    assert (worsened, improved) == ("1 got worse", "1 got better")
+    assert undecided == "1 cannot be told from the baseline."
+    assert tally({}) == ""
 
 
 def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, **params: str) -> AppTest:
@@ -255,7 +244,7 @@ def test_two_versions_and_no_baseline_set(workspace: RunStore, monkeypatch: pyte
     assert headline(at) == "new is worse than old: pass rate −0.92, faithfulness −0.50"
     table = at.dataframe[0].value
     assert table["Version"].tolist() == ["new", "old"]
-    assert table["Verdict"].tolist() == ["▼ regression", "baseline"]
+    assert table["Verdict"].tolist() == ["▼ worse", "baseline"]
     assert table["Difference"].tolist() == ["−0.500", "–"]
     assert table["Shared"].tolist() == ["12", "–"]
 
@@ -337,7 +326,7 @@ def test_the_baseline_stays_when_more_versions_come_than_a_chart_holds(
     at = _open(workspace, monkeypatch, metric="faithfulness")
     assert at.caption[0].value.startswith("Baseline: V000, the oldest version with this metric")
     told = (
-        "Of the 60 newest versions after the baseline (106 versions before them not compared): 60 regressed"
+        "Of the 60 newest versions after the baseline (106 versions before them not compared): 60 got worse"
     )
     assert told in page_text(at)
     table = at.dataframe[0].value
@@ -421,7 +410,7 @@ def test_releases_are_listed_in_their_tab(workspace: RunStore, monkeypatch: pyte
 
 
 def test_values_of_any_size_are_drawn() -> None:
-    marks = [_mark(0, 1e308, "baseline"), _mark(1, -1e308, "regression"), _mark(2, float("inf"), "better")]
+    marks = [_mark(0, 1e308, "baseline"), _mark(1, -1e308, "worse"), _mark(2, float("inf"), "better")]
     figure = trend_lines(marks, "Reward", 1e308, DARK)
     traces = _traces(figure)
     assert list(traces["line"].y) == [1.0, -1.0]

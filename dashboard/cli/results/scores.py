@@ -7,7 +7,12 @@ import click
 from ragtriage.dashboard.cli.options import JSON, RUN, WholeNumbers, bands_option
 from ragtriage.dashboard.cli.terminal import mean_cells, plain, print_json, row_table, wrapped
 from ragtriage.dashboard.tables.f1_tree import expected_table, f1_table
-from ragtriage.dashboard.wording.comparisons import not_compared_text, tested_text, undirected_text
+from ragtriage.dashboard.wording.comparisons import (
+    not_compared_text,
+    outcome_text,
+    tested_text,
+    undirected_text,
+)
 from ragtriage.dashboard.wording.escaping import capital
 from ragtriage.dashboard.wording.f1_tree import (
     BOUND_NOTE,
@@ -141,9 +146,9 @@ def _f1_text(diagnosis: F1Diagnosis, outlook: Outlook, scale: BandScale) -> str:
 FOOTER = (
     "Differences are paired on question, over the n pairs that both runs scored. The primary metric (*) "
     "is tested alone; the others together, by step-down max-T over sign flips that they share. The interval "
-    "is the one the verdict uses: it excludes 0 where p is below 0.05; "
-    "otherwise the verdict is “cannot tell”. “unchanged”: no question changed. "
-    "The unadjusted interval of a metric is in --json: low and high."
+    "excludes 0 where p is below 0.05. “worse”: by at least 0.05 and beyond chance; “no worse”: by less than "
+    "0.05. The loss beside it and beside “cannot tell” is the one-sided 95 % bound of the primary metric, of "
+    "the others the end of the interval. The unadjusted interval of a metric is in --json: low and high."
 )
 
 
@@ -193,7 +198,7 @@ def _comparison_text(title: str, comparison: Comparison) -> str:
             "interval": Ends(row.low, row.high),
             "n": row.difference.n_pairs,
             "p": PValue(row.adjusted_p),
-            "verdict": row.verdict,
+            "verdict": outcome_text(row),
         }
         for row in comparison.differences
     ]

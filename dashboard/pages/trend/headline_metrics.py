@@ -9,14 +9,13 @@ import streamlit as st
 from ragtriage.dashboard.charts.tokens import THEMES
 from ragtriage.dashboard.charts.trend import small_trend
 from ragtriage.dashboard.headlines.trend import TrendFacts
-from ragtriage.dashboard.pages.trend.versions import Trend, levels_of
+from ragtriage.dashboard.pages.trend.versions import Trend, compared_with, levels_of
 from ragtriage.dashboard.shell.blocks import current_theme
 from ragtriage.dashboard.shell.components import WITHOUT_BAR, draw, metric_title
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, keep
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.data.comparison.compare import Comparison
-from ragtriage.data.comparison.compared_metrics import shared_metrics
 from ragtriage.data.comparison.trend import Versions, later_than
 from ragtriage.data.store.workspace import Run
 
@@ -25,18 +24,14 @@ STATES: Mapping[str, str] = {"better": "good", "worse": "bad"}
 
 
 def newest_comparison(view: View, trend: Trend) -> tuple[Run, Comparison] | None:
-    """Compare the newest version that has the metric with the baseline; None where there is none.
-
-    The family is that of the headline metrics: each further metric makes the correction stricter.
-    """
+    """Compare the newest version that has the metric with the baseline; None where there is none."""
     base = trend.baseline
     if base is None:
         return None
     later = [run for run in later_than(trend.versions.runs, base) if run.run_id in trend.changes]
     if not later:
         return None
-    family = shared_metrics([view.scored(base), view.scored(later[-1])], family="headline")
-    return later[-1], view.comparison(base, later[-1], family)
+    return later[-1], compared_with(view, base, later[-1], trend.metric)
 
 
 def trend_facts(
@@ -45,9 +40,9 @@ def trend_facts(
     """Return what the headline of the page rests on."""
     base = trend.baseline
     run, comparison = (None, None) if compared is None else compared
-    warnings = () if run is None else trend.changes[run.run_id].pair.warnings
+    warnings = () if run is None else trend.changes[run.run_id].warnings
     others = [
-        change.verdict for run_id, change in trend.changes.items() if run is None or run_id != run.run_id
+        change.row.verdict for run_id, change in trend.changes.items() if run is None or run_id != run.run_id
     ]
     return TrendFacts(
         len(trend.versions.runs),
@@ -58,7 +53,7 @@ def trend_facts(
         comparison,
         frozenset(drawn),
         tuple(warning.rstrip(".") for warning in warnings),
-        any(verdict in ("better", "worse", "regression") for verdict in others),
+        any(verdict in ("better", "worse") for verdict in others),
     )
 
 

@@ -28,7 +28,6 @@ from ragtriage.dashboard.shell.components import facts, metric_title
 from ragtriage.dashboard.shell.session import current_view
 from ragtriage.dashboard.shell.widgets import choose, chosen_of, draw_tabs, pick
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.data.comparison.trend import most_drop
 from ragtriage.data.declarations import HOW_TO_DECLARE
 from ragtriage.data.store.versions import releases_of
 from ragtriage.metrics.gates.wording import GOOD_SHARE
@@ -68,7 +67,7 @@ with right:
         st.caption("What moved with it: ▲ better, ▼ worse than the baseline; hollow: cannot tell")
         show_small_charts(view, versions, small, compared)
 
-st.markdown(tally(trend.changes, most_drop(metric), versions.older))
+st.markdown(tally(trend.changes, versions.older))
 if metric != GOOD_SHARE and declared(metric) is None:
     st.info(f"{markdown_text(metric_title(metric))} has no direction: {markdown_text(HOW_TO_DECLARE)}.")
 missing = len(versions.runs) - trend.measured

@@ -14,39 +14,34 @@ from ragtriage.dashboard.shell.blocks import current_theme
 from ragtriage.dashboard.shell.components import draw, export_menu, facts, show_table
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, current_selection, go_to_page, keep
+from ragtriage.dashboard.wording.comparisons import outcome_label
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.dashboard.wording.formatting import METHODS
 from ragtriage.data.comparison.answered import Answered, answered_of
+from ragtriage.data.comparison.compare import Comparison
+from ragtriage.data.comparison.compared_metrics import shared_metrics
 from ragtriage.data.comparison.trend import (
     Change,
     Level,
     Versions,
-    changes_since,
+    change_since,
     later_than,
     level_of_mean,
     level_of_rate,
-    pair_of_metric,
-    pair_of_rates,
     trend_metrics,
     versions_of,
     with_baseline,
 )
-from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.run_checks import uncomputed_metrics
-from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.versions import releases_of
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.number_text import NOT_MEASURED, count, interval_text, signed
 from ragtriage.metrics.result_table import Count, Number, Of, PValue, ResultTable, Row, ends_of, text_rows
+from ragtriage.metrics.statistics.margins import Outcome
+from ragtriage.metrics.statistics.paired import MARGIN
 
-VERDICTS = {
-    "regression": "▼ regression",
-    "worse": "▼ worse, perhaps within the limit",
-    "better": "▲ better",
-    "cannot tell": "· cannot tell",
-    "unchanged": "= unchanged",
-    "no direction": "? no direction declared",
+STANDINGS = {
     "no shared question": "no shared question",
     "baseline": "baseline",
     "before the baseline": "before the baseline",
@@ -56,27 +51,28 @@ VERDICTS = {
 MOST_NAMED = 3
 
 
-def tally(changes: Mapping[str, Change], most: float | None, left_out: int = 0) -> str:
-    """Return how many of the later versions regressed, improved, or show no significant difference.
+_COUNTED: Mapping[Outcome, str] = {
+    "worse": "got worse",
+    "better": "got better",
+    "no worse": f"no worse by {MARGIN:g}",
+    "equal": "equal",
+    "cannot tell": "cannot be told from the baseline",
+    "no direction": "neither better nor worse, as no direction is declared",
+}
+
+
+def tally(changes: Mapping[str, Change], left_out: int = 0) -> str:
+    """Return how many of the later versions got worse, got better, or cannot be told from the baseline.
 
     Args:
         changes: run id -> its difference to the baseline.
-        most: largest drop that is tolerated; None where none is defined for the metric.
         left_out: older versions that are neither drawn nor compared.
     """
-    outcomes = [change.verdict for change in changes.values() if change.pair.difference.n_pairs]
+    outcomes = [change.row.verdict for change in changes.values() if change.row.difference.n_pairs]
     if not outcomes:
         return ""
-    limit = "" if most is None else f" (the whole interval is worse by more than {most:g})"
-    parts = [
-        (outcomes.count("regression"), f"regressed{limit}"),
-        (outcomes.count("worse"), "got worse, perhaps by less" if most is not None else "got worse"),
-        (outcomes.count("better"), "got better"),
-        (outcomes.count("unchanged"), "did not change"),
-        (outcomes.count("cannot tell"), "without a significant difference"),
-        (outcomes.count("no direction"), "neither better nor worse, as no direction is declared"),
-    ]
-    counts = "; ".join(f"{n:,} {outcome}" for n, outcome in parts if n or outcome.startswith("regressed"))
+    numbers = {outcome: outcomes.count(outcome) for outcome in _COUNTED}
+    counts = "; ".join(f"{n:,} {_COUNTED[key]}" for key, n in numbers.items() if n or key == "worse")
     newest = f"the {len(outcomes):,} newest versions" if left_out else count(len(outcomes), "version")
     rest = f" ({count(left_out, 'version')} before them not compared)" if left_out else ""
     return f"Of {newest} after the baseline{rest}: {counts}."
@@ -91,7 +87,7 @@ def comparability_warnings(changes: Mapping[str, Change], labels: Mapping[str, s
     """
     names_by_warning: dict[str, list[str]] = {}
     for run_id, change in changes.items():
-        for warning in change.pair.warnings:
+        for warning in change.warnings:
             names_by_warning.setdefault(warning, []).append(labels[run_id])
     lines = []
     for warning, names in names_by_warning.items():
@@ -121,21 +117,6 @@ class Trend:
     def measured(self) -> int:
         """Number of runs that have the metric."""
         return sum(level.mean is not None for level in self.levels.values())
-
-
-@kept
-def _rate_changes(base: Diagnosis, others: list[Diagnosis]) -> dict[str, Change]:
-    pairs = {other.scored.run.run_id: _rate_pair(base, other) for other in others}
-    return changes_since(pairs, GOOD_SHARE)
-
-
-@kept
-def _metric_changes(base: ScoredRun, others: list[ScoredRun], metric: str) -> dict[str, Change]:
-    return changes_since({other.run.run_id: _metric_pair(base, other, metric) for other in others}, metric)
-
-
-_rate_pair = kept(pair_of_rates)
-_metric_pair = kept(pair_of_metric)
 
 
 def versions_shown(view: View) -> Versions:
@@ -207,10 +188,23 @@ def _level(view: View, run: Run, metric: str) -> Level:
     return level_of_mean(view.summary(run).get(metric), bool(run.means))
 
 
+def compared_with(view: View, base: Run, run: Run, metric: str = GOOD_SHARE) -> Comparison:
+    """Compare a version with the baseline over the headline metrics: more make the correction stricter.
+
+    A metric beyond them that is on display joins them.
+    """
+    sides = view.scored(base), view.scored(run)
+    family = shared_metrics(sides, family="headline")
+    return view.comparison(base, run, family if metric in (GOOD_SHARE, *family) else [*family, metric])
+
+
 def _changes(view: View, base: Run, later: Sequence[Run], metric: str) -> dict[str, Change]:
-    if metric == GOOD_SHARE:
-        return _rate_changes(view.diagnosis(base), [view.diagnosis(run) for run in later])
-    return _metric_changes(view.scored(base), [view.scored(run) for run in later], metric)
+    return {
+        run.run_id: change_since(
+            view.diagnosis(base), view.diagnosis(run), compared_with(view, base, run, metric), metric
+        )
+        for run in later
+    }
 
 
 def _wanted_baselines(view: View) -> list[str]:
@@ -251,7 +245,7 @@ def _marks(view: View, trend: Trend) -> list[TrendMark]:
                 trend.levels[run.run_id],
                 status_of(trend, run),
                 "" if change is None else _change_text(change),
-                change is not None and bool(change.pair.warnings),
+                change is not None and bool(change.warnings),
                 run.run_id == view.run.run_id,
                 "" if release is None else release.name,
             )
@@ -260,7 +254,7 @@ def _marks(view: View, trend: Trend) -> list[TrendMark]:
 
 
 def status_of(trend: Trend, run: Run) -> str:
-    """Return the key of VERDICTS that describes a run relative to the baseline."""
+    """Return where a run stands relative to the baseline: a verdict, or a key of STANDINGS."""
     change = trend.changes.get(run.run_id)
     if run.means:
         return "mean only"
@@ -270,17 +264,17 @@ def status_of(trend: Trend, run: Run) -> str:
         return "baseline"
     if change is None:
         return "before the baseline"
-    return change.verdict if change.pair.difference.n_pairs else "no shared question"
+    return change.row.verdict if change.row.difference.n_pairs else "no shared question"
 
 
 def _change_text(change: Change) -> str:
-    difference = change.pair.difference
+    difference = change.row.difference
     if not difference.n_pairs:
         return "shares no scored question with the baseline"
-    interval = interval_text(change.low, change.high, 3)
+    interval = interval_text(change.row.low, change.row.high, 3)
     return (
         f"{signed(difference.difference, 3)} {interval} to the baseline over "
-        f"{count(difference.n_pairs, 'shared question')}, {VERDICTS[change.verdict]}"
+        f"{count(difference.n_pairs, 'shared question')}, {outcome_label(change.row)}"
     )
 
 
@@ -315,14 +309,11 @@ def show_numbers(view: View, trend: Trend) -> None:
         alt="Versions with value, interval, number of questions and difference to the baseline",
     )
     export_menu(rows, "Versions over time")
-    differing = [change for change in trend.changes.values() if change.pair.difference.n_pairs]
+    differing = [change for change in trend.changes.values() if change.row.difference.n_pairs]
     facts(
         "paired on question, repeats averaged" if differing else "",
-        differing[0].pair.difference.method if differing else "",
-        f"intervals of differences and p are corrected over the "
-        f"{count(len(differing), 'compared version')} (step-down max-T)"
-        if len(differing) > 1
-        else "",
+        differing[0].row.difference.method if differing else "",
+        _correction(trend),
         "choose a row or click a point to show that version",
     )
     _links(view, trend)
@@ -347,7 +338,7 @@ def show_releases(view: View, trend: Trend) -> None:
 
 def _row(view: View, trend: Trend, run: Run) -> Row:
     level, change = trend.levels[run.run_id], trend.changes.get(run.run_id)
-    difference = None if change is None or not change.pair.difference.n_pairs else change.pair.difference
+    difference = None if change is None or not change.row.difference.n_pairs else change.row.difference
     few = " few" if level.too_few and level.mean is not None else ""
     answered = trend.answered.get(run.run_id)
     obtained = "reported" if level.reported else level.source
@@ -360,14 +351,29 @@ def _row(view: View, trend: Trend, run: Run) -> Row:
         "n": Count(level.n) if level.n else None,
         "Answered": Of(answered.answered, answered.asked) if answered else None,
         "Difference": signed(difference.difference, 3) if difference else None,
-        "Corrected interval": ends_of(change if difference else None),
+        "Corrected interval": ends_of(change.row if change and difference else None),
         "Unadjusted 95 %": ends_of(difference),
         "Shared": Count(difference.n_pairs) if difference else None,
-        "p (corrected)": PValue(change.adjusted_p if change else None),
-        "Verdict": "not measured" if level.mean is None else VERDICTS[status_of(trend, run)],
+        "p (corrected)": PValue(change.row.adjusted_p if change else None),
+        "Verdict": "not measured" if level.mean is None else _standing(trend, run),
         "Obtained": None if level.mean is None else obtained,
-        **({"Caution": " ".join(change.pair.warnings)} if change and change.pair.warnings else {}),
+        **({"Caution": " ".join(change.warnings)} if change and change.warnings else {}),
     }
+
+
+def _standing(trend: Trend, run: Run) -> str:
+    status = status_of(trend, run)
+    return STANDINGS[status] if status in STANDINGS else outcome_label(trend.changes[run.run_id].row)
+
+
+def _correction(trend: Trend) -> str:
+    """Return how the metric is tested in each pair of versions."""
+    primary = {change.row.primary for change in trend.changes.values()}
+    if not primary:
+        return ""
+    if primary == {True}:
+        return "each version is compared with the baseline by itself: the primary metric is tested alone"
+    return "each version is compared with the baseline by itself, corrected over the headline metrics"
 
 
 def _links(view: View, trend: Trend) -> None:

@@ -26,7 +26,12 @@ from ragtriage.dashboard.present.page_html.rows import (
 from ragtriage.dashboard.shell.blocks import current_theme
 from ragtriage.dashboard.shell.components import metric_title
 from ragtriage.dashboard.shell.session import View, go_to_page, open_cases
-from ragtriage.dashboard.wording.comparisons import correction_text, not_compared_text
+from ragtriage.dashboard.wording.comparisons import (
+    OUTCOME_MARKS,
+    correction_text,
+    not_compared_text,
+    outcome_text,
+)
 from ragtriage.dashboard.wording.diagnosis import inference_caveat, no_bad_case, stage_advice
 from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
 from ragtriage.dashboard.wording.next_steps import step_words
@@ -255,22 +260,22 @@ def _worth_showing(comparison: Comparison) -> list[MetricDifference]:
 
     def rank(change: MetricDifference) -> tuple[bool, bool, bool]:
         headline = change.metric == GOOD_SHARE or in_family(change.metric, "headline")
-        return change.verdict == "cannot tell", not headline, change.verdict == "better"
+        return change.verdict not in ("better", "worse"), not headline, change.verdict == "better"
 
-    shown = ("better", "worse", "cannot tell")
+    shown = ("better", "worse", "cannot tell", "no worse", "equal")
     compared = [row for row in comparison.differences if row.difference.n_pairs and row.verdict in shown]
     return sorted(compared, key=rank)[:MOST_CHANGES]
 
 
 def _change_row(comparison: Comparison, change: MetricDifference) -> ChangeRow:
-    marks: dict[str, tuple[State, str]] = {"better": ("good", "▲"), "worse": ("bad", "▼")}
-    state, mark = marks.get(change.verdict, ("cannot tell", "?"))
+    states: dict[str, State] = {"better": "good", "worse": "bad", "cannot tell": "cannot tell"}
+    state, mark = states.get(change.verdict, "good"), OUTCOME_MARKS[change.verdict]
     difference = change.difference
     written = percent if change.metric == GOOD_SHARE else number
     return ChangeRow(
         state,
         mark,
-        change.verdict,
+        outcome_text(change),
         metric_title(change.metric),
         written(change.base),
         written(change.other),

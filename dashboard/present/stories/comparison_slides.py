@@ -19,7 +19,13 @@ from ragtriage.dashboard.present.stories.story import (
     unmeasured,
 )
 from ragtriage.dashboard.present.stories.verdict_slide import foot_of
-from ragtriage.dashboard.wording.comparisons import tested_text
+from ragtriage.dashboard.wording.comparisons import (
+    bound_text,
+    hidden_loss,
+    outcome_text,
+    primary_statement,
+    tested_text,
+)
 from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
 from ragtriage.data.cases.cases import read_case
 from ragtriage.data.cases.export import native_record
@@ -33,10 +39,18 @@ from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import declared, title_of
 from ragtriage.metrics.number_text import count, interval_text, number, p_value, signed
 from ragtriage.metrics.sanity.documents import read_first
+from ragtriage.metrics.statistics.margins import Outcome
 
 MOST_BARS, MOST_NAMED, MOST_DOCUMENTS = 7, 4, 4
 LONGEST_NAME, LONGEST_ANSWERER, LONGEST_DOCUMENT = 26, 20, 300
-_RANKS = {"worse": 0, "better": 1, "cannot tell": 2, "no direction": 3, "unchanged": 4}
+_RANKS: Mapping[Outcome, int] = {
+    "worse": 0,
+    "better": 1,
+    "cannot tell": 2,
+    "no worse": 3,
+    "equal": 4,
+    "no direction": 5,
+}
 FASTER = 0.2  # a median latency that differs by less is not worth a remark
 
 
@@ -107,7 +121,14 @@ def _sentence(paired: Sequence[MetricDifference], base: str) -> str:
         for row in paired
         if row.verdict in ("better", "worse")
     )
-    return f"Against {base}: {moved}." if moved else f"Against {base}: no significant difference."
+    if moved:
+        return f"Against {base}: {moved}."
+    held = next((row for row in paired if row.primary), None)
+    statement = "" if held is None else primary_statement(held, "this run", base)
+    if held is None or not statement:
+        hidden = "" if held is None else f" {hidden_loss(held)}"
+        return f"Against {base}: no significant difference.{hidden}".rstrip()
+    return f"{capital(statement)}: {_title(held.metric)} {signed(_value(held))}, {bound_text(held)}."
 
 
 def _row(row: MetricDifference) -> dict[str, Any]:
@@ -120,7 +141,7 @@ def _row(row: MetricDifference) -> dict[str, Any]:
         "Unadjusted 95 %": interval_text(row.difference.low, row.difference.high),
         "n": row.difference.n_pairs,
         "p (corrected)": p_value(row.adjusted_p),
-        "Verdict": row.verdict,
+        "Verdict": outcome_text(row),
     }
 
 
@@ -136,7 +157,11 @@ def _remarks(view: StoryView, paired: Sequence[MetricDifference], base: str) -> 
         which = "The metric" if len(paired) == 1 else f"{unclear:,} of {count(len(paired), 'metric')}"
         pairs = count(max(row.difference.n_pairs for row in paired), "pair")
         remarks.append(
-            Remark("Cannot tell", f"{which}: the interval includes 0 (up to {pairs}).", "not measured")
+            Remark(
+                "Cannot tell",
+                f"{which}: neither a change nor its absence is shown (up to {pairs}).",
+                "not measured",
+            )
         )
     if view.baseline_diagnosis is not None:
         flips = newly_failing(view.baseline_diagnosis, view.diagnosis)
