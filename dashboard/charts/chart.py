@@ -231,14 +231,11 @@ class Heatmap:
     def __post_init__(self) -> None:
         _check_colours(colour for _, colour in self.scale)
         for name, cells in (("values", self.values), ("text", self.text)):
-            self._check_shape(name, cells)
-
-    def _check_shape(self, name: str, cells: Sequence[Sequence[object]]) -> None:
-        shape = {len(row) for row in cells}
-        if len(cells) != len(self.y.names) or shape - {len(self.x.names)}:
-            raise ValueError(
-                f"heatmap: {name} must have {len(self.y.names)} rows of {len(self.x.names)} cells"
-            )
+            shape = {len(row) for row in cells}
+            if len(cells) != len(self.y.names) or shape - {len(self.x.names)}:
+                raise ValueError(
+                    f"heatmap: {name} must have {len(self.y.names)} rows of {len(self.x.names)} cells"
+                )
 
 
 def chart_rows(chart: Chart | Heatmap) -> list[dict[str, Any]]:

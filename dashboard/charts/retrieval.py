@@ -320,10 +320,11 @@ def _add_curve(
     means = [point.mean for point in points]
     colour = tokens.primary if decides else tokens.muted
     if decides:
+        red, green, blue = (int(tokens.primary[at : at + 2], 16) for at in (1, 3, 5))
         figure.add_scatter(
             x=[*ks, *ks[::-1]],
             y=[*(point.high for point in points), *(point.low for point in points[::-1])],
-            fill="toself", mode="lines", line={"width": 0}, fillcolor=_faint(tokens.primary),
+            fill="toself", mode="lines", line={"width": 0}, fillcolor=f"rgba({red},{green},{blue},0.2)",
             hoverinfo="skip",
         )  # fmt: skip
     figure.add_scatter(
@@ -410,8 +411,3 @@ def _add_bars(
             x=outside[1], y=0, yref=axis, text="not<br>measured", showarrow=False, yanchor="bottom",
             font={"size": 12, "color": tokens.muted}, bordercolor=tokens.muted, borderpad=2,
         )  # fmt: skip
-
-
-def _faint(colour: str) -> str:
-    red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
-    return f"rgba({red},{green},{blue},0.2)"

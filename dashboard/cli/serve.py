@@ -67,7 +67,12 @@ class BindAddress:
         """The names and addresses under which it may be opened: any other one may be a rebound name."""
         hosts = [self.host, *self.allowed_names, HOST, "localhost", "::1"]
         if not self.loopback:
-            hosts += [*self.addresses, *_own_names()]
+            name = socket.gethostname()
+            try:
+                entries = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+            except OSError:
+                entries = []
+            hosts += [*self.addresses, name, *(str(entry[4][0]) for entry in entries)]
         return list(dict.fromkeys(name.lower() for name in hosts))
 
     def url(self, port: int) -> str:
@@ -188,16 +193,6 @@ def _settings(address: BindAddress, port: int) -> list[str]:
         for name, value in settings.items()
     ]
     return options + [f"--server.allowedHosts={name}" for name in address.allowed_hosts]
-
-
-def _own_names() -> list[str]:
-    """Return this machine's name and the addresses that it resolves to here."""
-    name = socket.gethostname()
-    try:
-        entries = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
-    except OSError:
-        entries = []
-    return [name, *(str(entry[4][0]) for entry in entries)]
 
 
 def _notes(address: BindAddress) -> str:

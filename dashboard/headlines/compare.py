@@ -52,7 +52,12 @@ def most_decisive(versions: Mapping[str, Comparison]) -> str:
     """Return the key of the version that differs beyond chance with the largest change; else the first."""
 
     def size(key: str) -> float:
-        return max((abs(gain(row)) for row in _significant(versions[key])), default=0.0)
+        significant = [
+            abs(gain(row))
+            for row in versions[key].differences
+            if drawable(row) and row.verdict in ("better", "worse")
+        ]
+        return max(significant, default=0.0)
 
     return max(versions, key=size)
 
@@ -76,10 +81,6 @@ class _Outcome:
 
         open_rows = primary_first("cannot tell", "no worse", "equal")
         return cls(primary_first("better"), primary_first("worse"), open_rows)
-
-
-def _significant(comparison: Comparison) -> list[MetricDifference]:
-    return [row for row in comparison.differences if drawable(row) and row.verdict in ("better", "worse")]
 
 
 def leading_metric(comparison: Comparison, metrics: Sequence[str]) -> str:

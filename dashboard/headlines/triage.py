@@ -162,7 +162,14 @@ def loss_statement(diagnosis: Diagnosis) -> str:
     if not lost and measured and not diagnosis.answers.enough:
         return f"No fault found in {count(measured, 'case')}, answers not checked"
     if not lost:
-        return _without_loss(n, measured, int(diagnosis.coverage.fully.sum()))
+        fully = int(diagnosis.coverage.fully.sum())
+        cases = "The only case" if n == 1 else f"None of {count(n, 'case')}"
+        if not measured:
+            return f"{cases} {'cannot' if n == 1 else 'can'} be called good or bad"
+        if fully < n:
+            unclear = "not fully measured"
+            return f"{cases} is {unclear}" if n == 1 else f"{cases} is lost yet, {n - fully:,} {unclear}"
+        return f"{cases} is not lost" if n == 1 else f"{cases} is lost"
     of = count(measured, "case" if measured == n else "measured case")
     told = "The only case is lost" if n == 1 else f"{lost:,} of {of} {'is' if lost == 1 else 'are'} lost"
     ranked = sorted(diagnosis.fix_first, key=lambda entry: (entry.key == UNEXPLAINED, -entry.n_bad))
@@ -172,17 +179,6 @@ def loss_statement(diagnosis: Diagnosis) -> str:
     where = "at one step" if top.n_bad == lost else "most at one step" if top.share > 0.5 else "most often"
     step = STAGES[stage_code(top.key)].counted.removesuffix(" (inferred)")
     return f"{told}, {where}: {step} ({top.n_bad:,})"
-
-
-def _without_loss(n: int, measured: int, fully: int) -> str:
-    """Return that no case is lost, as far as that is known of n cases."""
-    cases = "The only case" if n == 1 else f"None of {count(n, 'case')}"
-    if not measured:
-        return f"{cases} {'cannot' if n == 1 else 'can'} be called good or bad"
-    if fully < n:
-        unclear = "not fully measured"
-        return f"{cases} is {unclear}" if n == 1 else f"{cases} is lost yet, {n - fully:,} {unclear}"
-    return f"{cases} is not lost" if n == 1 else f"{cases} is lost"
 
 
 def gate_phrase(result: GateResult, base: str = "") -> str:

@@ -32,7 +32,11 @@ def draw_style_sheet() -> None:
 
 def open_page(headline: Headline, meta: Sequence[str] = ()) -> None:
     """Draw the conclusion of a page; the first thing that a page draws."""
-    draw_html(band(headline, meta), _least_height(headline))
+    lines = max(1, ceil(len(headline.detail) / LINE_LENGTH))
+    draw_html(
+        band(headline, meta),
+        BAND_HEIGHT + LINE_HEIGHT * (lines - 1) + (DOUBT_HEIGHT if headline.doubt else 0),
+    )
 
 
 def draw_html(body: Markup, least_height: int) -> None:
@@ -46,12 +50,6 @@ def draw_html(body: Markup, least_height: int) -> None:
         with st.container(width=1):
             st.space(least_height)
         st.html(Markup('<div class="rt-flush">{}</div>').format(body))
-
-
-def _least_height(headline: Headline) -> int:
-    """Return the height of the band in pixels where the window is wide."""
-    lines = max(1, ceil(len(headline.detail) / LINE_LENGTH))
-    return BAND_HEIGHT + LINE_HEIGHT * (lines - 1) + (DOUBT_HEIGHT if headline.doubt else 0)
 
 
 def run_facts(view: View) -> list[str]:

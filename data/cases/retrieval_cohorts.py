@@ -41,10 +41,6 @@ def _moved(part: str) -> Callable[[ScoredRun, str], BoolArray]:
     return rows
 
 
-def _unit_missed(scored: ScoredRun, _value: str) -> BoolArray:
-    return _moved("missed")(scored, "1")  # what neither pass found is missed at every k
-
-
 def _hops(lists: RankedLists, k: int) -> HopOutcome:
     if lists.documents is None:
         raise ValueError("the run names no gold documents")
@@ -72,10 +68,6 @@ def _step(text: str) -> tuple[Step, int]:
 def _step_title(text: str) -> str:
     step, k = _step(text)
     return STEPS[step].format(k=k)
-
-
-def _step_rows(scored: ScoredRun, text: str) -> BoolArray:
-    return reach_rows(_lists(scored), *_step(text))
 
 
 def _hop_place(text: str) -> tuple[str, str]:
@@ -129,13 +121,15 @@ RETRIEVAL_COHORTS: Mapping[str, Cohort] = {
         lambda _: "gold is neither in the list nor among the candidates",
         lambda scored, _: nowhere(_lists(scored)),
     ),
-    "reach": Cohort(_step_title, _step_rows),
+    "reach": Cohort(_step_title, lambda scored, text: reach_rows(_lists(scored), *_step(text))),
     "hop_at": Cohort(_hop_title, _hop_rows),
     "kept": Cohort(lambda k: f"gold stays in the top {k}", _moved("kept")),
     "lifted": Cohort(lambda k: f"the reranker lifted gold into the top {k}", _moved("lifted")),
     "pushed_out": Cohort(lambda k: f"the reranker pushed gold out of the top {k}", _moved("pushed_out")),
     "left_below": Cohort(lambda k: f"gold was found and stays below rank {k}", _moved("left_below")),
-    "unit_missed": Cohort(lambda _: "some gold was found by neither pass", _unit_missed),
+    "unit_missed": Cohort(
+        lambda _: "some gold was found by neither pass", lambda scored, _value: _moved("missed")(scored, "1")
+    ),
     "hop_missed": Cohort(lambda hops: f"hop {hops.replace('+', ' and ')} was not found", _hop_missed),
     "hops_below": Cohort(
         lambda k: f"every hop was found, some below rank {k}",

@@ -13,7 +13,7 @@ import numpy as np
 
 from ragtriage.data.cases.cohort import Cohort
 from ragtriage.data.scoring.scored_run import ScoredRun
-from ragtriage.data.suites.check_table import CheckTable, check_table
+from ragtriage.data.suites.check_table import check_table
 from ragtriage.data.suites.registry import part_rows, part_title
 from ragtriage.data.suites.router import decisions
 from ragtriage.data.suites.safety import WAITS
@@ -52,18 +52,14 @@ def _failing(scored: ScoredRun, parts: list[str]) -> BoolArray:
     failing = np.zeros(scored.n, dtype=np.bool_)
     checks = check_table(scored)
     if checks is not None:
-        failing[checks.sample[_matching(checks, parts)]] = True
+        suite, name, reason = [*parts, "", ""][:3]
+        matching = checks.of(suite) & checks.failed
+        if name:
+            matching &= checks.name.equal(name)
+        if reason:
+            matching &= checks.reason.equal(reason)
+        failing[checks.sample[matching]] = True
     return failing
-
-
-def _matching(checks: CheckTable, parts: list[str]) -> BoolArray:
-    suite, name, reason = [*parts, "", ""][:3]
-    matching = checks.of(suite) & checks.failed
-    if name:
-        matching &= checks.name.equal(name)
-    if reason:
-        matching &= checks.reason.equal(reason)
-    return matching
 
 
 def _check_title(value: str) -> str:

@@ -122,21 +122,17 @@ def _listing(what: str, names: Sequence[str]) -> str:
 def _documents(inside: str, source: InputFile) -> Iterator[tuple[int | None, Document]]:
     filled = source.size > 0  # before anything else: raises where the file does not exist
     if source.ending in TEXT_ENDINGS:
-        yield None, _text_document(inside, source)
+        try:
+            text = source.whole().decode("utf-8") if source.size else ""
+        except UnicodeDecodeError as error:
+            what = f"byte {error.start + 1} (0x{error.object[error.start]:02x}) is not UTF-8"
+            raise source.error(what, TEXT_ACCEPTED) from error
+        doc_id = inside.removesuffix(".gz").rpartition(".")[0]
+        yield None, Document(doc_id, text, doc_id.rpartition("/")[2].replace("_", " "), inside)
     elif source.ending not in (".jsonl", ".ndjson"):
         raise source.error(f"has the ending {source.ending or '(none)'!r}", ACCEPTED_FILES)
     elif filled:
         yield from _json_documents(source)
-
-
-def _text_document(inside: str, source: InputFile) -> Document:
-    try:
-        text = source.whole().decode("utf-8") if source.size else ""
-    except UnicodeDecodeError as error:
-        what = f"byte {error.start + 1} (0x{error.object[error.start]:02x}) is not UTF-8"
-        raise source.error(what, TEXT_ACCEPTED) from error
-    doc_id = inside.removesuffix(".gz").rpartition(".")[0]
-    return Document(doc_id, text, doc_id.rpartition("/")[2].replace("_", " "), inside)
 
 
 def _json_documents(source: InputFile) -> Iterator[tuple[int, Document]]:

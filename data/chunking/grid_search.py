@@ -182,7 +182,10 @@ def in_processes(
     Yields:
         The place and the run id of each, "" where the worker failed or ended early.
     """
-    waiting, results = deque(_together(dated(places[0]), places)), Results()
+    # neighbours that index the same chunks are cut once
+    plan = dated(places[0])
+    same = groupby(places, lambda at: replace(plan.chunkings[at], headings=False))
+    waiting, results = deque([list(group) for _, group in same]), Results()
     task = json.dumps([str(workspace.root), project, dated(places[0]).to_json()])
     with _running(min(processes, len(waiting))) as workers:
         for worker in workers:
@@ -195,12 +198,6 @@ def in_processes(
             else:
                 yield result
     yield from ((at, "") for group in waiting for at in group)
-
-
-def _together(plan: GridPlan, places: Sequence[int]) -> list[list[int]]:
-    """Group neighbours that index the same chunks: they are cut once."""
-    same = groupby(places, lambda at: replace(plan.chunkings[at], headings=False))
-    return [list(group) for _, group in same]
 
 
 def _serve(

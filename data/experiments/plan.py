@@ -197,7 +197,8 @@ def estimate(
     ]
     seconds = [reply.seconds for reply in kept if reply.status == "answered"]
     per_request = _mean(seconds)
-    use = _model_use(system, waiting)
+    expects = getattr(system, "expected_use", None)
+    use: ModelUse | None = None if expects is None else expects(waiting)
     return ExperimentPlan(
         arms=len(planned.design.arms),
         questions=planned.experiment.n_questions,
@@ -209,12 +210,6 @@ def estimate(
         model_calls=None if use is None else use.calls,
         rewriting_calls=None if use is None else use.rewriting,
     )
-
-
-def _model_use(system: System | None, requests: list[SystemRequest]) -> ModelUse | None:
-    expects = getattr(system, "expected_use", None)
-    use: ModelUse | None = None if expects is None else expects(requests)
-    return use
 
 
 def _mean(values: list[float]) -> float:

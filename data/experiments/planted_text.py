@@ -73,17 +73,13 @@ def planted(text: str, instruction: str, place: str, hiding: str) -> str:
         return f"{hidden}\n{text}"
     if place == "end":
         return f"{text}\n{hidden}"
-    at = _middle(text)
-    return f"{text[:at].rstrip()}\n{hidden}\n{text[at:].lstrip()}"
-
-
-def _middle(text: str) -> int:
-    """Return the end of the sentence, or the word, that is nearest to the middle."""
+    # the end of the sentence, or the word, that is nearest to the middle
     half = len(text) // 2
     ends = [match.end() for match in _SENTENCE_END.finditer(text)]
     if not ends:
         ends = [match.end() for match in re.finditer(r"\s+", text)] or [half]
-    return min(ends, key=lambda end: abs(end - half))
+    at = min(ends, key=lambda end: abs(end - half))
+    return f"{text[:at].rstrip()}\n{hidden}\n{text[at:].lstrip()}"
 
 
 def _hidden(instruction: str, hiding: str) -> str:
@@ -138,7 +134,8 @@ def injection_design(questions: Questions, parameters: Mapping[str, Any]) -> Des
     defences: list[tuple[str, Settings]] = [("", {}), *([("defended", defence)] if defence else [])]
     arms = []
     for name, settings in defences:
-        arms.append(_clean(contexts, name, settings))
+        samples = tuple(_sample(entry, passages, settings, {}) for entry, passages in contexts)
+        arms.append(Arm(_key(CLEAN, name), _title("Clean", name), _levels("none", name), samples))
         if any(entry.poisoned for entry, _ in contexts):
             arms += [_wrong_answers(contexts, rank, name, settings) for rank in _ranks(parameters, documents)]
         if any(entry.gold for entry, _ in contexts):
@@ -194,11 +191,6 @@ def _poisons(parameters: Mapping[str, Any], documents: int) -> list[Poison]:
         for poison in every
         if (poison.rank != base.rank) + (poison.place != base.place) + (poison.hiding != base.hiding) <= 1
     ]
-
-
-def _clean(contexts: Sequence[Context], defence: str, settings: Settings) -> Arm:
-    samples = tuple(_sample(entry, passages, settings, {}) for entry, passages in contexts)
-    return Arm(_key(CLEAN, defence), _title("Clean", defence), _levels("none", defence), samples)
 
 
 def _instructed(

@@ -105,21 +105,16 @@ def _design(questions: Questions, parameters: Mapping[str, Any]) -> Design:
             f"{questions.name}: no question has {documents - 1} distractors; accepted: more questions with "
             "gold passages, or fewer --documents"
         )
-    arms = [_closed_book(asked), _gold_only(asked)]
+    closed = tuple(_planned(entry, [], {"context_mode": "closed_book"}) for entry in asked)
+    gold_only = tuple(_planned(entry, entry.gold[:1], {"context_mode": "oracle"}) for entry in asked)
+    arms = [
+        Arm(CLOSED_BOOK, "Closed book", {"context": "closed book"}, closed),
+        Arm(GOLD_ONLY, "Gold document alone", {"context": "gold only"}, gold_only),
+    ]
     arms += [_at_rank(asked, drawn, rank, documents) for rank in sorted(set(ranks))]
     without = len(questions.questions) - len(with_gold)
     left_out = f"questions left out, without a gold passage that has a text: {without:,}" if without else ""
     return Design(tuple(arms), tuple(filter(None, (left_out, *notes))))
-
-
-def _closed_book(asked: Sequence[AskedQuestion]) -> Arm:
-    samples = [_planned(entry, [], {"context_mode": "closed_book"}) for entry in asked]
-    return Arm(CLOSED_BOOK, "Closed book", {"context": "closed book"}, tuple(samples))
-
-
-def _gold_only(asked: Sequence[AskedQuestion]) -> Arm:
-    samples = [_planned(entry, entry.gold[:1], {"context_mode": "oracle"}) for entry in asked]
-    return Arm(GOLD_ONLY, "Gold document alone", {"context": "gold only"}, tuple(samples))
 
 
 def _at_rank(

@@ -129,7 +129,7 @@ def run_experiment(
         arm
         for arm in planned.design.arms
         if (arm.key not in kept or any(sample.request.key in mended for sample in arm.samples))
-        and _is_complete(arm, asked.replies)
+        and all(asked.replies[sample.request.key].status != "not_asked" for sample in arm.samples)
     ]
     if complete:
         experiment = _with_runs(store, planned, experiment, complete, asked.replies)
@@ -145,10 +145,6 @@ def _begun(store: RunStore, planned: PlannedExperiment) -> Experiment:
     except WorkspaceError:
         keep_experiment(store.workspace, planned.experiment)
         return planned.experiment
-
-
-def _is_complete(arm: Arm, replies: Mapping[str, SystemReply]) -> bool:
-    return all(replies[sample.request.key].status != "not_asked" for sample in arm.samples)
 
 
 def _with_runs(

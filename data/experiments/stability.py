@@ -22,17 +22,8 @@ from ragtriage.data.prompts.prompt import JudgedCase, case_message, load_prompt
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.systems.system import SystemRequest
 from ragtriage.metrics.experiments.stability import Flips, flips
-from ragtriage.metrics.schema.scores import FloatArray
 
 _PREFIX = re.compile(r"^(what|who|when|where|which|how|why)\b", re.IGNORECASE)
-
-
-def _polite(question: str) -> str:
-    return f"Could you tell me: {question}"
-
-
-def _lower_without_mark(question: str) -> str:
-    return question.lower().rstrip(" ?？.")
 
 
 def _statement(question: str) -> str:
@@ -42,8 +33,8 @@ def _statement(question: str) -> str:
 
 
 REWORDINGS: dict[str, Callable[[str], str]] = {
-    "polite": _polite,
-    "lower case, no question mark": _lower_without_mark,
+    "polite": lambda question: f"Could you tell me: {question}",
+    "lower case, no question mark": lambda question: question.lower().rstrip(" ?？."),
     "as a statement": _statement,
 }
 
@@ -261,19 +252,14 @@ def _findings(measured: Measured, quality: str) -> StabilityFindings:
     for change, arms in by_change.items():
         columns = list(dict.fromkeys([*([AS_ASKED] if AS_ASKED in measured.arms else []), *arms]))
         if len(columns) > 1:
-            values = _of_changed(measured, columns, arms, quality)
+            # only questions that the changed arms ask
+            values = measured.matrix(columns, quality).copy()
+            changed = np.isfinite(measured.matrix([arm for arm in arms if arm != AS_ASKED] or arms, quality))
+            values[~changed.any(axis=1)] = np.nan
             flipped = flips(values, PASSES_FROM)
             changes.append(FlipsByChange(change, len(columns), flipped, _ids(measured, flipped)))
     overall = flips(measured.matrix(measured.arms, quality), PASSES_FROM)
     return StabilityFindings(quality, PASSES_FROM, tuple(changes), overall, _ids(measured, overall))
-
-
-def _of_changed(measured: Measured, columns: Sequence[str], arms: Sequence[str], quality: str) -> FloatArray:
-    """Return (q, columns) values of the questions that the changed arms ask; NaN rows for others."""
-    values = measured.matrix(columns, quality).copy()
-    changed = np.isfinite(measured.matrix([arm for arm in arms if arm != AS_ASKED] or arms, quality))
-    values[~changed.any(axis=1)] = np.nan
-    return values
 
 
 def _ids(measured: Measured, found: Flips) -> tuple[str, ...]:

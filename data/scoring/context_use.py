@@ -63,6 +63,13 @@ def use_table(table: Any, batch: Batch) -> Any:
     gold = _gold_rank(batch)
     offsets = np.concatenate(([0], np.cumsum(listed.sum(axis=1)))).astype(np.int32)
     of_ranks = pa.ListArray.from_arrays(pa.array(offsets), pa.array(use.share[listed]))
+    known = ~np.isnan(gold) & (batch.documents > 0)
+    retrieved = Ragged.of(table["retrieved"])
+    lengths = np.full(batch.n, np.nan)
+    first = retrieved.place == 0
+    if first.any():
+        sizes = pc.utf8_length(retrieved.field("text")).cast(pa.float64()).to_numpy(zero_copy_only=False)
+        lengths[retrieved.sample[first]] = sizes[first]
     return pa.table(
         {
             "status": use.status,
@@ -72,8 +79,8 @@ def use_table(table: Any, batch: Batch) -> Any:
             "refused": use.refused,
             "used": _ranks(listed),
             "share": of_ranks,
-            "top_relevant": _top_relevant(batch, gold),
-            "top_length": pa.array(_top_length(table, batch.n), from_pandas=True),
+            "top_relevant": np.where(known, gold == 1, -1).astype(np.int8),
+            "top_length": pa.array(lengths, from_pandas=True),
             "gold_rank": gold,
         }
     )
@@ -117,21 +124,6 @@ def _first(relevant: BoolArray) -> FloatArray:
     if not relevant.shape[1]:
         return np.full(len(relevant), np.inf)
     return np.where(relevant.any(axis=1), relevant.argmax(axis=1) + 1.0, np.inf)
-
-
-def _top_relevant(batch: Batch, gold_rank: FloatArray) -> NDArray[np.int8]:
-    known = ~np.isnan(gold_rank) & (batch.documents > 0)
-    return np.where(known, gold_rank == 1, -1).astype(np.int8)
-
-
-def _top_length(table: Any, n: int) -> FloatArray:
-    retrieved = Ragged.of(table["retrieved"])
-    lengths = np.full(n, np.nan)
-    first = retrieved.place == 0
-    if first.any():
-        sizes = pc.utf8_length(retrieved.field("text")).cast(pa.float64()).to_numpy(zero_copy_only=False)
-        lengths[retrieved.sample[first]] = sizes[first]
-    return lengths
 
 
 def context_use_of(scored: ScoredRun) -> RunContextUse | None:

@@ -127,9 +127,16 @@ def _join_large(
     ranks = _look_up(gold_keys, first_key, (found.place[first_at] + 1).astype(np.float64), np.inf)
     hops = gold.field("hop")
     has_hop = hops.is_valid().to_numpy(zero_copy_only=False)
+    rows = np.full(len(best_key), 0, dtype=np.int64)
+    if len(gold_keys):
+        unique, at = np.unique(gold_keys, return_index=True)
+        rows = gold.sample[at][np.searchsorted(unique, best_key)]
+    keep = best_grade > 0
+    rows, grades = rows[keep], best_grade[keep]
+    by_grade = np.lexsort((-grades, rows))
     return (
         padded(found_grade, found.sample, found.place, (n, found.width), np.nan),
-        _ideal(best_key, best_grade, gold_keys, gold.sample, n),
+        _rows_to_table(rows[by_grade], grades[by_grade], n),
         _units(gold.sample, gold_keys, hops, ranks, positive, n),
         np.bincount(gold.sample[positive & has_hop], minlength=n) > 0,
     )
@@ -154,20 +161,6 @@ def _look_up(wanted: IntArray, keys: IntArray, values: FloatArray, default: floa
     return np.where(keys[at] == wanted, values[at], default)
 
 
-def _ideal(
-    best_key: IntArray, best_grade: FloatArray, keys: IntArray, sample: IntArray, n: int
-) -> FloatArray:
-    """Return the positive grades of each sample, highest first, padded with NaN."""
-    rows = np.full(len(best_key), 0, dtype=np.int64)
-    if len(keys):
-        unique, at = np.unique(keys, return_index=True)
-        rows = sample[at][np.searchsorted(unique, best_key)]
-    keep = best_grade > 0
-    rows, grades = rows[keep], best_grade[keep]
-    order = np.lexsort((-grades, rows))
-    return _rows_to_table(rows[order], grades[order], n)
-
-
 def _rows_to_table(rows: IntArray, values: FloatArray, n: int) -> FloatArray:
     counts = np.bincount(rows, minlength=n)
     starts = np.concatenate(([0], np.cumsum(counts)))[:-1]
@@ -186,7 +179,11 @@ def _units(
     encoded = hops.dictionary_encode()
     hop_codes = encoded.indices
     is_hop = hop_codes.is_valid().to_numpy(zero_copy_only=False)
-    hop = _hop_places(encoded)[pc.fill_null(hop_codes, 0).to_numpy(zero_copy_only=False).astype(np.int64)]
+    labels = encoded.dictionary.to_pylist()
+    by_place = sorted(range(len(labels)), key=lambda at: hop_order(labels[at]))
+    places = np.zeros(max(len(labels), 1), dtype=np.int64)
+    places[by_place] = np.arange(len(by_place))
+    hop = places[pc.fill_null(hop_codes, 0).to_numpy(zero_copy_only=False).astype(np.int64)]
     span = int(keys.max(initial=0)) + 1
     unit = np.where(is_hop, span + sample * (int(hop.max(initial=0)) + 1) + hop, keys)[positive]
     named, at = np.unique(keys, return_index=True)
@@ -198,15 +195,6 @@ def _units(
     chosen = order[keep]
     by_row = chosen[np.lexsort((place[chosen], rows[chosen]))]
     return _rows_to_table(rows[by_row], first[by_row], n)
-
-
-def _hop_places(encoded: Any) -> IntArray:
-    """Return the position of each hop label: in the order of their numbers, then of their text."""
-    labels = encoded.dictionary.to_pylist()
-    order = sorted(range(len(labels)), key=lambda at: hop_order(labels[at]))
-    places = np.zeros(max(len(labels), 1), dtype=np.int64)
-    places[order] = np.arange(len(order))
-    return places
 
 
 def hop_order(label: str) -> tuple[int, str]:

@@ -281,7 +281,15 @@ def _made(
     batch = replace(batch, citations=citations_of(samples, style, refused, refused, claims_only=True))
     replies = [readings[int(at)] for at in places]
     batch = replace(_with_parts(batch, replies), judge_labels=judge_result_of(replies))
-    return compute(_judged_only(batch), ks, convention)
+    # without what no judge speaks of
+    use = batch.context_use
+    if use is not None:
+        judged = (use.source == Source.JUDGED) | (use.status != Status.SCORED)
+        use = replace(use, status=np.where(judged, use.status, Status.NOT_RUN).astype(np.int8))
+    batch = replace(
+        batch, rankings=None, spans=None, checks=None, first_pass=None, wordings=None, context_use=use
+    )
+    return compute(batch, ks, convention)
 
 
 def _with_parts(batch: Batch, replies: Sequence[JudgeReply]) -> Batch:
@@ -341,17 +349,6 @@ def _where(scores: Scores, lacking: NDArray[np.object_]) -> Scores:
         np.where(out, Status.NOT_APPLICABLE, scores.status).astype(np.int8),
         np.where(out, lacking, scores.reason),
         scores.source,
-    )
-
-
-def _judged_only(batch: Batch) -> Batch:
-    """Leave out what no judge speaks of."""
-    use = batch.context_use
-    if use is not None:
-        told = (use.source == Source.JUDGED) | (use.status != Status.SCORED)
-        use = replace(use, status=np.where(told, use.status, Status.NOT_RUN).astype(np.int8))
-    return replace(
-        batch, rankings=None, spans=None, checks=None, first_pass=None, wordings=None, context_use=use
     )
 
 

@@ -191,7 +191,13 @@ class ScoredRun:
         with self._lock:
             held_now = len(self._columns), len(self._auxiliary_tables), len(self.__dict__)
             if held_now != self._measured[0]:
-                self._measured = held_now, self._count_bytes()
+                columns = [column for column in self._columns.values() if column is not None]
+                features = self.__dict__.get("stage_features", {})
+                held = [*self.__dict__.values(), *self._auxiliary_tables.values(), *features.values()]
+                arrays = [value for value in held if isinstance(value, (np.ndarray, pa.Table))]
+                stored = [*self.__dict__.get("_all_stored", {}).values()]
+                columns = list({id(column): column for column in columns}.values())
+                self._measured = held_now, sum(int(array.nbytes) for array in (*columns, *arrays, *stored))
             return self._measured[1]
 
     def release(self) -> None:
@@ -206,15 +212,6 @@ class ScoredRun:
         """Forget the values of metrics alone."""
         with self._lock:
             self._columns.clear()
-
-    def _count_bytes(self) -> int:
-        columns = [column for column in self._columns.values() if column is not None]
-        features = self.__dict__.get("stage_features", {})
-        held = [*self.__dict__.values(), *self._auxiliary_tables.values(), *features.values()]
-        arrays = [value for value in held if isinstance(value, (np.ndarray, pa.Table))]
-        stored = [*self.__dict__.get("_all_stored", {}).values()]
-        columns = list({id(column): column for column in columns}.values())
-        return sum(int(array.nbytes) for array in (*columns, *arrays, *stored))
 
     @cached_property
     def index(self) -> Any:

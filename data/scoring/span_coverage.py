@@ -35,7 +35,10 @@ def cover(spans: Sequence[Mapping[str, Any]], chunks: Sequence[Mapping[str, Any]
         spans: gold as {doc_id, start, end}; they may touch, nest and repeat.
         chunks: {doc_id, start, end} in rank order; one without offsets covers nothing.
     """
-    gold = {doc_id: _joined(ranges) for doc_id, ranges in _by_document(spans).items()}
+    ranges: dict[str, list[Range]] = {}
+    for span in spans:
+        ranges.setdefault(span["doc_id"], []).append((span["start"], span["end"]))
+    gold = {doc_id: _joined(each) for doc_id, each in ranges.items()}
     seen: dict[str, list[Range]] = {}
     listed = set[tuple[str, int, int]]()
     new_gold, union, lengths, hits, total = [], [], [], [], 0
@@ -56,13 +59,6 @@ def cover(spans: Sequence[Mapping[str, Any]], chunks: Sequence[Mapping[str, Any]
             seen[doc_id] = _joined([*seen.get(doc_id, []), (start, end)])
         union.append(total)
     return Coverage(sum(map(_length, gold.values())), new_gold, union, lengths, hits)
-
-
-def _by_document(spans: Sequence[Mapping[str, Any]]) -> dict[str, list[Range]]:
-    found: dict[str, list[Range]] = {}
-    for span in spans:
-        found.setdefault(span["doc_id"], []).append((span["start"], span["end"]))
-    return found
 
 
 def _joined(ranges: Iterable[Range]) -> list[Range]:

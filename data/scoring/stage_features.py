@@ -16,7 +16,7 @@ from ragtriage.data.scoring.batch_inputs import (
 )
 from ragtriage.data.store.ragged import Ragged
 from ragtriage.metrics.diagnosis.check_kinds import FORMAT, suite_code
-from ragtriage.metrics.schema.batch import ANSWERABLE, Answers, Batch, Checks, Claims, Rankings, SpanRankings
+from ragtriage.metrics.schema.batch import ANSWERABLE, Batch, Checks, Claims, Rankings, SpanRankings
 from ragtriage.metrics.schema.scores import FloatArray, Status
 from ragtriage.metrics.schema.source import Source
 
@@ -58,14 +58,23 @@ def stage_features_of(table: Any, batch: Batch) -> dict[str, FloatArray]:
     assert answers is not None  # noqa: S101 -- batch_of always makes this block
     candidates, wordings = Ragged.of(table["candidates"]), batch.wordings
     unknown = np.full(batch.n, np.nan)
-    gold = _gold_in_context(table, batch)
+    # gold text, else gold documents; an oracle context holds the gold of every question that has an answer
+    mode = table["context_mode"].to_numpy(zero_copy_only=False)
+    share = _share(batch.spans, batch.rankings, table["retrieved"])
+    has_answer = ~np.isin(answers.answerable, _WITHOUT_GOLD)
+    by_declaration = (mode == "oracle") & has_answer & ~(share > 0)
+    gold = np.where(mode == "closed_book", np.nan, np.where(by_declaration, 1.0, share))
+    # by its gold, else by the claims of the reference; for an unanswerable question it lacks the answer
+    whole = np.where(gold >= _WHOLE, HOLDS, np.where(gold > 0, HOLDS_PART, LACKS))
+    codes = np.where(np.isnan(gold), answers.context_has_gold, whole).astype(np.float64)
+    codes[answers.answerable == ANSWERABLE.index("no")] = LACKS
     return {
         "refused": _known(answers.refused),
         "refused_source": answers.refused_source.astype(np.float64),
         "answerable": _known(answers.answerable),
         "has_reference": has_reference(table["reference_answer"]),
         "gold_in_context": gold,
-        "context_holds": _context_holds(answers, gold),
+        "context_holds": np.where(codes == NOT_KNOWN, np.nan, codes),
         "gold_documents": _gold_documents(batch.rankings, batch.n),
         "gold_in_candidates": _share(batch.first_pass_spans, batch.first_pass, table["candidates"]),
         "has_candidates": candidates.recorded.astype(np.float64),
@@ -89,30 +98,6 @@ def check_features(checks: Checks | None, n: int) -> dict[str, FloatArray]:
 
 def _known(codes: Any) -> FloatArray:
     return np.where(codes < 0, np.nan, codes.astype(np.float64))
-
-
-def _gold_in_context(table: Any, batch: Batch) -> FloatArray:
-    """Return the share of the gold that is in the context: of gold text, else of gold documents.
-
-    An oracle context holds the gold of every question that has an answer, by declaration.
-    """
-    mode = table["context_mode"].to_numpy(zero_copy_only=False)
-    share = _share(batch.spans, batch.rankings, table["retrieved"])
-    assert batch.answers is not None  # noqa: S101 -- batch_of always makes this block
-    has_answer = ~np.isin(batch.answers.answerable, _WITHOUT_GOLD)
-    given = (mode == "oracle") & has_answer & ~(share > 0)
-    return np.where(mode == "closed_book", np.nan, np.where(given, 1.0, share))
-
-
-def _context_holds(answers: Answers, gold: FloatArray) -> FloatArray:
-    """Return whether the context holds the answer: by its gold, else by the claims of the reference.
-
-    The context of an unanswerable question lacks the answer.
-    """
-    whole = np.where(gold >= _WHOLE, HOLDS, np.where(gold > 0, HOLDS_PART, LACKS))
-    codes = np.where(np.isnan(gold), answers.context_has_gold, whole).astype(np.float64)
-    codes[answers.answerable == ANSWERABLE.index("no")] = LACKS
-    return np.where(codes == NOT_KNOWN, np.nan, codes)
 
 
 def _gold_documents(ranked: Rankings | None, n: int) -> FloatArray:

@@ -248,7 +248,11 @@ class _Steps:
             self._judge(),
             self._labels(),
         ]
-        steps += [self._suite(suite) for suite in self.case.suites if not self._fails(suite)]
+        steps += [
+            self._suite(suite)
+            for suite in self.case.suites
+            if not (suite in CRITICAL_SUITES and self.held.failing.get(suite))
+        ]
         if self.case.repeats > 1:
             steps.append(self._repeats())
         steps += [self._gates(), self._baseline(), self._decide()]
@@ -321,9 +325,6 @@ class _Steps:
             f"ragtriage agreement {self._run}",
             self.held.labels >= self.n_labels,
         )
-
-    def _fails(self, suite: str) -> bool:
-        return suite in CRITICAL_SUITES and bool(self.held.failing.get(suite))
 
     def _critical(self, suite: str) -> PlanStep:
         n, what = self.held.failing[suite], "Stop the leaks between accounts"

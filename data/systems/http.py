@@ -130,7 +130,9 @@ class HttpSystem:
             timer.daemon = True
             timer.start()
             body = orjson.dumps(request.payload())
-            connection.request("POST", self._target, body, self._sent_headers)
+            path, query = self._address.path or "/", self._address.query
+            target = f"{path}?{query}" if query else path
+            connection.request("POST", target, body, self._sent_headers)
             response = connection.getresponse()
             if response.status != 200:
                 return self._refused(response, limits, time.monotonic() - start, tried)
@@ -188,11 +190,6 @@ class HttpSystem:
                 host, port, timeout=limits.timeout_seconds, context=ssl.create_default_context()
             )
         return http.client.HTTPConnection(host, port, timeout=limits.timeout_seconds)
-
-    @cached_property
-    def _target(self) -> str:
-        path = self._address.path or "/"
-        return f"{path}?{self._address.query}" if self._address.query else path
 
     @cached_property
     def _sent_headers(self) -> dict[str, str]:

@@ -263,10 +263,6 @@ def _both(formula: Callable[[Claims, ReferenceClaims, Convention], Scores]) -> C
     )
 
 
-def _with_documents(formula: Callable[[ReferenceClaims, IntArray, Convention], Scores]) -> Compute:
-    return lambda batch, _k, convention: formula(require(batch.reference_claims), batch.documents, convention)
-
-
 _answer_metric = partial(Metric, undefined=_EMPTY_ANSWER, reference=_RAGCHECKER)
 _reference_metric = partial(Metric, undefined=_EMPTY_REFERENCE, reference=_RAGCHECKER)
 
@@ -324,7 +320,9 @@ METRICS: tuple[Metric, ...] = (
         component="retrieval",
         needs=("reference_claims.supported_by", "retrieved"),
         undefined="The reference answer has no claims, or no document was retrieved.",
-        compute=_with_documents(chunk_precision),
+        compute=lambda batch, _k, convention: chunk_precision(
+            require(batch.reference_claims), batch.documents, convention
+        ),
         caution="RAGChecker calls it context_precision, which is a different metric in Ragas.",
     ),
     _reference_metric(

@@ -137,18 +137,6 @@ def alpha_dcg(documents: BoolArray, k: int, alpha: float = ALPHA) -> float:
     return gain
 
 
-def _greedy(documents: BoolArray, k: int) -> BoolArray:
-    """Return the (<= k, F) documents in the order in which each adds most, the usual ideal list."""
-    left, seen = list(range(len(documents))), np.zeros(documents.shape[1])
-    order: list[int] = []
-    while left and len(order) < k:
-        gains = [((1.0 - ALPHA) ** seen)[documents[at]].sum() for at in left]
-        best = left.pop(int(np.argmax(gains)))
-        order.append(best)
-        seen = seen + documents[best]
-    return documents[order]
-
-
 def alpha_ndcg(facets: Facets, k: int) -> Scores:
     """alpha-nDCG@k with alpha 0.5; the ideal list is the greedy one.
 
@@ -159,7 +147,16 @@ def alpha_ndcg(facets: Facets, k: int) -> Scores:
     scored = facets.status == Status.SCORED
     values = np.full(len(scored), np.nan)
     for sample in np.flatnonzero(scored):
-        ideal = alpha_dcg(_greedy(facets.gold[sample], k), k)
+        # the usual ideal list: documents in the order in which each adds most
+        documents = facets.gold[sample]
+        left, seen = list(range(len(documents))), np.zeros(documents.shape[1])
+        order: list[int] = []
+        while left and len(order) < k:
+            gains = [((1.0 - ALPHA) ** seen)[documents[at]].sum() for at in left]
+            best = left.pop(int(np.argmax(gains)))
+            order.append(best)
+            seen = seen + documents[best]
+        ideal = alpha_dcg(documents[order], k)
         values[sample] = alpha_dcg(facets.ranked[sample], k) / ideal
     gaps = [
         (facets.status == status, status, str(next(iter(facets.reason[facets.status == status]), "")))

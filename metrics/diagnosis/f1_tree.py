@@ -342,18 +342,18 @@ def f1_tree(shares: F1Shares, question: IntArray, clusters: IntArray) -> F1Tree 
     n = len(np.unique(question[kept]))
     estimates = intervals(means, clusters, [n] * means.shape[1])
     f1, values, gained = estimates[0], estimates[1 : len(parts) + 1], estimates[len(parts) + 1 :]
+    # a part that costs no F1 has no gain by definition, not by a sample
     branches = [
         F1Branch(
-            part, value, _gain(part, gain), f1.mean + gain.mean, int((kept & (raised > _ROUNDING)).sum())
+            part,
+            value,
+            gain if part.costs_f1 else replace(gain, low=0.0, high=0.0),
+            f1.mean + gain.mean,
+            int((kept & (raised > _ROUNDING)).sum()),
         )
         for part, value, gain, raised in zip(parts, values, gained, gains, strict=True)
     ]
     return F1Tree(f1, tuple(_ordered(branches, "")), int(kept.sum()), int(scored.sum()), by_support)
-
-
-def _gain(part: F1Part, measured: Interval) -> Interval:
-    """Return the gain of a part; one that costs no F1 has none by definition, not by a sample."""
-    return measured if part.costs_f1 else replace(measured, low=0.0, high=0.0)
 
 
 def _ordered(branches: list[F1Branch], parent: str) -> list[F1Branch]:

@@ -251,7 +251,8 @@ def _value_error(
 ) -> ArgumentError | None:
     known = schema.properties is None or name in schema.properties or schema.open
     accepted = (expected.accepted or {}).get(name)
-    if not known or (accepted is None and not _is_default(name, value, schema)):
+    is_default = name in schema.defaults and same_value(schema.defaults[name], value)
+    if not known or (accepted is None and not is_default):
         return ArgumentError(tool, name, "unexpected", value)
     declared = (schema.properties or {}).get(name, {})
     if not fits_type(value, declared):
@@ -259,10 +260,6 @@ def _value_error(
     if accepted is None or any(_accepts(option, value, expected.nested) for option in accepted):
         return None
     return ArgumentError(tool, name, "value", value, tuple(accepted))
-
-
-def _is_default(name: str, value: object, schema: ToolSchema) -> bool:
-    return name in schema.defaults and same_value(schema.defaults[name], value)
 
 
 def paired_calls(

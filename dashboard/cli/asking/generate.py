@@ -123,7 +123,13 @@ def _asked(store: RunStore, run_name: str | None, questions: str | None, context
     if (run_name is None) == (questions is None):
         raise click.UsageError("generate takes a RUN or --questions NAME|FILE, and one of them")
     if questions is None:
-        return AskedQuestions(_original_run(store, str(run_name)), store)
+        run = store.find(str(run_name)).with_samples()
+        if "generated_from" in run.config:
+            raise DataError(
+                f"run {run.run_id}: holds generated answers; accepted: the run they were made from, "
+                f"{run.config['generated_from']}"
+            )
+        return AskedQuestions(run, store)
     if context == "retrieved":
         raise click.UsageError("a question set has nothing retrieved; accepted: --context oracle or none")
     loaded = named_questions(store.workspace, questions)
@@ -132,21 +138,6 @@ def _asked(store: RunStore, run_name: str | None, questions: str | None, context
         facts, is_new = keep_set(store.workspace, loaded)
         click.echo(plain(kept_text(facts, is_new)), err=True)
     return questions_of_set(store, facts, store.usual_project())
-
-
-def _original_run(store: RunStore, run_name: str) -> Run:
-    """Find the run whose questions are to be answered.
-
-    Raises:
-        DataError: it has no samples, or its answers were generated here.
-    """
-    run = store.find(run_name).with_samples()
-    if "generated_from" in run.config:
-        raise DataError(
-            f"run {run.run_id}: holds generated answers; accepted: the run they were made from, "
-            f"{run.config['generated_from']}"
-        )
-    return run
 
 
 def _result_text(original: Run, result: JobResult, generated: Run | None) -> str:

@@ -303,9 +303,15 @@ def _lines(
     hidden = 0 if explain else len(notes) - len(questions), len(findings) - len(shown)
     behind = ", ".join(count(n, word) for n, word in zip(hidden, ("note", "finding"), strict=True) if n)
     lines = import_lines(imported, store.names(), f"{behind}: --explain" if behind else "")
+    with_samples = [entry.run for entry in imported if not entry.run.means]
+    leaks = [(run.run_id, leak_text(store.scored(run))) for run in with_samples]
     return [
         *(wrapped(plain(line), "  ") for line in lines),
-        *_leak_lines(store, [entry.run for entry in imported if not entry.run.means]),
+        *(
+            wrapped(f"{text}: `ragtriage checks {run_id} --suite isolation`.", "  ")
+            for run_id, text in leaks
+            if text
+        ),
         *_note_lines((entry.run.run_id, entry.closing) for entry in imported),
         *(wrapped(plain(kept_text(entry.facts, entry.is_new)), "  ") for entry in kept),
         *(notes if explain else questions),
@@ -319,16 +325,6 @@ def _lines(
 def _finding_line(finding: Mapping[str, Any]) -> str:
     text = f"{plain(finding['title'])}: {plain(finding['message'])}"
     return wrapped(f"finding ({finding['severity']}) in {finding['run_id']}: {text}", "  ")
-
-
-def _leak_lines(store: RunStore, runs: Sequence[Run]) -> list[str]:
-    """Return a line for each run that leaks data between accounts."""
-    leaks = ((run.run_id, leak_text(store.scored(run))) for run in runs)
-    return [
-        wrapped(f"{text}: `ragtriage checks {run_id} --suite isolation`.", "  ")
-        for run_id, text in leaks
-        if text
-    ]
 
 
 def _questions(store: RunStore, run: Run) -> list[str]:

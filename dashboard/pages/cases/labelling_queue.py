@@ -208,7 +208,15 @@ def _drawn_case(queue_view: _QueueView, diagnosis: Diagnosis, row: int) -> None:
 def _rating_bar(queue_view: _QueueView, case: tuple[str, str, int], after: str | None) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", border=True):
         if not queue_view.dimension.levels:
-            _claim_counts(queue_view, case, after)
+            name = f"{case[1]}~{case[2]}"
+            claims = st.number_input("Claims in the answer", 1, 500, None, 1, key=f"claims_{name}", width=180)
+            supported = st.number_input(
+                "Supported by a document", 0, 500, None, 1, key=f"held_{name}", width=200
+            )
+            st.button(
+                "Rate", key="rate_share", disabled=claims is None or supported is None,
+                on_click=_rate_share, args=(queue_view, case, (supported, claims), after),
+            )  # fmt: skip
         for number, (word, value) in enumerate(queue_view.dimension.levels, start=1):
             st.button(
                 capital(word), key=f"rate_{word}", shortcut=str(number),
@@ -222,16 +230,6 @@ def _cannot_say_button(queue_view: _QueueView, case: tuple[str, str, int], after
     st.button(
         "Cannot say", key="rate_none", shortcut="X", on_click=_rate, args=(queue_view, case, None, after),
         help="It does not apply to this case, or the case does not show it",
-    )  # fmt: skip
-
-
-def _claim_counts(queue_view: _QueueView, case: tuple[str, str, int], after: str | None) -> None:
-    name = f"{case[1]}~{case[2]}"
-    claims = st.number_input("Claims in the answer", 1, 500, None, 1, key=f"claims_{name}", width=180)
-    supported = st.number_input("Supported by a document", 0, 500, None, 1, key=f"held_{name}", width=200)
-    st.button(
-        "Rate", key="rate_share", disabled=claims is None or supported is None,
-        on_click=_rate_share, args=(queue_view, case, (supported, claims), after),
     )  # fmt: skip
 
 

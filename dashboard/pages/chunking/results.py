@@ -145,11 +145,8 @@ def metric_names(scored_runs: Sequence[ScoredRun]) -> list[str]:
 
 def metric_picker(bases: Sequence[str]) -> None:
     """Let the reader choose the metric of the map and the table."""
-    choose("Metric", "shown_metric", bases, _base_title, {}, width=220)
-
-
-def _base_title(base: str) -> str:
-    return capital(title_of(f"{base}@5").removesuffix("@5"))
+    titles = {base: capital(title_of(f"{base}@5").removesuffix("@5")) for base in bases}
+    choose("Metric", "shown_metric", bases, titles.__getitem__, {}, width=220)
 
 
 def cutoff_picker(bases: Sequence[str]) -> None:

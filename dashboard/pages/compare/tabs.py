@@ -322,16 +322,13 @@ def _effect_table(view: View, effects: Sequence[Effect]) -> None:
         "choose a row to compare its pairs case by case",
     )
     if chosen is not None:
-        _pair_buttons(view, effects[chosen])
-
-
-def _pair_buttons(view: View, effect: Effect) -> None:
-    with st.container(horizontal=True):
-        for left, right in effect.pairs[:MOST_PAIRS]:
-            title = f"{markdown_text(view.labels[left])} → {markdown_text(view.labels[right])}"
-            st.button(title, key=f"pair_{left}_{right}", on_click=_open_pair, args=(left, right))
-    if len(effect.pairs) > MOST_PAIRS:
-        st.caption(f"The first {MOST_PAIRS} of {len(effect.pairs)} pairs; the effect is that of all.")
+        effect = effects[chosen]
+        with st.container(horizontal=True):
+            for left, right in effect.pairs[:MOST_PAIRS]:
+                title = f"{markdown_text(view.labels[left])} → {markdown_text(view.labels[right])}"
+                st.button(title, key=f"pair_{left}_{right}", on_click=_open_pair, args=(left, right))
+        if len(effect.pairs) > MOST_PAIRS:
+            st.caption(f"The first {MOST_PAIRS} of {len(effect.pairs)} pairs; the effect is that of all.")
 
 
 def _open_pair(left: str, right: str) -> None:

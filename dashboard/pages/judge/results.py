@@ -19,7 +19,7 @@ from ragtriage.dashboard.tables.judge import (
 )
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.data.cases.judge_cohorts import STATUS_TITLES
-from ragtriage.data.judge.bias import JudgeBias, Variance, judge_bias, judge_variance
+from ragtriage.data.judge.bias import JudgeBias, judge_bias, judge_variance
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.scoring.summaries import MetricSummary, summarise
 from ragtriage.data.store.judge_replies import EVALUATION
@@ -73,7 +73,13 @@ def verdict_section(view: View, judge_result: JudgeResult) -> None:
     path = scored.judge_result_path(EVALUATION)
     variances = _variance(path) if path else []
     if variances:
-        _variance_table(variances)
+        st.markdown("**The judge's agreement with itself**")
+        show_table(variance_table(variances))
+        facts(
+            "repeated evaluations of the same sample, judged",
+            "noise: what the judge's variation alone explains (95 %) of a difference of the means of two "
+            "versions, each over n samples judged as often; differences between questions come on top",
+        )
     bias_section(view)
 
 
@@ -171,16 +177,6 @@ def _quotes(scored: ScoredRun) -> None:
 
 
 _variance = kept(judge_variance)
-
-
-def _variance_table(variances: list[Variance]) -> None:
-    st.markdown("**The judge's agreement with itself**")
-    show_table(variance_table(variances))
-    facts(
-        "repeated evaluations of the same sample, judged",
-        "noise: what the judge's variation alone explains (95 %) of a difference of the means of two "
-        "versions, each over n samples judged as often; differences between questions come on top",
-    )
 
 
 def bias_section(view: View) -> None:

@@ -217,7 +217,10 @@ def edit_slide(
     """Draw the editor of the chosen slide and of the deck, which saves every change at once."""
     if not may_write():
         return
-    save = _saver(view.store.ledger, stored.story_id)
+
+    def save(story: Story) -> None:
+        change_story(view.store.ledger, stored.story_id, story.title, story.to_json())
+
     if story.sections:
         _controls(story, at, rendered[at].heading, save)
     key = f"story_title_{stored.story_id}"
@@ -238,13 +241,6 @@ def edit_slide(
                 replace(story, sections=(*story.sections, StorySection(st.session_state["story_kind"])))
             ),
         )
-
-
-def _saver(ledger: Ledger, story_id: int) -> Callable[[Story], None]:
-    def save(story: Story) -> None:
-        change_story(ledger, story_id, story.title, story.to_json())
-
-    return save
 
 
 def _controls(story: Story, at: int, placeholder: str, save: Callable[[Story], None]) -> None:

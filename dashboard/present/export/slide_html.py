@@ -15,7 +15,6 @@ from ragtriage.dashboard.present.export.slide_layout import (
     SLIDE_HEIGHT,
     SLIDE_WIDTH,
     Area,
-    Paragraph,
     Picture,
     SlidePlan,
     Words,
@@ -66,18 +65,18 @@ def _part(part: Area | Words | Picture) -> dict[str, Any]:
         "box": box,
         "align": part.align,
         "middle": part.anchor == "middle",
-        "paragraphs": [_paragraph(paragraph) for paragraph in part.paragraphs],
-    }
-
-
-def _paragraph(paragraph: Paragraph) -> dict[str, Any]:
-    return {
-        "text": paragraph.text,
-        "lead": paragraph.lead,
-        "lead_colour": paragraph.lead_colour or paragraph.colour,
-        "colour": paragraph.colour,
-        "weight": 700 if paragraph.bold else 400,
-        "size": round(100 * paragraph.size / POINTS / SLIDE_WIDTH, 3),  # percent of the width of the slide
+        "paragraphs": [
+            {
+                "text": paragraph.text,
+                "lead": paragraph.lead,
+                "lead_colour": paragraph.lead_colour or paragraph.colour,
+                "colour": paragraph.colour,
+                "weight": 700 if paragraph.bold else 400,
+                # percent of the width of the slide
+                "size": round(100 * paragraph.size / POINTS / SLIDE_WIDTH, 3),
+            }
+            for paragraph in part.paragraphs
+        ],
     }
 
 

@@ -114,7 +114,12 @@ class EarlyScores:
         if self._rows != n or self._options != options:
             return None
         if self._held is not None:
-            return self._scored_here(self._held, progress)
+            for batch in in_batches(self._held, [group.num_rows for group in self._held]):
+                samples = pa.Table.from_batches(batch)
+                self._scores.add(score_table(samples, self._facts_so_far(), self._options, {}))
+                if progress is not None:
+                    progress(self._scores.rows)
+            return self._scores
         if self._pool is None:
             return None
         if self._file is not None:
@@ -134,15 +139,6 @@ class EarlyScores:
             head = pa.Table.from_batches(self._head).select(["answer", "citations", "retrieved"])
             self._style = rows, style_of(head.slice(0, STYLED).to_pylist(), self._options.citations)
         return RunFacts(self._overlap.mismatch is None, self._style[1])
-
-    def _scored_here(self, groups: list[Any], progress: Progress | None) -> GatheredScores:
-        """Score the samples in this process."""
-        for batch in in_batches(groups, [group.num_rows for group in groups]):
-            samples = pa.Table.from_batches(batch)
-            self._scores.add(score_table(samples, self._facts_so_far(), self._options, {}))
-            if progress is not None:
-                progress(self._scores.rows)
-        return self._scores
 
     def _write(self, group: Any) -> None:
         """Write a row group to the file of its batch, and send the batch where it is full."""

@@ -254,13 +254,7 @@ def _ordered(model: EditableChart) -> list[Series]:
     """
     if model.form != "scatter":
         return list(model.series)
-    series = [*_carriers(model), *_intervals(model), *model.series]
-    longest = max(series, key=lambda part: len(part.x))
-    return [longest, *(part for part in series if part is not longest)]
-
-
-def _intervals(model: EditableChart) -> list[Series]:
-    """Return the intervals along x as strokes with gaps between: LibreOffice shows no such error bars."""
+    # intervals along x are strokes with gaps between: LibreOffice shows no such error bars
     x: list[float | None] = []
     y: list[float | None] = []
     for series in model.series if model.horizontal else ():
@@ -268,7 +262,10 @@ def _intervals(model: EditableChart) -> list[Series]:
             if low is not None and high is not None:
                 x += [low, high, None]
                 y += [series.y[at], series.y[at], None]
-    return [_helper(INTERVALS, x[:-1], y[:-1], f"#{BAR_COLOUR}", line="solid")] if x else []
+    intervals = [_helper(INTERVALS, x[:-1], y[:-1], f"#{BAR_COLOUR}", line="solid")] if x else []
+    ordered = [*_carriers(model), *intervals, *model.series]
+    longest = max(ordered, key=lambda part: len(part.x))
+    return [longest, *(part for part in ordered if part is not longest)]
 
 
 def _carriers(model: EditableChart) -> list[Series]:

@@ -42,22 +42,20 @@ class HeatmapTable:
 def heatmap_table(chart: Heatmap) -> HeatmapTable:
     """Return a heatmap as a table with the topmost row first."""
     titles = [one_line(title) for title in (chart.y.title, chart.x.title)]
+    known = [value for row in chart.values for value in row if value is not None]
+    low, high = min(known, default=0.0), max(known, default=1.0)
+    extent = (high - low) or 1.0
     return HeatmapTable(
         " ↓   ".join(filter(None, titles)) + (" →" if all(titles) else ""),
         tuple(map(one_line, chart.x.names)),
         tuple(map(one_line, chart.y.names[::-1])),
         tuple(tuple(map(one_line, row)) for row in chart.text[::-1]),
-        _colours(chart)[::-1],
-    )
-
-
-def _colours(chart: Heatmap) -> Texts:
-    known = [value for row in chart.values for value in row if value is not None]
-    low, high = min(known, default=0.0), max(known, default=1.0)
-    extent = (high - low) or 1.0
-    return tuple(
-        tuple(EMPTY if value is None else scale_colour(chart.scale, (value - low) / extent) for value in row)
-        for row in chart.values
+        tuple(
+            tuple(
+                EMPTY if value is None else scale_colour(chart.scale, (value - low) / extent) for value in row
+            )
+            for row in chart.values
+        )[::-1],
     )
 
 
