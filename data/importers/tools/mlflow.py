@@ -16,6 +16,7 @@ import yaml
 from ragtriage.data.errors import InputError, ValidationErrors
 from ragtriage.data.importers.formats.table import reader_of, table_importer
 from ragtriage.data.importers.importer import Importer, Row, ToolRows, each
+from ragtriage.data.importers.parsing.cells import is_blank
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.literals import LiteralError, read_literal
 from ragtriage.data.importers.parsing.names import metric_name
@@ -23,9 +24,8 @@ from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.payloads import decoded, question_in
 from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import open_table, rows_at
-from ragtriage.data.importers.parsing.shapes import mapping
 from ragtriage.data.importers.parsing.sqlite_file import RowsByKey, open_sqlite, rows_of, table_names
-from ragtriage.data.importers.parsing.values import fields_in, number, text_in, value_in
+from ragtriage.data.importers.parsing.values import Fields, fields_in, number, text_in, value_in
 from ragtriage.data.importers.spans.traces import Traces
 from ragtriage.data.importers.tools.mlflow_traces import is_trace, newer_schema, spans_of
 from ragtriage.data.store.parsed_run import ParsedRun, Record
@@ -85,14 +85,15 @@ def _runs(
 
 def _trace_of(row: Row) -> Row:
     """Return the trace in a row; its columns in the place of one where they do not hold it."""
-    trace = mapping(decoded(row.get("trace"), 1))
-    info, data = dict(fields_in(trace.get("info"))), fields_in(trace.get("data"))
+    cells = Fields(row)
+    trace = Fields(decoded(row.get("trace"), 1))
+    info = dict(trace.fields("info").all)
     if not info:
         info = {name: row.get(name) for name in ("trace_id", "request_id", "state", "status", "request_time")}
-        info |= {"trace_metadata": row.get("trace_metadata") or row.get("request_metadata")}
         info |= {"tags": row.get("tags"), "assessments": row.get("assessments")}
-        info["execution_duration_ms"] = row.get("execution_duration") or row.get("execution_time_ms")
-    spans = data.get("spans") or decoded(row.get("spans"))
+        info["trace_metadata"] = cells.at("trace_metadata", "request_metadata")
+        info["execution_duration_ms"] = cells.at("execution_duration", "execution_time_ms")
+    spans = trace.fields("data").at("spans") or cells.decoded("spans")
     if not isinstance(spans, list) or not spans:
         ends = {"mlflow.spanInputs": row.get("request"), "mlflow.spanOutputs": row.get("response")}
         spans = [{"span_id": "root", "attributes": ends, "start_time": info.get("request_time")}]
@@ -105,23 +106,21 @@ def _assessments(row: Row) -> Iterator[Row]:
     """Yield the columns `<name>/value`, `<name>/rationale` and `<name>/error_message` as assessments."""
     for column, value in row.items():
         name, _, part = column.rpartition("/")
-        if part != "value":
-            continue
         error = text_in(row.get(f"{name}/error_message"))
-        blank = value is None or value == "" or value != value  # NaN
+        blank = is_blank(value, blank_text=False) or value == ""
+        if part != "value" or (blank and (not error or name.startswith("expected_"))):
+            continue
         if name.startswith("expected_"):
-            if not blank:
-                yield {"assessment_name": name, "expectation": {"value": decoded(value)}}
-        elif error or not blank:
+            yield {"assessment_name": name, "expectation": {"value": decoded(value)}}
+        else:
             stated = {"value": value, **({"error": {"error_message": error}} if error else {})}
             yield {"assessment_name": name, "feedback": stated, "rationale": row.get(f"{name}/rationale")}
 
 
 def is_legacy(peek: Peek) -> bool:
     """Return whether these are results of `mlflow.evaluate` of 2.x, also as columns and data in JSON."""
-    columns = peek.keys.get("columns")
-    names = set(map(str, columns)) if isinstance(columns, list) and "data" in peek.keys else set(peek.columns)
-    return LEGACY.fits(names)
+    columns = peek.keys.get("columns") if "data" in peek.keys else None
+    return LEGACY.fits(set(map(str, columns if isinstance(columns, list) else peek.columns)))
 
 
 def _is_legacy_columns(names: set[str]) -> bool:
@@ -178,10 +177,12 @@ def _read_database(source: InputFile, options: Options, errors: ValidationErrors
             f"is a database of MLflow without the tables of traces ({', '.join(lacking)})", ACCEPTED
         )
     traces = Traces(errors, "MLflow")
+    params: dict[str, dict[str, Any]] = {}
     with open_sqlite(source) as connection:
         rows = map(dict, rows_of(connection, "runs"))
         run_names = {str(row.get("run_uuid")): str(row.get("name") or row.get("run_uuid")) for row in rows}
-        params = _params(connection)
+        for row in map(dict, rows_of(connection, "params")):
+            params.setdefault(str(row.get("run_uuid")), {})[str(row.get("key"))] = setting(row.get("value"))
         count = 0
         for count, trace in enumerate(_traces(connection), start=1):
             if not trace["data"]["spans"]:
@@ -197,13 +198,6 @@ def _read_database(source: InputFile, options: Options, errors: ValidationErrors
         replace(run, name=run_names.get(run.name, run.name), config=dict(params.get(run.name, {})))
         for run in traces.runs(source, "mlflow_database", options.limit)
     ]
-
-
-def _params(connection: sqlite3.Connection) -> dict[str, dict[str, Any]]:
-    params: dict[str, dict[str, Any]] = {}
-    for row in map(dict, rows_of(connection, "params")):
-        params.setdefault(str(row.get("run_uuid")), {})[str(row.get("key"))] = setting(row.get("value"))
-    return params
 
 
 def setting(text: object) -> Any:
@@ -242,16 +236,12 @@ def _traces(connection: sqlite3.Connection) -> Iterator[dict[str, Any]]:
 
 def _assessment(row: Mapping[str, Any]) -> dict[str, Any]:
     value, error = decoded(row.get("value"), 1), decoded(row.get("error"), 1)
-    stated = {"value": value, **({"error": error} if error else {})}
     return {
-        "assessment_id": row.get("assessment_id"),
+        **{name: row.get(name) for name in ("assessment_id", "span_id", "rationale", "overrides")},
         "assessment_name": row.get("name"),
-        "span_id": row.get("span_id"),
         "source": {"source_type": row.get("source_type"), "source_id": row.get("source_id")},
-        str(row.get("assessment_type")): stated,
-        "rationale": row.get("rationale"),
+        str(row.get("assessment_type")): {"value": value, **({"error": error} if error else {})},
         "metadata": row.get("assessment_metadata"),
-        "overrides": row.get("overrides"),
         "valid": row.get("valid") is None or bool(row.get("valid")),
     }
 
