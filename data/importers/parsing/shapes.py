@@ -154,6 +154,14 @@ def relevant_of_texts(golds: Iterable[object], documents: object) -> tuple[list[
     return [{"id": name} for name in relevant], is_retrieved
 
 
+def with_ids(documents: object, ids: object) -> object:
+    """Return documents with ids that stand in a list beside them, where there is one for each."""
+    listed = objects(documents)
+    if isinstance(ids, list) and isinstance(documents, list) and len(ids) == len(listed) == len(documents):
+        return [{**document, "id": name} for document, name in zip(listed, ids, strict=True)]
+    return documents
+
+
 _HOP = re.compile(r"<(\d{1,2})-hop>\s*")  # as Ragas writes in front of the passages of a multi-hop question
 
 

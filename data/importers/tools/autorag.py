@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from ragtriage.data.declarations import declaration_fault
 from ragtriage.data.errors import InputError, ValidationErrors
 from ragtriage.data.importers.formats.table import runs_of_table, table_importer
-from ragtriage.data.importers.importer import Importer, Row, ToolRows, each, refuse
+from ragtriage.data.importers.importer import Importer, Row, ToolRows, each, refuse, run_of
 from ragtriage.data.importers.parsing.cells import CellError, read_cell
 from ragtriage.data.importers.parsing.columns import plan_columns
 from ragtriage.data.importers.parsing.input_file import InputFile
@@ -77,14 +77,13 @@ def trials_of(folder: Path) -> list[Path]:
     """Return the trial folders that a folder is, holds, or lies in; [] where it is none of AutoRAG's."""
     if (folder / "trial.json").is_file() or (folder / QUESTIONS).is_file():
         inner = (path for path in islice(folder.iterdir(), MOST_MODULES) if path.is_dir())
-        return sorted((path for path in inner if _node_summaries(path)), key=_in_order)
+        numbered = {
+            path: path.name.isdecimal() and len(path.name) < 9 for path in inner if _node_summaries(path)
+        }
+        return sorted(numbered, key=lambda path: (int(path.name) if numbered[path] else 10**9, path.name))
     if project_of(folder) is None and not (folder / "summary.csv").is_file():
         return []
     return [folder] if _node_summaries(folder) else []
-
-
-def _in_order(path: Path) -> tuple[int, str]:
-    return (int(path.name) if path.name.isdecimal() and len(path.name) < 9 else 10**9, path.name)
 
 
 def _node_summaries(trial: Path) -> list[Path]:
@@ -121,7 +120,11 @@ def start_times(project: Path) -> dict[str, datetime]:
 
 
 def nodes_of(source: InputFile, trial: Path) -> list[list[Module]]:
-    """Return the modules of each node of a trial, in the order of the pipeline."""
+    """Return the modules of each node of a trial, in the order of the pipeline.
+
+    Raises:
+        InputError: a summary is too large, or names a file that does not lie in the folder of its node.
+    """
     nodes = []
     for summary in _node_summaries(trial):
         folder = summary.parent.absolute()
@@ -130,25 +133,19 @@ def nodes_of(source: InputFile, trial: Path) -> list[list[Module]]:
             if summary.stat().st_size > SUMMARY_BYTES:
                 raise source.error(f"has a summary of more than {SUMMARY_BYTES:,} bytes: {summary}", ACCEPTED)
             rows = [{str(name): value or "" for name, value in row.items()} for row in csv.DictReader(stream)]
-        modules = [Module(line.parent.name, line.name, folder.name, folder, row) for row in rows]
-        for module in modules:
-            _check_file(source, module)
-        nodes.append(modules)
+        nodes.append([Module(line.parent.name, line.name, folder.name, folder, row) for row in rows])
+        for module in nodes[-1]:
+            name, where = module.row["filename"], f"{module.trial}/{module.line}/{module.node}"
+            if Path(name).name != name or not name.endswith(".parquet"):
+                what = f"{where}/summary.csv names the file {name[:60]!r}"
+                raise source.error(what, "a Parquet file beside it")
+            if not module.file.is_file():
+                raise source.error(f"lacks {where}/{name}, which its summary.csv names", ACCEPTED)
     return sorted(nodes, key=lambda modules: _position(modules[0].node) if modules else 0)
 
 
 def _position(node: str) -> int:
     return NODES.index(node) if node in NODES else len(NODES)
-
-
-def _check_file(source: InputFile, module: Module) -> None:
-    """Raise InputError unless the file that a row names lies in the folder of its node."""
-    name = module.row["filename"]
-    where = f"{module.trial}/{module.line}/{module.node}"
-    if Path(name).name != name or not name.endswith(".parquet"):
-        raise source.error(f"{where}/summary.csv names the file {name[:60]!r}", "a Parquet file beside it")
-    if not module.file.is_file():
-        raise source.error(f"lacks {where}/{name}, which its summary.csv names", ACCEPTED)
 
 
 def best_before(module: Module, nodes: list[list[Module]]) -> dict[str, Module]:
@@ -200,26 +197,24 @@ class ModuleReader:
                     "a trial with the questions that it ran on",
                 )
         row, figures = self.module.row, self._figures()
+        try:
+            params = read_literal(row["module_params"] or "{}")
+        except LiteralError:
+            params = row["module_params"]
+        params = params if isinstance(params, dict) else {"module_params": str(params)}
         config: dict[str, Any] = {"node_line": self.module.line, "node": self.module.node}
-        config |= {"module": row["module_name"], **self._params()}
+        config |= {"module": row["module_name"], **params}
         if before := self.before.get("passages"):
             config["passages_from"] = f"{before.node}/{before.file.stem} {before.row['module_name']}"
-        return ParsedRun(
-            name=self.module.name,
-            records=self._records(),
-            file=self.source.name,
-            format="autorag",
-            named_by_content=True,
+        shares = [name for name in figures if name.startswith(FIGURES)]
+        return run_of(
+            *(self.source, "autorag", self._records(), self.module.name),
             config=config | ({"reported_means": figures} if figures else {}),
             dataset=self.project.name,
             created_at=started,
             notes=self._repetitions(questions),
             measured=self._figures("execution_time"),
-            metrics={
-                name: SHARE
-                for name in figures
-                if name.startswith(FIGURES) and declaration_fault(name, SHARE) is None
-            },
+            metrics={name: SHARE for name in shares if declaration_fault(name, SHARE) is None},
         )
 
     def _figures(self, *names: str) -> dict[str, float]:
@@ -234,11 +229,9 @@ class ModuleReader:
         with self._opened(self.module.file) as file:
             if "retrieved_ids" not in file.schema_arrow.names:
                 return ()
-            columns = (
-                batch.column(0).to_pylist() for batch in file.iter_batches(256, columns=["retrieved_ids"])
-            )
-            lists = [ids for ids in chain.from_iterable(columns) if isinstance(ids, list)]
-        repeated = sum(len(set(map(str, ids))) < len(ids) for ids in lists)
+            batches = file.iter_batches(256, columns=["retrieved_ids"])
+            lists = chain.from_iterable(batch.column(0).to_pylist() for batch in batches)
+            repeated = sum(len(set(map(str, ids))) < len(ids) for ids in lists if isinstance(ids, list))
         if not repeated:
             return ()
         return (
@@ -258,13 +251,6 @@ class ModuleReader:
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             what = f"holds {path.parent.name}/{path.name}, which cannot be read: {error}"
             raise self.source.error(what, "whole Parquet files") from error
-
-    def _params(self) -> dict[str, Any]:
-        try:
-            params = read_literal(self.module.row["module_params"] or "{}")
-        except LiteralError:
-            params = {"module_params": self.module.row["module_params"]}
-        return params if isinstance(params, dict) else {"module_params": str(params)}
 
     def _records(self) -> Iterator[Record]:
         """Yield a record for each question; every file has as many rows, in the same order."""
@@ -292,13 +278,13 @@ class ModuleReader:
             record["generation_gt"] = references
         passages = row.get("passages", {})
         own = "retrieved_contents" in output or "retrieved_ids" in output
-        record["retrieved"] = (
-            self._documents(line, output, passages) if own else self._documents(line, passages)
-        )
+        written = (output, passages) if own else (passages,)
+        record["retrieved"] = self._documents(line, *written)
         if own and self.module.node in CHOOSING:
             record["candidates"] = self._documents(line, passages)
         self._put_outputs(record, output, row.get("prompts", {}))
-        if _is_without_ids(record["retrieved"]):  # the gold names passages, which these texts no longer are
+        documents = record["retrieved"]
+        if documents and all(document.get("id") is None for document in documents):  # gold names passages
             record["retrieval_gt"] = record.pop("relevant")
             self.errors.remark("passages have no ids any more, as after a compressor: gold is kept as extra")
         return record
@@ -342,10 +328,7 @@ class ModuleReader:
         record["scores"] = scores or None
 
 
-def _is_without_ids(documents: list[Row] | None) -> bool:
-    return bool(documents) and all(document.get("id") is None for document in documents or ())
-
-
+ALONE = ({"prompts"}, {"queries"})
 OUTPUTS = ({"retrieved_contents", "retrieve_scores"}, {"generated_texts", "generated_tokens"})
 
 
@@ -365,9 +348,8 @@ def _read_folder(source: InputFile, options: Options, errors: ValidationErrors) 
     project = project_of(folder)
     trials = trials_of(folder)
     if project is None:
-        raise source.error(
-            "is a trial of AutoRAG without its questions (no data/qa.parquet above it)", ACCEPTED
-        )
+        what = "is a trial of AutoRAG without its questions (no data/qa.parquet above it)"
+        raise source.error(what, ACCEPTED)
     if not trials:
         raise source.error("is a project of AutoRAG with no trial that has results", ACCEPTED)
     started = start_times(project)
@@ -386,23 +368,11 @@ def _of_node(row: Row) -> Row:
     """Return a row with its last retrieval in the usual columns; earlier ones stay under their names."""
     variants = [name.removeprefix("retrieved_ids") for name in row if name.startswith("retrieved_ids")]
     last = "" if "" in variants else next(reversed(variants), None)
-    sample: Row = {}
-    for name, value in row.items():
-        base = next((part for part in RETRIEVAL if name == f"{part}{last}"), None)
-        is_score = isinstance(value, float) and base is None
-        sample[base or (f"scores.{name}" if is_score else name)] = value
-    return sample
-
-
-def _is_output_alone(peek: Peek) -> bool:
-    if peek.kind != "parquet" or "question" in guessed_fields(peek.columns):
-        return False
-    return peek.columns in ({"prompts"}, {"queries"}) or any(names <= peek.columns for names in OUTPUTS)
-
-
-def _is_questions(peek: Peek) -> bool:
-    is_output = any(name.startswith(("retrieved_", "generated_", "prompts")) for name in peek.columns)
-    return peek.columns >= {"qid", "query", "retrieval_gt"} and not is_output
+    usual = {f"{part}{last}": part for part in RETRIEVAL}
+    return {
+        usual.get(name) or (f"scores.{name}" if isinstance(value, float) else name): value
+        for name, value in row.items()
+    }
 
 
 def _read_questions(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
@@ -433,7 +403,10 @@ IMPORTERS = (
         "autorag_questions",
         "AutoRAG questions",
         "qa.parquet with qid, query, retrieval_gt, generation_gt",
-        _is_questions,
+        lambda peek: (
+            peek.columns >= {"qid", "query", "retrieval_gt"}
+            and not any(name.startswith(("retrieved_", "generated_", "prompts")) for name in peek.columns)
+        ),
         _read_questions,
         mapped=True,
         holds="questions",
@@ -450,7 +423,11 @@ IMPORTERS = (
         "autorag_output",
         "AutoRAG node output",
         ACCEPTED,
-        _is_output_alone,
+        lambda peek: (
+            peek.kind == "parquet"
+            and "question" not in guessed_fields(peek.columns)
+            and (peek.columns in ALONE or any(names <= peek.columns for names in OUTPUTS))
+        ),
         refuse("is the output of one node of AutoRAG, without its questions", ACCEPTED),
         written_by="AutoRAG",
     ),

@@ -6,6 +6,7 @@ The cost of a metric is the judge's, so it is no cost of the pipeline. A metric 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from itertools import chain, islice
@@ -13,7 +14,7 @@ from typing import Any
 
 from ragtriage.data.declarations import declaration_fault
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.importer import Importer, Row, ToolRows, read_each
+from ragtriage.data.importers.importer import Importer, Row, ToolRows, read_each, run_of
 from ragtriage.data.importers.parsing.cells import is_blank
 from ragtriage.data.importers.parsing.documents_in_json import items_at, small_values, value_at
 from ragtriage.data.importers.parsing.input_file import InputFile
@@ -35,6 +36,7 @@ from ragtriage.data.importers.parsing.shapes import (
     relevant_of_texts,
     storable,
     unquoted_number,
+    with_ids,
 )
 from ragtriage.data.importers.spans.span import Trace
 from ragtriage.data.importers.spans.tool_calls import tool_checks
@@ -48,6 +50,7 @@ CACHE_HINT = (
 LISTS = ("testCases", "conversationalTestCases", "test_results")
 RUN_FIELDS = ("identifier", "testFile", "hyperparameters", "test_cases_lookup_map")
 HEAD = 200
+ROLES = {"ai": "assistant", "bot": "assistant", "human": "user"}
 NOT_GOLD = (
     "no passage of `context`, which DeepEval takes as the ideal retrieval, is among the retrieved ones: "
     "kept as extra, not as gold"
@@ -60,8 +63,7 @@ READ = {
     *("name", "input", "actual_output", "expected_output", "retrieval_context", "context", "tags", "success"),
     *("metrics_data", "metrics_metadata", "metadata", "additional_metadata", "completion_time", "token_cost"),
     *("trace", "tools_called", "expected_tools", "flaky", "conversational", "multimodal", "turns"),
-    "messages",
-    *("threshold", "comments"),
+    *("messages", "threshold", "comments"),
 }
 
 
@@ -93,36 +95,31 @@ def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[
     facts = _facts(source)
     if "test_cases_lookup_map" in facts:
         raise source.error("is the cache of DeepEval, which holds no answers", CACHE_HINT)
-    head = list(islice(_cases(source, facts, errors), HEAD))
+    head = [case for _, case in islice(_cases(source, facts, errors), HEAD)]
     if not head:
         errors.raise_if_any()
         raise source.error("is a test run of DeepEval without test cases", ACCEPTED)
     name = facts.get("identifier") or facts.get("testFile")
-    is_named = isinstance(name, str) and bool(name.strip())
-    gold = _gold_is_retrieved(head)
-    has_context = any(isinstance(case, dict) and case.get("context") for _, case in head)
+    contexts = [(case, case["context"]) for case in objects(head) if isinstance(case.get("context"), list)]
+    gold = any(relevant_of_texts(gold, _record(case, False).get("retrieved"))[1] for case, gold in contexts)
+    has_context = any(case.get("context") for case in objects(head))
     cases = islice(_cases(source, facts, errors), options.limit)
     return [
-        ParsedRun(
-            storable(name) if is_named else source.stem,
-            records_of_cases(cases, errors, gold=gold),
-            source.name,
-            "deepeval",
-            named_by_content=is_named,
+        run_of(
+            *(source, "deepeval", records_of_cases(cases, errors, gold=gold)),
+            storable(name) if isinstance(name, str) and name.strip() else None,
             config=plain_settings(facts.get("hyperparameters")),
             notes=(NOT_GOLD,) if has_context and not gold else (),
-            metrics=_lower_is_better(case for _, case in head),
+            metrics=_lower_is_better(objects(head)),
         )
     ]
 
 
 def _facts(source: InputFile) -> Mapping[str, Any]:
     """Return what a run says of itself, and under "path" where its parts stand; {} of mere test cases."""
-    peek = Peek(source)
-    if peek.kind != "json" or not peek.keys:
-        return {}
-    path = "testRunData" if isinstance(peek.keys.get("testRunData"), dict) else ""
-    return {**small_values(source, path, RUN_FIELDS), "path": path}
+    keys = Peek(source).keys
+    path = "testRunData." if isinstance(keys.get("testRunData"), dict) else ""
+    return {**small_values(source, path.rstrip("."), RUN_FIELDS), "path": path} if keys else {}
 
 
 def _cases(source: InputFile, facts: Mapping[str, Any], errors: ValidationErrors) -> Iterator[Record]:
@@ -131,14 +128,11 @@ def _cases(source: InputFile, facts: Mapping[str, Any], errors: ValidationErrors
         yield from items_at(source, "") if is_json else open_table(source, errors).rows()
         return
     has_cases = False
-    for record in chain.from_iterable(
-        items_at(source, f"{facts['path']}.{key}".lstrip(".")) for key in LISTS
-    ):
+    for record in chain.from_iterable(items_at(source, facts["path"] + key) for key in LISTS):
         has_cases = True
         yield record
     if not has_cases:  # 0.20 to 1.x keep them by number too
-        numbered = value_at(source, f"{facts['path']}.dictTestCases".lstrip("."))
-        yield from enumerate(mapping(numbered).values(), start=1)
+        yield from enumerate(mapping(value_at(source, f"{facts['path']}dictTestCases")).values(), start=1)
 
 
 def records_of_cases(
@@ -161,7 +155,7 @@ def records_of_cases(
 
 def _record(case: Row, gold: bool) -> Row:
     fields = _snake(case)
-    asked = fields.get("input")
+    asked, context, trace = fields.get("input"), fields.get("context"), mapping(fields.get("trace"))
     retrieved = documents_of(fields.get("retrieval_context"))
     metadata = {**mapping(fields.get("metadata")), **mapping(fields.get("additional_metadata"))}
     record: Row = {
@@ -172,31 +166,24 @@ def _record(case: Row, gold: bool) -> Row:
         "cost_usd": unquoted_number(fields.get("token_cost")),
         "tool": "DeepEval",
     } | _results(fields)
-    trace = mapping(fields.get("trace"))
     if retrieved is None and trace:
         record |= _of_trace(trace)
     elif retrieved is not None:
-        ids, held = metadata.get("chunk_ids"), objects(retrieved)
-        if isinstance(ids, list) and isinstance(retrieved, list) and len(ids) == len(held) == len(retrieved):
-            retrieved = [{**document, "id": name} for document, name in zip(held, ids, strict=True)]
-        record["retrieved"] = retrieved
-    calls = [] if fields.get("tools_called") else _calls_of(trace)
-    if calls:
-        record["checks"] = [*record.get("checks", ()), *calls]
+        record["retrieved"] = with_ids(retrieved, metadata.get("chunk_ids"))
+    if not fields.get("tools_called") and objects(trace.get("toolSpans")):
+        rooted = {**trace, "input": trace.get("input") or ""}
+        if calls := tool_checks(Trace(spans_of(rooted, 0)), None):
+            record["checks"] = [*record.get("checks", ()), *calls]
     if trace.get("uuid"):
         record["trace_id"] = trace["uuid"]
-    context = fields.get("context")
     if isinstance(context, list) and context:
         record["reference_contexts"] = context
         if gold:
             record["relevant"] = relevant_of_texts(context, record.get("retrieved"))[0]
     flaky = {"flaky": True} if fields.get("flaky") is True else {}
     record["tags"] = {**all_tags_of(fields.get("tags")), **all_tags_of(metadata), **flaky}
-    record["deepeval"] = {
-        name: value
-        for name, value in case.items()
-        if _snake_name(str(name)) not in READ and value is not None
-    }
+    own = {name: value for name, value in case.items() if _snake_name(str(name)) not in READ}
+    record["deepeval"] = {name: value for name, value in own.items() if value is not None}
     return record
 
 
@@ -218,43 +205,25 @@ def _results(fields: Row) -> Row:
         checks.append({"name": title, "kind": "metric", "expected": limit, "actual": value, "passed": passed})
     called = [str(tool.get("name")) for tool in objects(fields.get("tools_called"))]
     expected = [str(tool.get("name")) for tool in objects(fields.get("expected_tools"))]
-    checks += [
-        {
-            "name": f"calls {name}",
-            "kind": "tool",
-            "expected": name,
-            "actual": called,
-            "passed": name in called,
-        }
-        for name in expected
-    ]
+    for name in expected:
+        check = {"name": f"calls {name}", "kind": "tool", "expected": name, "actual": called}
+        checks.append(check | {"passed": name in called})
     record: Row = {"scores": scores} if scores else {}
     if called:
         record["tools_called"] = fields["tools_called"]
     return record | ({"checks": checks} if checks else {})
 
 
-def _calls_of(trace: Mapping[str, Any]) -> list[Row]:
-    if not objects(trace.get("toolSpans")):
-        return []
-    rooted = {**trace, "input": trace.get("input") or ""}
-    return tool_checks(Trace(spans_of(rooted, 0)), None)
-
-
 def _of_trace(trace: Mapping[str, Any]) -> Row:
     """Return what the retriever spans of a test case's trace retrieved, in order of time."""
     spans = sorted(objects(trace.get("retrieverSpans")), key=lambda span: str(span.get("endTime")))
     by_query: dict[str, Row] = {str(span.get("input")): span for span in spans}  # of equal queries the last
-    documents: list[Any] = []
-    for span in by_query.values():
-        held = span.get("retrievalContext") or span.get("output")
-        read = documents_of(held) if isinstance(held, list) else None
-        documents += items(read)
+    lists = [span.get("retrievalContext") or span.get("output") for span in by_query.values()]
+    documents = [item for listed in lists if isinstance(listed, list) for item in items(documents_of(listed))]
     if not by_query:
         return {}
-    query = next(iter(by_query))
     several = {"retrieval_calls": len(by_query)} if len(by_query) > 1 else {}
-    return {"retrieved": documents, "search_query": query, **several}
+    return {"retrieved": documents, "search_query": next(iter(by_query)), **several}
 
 
 def _of_conversation(
@@ -292,9 +261,7 @@ def _of_conversation(
 def _turns(turn: Row) -> list[dict[str, Any]]:
     """Return a turn {role, content}; or of 1.x to 2.x, where a turn is a test case, the two that it holds."""
     if "role" in turn:
-        role = {"ai": "assistant", "bot": "assistant", "human": "user"}.get(
-            str(turn["role"]), str(turn["role"])
-        )
+        role = ROLES.get(str(turn["role"]), str(turn["role"]))
         rest = {name: value for name, value in turn.items() if name not in ("role", "content", "order")}
         return [{"role": role, "text": str(turn.get("content") or ""), "fields": rest}]
     fields = _snake(turn)
@@ -305,28 +272,15 @@ def _turns(turn: Row) -> list[dict[str, Any]]:
     ]
 
 
-def _gold_is_retrieved(head: list[Record]) -> bool:
-    for case in objects([case for _, case in head]):
-        context = case.get("context")
-        if isinstance(context, list) and relevant_of_texts(context, _record(case, False).get("retrieved"))[1]:
-            return True
-    return False
-
-
-def _lower_is_better(cases: Iterator[Any]) -> dict[str, Row]:
+def _lower_is_better(cases: list[Row]) -> dict[str, Row]:
     """Return the direction of metrics that pass below their threshold, as bias and toxicity do."""
-    below: dict[str, int] = {}
-    for case in cases:
-        for check in _results(_snake(case)).get("checks", ()) if isinstance(case, dict) else ():
-            limit, value = check["expected"], check["actual"]
-            if (
-                check["kind"] == "metric"
-                and isinstance(limit, int | float)
-                and isinstance(value, int | float)
-            ):
-                side = (value < limit) - (value > limit)
-                name = _name(check["name"])
-                below[name] = below.get(name, 0) + (side if check["passed"] else -side)
+    below: Counter[str] = Counter()
+    for check in (check for case in cases for check in _results(_snake(case)).get("checks", ())):
+        limit, value = check["expected"], check["actual"]
+        numbers = isinstance(limit, int | float) and isinstance(value, int | float)
+        if check["kind"] == "metric" and numbers:
+            side = (value < limit) - (value > limit)
+            below[_name(check["name"])] += side if check["passed"] else -side
     lower = {name: {"direction": "lower"} for name, count in below.items() if count > 0}
     return {name: entry for name, entry in lower.items() if declaration_fault(name, entry) is None}
 
@@ -353,12 +307,13 @@ def _columns(records: Iterator[Record]) -> Iterator[Record]:
 
 GOLDENS = "deepeval_goldens"
 OF_A_TEST_CASE = ("actual_output", "actualOutput", "retrieval_context", "retrievalContext", "tools_called")
-GOLDEN_NAMES = {  # field -> the names of DeepEval's files in snake and camel case
-    "question": ("input",),
-    "reference_answer": ("expected_output", "expectedOutput"),
-    "gold": ("context",),
-    "file": ("source_file", "sourceFile"),
-}
+# Of the question, the reference, the gold and the file, in snake and camel case.
+GOLDEN_NAMES = (
+    ("input",),
+    ("expected_output", "expectedOutput"),
+    ("context",),
+    ("source_file", "sourceFile"),
+)
 UNANSWERED = "goldens without an actual_output, or test cases that all have one"
 
 
@@ -378,18 +333,17 @@ def _golden(row: Row, line: int, errors: ValidationErrors) -> Row | None:
     if answered := _answered(row):
         errors.add(line, answered, "is filled, among goldens of DeepEval that have none", UNANSWERED)
         return None
-    values = {
-        field: next((row[name] for name in names if not is_blank(row.get(name), blank_text=True)), None)
-        for field, names in GOLDEN_NAMES.items()
+    question, reference, gold, file = (
+        next((row[name] for name in names if not is_blank(row.get(name), blank_text=True)), None)
+        for names in GOLDEN_NAMES
+    )
+    return {
+        **others(row, (*OF_A_TEST_CASE, *chain.from_iterable(GOLDEN_NAMES))),
+        "question": question,
+        "reference_answer": reference,
+        "relevant": gold_passages(gold) or None,
+        "tags": None if file is None else {"source_file": str(file)},
     }
-    record = {
-        "question": values["question"],
-        "reference_answer": values["reference_answer"],
-        "relevant": gold_passages(values["gold"]) or None,
-        "tags": None if values["file"] is None else {"source_file": str(values["file"])},
-    }
-    known = (*OF_A_TEST_CASE, *chain.from_iterable(GOLDEN_NAMES.values()))
-    return {**others(row, known), **record}
 
 
 IMPORTERS = (

@@ -11,17 +11,7 @@ from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.rows import rows_at
-from ragtriage.data.importers.parsing.values import (
-    documents_in,
-    kind_in,
-    last_line,
-    nanoseconds,
-    number,
-    objects_in,
-    tags_of,
-    text_in,
-    without_blanks,
-)
+from ragtriage.data.importers.parsing.values import Fields, documents_in, kind_in, tags_of, without_blanks
 from ragtriage.data.importers.spans.span import Span, kind_of
 from ragtriage.data.importers.spans.traces import Traces
 from ragtriage.data.store.parsed_run import ParsedRun
@@ -47,70 +37,62 @@ def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[
 
 def spans_of(trace: Mapping[str, Any], line: int) -> Iterator[Span]:
     """Yield the spans of a trace, under one of its own where it records what was asked and answered."""
-    name = text_in(trace.get("uuid")) or f"line {line}"
+    row = Fields(trace)
+    name, own = row.text("uuid") or f"line {line}", _of_trace(row)
     recorded = any(trace.get(key) is not None for key in ("input", "output"))
-    own = _of_trace(trace)
     if recorded:
-        start, end = (nanoseconds(trace.get(key)) for key in ("startTime", "endTime"))
-        title = text_in(trace.get("name")) or ""
-        yield Span(
-            name, name, None, title, "root", start, end, trace.get("input"), trace.get("output"), **own
-        )
-    for key in LISTS:
-        for span in objects_in(trace.get(key)):
-            parent = text_in(span.get("parentUuid")) or (name if recorded else None)
-            yield _span(span, name, parent, {} if parent else own)
+        times = row.nanoseconds("startTime"), row.nanoseconds("endTime")
+        title, ends = row.text("name") or "", (row.at("input"), row.at("output"))
+        yield Span(name, name, None, title, "root", *times, *ends, **own)
+    for span in (span for key in LISTS for span in row.objects(key)):
+        parent = span.text("parentUuid") or (name if recorded else None)
+        yield _span(span, name, parent, {} if parent else own)
 
 
-def _of_trace(trace: Mapping[str, Any]) -> dict[str, Any]:
-    results = [result for result in objects_in(trace.get("metricsData")) if result.get("name")]
-    fields = {"conversation_id": text_in(trace.get("threadId"))}
+def _of_trace(trace: Fields) -> dict[str, Any]:
     return {
-        "run": text_in(trace.get("environment")) or "",
+        "run": trace.text("environment") or "",
         "scores": {
-            metric_name(str(result["name"]))[0]: {
-                "value": None if result.get("error") else number(result.get("score")),
-                "reason": text_in(result.get("error")) or text_in(result.get("reason")),
+            metric_name(str(result.at("name")))[0]: {
+                "value": None if result.at("error") else result.number("score"),
+                "reason": result.text("error") or result.text("reason"),
             }
-            for result in results
+            for result in trace.objects("metricsData")
+            if result.at("name")
         },
-        "tags": tags_of(trace.get("metadata"), trace.get("tags")),
-        "fields": without_blanks(fields),
+        "tags": tags_of(trace.at("metadata"), trace.at("tags")),
+        "fields": without_blanks({"conversation_id": trace.text("threadId")}),
     }
 
 
-def _span(span: Mapping[str, Any], trace: str, parent: str | None, own: Mapping[str, Any]) -> Span:
-    title, output = text_in(span.get("name")) or "", span.get("output")
-    stated = kind_of(span.get("type"))
+def _span(span: Fields, trace: str, parent: str | None, own: Mapping[str, Any]) -> Span:
+    title, output, texts = span.text("name") or "", span.at("output"), span.at("retrievalContext")
+    stated = kind_of(span.at("type"))
     # A step of no stated kind may be a retriever; a tool is none, even one that searches.
     kind = kind_in(stated, title.strip("_"), _nodes(output)) if stated == "other" else stated
-    retrieves, is_model = kind == "retriever", kind == "llm"
-    failed = span.get("status") == "ERRORED"
+    of_kind: dict[str, Any] = {}
+    if kind == "retriever":  # its output has ids and scores, which the texts alone have not
+        documents = documents_in(_nodes(output))
+        if not documents and isinstance(texts, list):
+            documents = [{"text": text} for text in texts]
+        of_kind = {"query": span.text("input"), "documents": documents}
+    elif kind == "llm":
+        of_kind = {"input_tokens": span.number("inputTokenCount"), "model": span.text("model")}
+        of_kind["output_tokens"] = span.number("outputTokenCount")
     return Span(
         trace,
-        text_in(span.get("uuid")) or "",
+        span.text("uuid") or "",
         parent,
         title,
         kind,
-        nanoseconds(span.get("startTime")),
-        nanoseconds(span.get("endTime")),
-        span.get("input"),
+        span.nanoseconds("startTime"),
+        span.nanoseconds("endTime"),
+        span.at("input"),
         output,
-        query=text_in(span.get("input")) if retrieves else None,
-        documents=_documents(span) if retrieves else None,
-        error=last_line(span.get("error")) or ("" if failed else None),
-        input_tokens=number(span.get("inputTokenCount")) if is_model else None,
-        output_tokens=number(span.get("outputTokenCount")) if is_model else None,
-        model=text_in(span.get("model")) if is_model else None,
+        error=span.error("error") or ("" if span.at("status") == "ERRORED" else None),
+        **of_kind,
         **own,
     )
-
-
-def _documents(span: Mapping[str, Any]) -> Any:
-    """Return what a retriever returned: its output, which has ids and scores, before the texts alone."""
-    documents = documents_in(_nodes(span.get("output")))
-    texts = span.get("retrievalContext")
-    return documents or ([{"text": text} for text in texts] if isinstance(texts, list) else documents)
 
 
 def _nodes(output: Any) -> Any:

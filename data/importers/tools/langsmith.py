@@ -11,8 +11,8 @@ from itertools import islice
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.importer import Importer, Row
-from ragtriage.data.importers.parsing.cells import CellError, read_score
+from ragtriage.data.importers.importer import Importer, Row, run_of
+from ragtriage.data.importers.parsing.cells import CellError, is_blank, read_score
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.options import Options
@@ -37,13 +37,12 @@ from ragtriage.data.importers.parsing.shapes import (
 )
 from ragtriage.data.importers.parsing.spool import Spool
 from ragtriage.data.importers.parsing.values import (
-    fields_in,
+    Fields,
+    error_tag,
     last_line,
     milliseconds_between,
-    nanoseconds,
     number,
     tags_of,
-    text_in,
     without_blanks,
 )
 from ragtriage.data.importers.spans.samples import SCORED_WITHOUT_ANSWER
@@ -55,7 +54,6 @@ from ragtriage.data.store.sample_models import is_finite
 ACCEPTED = "results.to_pandas() as CSV or JSONL, or one {run, example, evaluation_results} a line"
 PARTS = ("inputs", "outputs", "reference", "feedback")
 NO_SCORE = "the evaluator gave no score; this file does not say why"
-OWN = ("error", "execution_time", "example_id", "id")
 
 
 def _is_table(peek: Peek) -> bool:
@@ -66,7 +64,7 @@ def _is_table(peek: Peek) -> bool:
 def read_table(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read a table with the columns inputs.*, outputs.*, reference.* and feedback.*: a run."""
     rows = open_table(source, errors, options.limit).rows()
-    return [ParsedRun(source.stem, _of_table(rows, errors), source.name, "langsmith_table")]
+    return [run_of(source, "langsmith_table", _of_table(rows, errors))]
 
 
 def _of_table(rows: Iterator[Record], errors: ValidationErrors) -> Iterator[Record]:
@@ -79,28 +77,19 @@ def _of_table(rows: Iterator[Record], errors: ValidationErrors) -> Iterator[Reco
         rest: Row = {}
         for name, value in row.items():
             part, _, key = str(name).partition(".")
-            if part in parts and key:
-                if part == "feedback" or not _is_blank(value):
-                    parts[part][key] = value
-            elif not _is_blank(value):
+            blank = is_blank(value, blank_text=False) or value == ""
+            if part in parts and key and (part == "feedback" or not blank):
+                parts[part][key] = value
+            elif not blank:
                 rest[str(name)] = value
         scores, tags = _feedback(parts["feedback"])
-        record = _record(parts["inputs"], parts["outputs"], parts["reference"], rest.get("error"))
-        record["latency_ms"] = milliseconds(rest.get("execution_time"))
-        record["tags"] |= tags
-        _tell_scored(record, scores, errors, line)
-        own = {"run_id": rest.get("id"), "example_id": rest.get("example_id")}
-        others = {name: value for name, value in rest.items() if name not in OWN}
-        yield (
-            line,
-            {
-                **{f"{name} (column)" if name in record else name: value for name, value in others.items()},
-                **record,
-                **({"scores": scores} if scores else {}),
-                **own,
-                **numbering.of(rest.get("example_id"), record["question"]),
-            },
-        )
+        record = _record(parts["inputs"], parts["outputs"], parts["reference"], rest.pop("error", None))
+        record["latency_ms"] = milliseconds(rest.pop("execution_time", None))
+        example, run = rest.pop("example_id", None), rest.pop("id", None)
+        rest = {f"{name} (column)" if name in record else name: value for name, value in rest.items()}
+        record |= {"run_id": run, "example_id": example, "tags": record["tags"] | tags}
+        record = _scored(record, scores, errors, line)
+        yield line, {**rest, **record, **numbering.of(example, record["question"])}
 
 
 def read_results(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
@@ -112,29 +101,20 @@ def read_results(source: InputFile, options: Options, errors: ValidationErrors) 
             continue
         run, example = row["run"], mapping(row.get("example"))
         name = storable(run.get("session_name") or source.stem)
-        record = _record(
-            mapping(run.get("inputs")) or mapping(example.get("inputs")),
-            mapping(run.get("outputs")),
-            mapping(example.get("outputs")),
-            run.get("error"),
-        )
+        inputs = mapping(run.get("inputs")) or mapping(example.get("inputs"))
+        outputs, reference = mapping(run.get("outputs")), mapping(example.get("outputs"))
+        record = _record(inputs, outputs, reference, run.get("error"))
         record["latency_ms"] = milliseconds_between(run.get("start_time"), run.get("end_time"))
-        record["tags"] = {
-            **all_tags_of(example.get("metadata")),
-            **all_tags_of(run.get("tags")),
-            **record["tags"],
-        }
         scores, tags = _evaluated(mapping(row.get("evaluation_results")).get("results"))
-        record["tags"] |= tags
-        _tell_scored(record, scores, errors, line)
+        own_tags = {**all_tags_of(example.get("metadata")), **all_tags_of(run.get("tags"))}
         example_id = example.get("id") or run.get("reference_example_id")
         record |= {"run_id": run.get("id"), "trace_id": run.get("trace_id"), "example_id": example_id}
-        record |= {"scores": scores} if scores else {}
+        record["tags"] = {**own_tags, **record["tags"], **tags}
         record |= numberings.setdefault(name, Numbering()).of(example_id, record["question"])
-        spool.add(name, line, record)
+        spool.add(name, line, _scored(record, scores, errors, line))
+    stem = source.stem
     return [
-        ParsedRun(name, spool.rows(name), source.name, "langsmith", named_by_content=name != source.stem)
-        for name in spool.keys
+        run_of(source, "langsmith", spool.rows(name), None if name == stem else name) for name in spool.keys
     ]
 
 
@@ -149,7 +129,7 @@ def _record(
         "answer": answer_in(texts),
         "reference_answer": reference_in(dict(reference)),
         "retrieved": contexts_in(dict(outputs)),
-        "tags": {"error": last_line(error)} if error else {},
+        "tags": error_tag(error),
         "tool": "LangSmith",
         **{name: dict(values) for name, values in several.items() if len(values) > 1},
     }
@@ -164,12 +144,10 @@ def _feedback(values: Mapping[str, Any]) -> tuple[Row, Row]:
         try:
             score = read_score(value)
         except CellError:
-            tags[f"feedback.{name}"] = tag_value(value)
-            continue
-        if isinstance(score, float) and math.isnan(score):
-            scores[metric_name(name)[0]] = {"value": None, "reason": NO_SCORE}
-        elif isinstance(score, int | float):
-            scores[metric_name(name)[0]] = score
+            score = None
+        if isinstance(score, int | float):
+            failed = {"value": None, "reason": NO_SCORE}
+            scores[metric_name(name)[0]] = failed if math.isnan(score) else score
         else:
             tags[f"feedback.{name}"] = tag_value(value)
     return scores, tags
@@ -193,14 +171,11 @@ def _evaluated(results: object) -> tuple[Row, Row]:
     return scores, tags
 
 
-def _tell_scored(record: Row, scores: Row, errors: ValidationErrors, line: int) -> None:
+def _scored(record: Row, scores: Row, errors: ValidationErrors, line: int) -> Row:
     values = [score["value"] if isinstance(score, dict) else score for score in scores.values()]
     if record["answer"] is None and any(value is not None for value in values):
         errors.remark(SCORED_WITHOUT_ANSWER, line)
-
-
-def _is_blank(value: object) -> bool:
-    return value is None or value == "" or (isinstance(value, float) and math.isnan(value))
+    return record | ({"scores": scores} if scores else {})
 
 
 KEYS = {"run_type", "inputs"}
@@ -225,85 +200,76 @@ def read_runs(source: InputFile, options: Options, errors: ValidationErrors) -> 
     return traces.runs(source, "langsmith_runs", options.limit)
 
 
-def _tree(
-    root: Mapping[str, Any], errors: ValidationErrors
-) -> Iterator[tuple[Mapping[str, Any], str | None, str]]:
+def _tree(root: Mapping[str, Any], errors: ValidationErrors) -> Iterator[tuple[Fields, str | None, str]]:
     """Yield a run and those below it, each with the ids of its parent and of its trace."""
-    trace = text_in(root.get("trace_id")) or _trace_of(root)
-    waiting: list[tuple[Mapping[str, Any], str | None, int]] = [(root, text_in(root.get("parent_run_id")), 0)]
+    top = Fields(root)
+    # The id of a trace is that of its first run in order, `<time>Z<id>.<time>Z<id>`, else of this run.
+    first = (top.text("dotted_order") or "").partition(".")[0].partition("Z")[2]
+    trace = top.text("trace_id") or first or ("" if top.at("parent_run_id") else top.text("id") or "")
+    waiting: list[tuple[Fields, str | None, int]] = [(top, top.text("parent_run_id"), 0)]
     while waiting:
         run, parent, depth = waiting.pop()
         yield run, parent, trace
-        children = decoded(run.get("child_runs"))
         if depth == DEEPEST:
             errors.remark(f"runs below the {DEEPEST}th level of a trace are left out")
-        elif isinstance(children, list):
-            name = text_in(run.get("id"))
-            below = [child for child in children if isinstance(child, Mapping)]
-            waiting += [(child, text_in(child.get("parent_run_id")) or name, depth + 1) for child in below]
+            continue
+        name, children = run.text("id"), run.objects("child_runs")
+        waiting += [(child, child.text("parent_run_id") or name, depth + 1) for child in children]
 
 
-def _trace_of(run: Mapping[str, Any]) -> str:
-    """Return the id of a trace from the order of its runs, `<time>Z<id>.<time>Z<id>`, else of the run."""
-    first = (text_in(run.get("dotted_order")) or "").partition(".")[0]
-    return first.partition("Z")[2] or ("" if run.get("parent_run_id") else text_in(run.get("id")) or "")
-
-
-def _span(run: Mapping[str, Any], parent: str | None, trace: str) -> Span:
-    kind = kind_of(run.get("run_type"))
-    inputs, outputs = decoded(run.get("inputs")), decoded(run.get("outputs"))
-    metadata = fields_in(fields_in(run.get("extra")).get("metadata"))
-    is_model = kind == "llm"
-    usage = fields_in(fields_in(outputs).get("usage_metadata")) or metadata
+def _span(run: Fields, parent: str | None, trace: str) -> Span:
+    kind, extra = kind_of(run.at("run_type")), run.fields("extra")
+    metadata = extra.fields("metadata")
+    inputs, outputs = run.decoded("inputs"), run.decoded("outputs")
+    of_kind: dict[str, Any] = {}
+    if kind == "retriever":
+        documents = run.fields("outputs").at("documents")
+        of_kind = {"query": run.fields("inputs").text("query"), "documents": documents}
+    elif kind == "llm":  # a chain repeats the sums of what the models in it used
+        usage = run.fields("outputs").fields("usage_metadata") or metadata
+        of_kind = {
+            "input_tokens": number(run.at("prompt_tokens") or usage.at("input_tokens")),
+            "output_tokens": number(run.at("completion_tokens") or usage.at("output_tokens")),
+            "cost": run.number("total_cost"),
+            "model": metadata.text("ls_model_name"),
+        }
+        generations = run.fields("outputs").at("generations")
+        while isinstance(generations, list) and generations:  # what a model said is the first of them
+            generations = generations[0]
+        outputs = generations if isinstance(generations, Mapping) else outputs
     return Span(
         trace,
-        text_in(run.get("id")) or "",
+        run.text("id") or "",
         parent or None,
-        text_in(run.get("name")) or "",
+        run.text("name") or "",
         kind,
-        nanoseconds(run.get("start_time")),
-        nanoseconds(run.get("end_time")),
+        run.nanoseconds("start_time"),
+        run.nanoseconds("end_time"),
         inputs,
-        _said(outputs) if is_model else outputs,
-        query=text_in(fields_in(inputs).get("query")) if kind == "retriever" else None,
-        documents=fields_in(outputs).get("documents") if kind == "retriever" else None,
-        error=last_line(decoded(run.get("error"))),
-        # A chain repeats the sums of what the models in it used.
-        input_tokens=number(run.get("prompt_tokens") or usage.get("input_tokens")) if is_model else None,
-        output_tokens=number(run.get("completion_tokens") or usage.get("output_tokens"))
-        if is_model
-        else None,
-        cost=number(run.get("total_cost")) if is_model else None,
-        model=text_in(metadata.get("ls_model_name")) if is_model else None,
-        tools=fields_in(fields_in(run.get("extra")).get("invocation_params")).get("tools"),
-        run=text_in(run.get("session_name")) or text_in(run.get("session_id")) or "",
+        outputs,
+        error=last_line(run.decoded("error")),
+        tools=extra.fields("invocation_params").at("tools"),
+        run=run.text("session_name") or run.text("session_id") or "",
+        **of_kind,
         **({} if parent else _of_root(run, metadata)),
     )
 
 
-def _said(outputs: Any) -> Any:
-    """Return what a model said: the first of its generations, or its outputs where there are none."""
-    generations = fields_in(outputs).get("generations")
-    while isinstance(generations, list) and generations:
-        generations = generations[0]
-    return generations if isinstance(generations, Mapping) else outputs
-
-
-def _of_root(run: Mapping[str, Any], metadata: Mapping[str, Any]) -> dict[str, Any]:
+def _of_root(run: Fields, metadata: Fields) -> dict[str, Any]:
     """Return the parts of a span that a root alone has: feedback, tags, and fields of the sample."""
-    example = text_in(run.get("reference_example_id"))
+    example = run.text("reference_example_id")
     fields = {
         "question_id": example,
         "example_id": example,
-        "run_id": text_in(run.get("id")),
-        "conversation_id": next(filter(None, (text_in(metadata.get(name)) for name in CONVERSATIONS)), None),
-        "trace_url": text_in(run.get("url")),
+        "run_id": run.text("id"),
+        "conversation_id": next(filter(None, map(metadata.text, CONVERSATIONS)), None),
+        "trace_url": run.text("url"),
     }
-    stats = fields_in(run.get("feedback_stats")).items()
-    averages = [(str(name), number(fields_in(entry).get("avg"))) for name, entry in stats]
+    stats = run.fields("feedback_stats").all.items()
+    averages = [(str(name), Fields(entry).number("avg")) for name, entry in stats]
     return {
         "scores": {metric_name(name)[0]: value for name, value in averages if value is not None},
-        "tags": tags_of(metadata, run.get("tags"), but=NO_TAGS),
+        "tags": tags_of(metadata.all, run.at("tags"), but=NO_TAGS),
         "fields": without_blanks(fields),
     }
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ragtriage.data.declarations import declaration_fault
 from ragtriage.data.errors import ValidationErrors, type_name
-from ragtriage.data.importers.importer import Importer, Row, question_set, row_names
+from ragtriage.data.importers.importer import Importer, Row, question_set, row_names, run_of
 from ragtriage.data.importers.parsing.documents_in_json import items_at, names_of
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
@@ -21,7 +21,6 @@ from ragtriage.data.importers.parsing.shapes import (
     Numbering,
     gold_passages,
     mapping,
-    objects,
     others,
     relevant_of_texts,
     unquoted_number,
@@ -39,71 +38,57 @@ TOLERANCE = 1e-6
 
 
 def _is_batch(peek: Peek) -> bool:
-    lists = [value for value in peek.keys.values() if isinstance(value, list) and value]
-    rows = [value[0] for value in lists]
+    rows = [value[0] for value in peek.keys.values() if isinstance(value, list) and value]
     is_result = all(isinstance(row, dict) and {"query", "response", "passing"} <= row.keys() for row in rows)
-    return bool(lists) and len(lists) >= len(peek.keys) - 1 and is_result
-
-
-def _is_predictions(peek: Peek) -> bool:
-    listed = objects(peek.keys.get("predictions"))
-    return (
-        bool(listed) and len(peek.keys) == 1 and any({"response", "contexts"} <= row.keys() for row in listed)
-    )
+    return bool(rows) and len(rows) >= len(peek.keys) - 1 and is_result
 
 
 def read_batch(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read the results of several evaluators, one list each in the order of the questions."""
     names = names_of(source)
-    head = [result for name in names for _, result in islice(items_at(source, name), HEAD)]
-    if not head:
+    if not any(result for name in names for result in islice(items_at(source, name), 1)):
         raise source.error("is a result of LlamaIndex's BatchEvalRunner without results", BATCH_ACCEPTED)
     graded = islice(items_at(source, "correctness"), HEAD) if "correctness" in names else ()
-    to_five = any(
-        isinstance(score := unquoted_number(mapping(result).get("score")), int | float) and score > 1
-        for _, result in graded
-    )
+    grades = [unquoted_number(mapping(result).get("score")) for _, result in graded]
+    to_five = any(isinstance(grade, int | float) and grade > 1 for grade in grades)
     records = islice(_of_batch(source, names, to_five, errors), options.limit)
-    notes = (CORRECTNESS,) if to_five else ()
-    return [ParsedRun(source.stem, records, source.name, BATCH, notes=notes)]
+    return [run_of(source, BATCH, records, notes=(CORRECTNESS,) if to_five else ())]
 
 
 def _of_batch(
     source: InputFile, names: Sequence[str], to_five: bool, errors: ValidationErrors
 ) -> Iterator[Record]:
     numbering = Numbering()
-    for line, results in enumerate(zip_longest(*(items_at(source, name) for name in names)), start=1):
-        by_name = {name: one[1] for name, one in zip(names, results, strict=True) if one is not None}
-        if any(not isinstance(result, dict) for result in by_name.values()):
+    for line, listed in enumerate(zip_longest(*(items_at(source, name) for name in names)), start=1):
+        by_name = {name: item[1] for name, item in zip(names, listed, strict=True) if item is not None}
+        results = list(by_name.values())
+        if any(not isinstance(result, dict) for result in results):
             errors.add(line, "", "holds a result that is no object", BATCH_ACCEPTED)
             continue
         if len(by_name) < len(names):
             missing = next(name for name in names if name not in by_name)
             errors.add(line, missing[:60], "has fewer results than other evaluators", "lists of one length")
             return
-        asked = {str(result["query"]) for result in by_name.values() if result.get("query") is not None}
-        if len(asked) > 1:
-            errors.add(
-                line, "query", "differs between the evaluators", "lists with the questions in one order"
-            )
+        if len({str(result["query"]) for result in results if result.get("query") is not None}) > 1:
+            accepted = "lists with the questions in one order"
+            errors.add(line, "query", "differs between the evaluators", accepted)
             continue
-        record = _answered(list(by_name.values())) | _verdicts(by_name, to_five)
-        yield line, record | numbering.of(None, record["question"])
-
-
-def _answered(results: Sequence[Mapping[str, Any]]) -> Row:
-    """Return question, answer and contexts: of each the first that an evaluator was given."""
-    fields = {
-        name: next((result[name] for result in results if result.get(name) is not None), None)
-        for name in ("query", "response", "contexts", "reference")
-    }
-    return {
-        "question": fields["query"],
-        "answer": fields["response"],
-        "reference_answer": fields["reference"],
-        "retrieved": documents_of(fields["contexts"]),
-        "tool": "LlamaIndex",
-    }
+        question, answer, contexts, reference = (  # of each the first that an evaluator was given
+            next((result[name] for result in results if result.get(name) is not None), None)
+            for name in ("query", "response", "contexts", "reference")
+        )
+        yield (
+            line,
+            {
+                "question": question,
+                "answer": answer,
+                "reference_answer": reference,
+                "retrieved": documents_of(contexts),
+                "tool": "LlamaIndex",
+                **_verdicts(by_name, to_five),
+                **numbering.of(None, question),
+            },
+        )
 
 
 def _verdicts(by_name: Mapping[str, Mapping[str, Any]], to_five: bool) -> Row:
@@ -115,13 +100,8 @@ def _verdicts(by_name: Mapping[str, Mapping[str, Any]], to_five: bool) -> Row:
         reason = result.get("feedback")
         if result.get("invalid_result") or value is None:
             value, reason = None, result.get("invalid_reason") or reason or "the evaluator gave no score"
-        elif (
-            to_five
-            and name == "correctness"
-            and isinstance(value, int | float)
-            and not isinstance(value, bool)
-        ):
-            value = (value - 1) / 4
+        elif to_five and name == "correctness" and isinstance(score, int | float):
+            value = (score - 1) / 4
         scores[NAMES.get(name) or metric_name(name)[0]] = {"value": value, "reason": reason}
         if isinstance(passing, bool) and value is not None:
             checks.append({"name": name, "kind": "evaluator", "actual": score, "passed": passing})
@@ -136,18 +116,11 @@ def read_retrieval(source: InputFile, options: Options, errors: ValidationErrors
     names: dict[str, None] = {}
     for _, row in head:
         names.update(dict.fromkeys(mapping(mapping(row).get("metric_dict"))))
-    declared = {_metric(name): {"direction": "higher", "range": [0, 1]} for name in names}
-    return [
-        ParsedRun(
-            source.stem,
-            _of_retrieval(chain(head, rows), list(names), errors),
-            source.name,
-            RETRIEVAL,
-            metrics={
-                name: entry for name, entry in declared.items() if declaration_fault(name, entry) is None
-            },
-        )
-    ]
+    keys = sorted({metric_name(name)[0] for name in names})
+    share = {"direction": "higher", "range": [0, 1]}
+    declared = {key: share for key in keys if declaration_fault(key, share) is None}
+    records = _of_retrieval(chain(head, rows), list(names), errors)
+    return [run_of(source, RETRIEVAL, records, metrics=declared)]
 
 
 def _of_retrieval(rows: Iterator[Record], names: Sequence[str], errors: ValidationErrors) -> Iterator[Record]:
@@ -156,9 +129,7 @@ def _of_retrieval(rows: Iterator[Record], names: Sequence[str], errors: Validati
         if not isinstance(row, dict):
             yield line, row
             continue
-        ids, texts, expected = (
-            row.get(name) for name in ("retrieved_ids", "retrieved_texts", "expected_ids")
-        )
+        ids, texts, expected = map(row.get, ("retrieved_ids", "retrieved_texts", "expected_ids"))
         retrieved: Any = ids
         if isinstance(ids, list):
             paired = texts if isinstance(texts, list) and len(texts) == len(ids) else [None] * len(ids)
@@ -167,23 +138,11 @@ def _of_retrieval(rows: Iterator[Record], names: Sequence[str], errors: Validati
         for name in names:
             score = unquoted_number(mapping(mapping(row.get("metric_dict")).get(name)).get("score"))
             failed = NOTHING_RETRIEVED if ids == [] else "LlamaIndex computed no value"
-            scores[_metric(name)] = {"value": score, "reason": failed if score is None else None}
+            scores[metric_name(name)[0]] = {"value": score, "reason": failed if score is None else None}
             _compare(name, score, ids, expected, errors, line)
-        yield (
-            line,
-            {
-                "question": row.get("query"),
-                "retrieved": retrieved,
-                "relevant": expected,
-                "scores": scores,
-                "tool": "LlamaIndex",
-                **numbering.of(None, row.get("query")),
-            },
-        )
-
-
-def _metric(name: str) -> str:
-    return metric_name(name)[0]
+        record = {"question": row.get("query"), "retrieved": retrieved, "relevant": expected}
+        record |= {"scores": scores, "tool": "LlamaIndex"}
+        yield line, record | numbering.of(None, row.get("query"))
 
 
 def _compare(name: str, score: Any, ids: Any, expected: Any, errors: ValidationErrors, line: int) -> None:
@@ -192,12 +151,11 @@ def _compare(name: str, score: Any, ids: Any, expected: Any, errors: ValidationE
         return
     if not isinstance(score, int | float) or not is_finite(score):
         return
-    ours = _figures(
-        [str(identifier) for identifier in ids], {str(identifier) for identifier in expected}
-    ).get(name)
+    names = list(map(str, ids))
+    ours = _figures(names, set(map(str, expected))).get(name)
     if ours is None or abs(ours - score) <= TOLERANCE:
         return
-    why = ": it counts a repeated document again" if len(set(map(str, ids))) < len(ids) else ""
+    why = ": it counts a repeated document again" if len(set(names)) < len(names) else ""
     above = "above 1 and " if score > 1 else ""
     errors.remark(f"{name} of LlamaIndex is {above}not what its ids give{why}", line)
 
@@ -237,7 +195,7 @@ def read_predictions(source: InputFile, options: Options, errors: ValidationErro
         what = f"holds {answered:,} predictions for {asked:,} examples of {held[0].name}"
         raise source.error(what, "the data set that they were made over, one prediction for each example")
     records = islice(_of_predictions(source, held[0], errors), options.limit)
-    return [ParsedRun(source.stem, records, source.name, PREDICTIONS)]
+    return [run_of(source, PREDICTIONS, records)]
 
 
 def _of_predictions(source: InputFile, dataset: InputFile, errors: ValidationErrors) -> Iterator[Record]:
@@ -245,26 +203,22 @@ def _of_predictions(source: InputFile, dataset: InputFile, errors: ValidationErr
     pairs = zip(items_at(source, "predictions"), items_at(dataset, "examples"), strict=True)
     for (line, prediction), (_, example) in pairs:
         if not isinstance(prediction, dict) or not isinstance(example, dict):
-            errors.add(
-                line, "", "is no object", "a prediction {response, contexts} and an example {query, ...}"
-            )
+            accepted = "a prediction {response, contexts} and an example {query, ...}"
+            errors.add(line, "", "is no object", accepted)
             continue
         golds = example.get("reference_contexts")
         retrieved = documents_of(prediction.get("contexts"))
         relevant = relevant_of_texts(golds, retrieved)[0] if isinstance(golds, list) else []
-        yield (
-            line,
-            {
-                "question": example.get("query"),
-                "answer": prediction.get("response"),
-                "reference_answer": example.get("reference_answer") or None,
-                "retrieved": retrieved,
-                "relevant": relevant or None,
-                "reference_contexts": golds,
-                "tool": "LlamaIndex",
-                **numbering.of(None, example.get("query")),
-            },
-        )
+        record = {
+            "question": example.get("query"),
+            "answer": prediction.get("response"),
+            "reference_answer": example.get("reference_answer") or None,
+            "retrieved": retrieved,
+            "relevant": relevant or None,
+            "reference_contexts": golds,
+            "tool": "LlamaIndex",
+        }
+        yield line, record | numbering.of(None, example.get("query"))
 
 
 QA, RAG = "llamaindex_qa", "llamaindex_rag"
@@ -274,9 +228,8 @@ EXAMPLE = ("query", "reference_contexts", "reference_answer")
 
 def _is_rag(peek: Peek) -> bool:
     examples = peek.keys.get("examples")
-    if not isinstance(examples, list) or not examples or not isinstance(examples[0], Mapping):
-        return False
-    return "query" in examples[0] and bool({"reference_contexts", "reference_answer"} & examples[0].keys())
+    first = mapping(examples[0]) if isinstance(examples, list) and examples else {}
+    return "query" in first and bool({"reference_contexts", "reference_answer"} & first.keys())
 
 
 def _read_qa(source: InputFile, options: Options, _: ValidationErrors) -> list[ParsedRun]:
@@ -290,9 +243,8 @@ def _read_qa(source: InputFile, options: Options, _: ValidationErrors) -> list[P
     unasked = sum(question not in asked for question in parts["relevant_docs"])
     notes = (f"labels of questions that the file does not have are left out: {unasked}",) if unasked else ()
     records = list(_qa_records(parts))[: options.limit]
-    documents = [
-        {"id": name, "text": text} for name, text in parts["corpus"].items() if isinstance(text, str) and text
-    ]
+    texts = {name: text for name, text in parts["corpus"].items() if isinstance(text, str) and text}
+    documents = [{"id": name, "text": text} for name, text in texts.items()]
     return question_set(source, QA, records, notes=notes, documents=documents)
 
 
@@ -302,14 +254,10 @@ def _qa_records(parts: Mapping[str, Mapping[str, Any]]) -> Iterator[Record]:
         labels = parts["relevant_docs"].get(name)
         record: dict[str, Any] = {"question_id": name, "question": question}
         if isinstance(labels, list):
-            texts = {
-                label: corpus[label]
-                for label in labels
-                if isinstance(label, str) and isinstance(corpus.get(label), str)
-            }
+            texts = [corpus.get(label) if isinstance(label, str) else None for label in labels]
             record["relevant"] = [
-                {"id": label, **({"text": texts[label]} if isinstance(label, str) and label in texts else {})}
-                for label in labels
+                {"id": label, **({"text": text} if isinstance(text, str) else {})}
+                for label, text in zip(labels, texts, strict=True)
             ]
         elif labels is not None:
             record["relevant"] = labels  # validation says what is accepted
@@ -317,20 +265,19 @@ def _qa_records(parts: Mapping[str, Mapping[str, Any]]) -> Iterator[Record]:
 
 
 def _read_rag(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
-    return question_set(source, RAG, islice(_examples(source, errors), options.limit))
+    def examples() -> Iterator[Record]:
+        for at, example in islice(items_at(source, "examples"), options.limit):
+            if not isinstance(example, dict):
+                errors.add(at, "examples", f"found {type_name(example)}", "an object with `query`")
+                continue
+            record = {
+                "question": example.get("query"),
+                "reference_answer": example.get("reference_answer") or None,
+                "relevant": gold_passages(example.get("reference_contexts")) or None,
+            }
+            yield at, {**others(example, EXAMPLE), **record}
 
-
-def _examples(source: InputFile, errors: ValidationErrors) -> Iterator[Record]:
-    for at, example in items_at(source, "examples"):
-        if not isinstance(example, dict):
-            errors.add(at, "examples", f"found {type_name(example)}", "an object with `query`")
-            continue
-        record = {
-            "question": example.get("query"),
-            "reference_answer": example.get("reference_answer") or None,
-            "relevant": gold_passages(example.get("reference_contexts")) or None,
-        }
-        yield at, {**others(example, EXAMPLE), **record}
+    return question_set(source, RAG, examples())
 
 
 IMPORTERS = (
@@ -356,7 +303,7 @@ IMPORTERS = (
         PREDICTIONS,
         "LlamaIndex predictions",
         "{predictions: [{response, contexts}]}, together with the data set that they were made over",
-        _is_predictions,
+        lambda peek: len(peek.keys) == 1 and row_names("response", "contexts", at="predictions")(peek),
         read_predictions,
         written_by="LlamaIndex 0.12",
         example="`predictions.save_json(path)`",

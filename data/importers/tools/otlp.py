@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
@@ -15,7 +16,7 @@ from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import container, json_lines
 from ragtriage.data.importers.parsing.shapes import mapping, objects
-from ragtriage.data.importers.parsing.values import nanoseconds
+from ragtriage.data.importers.parsing.values import Fields
 from ragtriage.data.importers.spans.span import Span
 from ragtriage.data.importers.spans.traces import Traces
 from ragtriage.data.importers.tools.otel_conventions import (
@@ -28,9 +29,10 @@ from ragtriage.data.store.parsed_run import ParsedRun
 MAX_DEPTH = 16
 SPANS = ("resourceSpans", "resource_spans", "batches")
 LOGS = ("resourceLogs", "resource_logs")
+CONTEXTS = ("context", "spanContext", "_spanContext")  # of a printed span, with its ids
 METRICS = ("resourceMetrics", "resource_metrics")
 WRAPPERS = ("ExportTraceServiceRequest", "ExportLogsServiceRequest", "trace", "data")
-SCOPES = {"scopeSpans", "scope_spans", "instrumentationLibrarySpans", "scopeLogs", "scope_logs"}
+SCOPES = ("scopeSpans", "scope_spans", "instrumentationLibrarySpans", "scopeLogs", "scope_logs")
 NAMES_OF_RUNS = ("service.name", "service.version", "openinference.project.name")
 NO_ID = {"", "0" * 16, "0" * 32}
 NO_MESSAGES = "no messages are recorded, so that there are no answers: the capture of content was off"
@@ -83,25 +85,23 @@ class _Reader:
 
     def export(self, line: int, export: Any) -> None:
         """Read the spans and logs of an export."""
-        for resource, scope in _scopes(
-            export, SPANS, ("scopeSpans", "scope_spans", "instrumentationLibrarySpans")
-        ):
+        fields = mapping(export)
+        if fields.keys().isdisjoint((*SPANS, *LOGS, *WRAPPERS)):
+            of_metrics = not fields.keys().isdisjoint(METRICS)
+            self._errors.leave_out("a line of metrics" if of_metrics else "a line that is no export of spans")
+            return
+        fields = next((fields[key] for key in WRAPPERS if isinstance(fields.get(key), Mapping)), fields)
+        for group in _objects(fields, *SPANS):
             # the name of the run of a resource; it is asked for every export, and a line is one
-            recorded = resource.get("attributes")
+            recorded = mapping(group.get("resource")).get("attributes")
             if isinstance(recorded, list):
-                recorded = [
-                    item for item in recorded if isinstance(item, dict) and item.get("key") in NAMES_OF_RUNS
-                ]
+                recorded = [item for item in objects(recorded) if item.get("key") in NAMES_OF_RUNS]
             run = _name_of(_attributes(recorded))
-            for span in _objects(scope, "spans"):
+            for span in (span for scope in _objects(group, *SCOPES) for span in _objects(scope, "spans")):
                 self._add(line, _with_attributes(_of_otlp(span, run), span))
-        for _, scope in _scopes(export, LOGS, ("scopeLogs", "scope_logs")):
+        for scope in (scope for group in _objects(fields, *LOGS) for scope in _objects(group, *SCOPES)):
             for record in _objects(scope, "logRecords", "log_records"):
                 self._log(line, record)
-        known = export.keys() & {*SPANS, *LOGS, *WRAPPERS} if isinstance(export, dict) else set()
-        if not known:
-            of_metrics = isinstance(export, dict) and not export.keys().isdisjoint(METRICS)
-            self._errors.leave_out("a line of metrics" if of_metrics else "a line that is no export of spans")
 
     def printed(self, line: int, row: Any) -> None:
         """Read a span as an SDK prints it."""
@@ -124,9 +124,8 @@ class _Reader:
         body = _value(record.get("body"))
         values = {**mapping(body), **attributes}
         labels = labels_of_event(name, values) or messages_of_event(name, values)
-        span_id, trace_id = (
-            _id(_first(record, *keys)) for keys in (("spanId", "span_id"), ("traceId", "trace_id"))
-        )
+        row = Fields(record)
+        span_id, trace_id = _id(row.at("spanId", "span_id")), _id(row.at("traceId", "trace_id"))
         if labels is not None and (span_id or trace_id):
             self._has_messages |= bool(labels.output)
             self._traces.attach(line, labels, span_id=span_id, trace_id=trace_id)
@@ -147,71 +146,52 @@ def _exports(source: InputFile, errors: ValidationErrors) -> Iterator[tuple[int,
             yield line, {key: [item]}
 
 
-def _scopes(
-    export: Any, resources: Iterable[str], scopes: Iterable[str]
-) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    """Yield the scopes of an export, each with its resource."""
-    if not isinstance(export, dict):
-        return
-    inner = next((export[key] for key in WRAPPERS if isinstance(export.get(key), Mapping)), export)
-    for group in _objects(inner, *resources):
-        resource = group.get("resource")
-        for scope in _objects(group, *scopes):
-            yield mapping(resource), scope
-
-
 def _objects(value: Mapping[str, Any], *keys: str) -> list[Mapping[str, Any]]:
     return [item for key in keys for item in objects(value.get(key))]
 
 
-def _first(value: Mapping[str, Any], *keys: str) -> Any:
-    return next((value[key] for key in keys if value.get(key) is not None), None)
-
-
-def _of_otlp(span: Mapping[str, Any], run: str) -> Span:
+def _of_otlp(record: Mapping[str, Any], run: str) -> Span:
+    span = Fields(record)
     return Span(
-        _id(span.get("traceId") or span.get("trace_id")),
-        _id(span.get("spanId") or span.get("span_id")),
-        _id(span.get("parentSpanId") or span.get("parent_span_id")) or None,
-        str(span.get("name") or ""),
-        start=nanoseconds(span.get("startTimeUnixNano") or span.get("start_time_unix_nano")),
-        end=nanoseconds(span.get("endTimeUnixNano") or span.get("end_time_unix_nano")),
+        _id(span.at("traceId", "trace_id")),
+        _id(span.at("spanId", "span_id")),
+        _id(span.at("parentSpanId", "parent_span_id")) or None,
+        str(span.at("name") or ""),
+        start=span.nanoseconds("startTimeUnixNano", "start_time_unix_nano"),
+        end=span.nanoseconds("endTimeUnixNano", "end_time_unix_nano"),
         run=run,
     )
 
 
-def _of_sdk(row: Mapping[str, Any], run: str) -> Span:
+def _of_sdk(record: Mapping[str, Any], run: str) -> Span:
     """Return a span as the SDKs for Python (`context`) and JavaScript (`spanContext`) print it."""
-    context = _first(row, "context", "spanContext", "_spanContext")
-    context = context if isinstance(context, Mapping) else row
-    parent = _first(row, "parent_id", "parentSpanId", "parentId", "parentSpanContext")
-    parent = _first(parent, "spanId", "span_id") if isinstance(parent, Mapping) else parent
+    row = Fields(record)
+    context, parent = row.at(*CONTEXTS), row.at("parent_id", "parentSpanId", "parentId", "parentSpanContext")
+    ids = Fields(context) if isinstance(context, Mapping) else row
+    parent = Fields(parent).at("spanId", "span_id") if isinstance(parent, Mapping) else parent
     return Span(
-        _id(_first(context, "trace_id", "traceId")),
-        _id(_first(context, "span_id", "spanId", "id")),
+        _id(ids.at("trace_id", "traceId")),
+        _id(ids.at("span_id", "spanId", "id")),
         _id(parent) or None,
-        str(row.get("name") or ""),
-        start=nanoseconds(_first(row, "start_time", "startTime", "timestamp")),
-        end=nanoseconds(_first(row, "end_time", "endTime")),
+        str(row.at("name") or ""),
+        start=row.nanoseconds("start_time", "startTime", "timestamp"),
+        end=row.nanoseconds("end_time", "endTime"),
         run=run,
     )
 
 
 def _with_attributes(span: Span, record: Mapping[str, Any]) -> Span:
     attributes = _attributes(record.get("attributes"))
-    events = [
-        (str(event.get("name")), _attributes(event.get("attributes"))) for event in _objects(record, "events")
-    ]
+    listed = _objects(record, "events")
+    events = [(str(event.get("name")), _attributes(event.get("attributes"))) for event in listed]
     read = span_of_attributes(span, attributes, events)
     status = record.get("status")
-    status = status if isinstance(status, Mapping) else {"code": status}
-    code = _first(status, "code", "status_code")
-    if str(code) not in ("2", "ERROR", "STATUS_CODE_ERROR", "StatusCode.ERROR"):
+    fields = Fields(status if isinstance(status, Mapping) else {"code": status})
+    if str(fields.at("code", "status_code")) not in ("2", "ERROR", "STATUS_CODE_ERROR", "StatusCode.ERROR"):
         return read
-    thrown = [values.get("exception.message") for name, values in events if name == "exception"]
-    messages = (_first(status, "message", "description"), *thrown, attributes.get("error.type"))
-    error = next((str(message) for message in messages if message), "")
-    return Span(**{**vars(read), "error": error})
+    raised = [values.get("exception.message") for name, values in events if name == "exception"]
+    messages = (fields.at("message", "description"), *raised, attributes.get("error.type"))
+    return replace(read, error=next((str(message) for message in messages if message), ""))
 
 
 def _attributes(value: Any) -> dict[str, Any]:
@@ -236,7 +216,8 @@ def _value(value: Any, depth: int = 0) -> Any:
     for key, item in value.items():
         kind = str(key).replace("_value", "Value")
         if kind == "intValue":
-            return _whole(item)
+            text = str(item)
+            return int(text) if len(text) <= 20 and text.lstrip("-").isdecimal() else item
         if kind in ("stringValue", "doubleValue", "boolValue", "bytesValue"):
             return item
         if kind == "arrayValue" and isinstance(item, dict):
@@ -247,11 +228,6 @@ def _value(value: Any, depth: int = 0) -> Any:
                 for entry in _objects(item, "values")
             }
     return None
-
-
-def _whole(item: Any) -> Any:
-    text = str(item)
-    return int(text) if len(text) <= 20 and text.lstrip("-").isdecimal() else item
 
 
 def _id(value: Any) -> str:
@@ -281,15 +257,15 @@ def _looks(peek: Peek) -> list[Mapping[str, Any]]:
 
 
 def _holds(look: Mapping[str, Any], keys: Iterable[str]) -> bool:
-    return any("resource" in group or SCOPES & group.keys() for group in _objects(look, *keys))
+    return any("resource" in group or not group.keys().isdisjoint(SCOPES) for group in _objects(look, *keys))
 
 
 def _is_printed(peek: Peek) -> bool:
     """Return whether rows are spans as the SDKs print them; those of Phoenix have `span_kind`."""
     if peek.kind not in ("json", "jsonl") or not {"attributes", "name"} <= peek.first.keys():
         return False
-    context = _first(peek.first, "context", "spanContext", "_spanContext")
-    return bool({"trace_id", "traceId"} & mapping(context).keys()) and "span_kind" not in peek.first
+    context = mapping(Fields(peek.first).at(*CONTEXTS))
+    return bool({"trace_id", "traceId"} & context.keys()) and "span_kind" not in peek.first
 
 
 TRIED = "OpenTelemetry SDK 1.45, GenAI conventions 2026, OpenInference, OpenLLMetry, Vercel AI SDK 6"

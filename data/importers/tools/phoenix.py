@@ -15,20 +15,14 @@ from ragtriage.data.importers.parsing.payloads import decoded
 from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import rows_at
 from ragtriage.data.importers.parsing.shapes import mapping, objects
-from ragtriage.data.importers.parsing.values import (
-    fields_in,
-    nanoseconds,
-    number,
-    objects_in,
-    text_in,
-    value_in,
-)
+from ragtriage.data.importers.parsing.values import Fields, number, text_in, value_in
 from ragtriage.data.importers.spans.span import Labels, Span
 from ragtriage.data.importers.spans.traces import Traces, with_labels
 from ragtriage.data.importers.tools.otel_conventions import score_of, span_of_attributes
 from ragtriage.data.store.parsed_run import ParsedRun
 
 UNJOINABLE = "holds annotations of Phoenix without the spans that they belong to: its index was lost"
+RELEVANCE = {"relevant": 1.0, "irrelevant": 0.0, "unrelated": 0.0, "not relevant": 0.0}
 WITH_INDEX = "a file written with to_csv, or after reset_index(), so that it has a column span_id"
 
 
@@ -45,10 +39,15 @@ def attach_annotations(files: Sequence[InputFile], traces: Traces, errors: Valid
     Spans are worth reading without their annotations, so nothing in such a file refuses them.
     """
     for file in files:
-        faults = ValidationErrors(file.name)
-        shown = Path(file.name).name
+        faults, shown, joined = ValidationErrors(file.name), Path(file.name).name, False
         try:
-            joined = _attached(file, traces, errors, faults)
+            for line, row in rows_at(file, "data", faults):
+                ids = {name: Fields(row).text(name) or "" for name in ("span_id", "trace_id")}
+                if isinstance(row, dict) and any(ids.values()):
+                    joined = True
+                    traces.attach(line, labels_of(row), **ids)
+                elif isinstance(row, dict):
+                    errors.remark("an annotation names no span", line)
             faults.raise_if_any()
         except InputError as error:
             errors.remark(f"annotations are left out or incomplete: {str(error).replace(file.name, shown)}")
@@ -57,56 +56,31 @@ def attach_annotations(files: Sequence[InputFile], traces: Traces, errors: Valid
             errors.remark(f"{shown} is left out: it {UNJOINABLE}; accepted: {WITH_INDEX}")
 
 
-def _attached(source: InputFile, traces: Traces, errors: ValidationErrors, faults: ValidationErrors) -> bool:
-    """Join the annotations of a file; return whether a row names a span or trace."""
-    joined = False
-    for line, row in rows_at(source, "data", faults):
-        if not isinstance(row, dict):
-            continue
-        span_id, trace_id = text_in(row.get("span_id")), text_in(row.get("trace_id"))
-        if span_id or trace_id:
-            joined = True
-            traces.attach(line, labels_of(row), span_id=span_id or "", trace_id=trace_id or "")
-        else:
-            errors.remark("an annotation names no span", line)
-    return joined
-
-
-def labels_of(row: Mapping[str, Any]) -> Labels:
+def labels_of(annotation: Mapping[str, Any]) -> Labels:
     """Return what an annotation says: a score, a human label, or the relevance of a document.
 
     One with neither score, label nor error says nothing.
     """
-    result = fields_in(row.get("result"))
+    row, result = Fields(annotation), Fields(annotation.get("result"))
     score, label, explanation = (
-        _filled(result.get(part), row.get(f"result.{part}"), row.get(part))
+        _filled(result.at(part), row.at(f"result.{part}"), row.at(part))
         for part in ("score", "label", "explanation")
     )
-    name = text_in(_filled(row.get("annotation_name"), row.get("name"))) or "annotation"
-    error = text_in(row.get("error"))
-    position = number(_filled(row.get("document_position"), row.get("position")))
+    name = text_in(_filled(row.at("annotation_name"), row.at("name"))) or "annotation"
+    error = row.text("error")
+    position = number(_filled(row.at("document_position"), row.at("position")))
+    value = value_in(score) if score is not None else value_in(label) if label is not None else None
     if position is not None and position >= 0:
-        relevant = value_in(score) if score is not None else _relevance(label)
+        relevant = value if score is not None else RELEVANCE.get(str(label).strip().lower(), value)
         return Labels() if relevant is None else Labels(relevant={int(position): relevant >= 0.5})
     if score is None and label is None and error is None:
         return Labels()
-    if str(row.get("annotator_kind")).upper() == "HUMAN":
-        annotator = text_in(row.get("identifier")) or text_in(row.get("user_id")) or "human"
-        value = value_in(score) if score is not None else value_in(label) if label is not None else None
-        notes = [text for text in (text_in(label), text_in(explanation)) if text]
-        entry = {
-            "annotator": annotator,
-            "metric": metric_name(name)[0],
-            "value": value,
-            "note": ": ".join(notes),
-        }
+    if str(row.at("annotator_kind")).upper() == "HUMAN":
+        annotator, note = row.text("identifier", "user_id") or "human", (text_in(label), text_in(explanation))
+        entry = {"annotator": annotator, "metric": metric_name(name)[0], "value": value}
+        entry["note"] = ": ".join(filter(None, note))
         return Labels(human=({key: item for key, item in entry.items() if item != ""},))
     return score_of(name, score, label=label, reason=explanation, error=error)
-
-
-def _relevance(label: Any) -> float | None:
-    words = {"relevant": 1.0, "irrelevant": 0.0, "unrelated": 0.0, "not relevant": 0.0}
-    return words.get(str(label).strip().lower(), value_in(label) if label is not None else None)
 
 
 def _filled(*values: Any) -> Any:
@@ -129,8 +103,7 @@ def is_spans(peek: Peek) -> bool:
 
 def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read spans into one run; annotations in files beside them are joined."""
-    traces = Traces(errors, "phoenix")
-    count = 0
+    traces, count = Traces(errors, "phoenix"), 0
     for line, row in rows_at(source, "data", errors):
         if isinstance(row, dict):
             count += 1
@@ -141,47 +114,36 @@ def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[
     runs = traces.runs(source, "phoenix", options.limit)
     if not runs and count:
         errors.raise_if_any()
-        raise source.error(
-            f"is Phoenix, {count:,} spans, none of which records a question or a query", NO_QUESTION
-        )
+        what = f"is Phoenix, {count:,} spans, none of which records a question or a query"
+        raise source.error(what, NO_QUESTION)
     return runs
 
 
-def span_of(row: Mapping[str, Any], run: str = "") -> Span:
+def span_of(record: Mapping[str, Any], run: str = "") -> Span:
     """Return the span of a row of the data frame, or of an object of the API."""
-    context = mapping(row.get("context"))
-    attributes = dict(mapping(row.get("attributes")))
-    attributes |= {
-        str(name).removeprefix(PREFIX): _structure(value)
-        for name, value in row.items()
-        if str(name).startswith(PREFIX) and value not in (None, "") and value == value  # NaN
-    }
-    attributes.setdefault("openinference.span.kind", row.get("span_kind"))
+    row, context = Fields(record), Fields(record.get("context"))
+    attributes = dict(mapping(record.get("attributes")))
+    for name, value in record.items():
+        if str(name).startswith(PREFIX) and value not in (None, "") and value == value:  # NaN
+            structure = decoded(value, times=1)  # JSON that is the text of an input or output stays text
+            cell = structure if isinstance(structure, list | dict) else value
+            attributes[str(name).removeprefix(PREFIX)] = cell
+    attributes.setdefault("openinference.span.kind", row.at("span_kind"))
+    error = None
+    if str(row.at("status_code")).upper() == "ERROR":
+        thrown = (event.fields("attributes").at("exception.message") for event in row.objects("events"))
+        error = next((str(text) for text in (row.at("status_message"), *thrown) if text), "")
     span = Span(
-        text_in(context.get("trace_id") or row.get("context.trace_id")) or "",
-        text_in(context.get("span_id") or row.get("context.span_id")) or "",
-        text_in(row.get("parent_id")),
-        str(row.get("name") or ""),
-        start=nanoseconds(row.get("start_time") or row.get("time")),
-        end=nanoseconds(row.get("end_time")),
-        error=_error(row),
+        context.text("trace_id") or row.text("context.trace_id") or "",
+        context.text("span_id") or row.text("context.span_id") or "",
+        row.text("parent_id"),
+        str(row.at("name") or ""),
+        start=row.nanoseconds("start_time", "time"),
+        end=row.nanoseconds("end_time"),
+        error=error,
         run=run,
     )
     return span_of_attributes(span, attributes)
-
-
-def _structure(value: Any) -> Any:
-    """Return the list or the object in a cell; JSON that is the text of an input or output stays text."""
-    structure = decoded(value, times=1)
-    return structure if isinstance(structure, list | dict) else value
-
-
-def _error(row: Mapping[str, Any]) -> str | None:
-    if str(row.get("status_code")).upper() != "ERROR":
-        return None
-    thrown = [mapping(event.get("attributes")) for event in objects_in(row.get("events"))]
-    messages = [values.get("exception.message") for values in thrown]
-    return next((str(text) for text in (row.get("status_message"), *messages) if text), "")
 
 
 def annotated_spans(span: Span, row: Mapping[str, Any]) -> Span:
@@ -191,14 +153,12 @@ def annotated_spans(span: Span, row: Mapping[str, Any]) -> Span:
         source, _, rest = str(column).partition(".")
         name, _, part = rest.rpartition(".")
         if f"{source}." in ARIZE and name and part in ("label", "score", "explanation", "text", "updated_by"):
-            entries.setdefault((source, name), {})[part] = value
-    for (source, name), parts in entries.items():
-        human = (
-            {"annotator_kind": "HUMAN", "user_id": parts.get("updated_by")} if source == "annotation" else {}
-        )
-        explanation = parts.get("explanation") or parts.get("text")
-        labels: Labels = labels_of({"name": name, **parts, "explanation": explanation, **human})
-        span = with_labels(span, labels)
+            entries.setdefault((source, name), {"name": name})[part] = value
+    for (source, _), parts in entries.items():
+        parts["explanation"] = parts.get("explanation") or parts.get("text")
+        if source == "annotation":
+            parts |= {"annotator_kind": "HUMAN", "user_id": parts.get("updated_by")}
+        span = with_labels(span, labels_of(parts))
     return span
 
 

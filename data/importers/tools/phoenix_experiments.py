@@ -9,7 +9,7 @@ from itertools import chain, islice
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors, type_name
-from ragtriage.data.importers.importer import Importer, question_set
+from ragtriage.data.importers.importer import Importer, question_set, run_of
 from ragtriage.data.importers.parsing.documents_in_json import items_at, value_at
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
@@ -25,16 +25,15 @@ from ragtriage.data.importers.parsing.rows import container, object_rows, open_t
 from ragtriage.data.importers.parsing.shapes import gold_passages, mapping
 from ragtriage.data.importers.parsing.sqlite_file import open_sqlite, table_names
 from ragtriage.data.importers.parsing.values import (
-    error_line,
+    Fields,
+    error_tag,
     fields_in,
     milliseconds_between,
     moment,
-    number,
     objects_in,
     question_id_in,
     ranked,
     tags_of,
-    text_in,
     without_blanks,
 )
 from ragtriage.data.importers.spans.samples import SCORED_WITHOUT_ANSWER
@@ -44,6 +43,7 @@ from ragtriage.data.store.parsed_run import ParsedRun, Record
 from ragtriage.data.store.sample_models import as_json
 
 SIGNS = {"example_id", "input", "output"}
+OF_TASKS = {"reference_output", "repetition_number", "annotations"}
 PARTS = (
     *("label", "score", "explanation", "metadata", "annotator_kind", "trace_id", "error"),
     *("start_time", "end_time"),
@@ -53,68 +53,57 @@ ANNOTATION = "annotation_"
 
 def is_experiment(peek: Peek) -> bool:
     """Return whether rows are the outputs of the task of an experiment."""
-    return peek.columns >= SIGNS and bool(
-        peek.columns & {"reference_output", "repetition_number", "annotations"}
-    )
+    return peek.columns >= SIGNS and not peek.columns.isdisjoint(OF_TASKS)
 
 
 def _read_experiment(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read an experiment into one run, a sample for each example and repetition."""
-    is_json = container(source) == "json"
-    rows = items_at(source, "") if is_json else open_table(source, errors).rows()
-    records = islice(_of_tasks(rows, errors), options.limit)
-    return [ParsedRun(source.stem, records, source.name, "phoenix_experiment")]
 
+    def samples() -> Iterator[Record]:
+        is_json = container(source) == "json"
+        for line, row in items_at(source, "") if is_json else open_table(source, errors).rows():
+            if not isinstance(row, Mapping):
+                accepted = "an object with input, output and annotations"
+                errors.add(line, "", "is no result of an experiment", accepted)
+                continue
+            annotations = [*objects_in(row.get("annotations")), *_in_columns(row)]
+            sample = sample_of_task(Fields(row), annotations, line, errors)
+            if sample is not None:
+                yield line, sample
 
-def _of_tasks(rows: Iterator[Record], errors: ValidationErrors) -> Iterator[Record]:
-    for line, row in rows:
-        if not isinstance(row, Mapping):
-            errors.add(
-                line, "", "is no result of an experiment", "an object with input, output and annotations"
-            )
-            continue
-        sample = sample_of_task(row, [*objects_in(row.get("annotations")), *_in_columns(row)], line, errors)
-        if sample is not None:
-            yield line, sample
+    return [run_of(source, "phoenix_experiment", islice(samples(), options.limit))]
 
 
 def sample_of_task(
-    row: Mapping[str, Any], annotations: Sequence[Mapping[str, Any]], line: int, errors: ValidationErrors
+    row: Fields, annotations: Sequence[Mapping[str, Any]], line: int, errors: ValidationErrors
 ) -> dict[str, Any] | None:
     """Return the sample of an output of a task with its annotations; None where there is no question."""
-    question = question_in(row.get("input"))
+    question = question_in(row.at("input"))
     if not question or not question.strip():
         errors.leave_out("an example without a question")
         return None
-    error, output = text_in(row.get("error")), row.get("output")
+    error, output, metadata = row.text("error"), row.at("output"), row.fields("metadata").all
     answer = answer_in(output) if output not in (None, "") else None
-    documents = contexts_in(output)
-    metadata = fields_in(row.get("metadata"))
-    repetition = number(row.get("repetition_number"))
+    repetition, between = row.number("repetition_number"), (row.at("start_time"), row.at("end_time"))
     labels = [labels_of(annotation) for annotation in annotations]
-    annotated = {
-        "scores": {name: score for label in labels for name, score in label.scores.items()},
-        "human": [dict(entry) for label in labels for entry in label.human] or None,
-        "tags": {name: tag for label in labels for name, tag in label.tags.items()},
-    }
+    tags = {name: tag for label in labels for name, tag in label.tags.items()}
     sample: dict[str, Any] = {
-        "question_id": question_id_in(metadata) or text_in(row.get("example_id")),
+        "question_id": question_id_in(metadata) or row.text("example_id"),
         "repeat": max(0, int(repetition) - 1) if repetition is not None else None,
         "question": question,
         "answer": answer,
-        "reference_answer": reference_in(row.get("reference_output")),
-        "retrieved": None if documents is None else ranked(documents),
-        "latency_ms": number(row.get("latency_ms"))
-        or milliseconds_between(row.get("start_time"), row.get("end_time")),
-        "input_tokens": number(row.get("prompt_token_count")),
-        "output_tokens": number(row.get("completion_token_count")),
-        **annotated,
-        "example_id": text_in(row.get("example_id")),
-        "trace_id": text_in(row.get("trace_id")),
+        "reference_answer": reference_in(row.at("reference_output")),
+        "retrieved": ranked(contexts_in(output)),
+        "latency_ms": row.number("latency_ms") or milliseconds_between(*between),
+        "input_tokens": row.number("prompt_token_count"),
+        "output_tokens": row.number("completion_token_count"),
+        "scores": {name: score for label in labels for name, score in label.scores.items()},
+        "human": [dict(entry) for label in labels for entry in label.human] or None,
+        "tags": {**tags_of(metadata), **tags, **(error_tag(error) if answer is None else {})},
+        "example_id": row.text("example_id"),
+        "trace_id": row.text("trace_id"),
         "tool": "phoenix",
     }
-    failed = {"error": error_line(error)} if error and answer is None else {}
-    sample["tags"] = {**tags_of(metadata), **sample["tags"], **failed}
     if answer is None and sample["scores"]:
         errors.remark(SCORED_WITHOUT_ANSWER, line)
     return {**without_blanks(sample), "answer": answer}
@@ -196,15 +185,10 @@ def _read_database(source: InputFile, options: Options, errors: ValidationErrors
         records = islice(_tasks(source, row["id"], version, errors), options.limit)
         first = next(records, None)
         if first is not None:
-            runs.append(
-                ParsedRun(
-                    *(str(row["name"]), chain([first], records), source.name, "phoenix_database"),
-                    named_by_content=True,
-                    dataset=str(row["dataset"]),
-                    dataset_version=str(version),
-                    created_at=moment(row["created_at"]),
-                )
-            )
+            facts: dict[str, Any] = {"dataset": str(row["dataset"]), "dataset_version": str(version)}
+            facts["created_at"] = moment(row["created_at"])
+            samples = chain([first], records)
+            runs.append(run_of(source, "phoenix_database", samples, str(row["name"]), **facts))
     if not runs:
         what = "is a database of Phoenix, without a trace or an experiment that holds a question"
         raise source.error(what, "one in which a root span or an example has an input")
@@ -214,10 +198,10 @@ def _read_database(source: InputFile, options: Options, errors: ValidationErrors
 def _traces(connection: sqlite3.Connection, tables: frozenset[str], errors: ValidationErrors) -> Traces:
     """Return the traces of all projects but those that experiments write."""
     traces = Traces(errors, "phoenix")
-    query = "SELECT project_name FROM experiments WHERE project_name IS NOT NULL"
-    apart = (
-        {row["project_name"] for row in _selected(connection, query)} if "experiments" in tables else set()
-    )
+    apart = set[str]()
+    if "experiments" in tables:
+        query = "SELECT project_name FROM experiments WHERE project_name IS NOT NULL"
+        apart = {row["project_name"] for row in _selected(connection, query)}
     costs = dict(map(tuple, connection.execute(COSTS))) if "span_costs" in tables else {}
     known: set[str] = set()
     for row in _selected(connection, SPANS):
@@ -241,22 +225,14 @@ def _tasks(source: InputFile, experiment: int, version: int, errors: ValidationE
             output = decoded(row["output"])
             if isinstance(output, Mapping) and "task_output" in output:
                 output = output["task_output"]
-            task = {
-                **row,
-                "input": row["example_input"],
-                "output": output,
-                "metadata": row["example_metadata"],
-                "example_id": _node_id("DatasetExample", row["dataset_example_id"]),
-            }
+            # The id of an example as Phoenix shows and exports it.
+            name = base64.b64encode(f"DatasetExample:{row['dataset_example_id']}".encode()).decode()
+            example = {"input": row["example_input"], "metadata": row["example_metadata"], "example_id": name}
             annotations = list(_selected(connection, OF_RUN, (row["id"],)))
+            task = Fields({**row, **example, "output": output})
             sample = sample_of_task(task, annotations, int(row["id"]), errors)
             if sample is not None:
                 yield int(row["id"]), sample
-
-
-def _node_id(kind: str, row: Any) -> str:
-    """Return an id as Phoenix shows and exports it."""
-    return base64.b64encode(f"{kind}:{row}".encode()).decode()
 
 
 def _selected(connection: sqlite3.Connection, query: str, values: Any = ()) -> Iterator[dict[str, Any]]:
@@ -267,6 +243,7 @@ def _selected(connection: sqlite3.Connection, query: str, values: Any = ()) -> I
 KEY = "phoenix_dataset"
 EXAMPLE_PARTS = ("input", "output", "metadata")
 ID_COLUMNS = ("id", "example_id")
+BLANK: tuple[object, ...] = (None, "", {}, [])
 OWN_IDS = ("qid", "question_id", "query_id")
 MOST_TAG = 60
 OF_SPANS = (
@@ -279,9 +256,7 @@ NO_INPUT = "an example without an input is left out"
 def _separator(columns: frozenset[str]) -> str:
     """Return what stands between part and key in the columns of a CSV file; "" where it is no data set."""
     for separator, name in ((".", "id"), ("_", "example_id")):
-        parts = {
-            part for part in EXAMPLE_PARTS if any(column.startswith(part + separator) for column in columns)
-        }
+        parts = {name.partition(separator)[0] for name in columns if separator in name}
         if name in columns and {"input", "output"} <= parts:
             return separator
     return ""
@@ -291,10 +266,8 @@ def _is_data_set(peek: Peek) -> bool:
     data = peek.keys.get("data")
     if isinstance(data, Mapping):
         return isinstance(data.get("examples"), list) and bool({"dataset_id", "version_id"} & data.keys())
-    of_an_experiment = any(name.startswith("annotation_") for name in peek.columns) | (
-        "repetition_number" in peek.columns
-    )
-    return bool(_separator(peek.columns)) and not of_an_experiment
+    annotated = any(name.startswith(ANNOTATION) for name in peek.columns)
+    return bool(_separator(peek.columns)) and not annotated and "repetition_number" not in peek.columns
 
 
 def _read_data_set(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
@@ -337,6 +310,8 @@ def _of_data_set(
             errors.remark(NO_INPUT, line)
             continue
         fields = mapping(example.get("metadata"))
+        values = {key: value for key, value in fields.items() if key not in OWN_IDS and value not in BLANK}
+        texts = {key: value if isinstance(value, str) else as_json(value) for key, value in values.items()}
         passages = [contexts_in(example.get(part)) for part in ("output", "metadata", "input")]
         name = next((str(fields[key]) for key in OWN_IDS if fields.get(key)), example.get("id"))
         record = {
@@ -344,7 +319,7 @@ def _of_data_set(
             "question": question,
             "reference_answer": _reference(example.get("output")),
             "relevant": gold_passages(next((listed for listed in passages if listed), None)) or None,
-            "tags": {key: text for key, value in fields.items() if (text := _tag(key, value))} or None,
+            "tags": {key: text for key, text in texts.items() if len(text) <= MOST_TAG} or None,
         }
         yield line, {**record, "phoenix_example": example.get("id")}
 
@@ -356,14 +331,6 @@ def _reference(output: Any) -> str | None:
         return text
     (value,) = output.values()
     return None if value in (None, {}, []) else as_json(value)
-
-
-def _tag(key: str, value: Any) -> str:
-    """Return a short value of the metadata as a tag; "" for ids and for what is no label."""
-    if key in OWN_IDS or value in (None, "", {}, []):
-        return ""
-    text = value if isinstance(value, str) else as_json(value)
-    return text if len(text) <= MOST_TAG else ""
 
 
 IMPORTERS = (

@@ -8,13 +8,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from ragtriage.data.errors import InputError, ValidationErrors, type_name
-from ragtriage.data.importers.importer import Importer, Row
+from ragtriage.data.importers.importer import Importer, Row, run_of
 from ragtriage.data.importers.parsing.cells import object_in
 from ragtriage.data.importers.parsing.documents_in_json import items_at, small_values
 from ragtriage.data.importers.parsing.input_file import InputFile
@@ -33,9 +32,10 @@ from ragtriage.data.importers.parsing.shapes import (
     storable,
     tag_value,
     unquoted_number,
+    with_ids,
 )
 from ragtriage.data.importers.parsing.spool import Spool
-from ragtriage.data.importers.parsing.values import last_line, moment, text_in
+from ragtriage.data.importers.parsing.values import error_tag, moment, text_in
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
 CRASHED = re.compile(
@@ -62,8 +62,8 @@ def scores_and_checks(row: Row, failed: bool) -> Row:
         metric = assertion.get("metric") or METRICS.get(kind or "")
         if isinstance(metric, str):
             by_name.setdefault(metric, []).append(result)
-            continue
-        checks.append(_check(kind, result))
+        else:
+            checks.append(_check(kind, result))
     for name, value in mapping(row.get("namedScores")).items():
         by_name.setdefault(str(name), [{"score": value, "reason": grading.get("reason"), "alone": True}])
     scores: dict[str, Row] = {}
@@ -150,20 +150,17 @@ def _of_table(source: InputFile) -> Iterator[Record]:
         variables = dict(zip(map(str, names), items(row.get("vars")), strict=False))
         for at, output in enumerate(objects(row.get("outputs"))):
             prompt = mapping(prompts[at]) if at < len(prompts) else {}
-            yield (
-                line,
-                {
-                    **output,
-                    "vars": variables,
-                    "promptIdx": at,
-                    "testIdx": row.get("testIdx", line - 1),
-                    "provider": output.get("provider") or prompt.get("provider"),
-                    "prompt": {"raw": output.get("prompt"), "label": prompt.get("label")},
-                    "testCase": row.get("test") or {"description": row.get("description")},
-                    "response": {"output": output.get("text"), "error": output.get("error")},
-                    "success": output.get("pass"),
-                },
-            )
+            result = {
+                "vars": variables,
+                "promptIdx": at,
+                "testIdx": row.get("testIdx", line - 1),
+                "provider": output.get("provider") or prompt.get("provider"),
+                "prompt": {"raw": output.get("prompt"), "label": prompt.get("label")},
+                "testCase": row.get("test") or {"description": row.get("description")},
+                "response": {"output": output.get("text"), "error": output.get("error")},
+                "success": output.get("pass"),
+            }
+            yield line, output | result
 
 
 def _of_csv(source: InputFile, errors: ValidationErrors) -> Iterator[Record]:
@@ -180,30 +177,26 @@ def _of_csv(source: InputFile, errors: ValidationErrors) -> Iterator[Record]:
             label = re.match(r"\[(.*?)\]\s*(.*)", columns[start], re.DOTALL)
             failed = values.get("Status") == "ERROR"
             reason = values.get("Grader Reason") or None
-            scores = object_in(values.get("Named Scores"))
             exact = {
                 name.removeprefix("Metric: "): unquoted_number(value)
                 for name, value in values.items()
                 if name.startswith("Metric: ") and value not in (None, "")
             }
-            yield (
-                line,
-                {
-                    "vars": {name: row[name] for name in names},
-                    "promptIdx": nth,
-                    "testIdx": None,
-                    "provider": {"id": label[1] if label else columns[start]},
-                    "prompt": {"label": label[2] if label else None},
-                    "testCase": {"description": row.get("Description")},
-                    "response": {"output": None if failed else row[columns[start]]},
-                    "error": (reason or "error") if failed else None,
-                    "failureReason": FAILED if failed else 0,
-                    "success": None if failed else values.get("Status") == "PASS",
-                    "score": None if failed else unquoted_number(values.get("Score")),
-                    "namedScores": {**exact, **scores},
-                    "gradingResult": {"reason": reason},
-                },
-            )
+            result = {
+                "vars": {name: row[name] for name in names},
+                "promptIdx": nth,
+                "provider": {"id": label[1] if label else columns[start]},
+                "prompt": {"label": label[2] if label else None},
+                "testCase": {"description": row.get("Description")},
+                "namedScores": {**exact, **object_in(values.get("Named Scores"))},
+                "gradingResult": {"reason": reason},
+            }
+            if failed:
+                yield line, result | {"error": reason or "error", "failureReason": FAILED}
+                continue
+            result["response"] = {"output": row[columns[start]]}
+            score = unquoted_number(values.get("Score"))
+            yield line, result | {"success": values.get("Status") == "PASS", "score": score}
 
 
 QUESTION_VARS = ("question", "query", "input", "user_input", "user_query")
@@ -255,30 +248,25 @@ def sample_of(row: Row, variable: str | None, listed: bool, errors: ValidationEr
     failed = row.get("failureReason") == FAILED or (output is None and bool(row.get("error")))
     cached = response.get("cached") is True
     tokens = mapping(row.get("tokenUsage")) or mapping(response.get("tokenUsage"))
-    context, reference = _contexts(row, listed), _first(variables, REFERENCE_VARS)
-    used = {variable, reference[0], *(CONTEXT_VARS if context is not None else ())}
+    context = _contexts(row, listed)
+    reference = next((name for name in REFERENCE_VARS if variables.get(name) is not None), "")
+    used = {variable, reference, *(CONTEXT_VARS if context is not None else ())}
     metadata = mapping(mapping(row.get("testCase")).get("metadata"))
     tags = all_tags_of({name: value for name, value in metadata.items() if name not in ID_KEYS})
     record: Row = {
         "question": question,
         "answer": answer_in(output),
-        "reference_answer": reference[1],
+        "reference_answer": variables.get(reference),
         "retrieved": context,
         "prompt": prompt if isinstance(prompt, str) else None,
         "latency_ms": None if cached else row.get("latencyMs"),  # of a cached answer that of the cache
-        "cost_usd": None if cached or failed else row.get("cost", response.get("cost")),
-        "input_tokens": None if cached or failed else tokens.get("prompt"),
-        "output_tokens": None if cached or failed else tokens.get("completion"),
-        "tags": tags
-        | ({"error": last_line(row.get("error") or response.get("error") or "error")} if failed else {}),
+        "tags": tags | error_tag((row.get("error") or response.get("error") or "error") if failed else None),
         "vars": {name: tag_value(value) for name, value in variables.items() if name not in used} or None,
     }
+    if not cached and not failed:
+        record["cost_usd"] = row.get("cost", response.get("cost"))
+        record |= {"input_tokens": tokens.get("prompt"), "output_tokens": tokens.get("completion")}
     return record | scores_and_checks(row, failed)
-
-
-def _first(variables: Mapping[str, Any], names: Sequence[str]) -> tuple[str | None, Any]:
-    known = next((name for name in names if variables.get(name) is not None), None)
-    return known, None if known is None else variables[known]
 
 
 def listed_contexts(row: Row) -> list[Any] | None:
@@ -297,15 +285,11 @@ def _contexts(row: Row, listed: bool) -> object:
     documents = listed_contexts(row)
     metadata = mapping(mapping(row.get("response")).get("metadata"))
     if documents is None:
-        fields = (metadata, mapping(row.get("vars")))
-        texts = [held.get(name) for held in fields for name in CONTEXT_VARS]
+        texts = (held.get(name) for held in (metadata, mapping(row.get("vars"))) for name in CONTEXT_VARS)
         text = next((text for text in texts if isinstance(text, str) and text.strip()), None)
         return None if listed or text is None else [{"text": text}]
-    ids = next((metadata[name] for name in ("chunk_ids", "context_ids", "ids") if name in metadata), None)
-    held = objects(documents)
-    if isinstance(ids, list) and len(ids) == len(held) == len(documents):
-        return [{**document, "id": name} for document, name in zip(held, ids, strict=True)]
-    return documents
+    names = ("chunk_ids", "context_ids", "ids")
+    return with_ids(documents, next((metadata[name] for name in names if name in metadata), None))
 
 
 ACCEPTED = "the JSON, JSONL or CSV that `promptfoo eval -o FILE` writes"
@@ -333,9 +317,8 @@ def _is_readable(peek: Peek) -> bool:
     if "evalId" in peek.keys and (isinstance(results.get("results"), list) or "table" in results):
         return True
     rows = objects(results.get("results")) or (peek.rows if peek.kind == "jsonl" else ())
-    if any({"testIdx", "promptIdx", "namedScores"} <= row.keys() for row in rows):
-        return True
-    return peek.columns >= CSV_COLUMNS
+    is_result = any({"testIdx", "promptIdx", "namedScores"} <= row.keys() for row in rows)
+    return is_result or peek.columns >= CSV_COLUMNS
 
 
 def _is_other_output(peek: Peek) -> bool:
@@ -393,73 +376,50 @@ def _runs(
     source: InputFile, rows: Iterator[Record], facts: Mapping[str, Any], errors: ValidationErrors
 ) -> list[ParsedRun]:
     head = list(islice(rows, HEAD))
-    variable = question_variable([row for _, row in head if isinstance(row, dict)])
-    listed = any(listed_contexts(row) is not None for _, row in head if isinstance(row, dict))
+    first = objects([row for _, row in head])
+    variable = question_variable(first)
+    listed = any(listed_contexts(row) is not None for row in first)
     spool = Spool()
     labels: dict[str, tuple[str, str]] = {}
     numberings: dict[str, Numbering] = {}
-    for part in (head, rows):
-        for line, row in part:
-            if not isinstance(row, dict):
-                errors.add(line, "results", f"found {type_name(row)}", "an object with vars and response")
-                continue
-            key, label = _run_of(row)
-            labels.setdefault(key, label)
-            record = sample_of(row, variable, listed, errors, line)
-            name = question_id(row)
-            record |= numberings.setdefault(key, Numbering()).of(name, record.get("question"))
-            spool.add(key, line, record | {"run_id": facts.get("evalId"), "tool": "promptfoo"})
+    for line, row in chain(head, rows):
+        if not isinstance(row, dict):
+            errors.add(line, "results", f"found {type_name(row)}", "an object with vars and response")
+            continue
+        key, label = _run_of(row)
+        labels.setdefault(key, label)
+        record = sample_of(row, variable, listed, errors, line)
+        record |= numberings.setdefault(key, Numbering()).of(question_id(row), record.get("question"))
+        spool.add(key, line, record | {"run_id": facts.get("evalId"), "tool": "promptfoo"})
     if not labels:
         errors.raise_if_any()
-        version = (
-            f" (results version {facts['version']})" if isinstance(facts.get("version"), int | str) else ""
-        )
+        known = isinstance(facts.get("version"), int | str)
+        version = f" (results version {facts['version']})" if known else ""
         raise source.error(f"is an eval of promptfoo{version} without results", ACCEPTED)
+    # The time of an eval is its time stamp, or the one that its id ends with.
+    in_id = str(facts.get("evalId") or "").removeprefix("eval-").partition("-")[2]
+    created = moment(text_in(facts.get("timestamp"))) or (moment(in_id) if "T" in in_id else None)
     providers = Counter(provider for provider, _ in labels.values())
-    return [
-        ParsedRun(
-            provider if providers[provider] == 1 else f"{provider} {shortened(prompt) or key}",
-            spool.rows(key),
-            source.name,
-            "promptfoo",
-            named_by_content=True,
-            config=_config(provider, prompt, key, facts),
-            created_at=_time(facts),
-        )
-        for key, (provider, prompt) in labels.items()
-    ]
-
-
-def _time(facts: Mapping[str, Any]) -> datetime | None:
-    """Return when an eval ran: its time stamp, or the one that its id ends with."""
-    _, _, in_id = str(facts.get("evalId") or "").removeprefix("eval-").partition("-")
-    stamp = text_in(facts.get("timestamp"))
-    return moment(stamp) or (moment(in_id) if "T" in in_id else None)
+    runs = []
+    for key, (provider, prompt) in labels.items():
+        name = provider if providers[provider] == 1 else f"{provider} {shortened(prompt) or key}"
+        prompts, nth = objects(facts.get("prompts")), key.rpartition("\x1f")[2]
+        at = int(nth) if nth.isdecimal() and len(nth) < 6 else len(prompts)
+        raw = prompts[at].get("raw") if at < len(prompts) else None
+        text = (raw if isinstance(raw, str) else prompt) or None
+        config = plain_settings({"provider": provider, "prompt": text})
+        run = run_of(source, "promptfoo", spool.rows(key), name, config=config, created_at=created)
+        runs.append(run)
+    return runs
 
 
 def _run_of(row: Row) -> tuple[str, tuple[str, str]]:
     """Return the key of the run that a result belongs to, with its provider and the label of its prompt."""
-    provider = row.get("provider")
-    fields = mapping(provider)
-    name = (
-        fields.get("label")
-        or fields.get("id")
-        or (provider if isinstance(provider, str) else "")
-        or "promptfoo"
-    )
-    prompt = mapping(row.get("prompt"))
+    provider, prompt, nth = row.get("provider"), mapping(row.get("prompt")), row.get("promptIdx")
+    by_id = provider if isinstance(provider, str) else mapping(provider).get("id")
+    name = mapping(provider).get("label") or by_id or "promptfoo"
     label = prompt.get("label") if isinstance(prompt.get("label"), str) else ""
-    nth = row.get("promptIdx")
     return f"{name}\x1f{label if nth is None else nth}", (storable(name), storable(label))
-
-
-def _config(provider: str, label: str, key: str, facts: Mapping[str, Any]) -> dict[str, Any]:
-    prompts = objects(facts.get("prompts"))
-    nth = key.rpartition("\x1f")[2]
-    at = int(nth) if nth.isdecimal() and len(nth) < 6 else -1
-    raw = prompts[at].get("raw") if 0 <= at < len(prompts) else None
-    prompt = raw if isinstance(raw, str) else label
-    return plain_settings({"provider": provider, "prompt": prompt or None})
 
 
 IMPORTERS = (
