@@ -22,6 +22,7 @@ from ragtriage.data.importers.question_join import QuestionJoin
 from ragtriage.data.importers.registry import GENERAL, candidates, importer_of, importers, keys_of
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 from ragtriage.data.store.question_sets import LoadedSet
+from ragtriage.data.store.workspace import SCALES
 
 SHOWN_QUESTIONS = 5
 OF_ROWS = ("ragchecker", "versions", "native_questions", "native", "ragas", "table_questions", "table")
@@ -199,12 +200,15 @@ def _with_options(
     if options.name:
         name = f"{options.name} {run.name}" if several else options.name
         named_by_content = True  # a name the user chose tells two runs of the same content apart
+    config = {**run.config, **options.config}
+    if scales := {**run.config.get(SCALES, {}), **options.config.get(SCALES, {})}:
+        config[SCALES] = scales
     return replace(
         run,
         name=name,
         named_by_content=named_by_content,
         records=() if run.means else _not_empty(run.records, errors),
-        config={**run.config, **options.config},
+        config=config,
         dataset=options.dataset or run.dataset,
         dataset_version=options.dataset_version or run.dataset_version,
         corpus_version=options.corpus_version or run.corpus_version,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +15,7 @@ from ragtriage.data.importers.detect import read_runs
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.scoring.batch_inputs import batch_of
-from ragtriage.data.scoring.imported_scores import human_scores, imported_scores
+from ragtriage.data.scoring.imported_scores import human_scores, imported_scores, on_scale
 from ragtriage.data.store.parsed_run import MappedColumn, Record
 from ragtriage.data.store.sample_schema import FIELDS, SCHEMA, Sample
 from ragtriage.data.store.sample_validation import normalise
@@ -57,6 +58,7 @@ class Preview:
         filled: field of a sample -> how many of the records read fill it.
         errors: the first validation errors so far.
         total_errors: how many there are so far.
+        off_scale: metric -> least and greatest value, of the scores that no declared scale holds.
     """
 
     format: str
@@ -67,6 +69,7 @@ class Preview:
     filled: Mapping[str, int]
     errors: tuple[ValidationError, ...]
     total_errors: int
+    off_scale: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
 
 def preview(source: InputFile, options: Options, limit: int = PREVIEW_RECORDS) -> Preview:
@@ -95,7 +98,23 @@ def preview(source: InputFile, options: Options, limit: int = PREVIEW_RECORDS) -
         {name: count for name, count in filled.items() if count},
         tuple(errors.first),
         errors.total,
+        _off_scale(records, runs[0].config),
     )
+
+
+def _off_scale(records: Sequence[Record], config: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
+    """Return the reach of the scores of which none would be scored, as they are on another scale."""
+    unread = ValidationErrors("preview")
+    samples = [sample for line, record in records if (sample := normalise(record, line, unread)) is not None]
+    scores = [{"scores": sample["scores"]} for sample in samples]
+    table = pa.Table.from_pylist(scores, schema=pa.schema([SCHEMA.field("scores")]))
+    found = {}
+    for (metric, _), column in imported_scores(table).items() if scores else ():
+        known = column.values[np.isfinite(column.values)]
+        values, _ = on_scale(metric, column.values, column.status, config)
+        if len(known) and not np.isfinite(values).any():
+            found[metric] = (float(known.min()), float(known.max()))
+    return found
 
 
 def _fills(record: object, name: str) -> bool:

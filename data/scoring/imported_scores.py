@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ragtriage.data.errors import DataError
 from ragtriage.data.store.ragged import Ragged, numbers
+from ragtriage.data.store.workspace import SCALES
 from ragtriage.metrics.metric_registry import REGISTRY, known_name
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Scores, Status
 from ragtriage.metrics.schema.source import Source
@@ -20,7 +21,6 @@ NOT_SCORED = "not scored in the imported file"
 NOT_RECORDED = "the pipeline recorded nothing of the kind for this sample"
 FIGURES = ("latency_ms", "retrieval_ms", "input_tokens", "output_tokens", "cost_usd", "peak_memory_mb")
 NOT_LABELLED = "no person labelled this sample"
-SCALES = "score_scales"  # setting of a run: metric -> [least, greatest] of the tool that scored it
 SLIGHT = 0.05  # of the scale: a cosine just below 0 is no other scale
 MOST_STRAY = 0.05  # share of values outside from which on the whole column is on another scale
 

@@ -34,7 +34,8 @@ FORMAT_VERSION = 1
 OWNER_ONLY = 0o700
 _TEMPORARY = re.compile(r"\.(staging|deleted)-(?P<host>.+)-(?P<pid>[0-9]{1,9})-[^-]+")
 DEFAULT_FOLDER = "ragtriage-workspace"
-REPORTED_MEANS = "reported_means"  # the results that a file reports are no setting
+REPORTED_MEANS = "reported_means"  # in the configuration, though no setting: the results that a file reports
+SCALES = "score_scales"  # likewise: metric -> [least, greatest] of the tool that scored it
 
 
 def utc_now() -> datetime:
@@ -139,7 +140,7 @@ def flat_settings(config: Mapping[str, Any]) -> dict[str, Any]:
     return {
         path: value
         for key, setting in config.items()
-        if key != REPORTED_MEANS
+        if key not in (REPORTED_MEANS, SCALES)
         for path, value in _flat(str(key), setting).items()
     }
 

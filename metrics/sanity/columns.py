@@ -111,9 +111,11 @@ def _scale_finding(
     if source != "imported":
         advice = ". Check what they were computed from."
     elif none_scored:
+        usual = usual_scale(least, most)
+        scale = "LEAST..GREATEST" if usual is None else f"{usual[0]:g}..{usual[1]:g}"
         advice = (
-            ", so none of them is scored. Import the file again with "
-            f"`--scale {name}={_likely(least, most)}` if that is the scale of the tool."
+            f", so none of them is scored. Import the file again with `--scale {name}={scale}` if that is "
+            "the scale of the tool."
         )
     else:
         advice = ", and these are not scored. Check what the tool that wrote them means by this name."
@@ -131,11 +133,12 @@ def _scale_finding(
     )
 
 
-def _likely(least: float, most: float) -> str:
-    """Return the usual scale that such values are on, as an option takes it."""
-    if least < 0 or most > 100:
-        return "LEAST..GREATEST"
-    return "1..5" if least >= 1 and most <= 5 else f"0..{next(top for top in (5, 10, 100) if most <= top)}"
+USUAL_SCALES = ((1.0, 5.0), (0.0, 5.0), (0.0, 10.0), (0.0, 100.0))  # the narrowest first
+
+
+def usual_scale(least: float, most: float) -> tuple[float, float] | None:
+    """Return the usual scale on which values reach from `least` to `most`; None where none of them fits."""
+    return next(((low, high) for low, high in USUAL_SCALES if low <= least and most <= high), None)
 
 
 def _disagreements(run: CheckInput) -> list[Finding]:

@@ -31,3 +31,23 @@ def test_a_table_without_a_question_offers_its_columns(
     (run,) = workspace.runs()
     assert run.n == 2
     assert set(run.fields) >= {"question", "answer"}
+
+
+def test_a_score_on_another_scale_asks_for_it(
+    workspace: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(workspace.workspace.root))
+    app = AppTest.from_file(str(APP), default_timeout=60)
+    app.run()
+    app.switch_page("runs/runs.py").run()
+    path = tmp_path / "graded.csv"
+    path.write_text("question,answer,faithfulness\nWho?,Ann,2\nWhen?,May,5\n", encoding="utf-8")
+    app.text_input(key="upload_path").set_value(str(path)).run()
+    (choice,) = (box for box in app.selectbox if box.label.startswith("Scale of faithfulness"))
+    assert choice.label == "Scale of faithfulness: its values go from 2 to 5"
+    assert choice.options == ["1 to 5", "0 to 5", "0 to 10", "0 to 100"]
+    choice.set_value((1.0, 5.0)).run()
+    app.button(key="load").click().run()
+    assert not app.exception
+    (run,) = workspace.runs()
+    assert sorted(workspace.scored(run).values("faithfulness")) == [0.25, 1]

@@ -33,9 +33,9 @@ from ragtriage.data.importers.parsing.options import Options, read_tools
 from ragtriage.data.importers.preview import Preview, computable, preview
 from ragtriage.data.importers.question_choice import named_questions
 from ragtriage.data.importers.registry import importers, plugin_faults
-from ragtriage.data.scoring.imported_scores import SCALES, parsed_scale
+from ragtriage.data.scoring.imported_scores import parsed_scale
 from ragtriage.data.scoring.run_store import RunStore
-from ragtriage.data.store.workspace import Run, Workspace
+from ragtriage.data.store.workspace import SCALES, Run, Workspace
 from ragtriage.data.store.write_run import ImportedRun
 from ragtriage.metrics.number_text import count
 from ragtriage.metrics.schema.scores import MetricsError

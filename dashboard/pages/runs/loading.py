@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -27,8 +27,10 @@ from ragtriage.data.importers.preview import Preview, computable, preview
 from ragtriage.data.importers.registry import importers
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.allowed_paths import allowed_path
+from ragtriage.data.store.workspace import SCALES
 from ragtriage.metrics.number_text import count
 from ragtriage.metrics.result_table import ResultTable
+from ragtriage.metrics.sanity.columns import USUAL_SCALES
 
 _LOADED = "load_results"
 _OPEN = "loader_is_open"
@@ -124,6 +126,9 @@ def _previewed(file: InputFile, options: Options) -> tuple[InputFile, Options] |
         options = replace(options, mapping={**options.mapping, **_mapping(file, file_preview)})
         if options.mapping:
             file_preview = preview(file, options)
+        if scales := _scales(file, file_preview.off_scale):
+            options = replace(options, config={**options.config, SCALES: scales})
+            file_preview = preview(file, options)
     except DataError as error:
         _show_errors(error)
         return None
@@ -176,6 +181,23 @@ def _mapping(file: InputFile, file_preview: Preview) -> dict[str, str]:
         for row, mapped in zip(edited, file_preview.mapping, strict=True)
         if (row["Read as"] or "").strip() != mapped.field
     }
+
+
+def _scales(file: InputFile, off_scale: Mapping[str, tuple[float, float]]) -> dict[str, list[float]]:
+    """Ask for the scale of each score that goes beyond its metric's, and return those that were chosen."""
+    chosen: dict[str, list[float]] = {}
+    for metric, (least, most) in off_scale.items():
+        scale: tuple[float, float] | None = st.selectbox(
+            f"Scale of {markdown_text(metric)}: its values go from {least:g} to {most:g}",
+            [(low, high) for low, high in USUAL_SCALES if low <= least and most <= high],
+            index=None,
+            format_func=lambda ends: f"{ends[0]:g} to {ends[1]:g}",
+            placeholder="not scored until its scale is chosen",
+            key=f"scale_{metric}_{file.name}",
+        )
+        if scale is not None:
+            chosen[metric] = list(scale)
+    return chosen
 
 
 def _show_preview(file_preview: Preview) -> None:

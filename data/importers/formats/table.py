@@ -28,10 +28,12 @@ from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import Table, open_table
 from ragtriage.data.importers.parsing.shapes import gold_passages
+from ragtriage.data.importers.parsing.siblings import PASSED
 from ragtriage.data.importers.parsing.spool import Spool
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 from ragtriage.data.store.question_sets import OF_A_RUN
 from ragtriage.data.store.sample_schema import FIELDS, document_id
+from ragtriage.data.store.workspace import SCALES
 
 
 def brought_to_samples(table: Table, tools: Iterable[ToolRows] = ()) -> Table:
@@ -124,6 +126,8 @@ def runs_of_table(table: Table, plan: Plan, base: ParsedRun, errors: ValidationE
     gold = _Gold.of(table, plan)
     notes = (*base.notes, *table.notes, *plan.notes, *gold.notes)
     base = replace(base, mapping=plan.shown, notes=notes, metrics={**(plan.metrics or {}), **base.metrics})
+    if plan.siblings is not None and plan.siblings.scales:
+        base = replace(base, config={SCALES: plan.siblings.scales, **base.config})
     rows = _checked_rows(table.rows(), errors)
     column = plan.column("run")
     if column is None:
@@ -224,6 +228,7 @@ class _Builder:
         if self._errors.total > before:
             return None
         self._explain(record, row)
+        self._decide(record, row)
         _split_conversation(record)
         self._join_documents(record, line)
         self._number_repeat(record)
@@ -238,6 +243,15 @@ class _Builder:
             if not isinstance(scores[metric], dict):
                 scores[metric] = {"value": scores[metric], "reason": str(reason)}
                 record.pop(column, None)
+
+    def _decide(self, record: dict[str, Any], row: Mapping[str, Any]) -> None:
+        """Put what the tool itself decided on the row among its checks."""
+        for column, beside in (self._plan.siblings.verdicts if self._plan.siblings else {}).items():
+            passed = PASSED.get(str(row.get(column)).strip().lower())
+            checks = record.setdefault("checks", []) if passed is not None else None
+            if isinstance(checks, list):
+                sides = {"expected": row.get(beside.threshold), "actual": row.get(beside.score)}
+                checks.append({"name": column, "kind": "metric", **sides, "passed": passed})
 
     def _put(self, record: dict[str, Any], column: str, value: object, line: int) -> None:
         field = self._plan.fields.get(column, "")

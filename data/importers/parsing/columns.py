@@ -27,6 +27,7 @@ from ragtriage.data.importers.parsing.names import (
 )
 from ragtriage.data.importers.parsing.nested_ids import NestedIds, gold_ids_of, is_nested, nested_ids
 from ragtriage.data.importers.parsing.rows import Table
+from ragtriage.data.importers.parsing.siblings import Siblings, siblings_of
 from ragtriage.data.store.parsed_run import MappedColumn
 from ragtriage.data.store.sample_schema import FIELDS
 
@@ -97,6 +98,7 @@ class Plan:
         reasons: column -> metric whose values it explains; None for no such column.
         verdicts: column of a score -> its words in lower case -> number; None for no such column.
         metrics: metric -> what the words and the name of its column say of its direction; None likewise.
+        siblings: the columns beside scores; None where there is no table.
     """
 
     fields: Mapping[str, str]
@@ -108,6 +110,7 @@ class Plan:
     reasons: Mapping[str, str] | None = None
     verdicts: Mapping[str, Mapping[str, float]] | None = None
     metrics: Mapping[str, Mapping[str, Any]] | None = None
+    siblings: Siblings | None = None
 
     def column(self, field: str) -> str | None:
         """Return the column of a field, or None."""
@@ -145,6 +148,9 @@ def plan_columns(
     for name, field in check_columns(table.columns).items():
         fields.setdefault(name, field)
     _guess_metrics(columns, fields, metrics_after, declared)
+    siblings = siblings_of(columns, fields, {*overrides, *declared})
+    fields |= dict.fromkeys(siblings.limits, "")
+    fields |= {name: f"checks.{plain_name(name)}.passed" for name in siblings.verdicts}
     reasons = _reasons(columns, fields)
     for column in columns:
         fields.setdefault(
@@ -153,7 +159,9 @@ def plan_columns(
     ordered = {name: fields[name] for name in table.columns}
     _require_question(ordered, file)
     factors, notes = _units(columns, ordered)
-    guessed = {name: field for name, field in ordered.items() if name not in overrides}
+    settled = {*overrides, *siblings.limits, *siblings.verdicts}
+    guessed = {name: field for name, field in ordered.items() if name not in settled}
+    notes += siblings.notes
     notes += questions_about(columns, guessed, declared)
     commas = {column.name for column in columns if column.has_decimal_commas}
     shown = [MappedColumn(column.name, ordered[column.name], _example(column.values)) for column in columns]
@@ -180,6 +188,7 @@ def plan_columns(
         reasons,
         {name: verdict.values for name, verdict in verdicts.items()},
         _directions(verdicts, ordered),
+        siblings,
     )
 
 
