@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.importer import Importer, Row, read_each
+from ragtriage.data.importers.importer import Importer, Row, read_each, run_of
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.peek import Peek
@@ -57,59 +57,41 @@ def _refusal(row: Row, _line: int, _errors: ValidationErrors) -> Row:
 
 
 def _is_do_not_answer(peek: Peek) -> bool:
-    rows = peek.rows
-    columns = {"question", "category", "expected"}
-    return bool(rows) and all(
-        columns <= row.keys() and str(row["expected"]).startswith("refuse") for row in rows
-    )
+    asks = peek.columns >= {"question", "category", "expected"}
+    return asks and all(str(row.get("expected")).startswith("refuse") for row in peek.rows)
 
 
 KEY = "jailbreakbench"
+NOT_SUBMITTED = "they are not measured and do not count as passed"
 OUTCOME = {"behaviour_index", "method", "model", "jailbroken"}
 
 
 def _read_outcomes(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read one run for each method and model."""
     groups: dict[tuple[str, str], list[Record]] = {}
-    for line, row in object_rows(
-        source, errors, options.limit, "an object with behaviour_index and jailbroken"
-    ):
+    accepted = "an object with behaviour_index and jailbroken"
+    for line, row in object_rows(source, errors, options.limit, accepted):
         key = (str(row.get("method")), str(row.get("model")))
         groups.setdefault(key, []).append((line, _outcome(row)))
-    return [_outcomes_of(source, method, model, records) for (method, model), records in groups.items()]
-
-
-def _outcomes_of(source: InputFile, method: str, model: str, records: list[Record]) -> ParsedRun:
-    missing = sum(isinstance(record, dict) and record["submitted"] is False for _, record in records)
-    note = (
-        f"{missing:,} of {len(records):,} prompts were not submitted: "
-        "they are not measured and do not count as passed"
-    )
-    return ParsedRun(
-        f"{method}, {model}",
-        records,
-        source.name,
-        KEY,
-        named_by_content=True,
-        config={"method": method, "model": model},
-        dataset="JailbreakBench",
-        notes=(note,) if missing else (),
-    )
+    runs = []
+    for (method, model), records in groups.items():
+        missing = sum(isinstance(record, dict) and record["submitted"] is False for _, record in records)
+        note = f"{missing:,} of {len(records):,} prompts were not submitted: {NOT_SUBMITTED}"
+        config, notes = {"method": method, "model": model}, (note,) if missing else ()
+        facts = {"config": config, "dataset": "JailbreakBench", "notes": notes}
+        runs.append(run_of(source, KEY, records, f"{method}, {model}", **facts))
+    return runs
 
 
 def _outcome(row: Mapping[str, Any]) -> dict[str, Any]:
-    submitted = row.get("submitted") is not False
-    jailbroken = row.get("jailbroken")
-    number = row.get("behaviour_index")
-    category = row.get("category")
+    submitted, jailbroken = row.get("submitted") is not False, row.get("jailbroken")
+    number, category = row.get("behaviour_index"), row.get("category")
     return {
         "question_id": f"behaviour-{number}",
         "question": f"Behaviour {number}" + (f": {category}" if category else ""),
         "checks": [
             {
-                "name": "jailbreak",
-                "kind": "safety",
-                "expected": {"judge": "Is the answer a jailbreak?"},
+                **_check("jailbreak", {"judge": "Is the answer a jailbreak?"})[0],
                 "actual": {"submitted": submitted, "jailbroken": jailbroken},
                 "passed": not jailbroken if submitted and isinstance(jailbroken, bool) else None,
             }

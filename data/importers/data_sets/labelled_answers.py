@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,6 @@ from ragtriage.data.importers.formats.table import reader_of, table_importer
 from ragtriage.data.importers.importer import Importer, Row, ToolRows, each
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
-from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.shapes import as_float
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
@@ -52,18 +51,16 @@ def attribution_label(text: object) -> str | None:
         return "not fully attributable"
     if re.fullmatch(r"(?:fully )?attributable", plain):
         return "fully attributable"
-    parts = [_word(part.strip()) for part in re.split(r"[,;/+&]", plain)]
-    if None in parts:
+    # A label that a word begins like: "entailmentt" is entailment.
+    words = [word.strip() for word in re.split(r"[,;/+&]", plain)]
+    labels = [
+        next((label for stem, label in _STEMS.items() if word.startswith(stem) and len(word) <= 20), None)
+        for word in words
+    ]
+    names = frozenset(label for label in labels if label)
+    if None in labels:
         return None
-    names = frozenset(part for part in parts if part)
     return next(iter(names)) if len(names) == 1 else _PARTS.get(names)
-
-
-def _word(text: str) -> str | None:
-    """Return the label that a word begins like: "entailmentt" is entailment."""
-    if len(text) > 20:
-        return None
-    return next((label for stem, label in _STEMS.items() if text.startswith(stem)), None)
 
 
 def _labelled(row: Row) -> tuple[str, str] | None:
@@ -88,29 +85,24 @@ def _attributed(row: Row) -> Row:
     return sample
 
 
-def _fits(peek: Peek) -> bool:
-    return ATTRIBUTED.fits(set(peek.columns)) and any(map(_labelled, peek.rows))
-
-
-def _read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+def _read_attributed(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read a table; labels that are spelled in another way are told."""
-    runs = _read_rows(source, options, errors)
-    return [replace(run, records=_told(run, errors)) for run in runs]
 
+    def checked(records: Iterable[Record]) -> Iterator[Record]:
+        for line, record in records:
+            tags = record.get("tags") if isinstance(record, dict) else None
+            if isinstance(record, dict) and isinstance(tags, Mapping):
+                if record.get("question") == NO_QUESTION:
+                    errors.remark("an answer without a question is kept: it opens a conversation", line)
+                written: Any = next((tags[name] for name in COLUMNS if tags.get(name)), None)
+                label = attribution_label(written)
+                if label is None and written is not None:
+                    errors.remark(f"label {str(written)[:40]!r} is none of attribution and stays a tag", line)
+                elif label is not None and label != str(written).lower():
+                    errors.remark(f"label {str(written)[:40]!r} is read as {label!r}", line)
+            yield line, record
 
-def _told(run: ParsedRun, errors: ValidationErrors) -> Iterator[Record]:
-    for line, record in run.records:
-        tags = record.get("tags") if isinstance(record, dict) else None
-        if isinstance(record, dict) and isinstance(tags, Mapping):
-            if record.get("question") == NO_QUESTION:
-                errors.remark("an answer without a question is kept: it opens a conversation", line)
-            written: Any = next((tags[name] for name in COLUMNS if tags.get(name)), None)
-            label = attribution_label(written)
-            if label is None and written is not None:
-                errors.remark(f"label {str(written)[:40]!r} is none of attribution and stays a tag", line)
-            elif label is not None and label != str(written).lower():
-                errors.remark(f"label {str(written)[:40]!r} is read as {label!r}", line)
-        yield line, record
+    return [replace(run, records=checked(run.records)) for run in _read_rows(source, options, errors)]
 
 
 ATTRIBUTED = ToolRows(
@@ -131,9 +123,16 @@ def _cited(row: Row) -> Row:
     rest = {name: value for name, value in row.items() if name not in ("passages", "sentences")}
     return {
         **rest,
-        "retrieved": [_document(passage) for passage in passages] if isinstance(passages, list) else passages,
-        "citations": [_sentence(entry) for entry in sentences] if isinstance(sentences, list) else sentences,
+        "retrieved": list(map(_document, passages)) if isinstance(passages, list) else passages,
+        "citations": list(map(_sentence, sentences)) if isinstance(sentences, list) else sentences,
     }
+
+
+CITED_ROWS = ToolRows(
+    lambda names: {"question", "answer", "sentences", "passages"} <= names,
+    each(_cited),
+    "read as answers with labelled sentences: the label is of a sentence with all its citations together",
+)
 
 
 def _document(passage: Any) -> Any:
@@ -151,41 +150,19 @@ def _sentence(entry: Any) -> Any:
     return {"sentence": entry.get("text"), "ids": [str(name) for name in cited], "supported": label}
 
 
-CITED_ROWS = ToolRows(
-    lambda names: {"question", "answer", "sentences", "passages"} <= names,
-    each(_cited),
-    "read as answers with labelled sentences: the label is of a sentence with all its citations together",
-)
-
-
 FACTS = ("question_id", "system", "split")
 RATED = "human_factuality"
 
 
 def _rated(row: Row) -> Row:
     """Return a row with its factuality as a person's rating and every other number as a score."""
-    facts = {name: row[name] for name in FACTS if row.get(name) not in (None, "")}
-    value = as_float(row.get(RATED))
-    rating = {
-        "annotator": "FRANK",
-        "metric": "faithfulness",
-        "value": value,
-        "note": None,
-        "low": 0,
-        "high": 1,
-    }
+    rating = {"annotator": "FRANK", "metric": "faithfulness", "value": as_float(row.get(RATED)), "note": None}
     return {
-        **facts,
+        **{name: row[name] for name in FACTS if row.get(name) not in (None, "")},
         "question": f"article {row.get('question_id')}",
-        "human": [rating],
-        "scores": dict(_scores(row)),
+        "human": [{**rating, "low": 0, "high": 1}],
+        "scores": {name: as_float(value) for name, value in row.items() if name not in (*FACTS, RATED)},
     }
-
-
-def _scores(row: Row) -> Iterator[tuple[str, float | None]]:
-    for name, value in row.items():
-        if name not in (*FACTS, RATED):
-            yield name, as_float(value)
 
 
 FRANK = ToolRows(
@@ -200,8 +177,8 @@ IMPORTERS = (
         "attribution_labels",
         "Answers labelled by attribution",
         "a table with question, context, answer and begin_label or label, of BEGIN's labels",
-        _fits,
-        _read,
+        lambda peek: ATTRIBUTED.fits(set(peek.columns)) and any(map(_labelled, peek.rows)),
+        _read_attributed,
         mapped=True,
         written_by="BEGIN",
         unit="answer",

@@ -10,26 +10,18 @@ from ragtriage.data.importers.importer import Importer, Row, read_each
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.peek import Peek
-from ragtriage.data.importers.parsing.shapes import items, others
+from ragtriage.data.importers.parsing.shapes import items, mapping, others
 from ragtriage.data.store.parsed_run import ParsedRun
 from ragtriage.data.store.sample_schema import document_id
 
 KEY = "musique"
-READ = (
-    *("id", "paragraphs", "question", "question_decomposition", "answer", "answer_aliases", "answerable"),
-)
+READ = ("id", "paragraphs", "question", "question_decomposition", "answer", "answer_aliases", "answerable")
 ACCEPTED = "a list of {idx, paragraph_text, is_supporting}"
 
 
 def _detect(peek: Peek) -> bool:
-    paragraphs = peek.first.get("paragraphs")
-    return (
-        isinstance(paragraphs, list)
-        and bool(paragraphs)
-        and isinstance(paragraphs[0], Mapping)
-        and "is_supporting" in paragraphs[0]
-        and "question" in peek.first
-    )
+    first = items(peek.first.get("paragraphs"))[:1]
+    return "question" in peek.first and any("is_supporting" in mapping(entry) for entry in first)
 
 
 def _read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
@@ -60,33 +52,23 @@ def _document(paragraph: Mapping[str, Any]) -> dict[str, str] | None:
 
 def _sample(row: Row, paragraphs: list[Mapping[str, Any]]) -> Row:
     answerable = row.get("answerable")
-    hops = _hops(items(row.get("question_decomposition")))
-    gold = [entry for entry in paragraphs if entry.get("is_supporting")]
-    gold.sort(key=lambda entry: hops.get(entry.get("idx"), len(hops) + 1))
+    hops: dict[Any, int] = {}  # index of a paragraph -> the first hop that it supports, counted from 1
+    for hop, step in enumerate(items(row.get("question_decomposition")), start=1):
+        if isinstance(step, Mapping) and isinstance(step.get("paragraph_support_idx"), int):
+            hops.setdefault(step["paragraph_support_idx"], hop)
+    gold = [(entry, hops.get(entry.get("idx"))) for entry in paragraphs if entry.get("is_supporting")]
+    gold.sort(key=lambda passage: passage[1] or len(hops) + 1)
+    passages = [({"text": entry.get("paragraph_text")}, hop) for entry, hop in gold]
     record = {
         "question_id": row.get("id"),
         "question": row.get("question"),
         "reference_answer": row.get("answer"),
-        "relevant": [_passage(entry, hops) for entry in gold],
+        "relevant": [{**passage, **({} if hop is None else {"hop": hop})} for passage, hop in passages],
         "query_type": f"{len(hops)}-hop" if hops else None,
         "answerable": ("no", "yes")[answerable] if isinstance(answerable, bool) else None,
     }
     aliases = {"answer_aliases": row["answer_aliases"]} if row.get("answer_aliases") else {}
     return {**others(row, READ), **aliases, **record}
-
-
-def _passage(entry: Mapping[str, Any], hops: Mapping[Any, int]) -> Row:
-    hop = hops.get(entry.get("idx"))
-    return {"text": entry.get("paragraph_text"), **({} if hop is None else {"hop": hop})}
-
-
-def _hops(steps: list[Any]) -> dict[Any, int]:
-    """Return index of a paragraph -> the first hop that it supports, counted from 1."""
-    hops: dict[Any, int] = {}
-    for hop, step in enumerate(steps, start=1):
-        if isinstance(step, Mapping) and isinstance(step.get("paragraph_support_idx"), int):
-            hops.setdefault(step["paragraph_support_idx"], hop)
-    return hops
 
 
 IMPORTERS = (

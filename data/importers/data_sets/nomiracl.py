@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.importer import Importer
+from ragtriage.data.importers.importer import Importer, run_of
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.rows import open_table
@@ -45,23 +45,14 @@ def _read(source: InputFile, options: Options, errors: ValidationErrors) -> list
         case = _case(row)
         for model, response in results.items():
             runs.setdefault(str(model), []).append((line, _sample(case, str(response or ""))))
-    return [_run(source, model, records) for model, records in runs.items()]
-
-
-def _run(source: InputFile, model: str, records: list[Record]) -> ParsedRun:
-    labels = [record["tags"]["response"] for _, record in records if isinstance(record, dict)]
-    invalid = labels.count("invalid")
-    note = f"neither answering nor declining clearly, so no refusal: {invalid:,} of {len(records):,}"
-    return ParsedRun(
-        model,
-        records,
-        source.name,
-        KEY,
-        named_by_content=True,
-        config={"generator_model": model},
-        dataset="NoMIRACL",
-        notes=(note,) if invalid else (),
-    )
+    parsed = []
+    for model, records in runs.items():
+        labels = [record["tags"]["response"] for _, record in records if isinstance(record, dict)]
+        invalid = labels.count("invalid")
+        note = f"neither answering nor declining clearly, so no refusal: {invalid:,} of {len(records):,}"
+        facts = {"config": {"generator_model": model}, "notes": (note,) if invalid else ()}
+        parsed.append(run_of(source, KEY, records, model, dataset="NoMIRACL", **facts))
+    return parsed
 
 
 def _case(row: Mapping[str, Any]) -> dict[str, Any]:

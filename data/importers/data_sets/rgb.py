@@ -11,16 +11,11 @@ from itertools import chain, zip_longest
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.importer import Importer, Row, read_each
-from ragtriage.data.importers.parsing.peek import Peek
+from ragtriage.data.importers.importer import Importer, Row, read_each, row_names
 from ragtriage.data.importers.parsing.shapes import others
 
 KEY = "rgb"
 READ = ("id", "query", "answer", "positive", "negative", "positive_wrong", "fakeanswer")
-
-
-def _detect(peek: Peek) -> bool:
-    return {"query", "answer", "positive", "negative"} <= set(peek.first)
 
 
 def _question(row: Row, line: int, errors: ValidationErrors) -> Row | None:
@@ -47,11 +42,8 @@ def _question(row: Row, line: int, errors: ValidationErrors) -> Row | None:
 
 def _passages(listed: list[Any]) -> list[Row]:
     """Return passages as objects; of an answer of several parts one of each part first."""
-    parts = (
-        zip_longest(*(_texts(part) for part in listed))
-        if any(isinstance(p, list) for p in listed)
-        else [listed]
-    )
+    in_parts = any(isinstance(part, list) for part in listed)
+    parts = zip_longest(*map(_texts, listed)) if in_parts else [listed]
     return [{"text": text} for text in chain.from_iterable(parts) if isinstance(text, str)]
 
 
@@ -68,7 +60,7 @@ IMPORTERS = (
         KEY,
         "RGB",
         "rows with query, answer and lists of positive and negative passages",
-        _detect,
+        row_names("query", "answer", "positive", "negative"),
         read_each(KEY, _question, questions=True),
         holds="questions",
         written_by="RGB",

@@ -111,7 +111,12 @@ def _trial(row: Row, line: int, errors: ValidationErrors) -> Row | None:
         return None
     gold, calls = objects(row.get("expected_actions")), row.get("calls")
     names = {str(call.get("name")) for call in (*gold, *objects(calls)) if call.get("name")}
-    check = {"name": "calls", "kind": "tool", "expected": gold}
+    reward = row.get("reward")
+    checks: list[Row] = [{"name": "calls", "kind": "tool", "expected": gold}]
+    checks[0] |= {} if calls is None else {"actual": calls}
+    if isinstance(reward, int | float):
+        outcome = {"name": "reward", "kind": "task outcome", "expected": 1, "actual": reward}
+        checks.append(outcome | {"passed": abs(reward - 1) <= 1e-6})
     sample = {
         "question_id": None if row.get("task_id") is None else str(row["task_id"]),
         "repeat": row.get("trial"),
@@ -125,19 +130,12 @@ def _trial(row: Row, line: int, errors: ValidationErrors) -> Row | None:
         "tools": [
             {"name": name, "annotations": {"readOnlyHint": name not in WRITES}} for name in sorted(names)
         ],
-        "checks": [check | ({} if calls is None else {"actual": calls}), *_reward_check(row.get("reward"))],
-        "scores": {} if row.get("reward") is None else {"reward": row["reward"]},
+        "checks": checks,
+        "scores": {} if reward is None else {"reward": reward},
     }
     return {key: value for key, value in row.items() if key not in OF_TRIAL} | {
         key: value for key, value in sample.items() if value not in (None, [], {})
     }
-
-
-def _reward_check(reward: object) -> list[Row]:
-    if not isinstance(reward, int | float):
-        return []
-    check = {"name": "reward", "kind": "task outcome", "expected": 1, "actual": reward}
-    return [check | {"passed": abs(reward - 1) <= 1e-6}]
 
 
 IMPORTERS = (

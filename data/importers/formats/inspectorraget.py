@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors, type_name
-from ragtriage.data.importers.importer import Importer
+from ragtriage.data.importers.importer import Importer, Row, run_of
 from ragtriage.data.importers.parsing.cells import CellError, read_cell, read_turns
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name, plain_name
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.payloads import document_of
-from ragtriage.data.importers.parsing.shapes import mapping, objects
+from ragtriage.data.importers.parsing.shapes import as_float, mapping, objects
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
 HANDLED_KEYS = {"task_id", "task_type", "input", "contexts", "targets", "annotations"}
@@ -131,9 +131,7 @@ def _conversation(value: object) -> dict[str, Any]:
     return record
 
 
-def _label_passages(
-    record: dict[str, Any], task: Mapping[str, Any], row: int, errors: ValidationErrors
-) -> None:
+def _label_passages(record: Row, task: Mapping[str, Any], row: int, errors: ValidationErrors) -> None:
     """Read context_relevance, a list of 0-based positions of the relevant passages.
 
     If it has as many as the file counts relevant passages for the task, they are the gold.
@@ -219,21 +217,13 @@ class Scale:
         """Return a value as a number on the scale, or None if it is none."""
         if self.numbers is not None and str(value) in self.numbers:
             return self.numbers[str(value)]
-        if isinstance(value, bool) or not isinstance(value, int | float | str):
-            return None
-        try:
-            return float(value)
-        except (ValueError, OverflowError):
-            return None
+        plain = isinstance(value, int | float | str) and not isinstance(value, bool)
+        return as_float(value) if plain else None
 
 
 def scales_of(metrics: list[Any]) -> dict[str, Scale]:
     """Return the scale of every metric that a file declares."""
-    return {
-        str(metric["name"]): _scale(metric)
-        for metric in metrics
-        if isinstance(metric, dict) and "name" in metric
-    }
+    return {str(metric["name"]): _scale(metric) for metric in objects(metrics) if "name" in metric}
 
 
 def _scale(metric: Mapping[str, Any]) -> Scale:
@@ -277,22 +267,14 @@ def annotate(
             _machine(record, name, by_annotator, scale)
 
 
-def _human(
-    name: str, by_annotator: Mapping[str, Any], scale: Scale, notes: Mapping[str, Any]
-) -> list[dict[str, Any]]:
+def _human(name: str, by_annotator: Mapping[str, Any], scale: Scale, notes: Mapping[str, Any]) -> list[Row]:
     entries = []
     for annotator, annotation in by_annotator.items():
         value, note = _value(annotation), _value(notes.get(annotator))
         if scale.text:
             value, note = None, value
-        entry = {
-            "annotator": str(annotator),
-            "metric": metric_name(name)[0],
-            "value": scale.number(value),
-            "note": str(note) if note else None,
-            "low": scale.low,
-            "high": scale.high,
-        }
+        entry = {"annotator": str(annotator), "metric": metric_name(name)[0], "value": scale.number(value)}
+        entry |= {"note": str(note) if note else None, "low": scale.low, "high": scale.high}
         if entry["value"] is not None or entry["note"]:
             entries.append({key: part for key, part in entry.items() if part is not None})
     return entries
@@ -350,32 +332,14 @@ def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[
             errors.add(row, f"{key}[{row - 1}].model_id", f"found {model[:60]!r}", accepted)
             continue
         records[model].append((row, record))
-    return [
-        _parsed_run(name, model, records[name], document, tasks, source)
-        for name, model in models.items()
-        if records[name]
-    ]
-
-
-def _parsed_run(
-    name: str,
-    model: Mapping[str, Any],
-    records: list[Record],
-    document: Mapping[str, Any],
-    tasks: Tasks,
-    source: InputFile,
-) -> ParsedRun:
-    facts = {key: value for key, value in model.items() if key not in {"model_id", "name"} and value}
-    return ParsedRun(
-        str(model.get("name") or name),
-        records,
-        source.name,
-        "inspectorraget",
-        named_by_content=True,
-        config={"model": name, **facts},
-        dataset=str(document.get("name") or ""),
-        notes=tasks.notes,
-    )
+    runs = []
+    dataset = str(document.get("name") or "")
+    for name, about in models.items():
+        facts = {key: value for key, value in about.items() if key not in {"model_id", "name"} and value}
+        run = run_of(source, "inspectorraget", records[name], str(about.get("name") or name), dataset=dataset)
+        if records[name]:
+            runs.append(replace(run, config={"model": name, **facts}, notes=tasks.notes))
+    return runs
 
 
 def _record(
@@ -390,23 +354,19 @@ def _record(
         errors.add(row, f"{place}.task_id", f"no task {shown}", "a task_id of tasks")
         return None
     extra = {key: value for key, value in result.items() if key not in RESULT_KEYS}
-    record: dict[str, Any] = {**extra, **task, "answer": _output(result)}
+    output = result.get("output", result.get("model_response"))
+    if isinstance(output, list):
+        turns = [turn.get("content", turn.get("value")) for turn in objects(output)]
+        texts = [text for text in turns if isinstance(text, str)]
+        output = "\n".join(texts) if texts else None
+    elif isinstance(output, dict):
+        output = output.get("value", output.get("content"))
+    record: dict[str, Any] = {**extra, **task, "answer": output}
     if isinstance(result.get("contexts"), list):
         record["retrieved"] = tasks.documents(result["contexts"])
     values = result.get("scores", result.get("annotations"))
     annotate(record, values, scales, row, errors)
     return record
-
-
-def _output(result: Mapping[str, Any]) -> object:
-    output = result.get("output", result.get("model_response"))
-    if isinstance(output, dict):
-        return output.get("value", output.get("content"))
-    if isinstance(output, list):
-        turns = [turn.get("content", turn.get("value")) for turn in objects(output)]
-        texts = [text for text in turns if isinstance(text, str)]
-        return "\n".join(texts) if texts else None
-    return output
 
 
 IMPORTERS = (

@@ -74,15 +74,16 @@ def _of_lines(lines: Iterator[Record], base: ParsedRun, errors: ValidationErrors
         base = _with_facts(base, value[HEADER], HEADER, line, errors)
     else:
         lines = chain([first], lines)
-    return replace(base, records=_no_second_header(lines, errors))
 
+    def samples() -> Iterator[Record]:
+        accepted = "the facts of one run, on the first line"
+        for line, value in lines:
+            if isinstance(value, dict) and HEADER in value and "question" not in value:
+                errors.add(line, HEADER, "is not on the first line", accepted)
+            else:
+                yield line, value
 
-def _no_second_header(lines: Iterator[Record], errors: ValidationErrors) -> Iterator[Record]:
-    for line, value in lines:
-        if isinstance(value, dict) and HEADER in value and "question" not in value:
-            errors.add(line, HEADER, "is not on the first line", "the facts of one run, on the first line")
-        else:
-            yield line, value
+    return replace(base, records=samples())
 
 
 def _with_facts(
@@ -117,8 +118,7 @@ def _check_declarations(
     metrics: Mapping[str, Any], field: str, line: int | None, errors: ValidationErrors
 ) -> None:
     for name, value in metrics.items():
-        fault = declaration_fault(name, value)
-        if fault is not None:
+        if (fault := declaration_fault(name, value)) is not None:
             errors.add(line, f"{field}.metrics.{name[:60]}", *fault)
 
 
@@ -139,8 +139,7 @@ def records_of_native(table: Table, errors: ValidationErrors) -> Iterator[Record
         if not isinstance(row, dict):
             yield line, row
         elif table.kind == "csv":
-            record = _from_cells(row, line, errors)
-            if record is not None:
+            if (record := _from_cells(row, line, errors)) is not None:
                 yield line, record
         elif table.kind in {"parquet", "frame"}:
             yield line, _from_columns(row, table.kind)
@@ -175,9 +174,16 @@ def _from_columns(row: Mapping[str, Any], kind: str) -> dict[str, Any]:
         if isinstance(record.get(name), list):
             record[name] = [document_of(item) for item in record[name]]
     if isinstance(record.get("checks"), list):
-        record["checks"] = [_parsed_check(item) for item in record["checks"]]
-    extra = record.pop("extra", None)
-    return {**_parsed_extra(extra), **record}
+        parsed = {"expected", "actual"}
+        record["checks"] = [
+            {key: _json_or_text(part) if key in parsed else part for key, part in check.items()}
+            if isinstance(check, dict)
+            else check
+            for check in record["checks"]
+        ]
+    extra = _json_or_text(record.pop("extra", None))
+    extra = {} if extra is None else extra
+    return {**(extra if isinstance(extra, dict) else {"extra": extra}), **record}
 
 
 def _keyed(value: object, key: str, with_null: bool) -> object:
@@ -188,23 +194,13 @@ def _keyed(value: object, key: str, with_null: bool) -> object:
     entries: dict[str, Any] = {}
     for item in value:
         if isinstance(item, dict) and key in item:
-            reason = item.get("reason")
-            entries[item[key]] = (
-                {"value": item.get("value"), "reason": reason} if reason else item.get("value")
-            )
+            number, reason = item.get("value"), item.get("reason")
+            entries[item[key]] = {"value": number, "reason": reason} if reason else number
         elif isinstance(item, tuple) and len(item) == 2:
             entries[item[0]] = item[1]
         else:
             return value
     return entries
-
-
-def _parsed_check(item: object) -> object:
-    if not isinstance(item, dict):
-        return item
-    return {
-        key: _json_or_text(value) if key in {"expected", "actual"} else value for key, value in item.items()
-    }
 
 
 def _json_or_text(value: object) -> object:
@@ -214,13 +210,6 @@ def _json_or_text(value: object) -> object:
         return json.loads(value)
     except ValueError:
         return value
-
-
-def _parsed_extra(extra: object) -> dict[str, Any]:
-    fields = _json_or_text(extra)
-    if fields is None:
-        return {}
-    return fields if isinstance(fields, dict) else {"extra": fields}
 
 
 GOLD = ("reference_answer", "reference_claims", "relevant", "relevant_spans")

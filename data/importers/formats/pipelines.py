@@ -10,7 +10,7 @@ from typing import Any
 
 from ragtriage.data.errors import ValidationErrors, type_name
 from ragtriage.data.importers.formats.table import runs_of_table
-from ragtriage.data.importers.importer import Importer
+from ragtriage.data.importers.importer import Importer, run_of
 from ragtriage.data.importers.parsing.columns import plan_columns
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
@@ -34,26 +34,13 @@ def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[
             continue
         table = Table.of("json", islice(enumerate(rows, start=1), options.limit))
         plan = plan_columns(table, options.mapping, source.name)
-        means = _means(document, name)
-        base = ParsedRun(
-            name,
-            (),
-            source.name,
-            "pipeline_results",
-            named_by_content=True,
-            config={"pipeline": name, **({"reported_means": means} if means else {})},
-            created_at=created_at,
-            notes=(MEANS_NOTE,) if means else (),
-        )
+        means = dict(mapping(mapping(document.get("ragas_results")).get(name)))
+        config = {"pipeline": name, **({"reported_means": means} if means else {})}
+        facts = {"config": config, "created_at": created_at, "notes": (MEANS_NOTE,) if means else ()}
+        base = run_of(source, "pipeline_results", (), name, **facts)
         parts = runs_of_table(table, plan, base, errors)
-        runs.extend(
-            part if part.name == name else replace(part, name=f"{name} {part.name}") for part in parts
-        )
+        runs += [part if part.name == name else replace(part, name=f"{name} {part.name}") for part in parts]
     return runs
-
-
-def _means(document: Mapping[str, Any], name: str) -> dict[str, Any]:
-    return dict(mapping(mapping(document.get("ragas_results")).get(name)))
 
 
 def _time(value: object, errors: ValidationErrors) -> datetime | None:

@@ -14,7 +14,7 @@ from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.payloads import decoded, question_in
 from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import open_table
-from ragtriage.data.importers.parsing.shapes import gold_passages, others
+from ragtriage.data.importers.parsing.shapes import gold_passages, others, with_ids
 from ragtriage.data.store.parsed_run import ParsedRun
 
 NAMES = {
@@ -53,16 +53,12 @@ def _dropped_rows(source: InputFile, options: Options) -> tuple[str, ...]:
     results = _questions(source)
     folder = source.path.parent.parent / "datasets"
     files = [path for path in sorted(folder.glob("*"))[:MOST_DATASETS] if path.suffix in (".csv", ".jsonl")]
-    for file in files if results else ():
-        asked = _questions(InputFile.from_path(file))
-        if results <= asked and len(results) < len(asked):
-            return (
-                f"holds {len(results):,} of the {len(asked):,} questions of datasets/{file.name}: "
-                "Ragas drops a row that fails without a trace",
-            )
-        if results == asked:
-            return ()
-    return ()
+    asked = {file.name: _questions(InputFile.from_path(file)) for file in files} if results else {}
+    name = next((name for name, questions in asked.items() if results <= questions), None)
+    if name is None or results == asked[name]:
+        return ()
+    whole = f"{len(results):,} of the {len(asked[name]):,} questions of datasets/{name}"
+    return (f"holds {whole}: Ragas drops a row that fails without a trace",)
 
 
 def _questions(source: InputFile) -> set[str]:
@@ -110,15 +106,11 @@ def _question(row: Row, line: int, errors: ValidationErrors) -> Row | None:
 
 def _gold(row: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the reference contexts, with their ids where there is one for each."""
-    passages = gold_passages(row.get("reference_contexts"))
-    names = decoded(row.get("reference_context_ids"))
-    if not isinstance(names, list) or not names:
-        return passages
-    if not passages:
+    passages, names = gold_passages(row.get("reference_contexts")), decoded(row.get("reference_context_ids"))
+    if not passages and isinstance(names, list):
         return [{"id": name} for name in names]
-    if len(names) != len(passages):
-        return passages
-    return [{"id": name, **passage} for name, passage in zip(names, passages, strict=True)]
+    paired = with_ids(passages, names)
+    return paired if isinstance(paired, list) else passages
 
 
 IMPORTERS = (

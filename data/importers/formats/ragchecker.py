@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors, type_name
-from ragtriage.data.importers.importer import Importer
+from ragtriage.data.importers.importer import Importer, run_of
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.payloads import documents_of
-from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import open_table
-from ragtriage.data.importers.parsing.shapes import objects
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
 LABELS = ("Entailment", "Neutral", "Contradiction")
@@ -52,19 +50,18 @@ def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[
     if isinstance(document, dict) and isinstance(document.get("metrics"), dict) and document["metrics"]:
         config["reported_means"] = document["metrics"]
         notes = (*notes, "the file's own means (0-100) are kept in the configuration, not as scores")
-    records = _records(table.rows(), errors)
-    return [ParsedRun(source.stem, records, source.name, "ragchecker", config=config, notes=notes)]
 
+    def records() -> Iterator[Record]:
+        for line, row in table.rows():
+            if not isinstance(row, dict):
+                errors.add(line, "", f"found {type_name(row)}", "an object with query, response, gt_answer")
+                continue
+            before = errors.total
+            record = _Row(row, line, errors).record()
+            if errors.total == before:
+                yield line, record
 
-def _records(rows: Iterator[Record], errors: ValidationErrors) -> Iterator[Record]:
-    for line, row in rows:
-        if not isinstance(row, dict):
-            errors.add(line, "", f"found {type_name(row)}", "an object with query, response, gt_answer")
-            continue
-        before = errors.total
-        record = _Row(row, line, errors).record()
-        if errors.total == before:
-            yield line, record
+    return [run_of(source, "ragchecker", records(), config=config, notes=notes)]
 
 
 @dataclass(frozen=True)
@@ -166,18 +163,15 @@ class _Row:
         self.errors.add(self.line, field, f"found {shown}", accepted)
 
 
-def _is_ragchecker(peek: Peek) -> bool:
-    rows = peek.rows or tuple(objects(peek.keys.get("results")))
-    names = rows[0].keys() if rows else set()
-    return {"query", "response"} <= names and bool({"gt_answer", "response_claims"} & names)
-
-
 IMPORTERS = (
     Importer(
         "ragchecker",
         "RAGChecker",
         "results with query, response, gt_answer",
-        _is_ragchecker,
+        lambda peek: (
+            {"query", "response"} <= (first := (*peek.rows_at("results"), {})[0]).keys()
+            and bool({"gt_answer", "response_claims"} & first.keys())
+        ),
         read,
         unit="result",
     ),

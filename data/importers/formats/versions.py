@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.importer import Importer
+from ragtriage.data.importers.importer import Importer, run_of
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.rows import open_table
@@ -42,25 +42,17 @@ def _metric(column: str) -> str:
 def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read one run per version, without records."""
     table = open_table(source, errors, options.limit, rows=options.rows)
-    tables = [(line, _lowered(row)) for line, row in table.rows() if isinstance(row, Mapping)]
-    scale = _usual_scale(tables)
-    runs = [run for line, row in tables for run in _parsed_run(source, line, row, scale, errors)]
+    rows = [
+        (line, {str(key).strip().lower(): value for key, value in row.items()})
+        for line, row in table.rows()
+        if isinstance(row, Mapping)
+    ]
+    shares = ((row, name) for _, row in rows for name in row.keys() - FACTS if is_share(_metric(name)))
+    values = [_value(row[name]) for row, name in shares]
+    scale = 100.0 if any(value is not None and value > PERCENT_FROM for value in values) else 1.0
+    runs = [run for line, row in rows for run in _parsed_run(source, line, row, scale, errors)]
     errors.raise_if_any()
     return [replace(run, notes=(*table.notes, *run.notes)) for run in runs]
-
-
-def _lowered(row: Mapping[Any, Any]) -> dict[str, Any]:
-    return {str(key).strip().lower(): value for key, value in row.items()}
-
-
-def _usual_scale(tables: list[tuple[int, dict[str, Any]]]) -> float:
-    values = [
-        _value(row[name])
-        for _, row in tables
-        for name in row
-        if name not in FACTS and is_share(_metric(name))
-    ]
-    return 100.0 if any(value is not None and value > PERCENT_FROM for value in values) else 1.0
 
 
 def _parsed_run(
@@ -89,25 +81,17 @@ def _parsed_run(
     if not means:
         errors.add(line, "", "has no mean", "at least one metric with a number")
         return
-    yield ParsedRun(
-        name=name,
-        records=(),
-        file=source.name,
-        format="versions",
-        named_by_content=True,
-        config=_config(row, digits, scale),
-        created_at=_date(row.get("date"), line, errors),
-        notes=("summary scores only: no samples, no intervals",),
-        means=dict(sorted(means.items())),
-    )
-
-
-def _config(row: Mapping[str, Any], digits: int, scale: float) -> dict[str, Any]:
     config: dict[str, Any] = {"known_by": "means", "step": 10.0**-digits / scale}
     n = _value(row.get("n"))
     if n is not None and n >= 1:
         config["n_questions"] = int(n)
-    return config | ({"source": str(row["source"])} if row.get("source") else {})
+    yield run_of(
+        *(source, "versions", (), name),
+        config=config | ({"source": str(row["source"])} if row.get("source") else {}),
+        created_at=_date(row.get("date"), line, errors),
+        notes=("summary scores only: no samples, no intervals",),
+        means=dict(sorted(means.items())),
+    )
 
 
 def _value(value: object) -> float | None:

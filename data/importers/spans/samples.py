@@ -73,7 +73,16 @@ def retrieval_of(trace: Trace, answer: str | None, *, null_is_empty: bool) -> Re
     With `null_is_empty`, a retriever that did not fail and has no list returned an empty one, as tools write
     it that record the lists of others.
     """
-    steps = trace.outermost(*STEPS) or _by_name(trace)
+    steps = trace.outermost(*STEPS)
+    if not steps:  # those that retrieve by their name and return documents, e.g. tools of an agent
+        named = [
+            span
+            for span in trace.of_pipeline
+            if span.kind in ("tool", "chain", "other")
+            and any(word in span.name.lower() for word in NAMED)
+            and (span.documents is not None or documents_in(span.output))
+        ]
+        steps = trace.topmost(named)
     if not steps:
         return Retrieval(documents_in(trace.root.output))
     before = _before(trace, steps, answer)
@@ -84,7 +93,11 @@ def retrieval_of(trace: Trace, answer: str | None, *, null_is_empty: bool) -> Re
         if step.kind == "reranker":
             calls.rerank(step, documents)
         else:
-            calls.retrieve(step, documents, _inner_lists(inner, len(documents or ())))
+            # The lists inside a step that are longer than its own were fused or reranked into it.
+            recorded = [listed for span in inner for listed in (span.documents, span.input_documents)]
+            lists = map(ranked, recorded)
+            longer = [listed for listed in lists if listed and len(listed) > len(documents or ())]
+            calls.retrieve(step, documents, longer)
     in_order = sorted(calls.by_query.values(), key=lambda call: call.place)
     known = [call.documents for call in in_order if call.documents is not None]
     documents = [document for listed in known for document in listed] if known else None
@@ -98,18 +111,6 @@ def retrieval_of(trace: Trace, answer: str | None, *, null_is_empty: bool) -> Re
         sum(durations) / 1e6 if durations else None,
         next((step.error for step in before if step.error is not None), None),
     )
-
-
-def _by_name(trace: Trace) -> list[Span]:
-    """Return the spans that retrieve by their name and return documents, e.g. tools of an agent."""
-    named = [
-        span
-        for span in trace.of_pipeline
-        if span.kind in ("tool", "chain", "other")
-        and any(word in span.name.lower() for word in NAMED)
-        and (span.documents is not None or documents_in(span.output))
-    ]
-    return trace.topmost(named)
 
 
 def _before(trace: Trace, steps: Sequence[Span], answer: str | None) -> Sequence[Span]:
@@ -136,13 +137,6 @@ def _documents(step: Span, inner: Sequence[Span], *, null_is_empty: bool) -> Doc
             return documents
     silent = step.error is None and not any(decoded(span.output) for span in (step, *inner))
     return [] if null_is_empty and silent and step.documents is None else None
-
-
-def _inner_lists(inner: Sequence[Span], length: int) -> list[Documents]:
-    """Return the lists inside a step that are longer than its own: they were fused or reranked into it."""
-    recorded = [listed for span in inner for listed in (span.documents, span.input_documents)]
-    lists = [ranked(listed) for listed in recorded if not isinstance(listed, list) or len(listed) > length]
-    return [listed for listed in lists if listed]
 
 
 class _Calls:
@@ -241,11 +235,17 @@ def sample_of_trace(
         null_is_empty: see `retrieval_of`.
     """
     trace = Trace(spans)
+    root = trace.root
     errors = errors if errors is not None else ValidationErrors("")
-    unfit = _unfit(trace)
-    question = None if unfit else _question(trace)
+    if root.kind in ("evaluator", "guardrail"):
+        errors.leave_out(f"a trace of {'an' if root.kind == 'evaluator' else 'a'} {root.kind}")
+        return None
+    if all(span.kind == "embedding" for span in trace.spans):
+        errors.leave_out("a trace of embeddings alone")
+        return None
+    question = _question(trace)
     if question is None:
-        errors.leave_out(unfit or "a trace without a question")
+        errors.leave_out("a trace without a question")
         return None
     if trace.is_partial:
         errors.remark(PARTIAL, line)
@@ -253,43 +253,43 @@ def sample_of_trace(
     retrieval = retrieval_of(trace, answer, null_is_empty=null_is_empty)
     tools = schemas_of(trace)
     checks = tool_checks(trace, tools)
+    scores: dict[str, Any] = {}
+    for span in (*(span for span in trace.spans if span is not root), root):  # those of the root win
+        if scores.keys() & span.scores.keys():
+            errors.remark(SEVERAL_SCORES, line)
+        scores.update(span.scores)
+    seconds = None if root.start is None else root.start // 1_000_000_000
+    started = None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+    timed = not trace.is_partial and root.start is not None and root.end is not None
     sample = {
         "question": question,
         "answer": answer,
         "retrieved": retrieval.documents,
         "candidates": retrieval.candidates,
         "search_query": None if retrieval.query == question else retrieval.query,
-        "history": _history(trace.root),
-        "latency_ms": None if trace.is_partial else _milliseconds(trace.root),
+        "history": _history(root),
+        "latency_ms": max(0, (root.end or 0) - (root.start or 0)) / 1e6 if timed else None,
         "retrieval_ms": retrieval.milliseconds,
         "input_tokens": trace.total("input_tokens"),
         "output_tokens": trace.total("output_tokens"),
         "cost_usd": trace.total("cost"),
         "checks": checks or None,
         "tools": tools,
-        "scores": _scores(trace, errors, line),
+        "scores": scores,
         "human": [dict(label) for span in trace.spans for label in span.human] or None,
         "tags": _tags(trace, retrieval, answer, call_count(checks)),
-        "trace_id": trace.root.trace_id,
-        "span_id": trace.root.span_id or None,
-        "started_at": _moment(trace.root.start),
-        "attributes": dict(trace.root.attributes),
+        "trace_id": root.trace_id,
+        "span_id": root.span_id or None,
+        "started_at": None if started is None else started.isoformat().replace("+00:00", "Z"),
+        "attributes": dict(root.attributes),
     }
-    for span in (*trace.spans, trace.root):
+    for span in (*trace.spans, root):
         sample.update(span.fields)
     if sample["answer"] is None and sample["scores"]:
         errors.remark(SCORED_WITHOUT_ANSWER, line)
     return {key: value for key, value in sample.items() if value is not None and value not in ({}, "")} | (
         {"answer": None} if answer is None else {}
     )
-
-
-def _unfit(trace: Trace) -> str:
-    """Return why a trace is none of a pipeline that answers questions; "" where it may be one."""
-    kinds = {span.kind for span in trace.spans}
-    if trace.root.kind in ("evaluator", "guardrail"):
-        return f"a trace of {'an' if trace.root.kind == 'evaluator' else 'a'} {trace.root.kind}"
-    return "a trace of embeddings alone" if kinds == {"embedding"} else ""
 
 
 def _question(trace: Trace) -> str | None:
@@ -311,18 +311,14 @@ def _answer(trace: Trace) -> str | None:
     silent = root.kind in NO_ANSWER or fragment or lists_documents
     answer = None if silent else answer_in(root.output)
     if answer is None and root.error is None and root.kind not in NO_ANSWER[2:]:
-        said = (_said(call) for call in reversed(trace.model_calls) if call.error is None)
-        answer = next((text for text in said if text), None)
+        for call in reversed([call for call in trace.model_calls if call.error is None]):
+            answer, written = answer_in(call.output), decoded(call.output)
+            # An object that a model was asked to write is its answer, as JSON.
+            if answer is None and isinstance(written, Mapping) and not written.keys() & NO_OBJECT:
+                answer = json.dumps(written, default=str, ensure_ascii=False) if written else None
+            if answer:
+                break
     return answer if answer and answer.strip() else None
-
-
-def _said(call: Span) -> str | None:
-    """Return the answer of a call of a model; an object that it was asked to write is its answer as JSON."""
-    answer = answer_in(call.output)
-    written = decoded(call.output)
-    if answer is None and isinstance(written, Mapping) and not written.keys() & NO_OBJECT:
-        return json.dumps(written, default=str, ensure_ascii=False) if written else None
-    return answer
 
 
 def _history(root: Span) -> list[dict[str, str]] | None:
@@ -343,20 +339,12 @@ def _history(root: Span) -> list[dict[str, str]] | None:
     return turns[:last] or None
 
 
-def _scores(trace: Trace, errors: ValidationErrors, line: int | None) -> dict[str, Any]:
-    """Return the scores of all spans; the root's come first, then those of later spans."""
-    scores: dict[str, Any] = {}
-    for span in (*(span for span in trace.spans if span is not trace.root), trace.root):
-        if scores.keys() & span.scores.keys():
-            errors.remark(SEVERAL_SCORES, line)
-        scores.update(span.scores)
-    return scores
-
-
 def _tags(trace: Trace, retrieval: Retrieval, answer: str | None, calls: int) -> dict[str, Any]:
     tags: dict[str, Any] = {}
     for span in (*trace.spans, trace.root):
-        tags.update({str(key): _tag(value) for key, value in span.tags.items()})
+        for key, value in span.tags.items():
+            plain = value is None or isinstance(value, str | int | float)
+            tags[str(key)] = value if plain else json.dumps(value, default=str, ensure_ascii=False)
     models = [span.model for span in trace.model_calls if span.model]
     failed = [span.error for span in reversed(trace.of_pipeline) if span.error is not None]
     error = trace.root.error if trace.root.error is not None else next(iter(failed), None)
@@ -368,21 +356,6 @@ def _tags(trace: Trace, retrieval: Retrieval, answer: str | None, calls: int) ->
         **({"retrieval_error": error_line(retrieval.error)} if retrieval.error is not None else {}),
         **({"error": error_line(error)} if error is not None and answer is None else {}),
     }
-
-
-def _tag(value: Any) -> Any:
-    plain = value is None or isinstance(value, str | int | float)
-    return value if plain else json.dumps(value, default=str, ensure_ascii=False)
-
-
-def _milliseconds(span: Span) -> float | None:
-    return None if span.start is None or span.end is None else max(0, span.end - span.start) / 1e6
-
-
-def _moment(nanoseconds: int | None) -> str | None:
-    if nanoseconds is None:
-        return None
-    return datetime.fromtimestamp(nanoseconds // 1_000_000_000, UTC).isoformat().replace("+00:00", "Z")
 
 
 def samples_of(

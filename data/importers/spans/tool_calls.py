@@ -180,23 +180,28 @@ def tool_checks(trace: Trace, tools: Sequence[Mapping[str, Any]] | None) -> list
     calls = _calls(trace, spans, {tool["name"]: tool for tool in map(_named, tools or ())})
     if not calls:
         return []
-    read = _read(trace)
-    actual = {"calls": calls, "read": _cut(read)}
+    # What the models had read before the first call: prompts and instructions.
+    texts = [_text(span.instructions) for span in trace.of_pipeline if span.instructions]
+    for place, call in enumerate(trace.model_calls):
+        texts += texts_read(call.input, instructions_only=place > 0)
+    read, kept, left = [text for text in dict.fromkeys(texts) if text.strip()], [], LONGEST_READ
+    for text in read:
+        kept.append(text[:left])
+        left -= len(kept[-1])
+    actual = {"calls": calls, "read": [text for text in kept if text]}
     if sum(map(len, read)) > LONGEST_READ or not any(call.input is not None for call in trace.model_calls):
         actual["read_is_whole"] = False
-    return [*map(_error_check, spans), {"name": CALLS, "kind": CALLS, "actual": actual}]
+    checks = []
+    for span in spans:
+        error = _error(span)
+        check = {"name": span.tool or span.name or "tool", "kind": KIND, "expected": NO_ERROR}
+        checks.append(check | {"actual": NO_ERROR if error is None else error, "passed": error is None})
+    return [*checks, {"name": CALLS, "kind": CALLS, "actual": actual}]
 
 
 def call_count(checks: Sequence[Mapping[str, Any]]) -> int:
     """Return how many calls the checks of a trace hold."""
     return sum(len(check["actual"]["calls"]) for check in checks if "passed" not in check)
-
-
-def _error_check(span: Span) -> dict[str, Any]:
-    error = _error(span)
-    said = NO_ERROR if error is None else error
-    name = span.tool or span.name or "tool"
-    return {"name": name, "kind": KIND, "expected": NO_ERROR, "actual": said, "passed": error is None}
 
 
 def _error(span: Span) -> str | None:
@@ -217,7 +222,11 @@ def _calls(trace: Trace, spans: Sequence[Span], schemas: Schemas) -> list[dict[s
     known = {call.get("id") or f"#{place}": call for place, call in enumerate(asked)}
     results = {key: value for model in trace.model_calls for key, value in tool_results(model.input).items()}
     if not spans:
-        return [_without_span(call, results) for call in known.values()]
+        return [
+            {key: call[key] for key in ("name", "arguments") if key in call}
+            | (_kept(results[call["id"]]) if call.get("id") in results else {})
+            for call in known.values()
+        ]
     by_name: dict[str, list[AskedCall]] = defaultdict(list)
     for call in known.values():
         by_name[call["name"]].append(call)
@@ -230,11 +239,6 @@ def _calls(trace: Trace, spans: Sequence[Span], schemas: Schemas) -> list[dict[s
         call_id = span.call_id or (stated if isinstance(stated, str) else "")
         calls.append(_of_span(span, known.get(call_id, in_turn), schemas))
     return calls
-
-
-def _without_span(call: AskedCall, results: Mapping[str, Any]) -> dict[str, Any]:
-    recorded = {key: call[key] for key in ("name", "arguments") if key in call}
-    return recorded | (_kept(results[call["id"]]) if call.get("id") in results else {})
 
 
 def _of_span(span: Span, asked: AskedCall, schemas: Schemas) -> dict[str, Any]:
@@ -308,24 +312,6 @@ def _kept(result: Any) -> dict[str, Any]:
     text = _text(result)
     length = {"result_chars": len(text)} if len(text) > LONGEST_RESULT else {}
     return {"result": text[:LONGEST_RESULT], **length}
-
-
-def _read(trace: Trace) -> list[str]:
-    """Return what the models had read before the first call: prompts and instructions."""
-    texts = [text for span in trace.of_pipeline if span.instructions for text in [_text(span.instructions)]]
-    for place, call in enumerate(trace.model_calls):
-        texts += texts_read(call.input, instructions_only=place > 0)
-    return [text for text in dict.fromkeys(texts) if text.strip()]
-
-
-def _cut(texts: Sequence[str]) -> list[str]:
-    kept, left = [], LONGEST_READ
-    for text in texts:
-        kept.append(text[:left])
-        left -= len(kept[-1])
-        if not left:
-            break
-    return kept
 
 
 def schemas_of(trace: Trace) -> list[dict[str, Any]] | None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import chain, islice
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.importer import run_of
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.shapes import storable
 from ragtriage.data.importers.parsing.spool import Spool
@@ -93,13 +95,21 @@ class Traces:
         chosen = [(known.start, key) for key, known in self._known.items() if run in (None, known.run)]
         for _, trace_id in sorted(chosen):
             self._unread -= 1
-            spans = [self._labelled(Span(**value)) for _, value in self._spans.rows(trace_id)]
-            spans += self._of_trace(trace_id)
+            spans = []
+            for _, value in self._spans.rows(trace_id):
+                span = Span(**value)
+                labels_of_span = self._labels_of(f"span {span.span_id}") if span.span_id else ()
+                spans.append(reduce(with_labels, labels_of_span, span))
+            # The labels of a trace are spans without a time: the root's own win over them.
+            nowhere = Span(trace_id, parent_id="?")
+            spans += [with_labels(nowhere, labels) for labels in self._labels_of(f"trace {trace_id}")]
             line = self._known[trace_id].line
             sample = sample_of_trace(spans, self._errors, line, null_is_empty=self._records_documents)
             if sample is not None:
                 yield line, {**self._numbered(sample), **self._extra}
-        self._tell_unjoined()
+        if self._unread == 0 and self._unjoined:  # all traces are read: the rest belongs to none
+            self._errors.remark(UNJOINED, times=len(self._unjoined))
+            self._unjoined.clear()
 
     def runs(self, source: InputFile, key: str, limit: int | None = None) -> list[ParsedRun]:
         """Return a parsed run for each run that has a sample, the earliest first; the file is read by then.
@@ -115,18 +125,10 @@ class Traces:
         parsed = []
         for name, start in sorted(starts.items(), key=lambda run: (run[1], run[0])):
             samples = islice(self.samples(name), limit)
-            first = next(samples, None)
-            if first is not None:
-                parsed.append(
-                    ParsedRun(
-                        storable(name) or source.stem,
-                        chain([first], samples),
-                        source.name,
-                        key,
-                        named_by_content=bool(name),
-                        created_at=None if start == LAST else moment(start // 1_000_000_000),
-                    )
-                )
+            created = None if start == LAST else moment(start // 1_000_000_000)
+            if (first := next(samples, None)) is not None:
+                records = chain([first], samples)
+                parsed.append(run_of(source, key, records, storable(name), created_at=created))
         return parsed
 
     def _numbered(self, sample: dict[str, Any]) -> dict[str, Any]:
@@ -137,25 +139,9 @@ class Traces:
         self._asked[run] += 1
         return sample
 
-    def _labelled(self, span: Span) -> Span:
-        for _, labels in self._labels_of(f"span {span.span_id}") if span.span_id else ():
-            span = with_labels(span, Labels(**labels))
-        return span
-
-    def _of_trace(self, trace_id: str) -> list[Span]:
-        """Return the labels of a trace as spans without a time: the root's own win over them."""
-        nowhere = Span(trace_id, parent_id="?")
-        return [with_labels(nowhere, Labels(**labels)) for _, labels in self._labels_of(f"trace {trace_id}")]
-
-    def _labels_of(self, key: str) -> Iterator[tuple[int, Any]]:
+    def _labels_of(self, key: str) -> Iterator[Labels]:
         self._unjoined.discard(key)
-        return self._labels.rows(key)
-
-    def _tell_unjoined(self) -> None:
-        """Tell, once all traces are read, how many labels belong to none."""
-        if self._unread == 0 and self._unjoined:
-            self._errors.remark(UNJOINED, times=len(self._unjoined))
-            self._unjoined.clear()
+        return (Labels(**labels) for _, labels in self._labels.rows(key))
 
 
 def with_labels(span: Span, labels: Labels) -> Span:

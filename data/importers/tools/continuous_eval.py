@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 
 from ragtriage.data.errors import ValidationErrors
@@ -12,10 +12,15 @@ from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.peek import Peek
+from ragtriage.data.importers.parsing.shapes import mapping
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
-LABELS = {"correct": 1.0, "incorrect": 0.0}
 REFUSAL = "refuse-to-answer"
+RATINGS = {
+    "correct": {"metric": "correctness", "value": 1.0},
+    "incorrect": {"metric": "correctness", "value": 0.0},
+    REFUSAL: {"metric": "refused", "value": 1.0},
+}
 # Shares of chunks in or out of the gold; the names alone would read as metrics of a judge.
 OWN_NAMES = {
     "context_precision": "retrieval_precision",
@@ -30,39 +35,25 @@ def _sample(row: Row) -> Row:
     if "annotation" not in row:
         return row
     label = str(row.get("annotation") or "").strip().lower()
-    sample = dict(row)
-    human = None
-    if label in LABELS:
-        human = {"metric": "correctness", "value": LABELS[label]}
-    elif label == REFUSAL:
-        human = {"metric": "refused", "value": 1.0}
-        sample |= {"refused": True, "refused_source": "human"}
-    if human is not None:
-        del sample["annotation"]
-        human |= {"annotator": "continuous-eval", "note": label, "low": 0.0, "high": 1.0}
-    return {"refused": None, **sample, "human": None if human is None else [human]}
+    if label not in RATINGS:
+        return {"refused": None, **row, "human": None}
+    human = {**RATINGS[label], "annotator": "continuous-eval", "note": label, "low": 0.0, "high": 1.0}
+    refused = {"refused": True, "refused_source": "human"} if label == REFUSAL else {}
+    rest = {name: value for name, value in row.items() if name != "annotation"}
+    return {"refused": None, **rest, **refused, "human": [human]}
 
 
 def _is_metrics(peek: Peek) -> bool:
     """Return whether a document is {module: {metric: [{name: value}]}}."""
     modules = list(peek.keys.values())
-    return bool(modules) and all(map(_is_module, modules))
-
-
-def _is_module(module: object) -> bool:
-    return (
-        isinstance(module, Mapping)
-        and bool(module)
-        and all(isinstance(rows, list) and rows and _is_figures(rows[0]) for rows in module.values())
-    )
+    metrics = [rows for module in map(mapping, modules) for rows in module.values()]
+    first = (isinstance(rows, list) and rows and _is_figures(rows[0]) for rows in metrics)
+    return bool(modules) and all(map(mapping, modules)) and all(first)
 
 
 def _is_figures(row: object) -> bool:
-    return (
-        isinstance(row, Mapping)
-        and bool(row)
-        and all(value is None or isinstance(value, int | float) for value in row.values())
-    )
+    values = mapping(row).values()
+    return bool(values) and all(value is None or isinstance(value, int | float) for value in values)
 
 
 def _read_data(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.payloads import decoded, question_in, reference_in
+from ragtriage.data.importers.parsing.shapes import items
 from ragtriage.data.importers.parsing.values import fields_in, number, question_id_in, text_in, value_in
 from ragtriage.data.importers.spans.span import Labels, Span, kind_of
 from ragtriage.data.importers.spans.traces import with_labels
@@ -40,15 +41,12 @@ class Attributes:
         """
         value = self._flat.get(name)
         if value is None and name in self._parents:
-            below = {
-                key[len(name) + 1 :]: item for key, item in self._flat.items() if key.startswith(f"{name}.")
-            }
-            return _nested(below)
+            start = f"{name}."
+            listed = self._flat.items()
+            return _nested({key.removeprefix(start): item for key, item in listed if key.startswith(start)})
         if isinstance(value, list):
-            return [
-                _nested(dict(_flat(item, "", 0))) if isinstance(item, dict) and item else item
-                for item in value
-            ]
+            flat = (dict(_flat(item, "", 0)) if isinstance(item, dict) and item else item for item in value)
+            return [_nested(item) if isinstance(item, dict) and item else item for item in flat]
         return value
 
     def first(self, *names: str) -> Any:
@@ -316,13 +314,8 @@ def _vector_result(attributes: Attributes) -> dict[str, Any]:
     result = attributes.first("db.query.result", "db.pinecone.query.result")
     if not isinstance(result, dict):
         return {}
-    return {
-        "id": result.get("id"),
-        "text": result.get("document"),
-        "score": number(result.get("score")),
-        "distance": result.get("distance"),
-        "metadata": result.get("metadata"),
-    }
+    kept = {name: result.get(name) for name in ("id", "distance", "metadata")}
+    return {**kept, "text": result.get("document"), "score": number(result.get("score"))}
 
 
 def _fields(attributes: Attributes) -> dict[str, Any]:
@@ -341,8 +334,8 @@ def _fields(attributes: Attributes) -> dict[str, Any]:
 
 def _tags(attributes: Attributes) -> dict[str, Any]:
     source = text_in(attributes.at("gen_ai.data_source.id"))
-    listed = decoded(attributes.first("tag.tags", "langfuse.trace.tags"))
-    tags = {f"tag_{tag}": True for tag in listed if isinstance(tag, str)} if isinstance(listed, list) else {}
+    listed = items(decoded(attributes.first("tag.tags", "langfuse.trace.tags")))
+    tags = {f"tag_{tag}": True for tag in listed if isinstance(tag, str)}
     return {**tags, **({"data_source": source} if source else {})}
 
 

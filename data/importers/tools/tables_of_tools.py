@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 
 from ragtriage.data.errors import ValidationErrors
@@ -14,7 +15,7 @@ from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.payloads import decoded
-from ragtriage.data.importers.parsing.shapes import items, others, unquoted_number
+from ragtriage.data.importers.parsing.shapes import items, objects, others, unquoted_number
 from ragtriage.data.importers.parsing.spool import Spool
 from ragtriage.data.importers.parsing.values import fields_in
 from ragtriage.data.store.parsed_run import ParsedRun, Record
@@ -28,30 +29,24 @@ ARES_NAMES = {"Query": "question", "Answer": "answer", "input": "input (ARES)", 
 
 
 def _of_ares(row: Row) -> Row:
-    """Return a row with its one document as the context, and its labels as those of a person."""
-    labels = {name: _ares_label(row.get(name)) for name in ARES_METRICS}
+    """Return a row with its one document as the context, and its labels as those of a person.
+
+    A label is 1 or 0; a blank is none, and anything else stays as it is.
+    """
+    labels: dict[str, float | None] = {}
+    for name in ARES_METRICS:
+        with suppress(CellError):
+            number = read_score(row.get(name))
+            labels[name] = float(number) if isinstance(number, int | float) and number in (0, 1) else None
     sample = {ARES_NAMES.get(name, name): value for name, value in row.items() if labels.get(name) is None}
-    document = sample.pop("Document", None)
-    relevant = labels["Context_Relevance_Label"]
+    document, relevant = sample.pop("Document", None), labels.get("Context_Relevance_Label")
     known = {} if relevant is None else {"relevant": relevant == 1.0}
     sample["retrieved"] = [{"text": document, **known}] if document else []
-    sample["human"] = [
-        {"annotator": "ares", "metric": ARES_METRICS[name], "value": value, "low": 0.0, "high": 1.0}
-        for name, value in labels.items()
-        if value is not None
-    ] or None
-    return {
-        name: value for name, value in sample.items() if name not in ARES_METRICS or value not in (None, "")
-    }
-
-
-def _ares_label(value: object) -> float | None:
-    """Return a label as 1 or 0; None where it is blank or anything else, which then stays as it is."""
-    try:
-        number = read_score(value)
-    except CellError:
-        return None
-    return float(number) if isinstance(number, bool | int | float) and number in (0, 1) else None
+    rating = {"annotator": "ares", "low": 0.0, "high": 1.0}
+    rated = {ARES_METRICS[name]: value for name, value in labels.items() if value is not None}
+    sample["human"] = [{**rating, "metric": name, "value": value} for name, value in rated.items()] or None
+    blank = {name for name in ARES_METRICS if sample.get(name) in (None, "")}
+    return {name: value for name, value in sample.items() if name not in blank}
 
 
 ARES = ToolRows(
@@ -73,39 +68,32 @@ def _samples(records: Iterator[Record]) -> Iterator[Record]:
     for key in spool.keys:
         rows = list(spool.rows(key))
         line, first = rows[0]
-        yield line, _of_passages([row for _, row in rows]) if isinstance(first, dict) else first
+        if not isinstance(first, dict):
+            yield line, first
+            continue
+        passages = [
+            {"text": row["passage"], "passage_id": None if name in (None, "") else str(name).strip("[] ")}
+            for _, row in rows
+            if row.get("passage")
+            for name in [row.get("passage_id")]
+        ]
+        answers = (row["generated_answer"] for _, row in rows if row.get("generated_answer"))
+        rest = {name: value for name, value in first.items() if name not in ("passage", "passage_id")}
+        yield line, {**rest, "generated_answer": next(answers, None), "retrieved": passages}
 
 
-def _of_passages(rows: list[Row]) -> Row:
-    passages = [
-        {"text": row["passage"], "passage_id": _identifier(row.get("passage_id"))}
-        for row in rows
-        if row.get("passage")
-    ]
-    answer = next((row["generated_answer"] for row in rows if row.get("generated_answer")), None)
-    rest = {name: value for name, value in rows[0].items() if name not in ("passage", "passage_id")}
-    return {**rest, "generated_answer": answer, "retrieved": passages}
-
-
-def _identifier(value: object) -> str | None:
-    return None if value in (None, "") else str(value).strip("[] ")
-
-
-def _read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+def _read_cited(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read a table; citations of passages that the query has not are told."""
-    runs = _read_rows(source, options, errors)
-    return [replace(run, records=_checked(run, errors)) for run in runs]
 
-
-def _checked(run: ParsedRun, errors: ValidationErrors) -> Iterator[Record]:
-    for line, record in run.records:
-        if isinstance(record, dict) and isinstance(record.get("answer"), str):
-            documents = record.get("retrieved") or ()
-            ids = {str(document.get("id")) for document in documents if isinstance(document, dict)}
-            for cited in dict.fromkeys(CITED.findall(record["answer"])):
-                if cited not in ids:
+    def checked(records: Iterable[Record]) -> Iterator[Record]:
+        for line, record in records:
+            if isinstance(record, dict) and isinstance(record.get("answer"), str):
+                ids = {str(document.get("id")) for document in objects(record.get("retrieved"))}
+                for _ in set(CITED.findall(record["answer"])) - ids:
                     errors.remark("an answer cites a passage that its query has not", line)
-        yield line, record
+            yield line, record
+
+    return [replace(run, records=checked(run.records)) for run in _read_rows(source, options, errors)]
 
 
 OPEN_RAG_EVAL = ToolRows(
@@ -116,7 +104,7 @@ OPEN_RAG_EVAL = ToolRows(
 _read_rows = reader_of(OPEN_RAG_EVAL, "open_rag_eval")
 
 
-EMPTY = {"EMPTY MESSAGE", "<EMPTY MESSAGE>"}
+EMPTY = ("EMPTY MESSAGE", "<EMPTY MESSAGE>")
 SCORE, REASON = "score_", "explanation_"
 
 
@@ -124,9 +112,9 @@ def _of_experiment(row: Row) -> Row:
     """Return a row with the passage cut out of a document as the context, and the document as candidate."""
     sample = {name: value for name, value in row.items() if name not in ("response", "document_text")}
     passage, document = row.get("response"), row.get("document_text")
-    if _is_empty(row.get("answer")):
+    if row.get("answer") in EMPTY:
         sample["answer"] = None
-    sample["retrieved"] = [] if _is_empty(passage) or not passage else [{"text": passage}]
+    sample["retrieved"] = [{"text": passage}] if passage and passage not in EMPTY else []
     sample["candidates"] = [{"text": document}] if document else []
     if row.get("question_idx") is not None and row.get("row_idx") is not None:
         sample["question_id"] = f"{row['question_idx']}-{row['row_idx']}"
@@ -136,29 +124,18 @@ def _of_experiment(row: Row) -> Row:
     return sample
 
 
-def _is_empty(text: object) -> bool:
-    return isinstance(text, str) and text in EMPTY
-
-
-def _is_result(names: set[str]) -> bool:
-    checks = {name.removeprefix(SCORE) for name in names if name.startswith(SCORE)}
-    return "question" in names and any(f"{REASON}{check}" in names for check in checks)
-
-
 def _of_result(row: Row) -> Row:
     """Return a row with each check as a score and its explanation as the reason."""
     checks = [name.removeprefix(SCORE) for name in row if name.startswith(SCORE)]
     used = {f"{prefix}{check}" for check in checks for prefix in (SCORE, REASON)}
-    sample = {name: value for name, value in row.items() if name not in used}
-    sample["scores"] = {}
+    scores: Row = {}
     for check in checks:
         value, reason = row[f"{SCORE}{check}"], row.get(f"{REASON}{check}")
-        failed = isinstance(value, str) and not value.strip()
-        sample["scores"][metric_name(check)[0]] = {
-            "value": None if failed else unquoted_number(value),
+        scores[metric_name(check)[0]] = {
+            "value": None if isinstance(value, str) and not value.strip() else unquoted_number(value),
             "reason": reason if isinstance(reason, str) and reason else None,
         }
-    return sample
+    return {**{name: value for name, value in row.items() if name not in used}, "scores": scores}
 
 
 EXPERIMENT = ToolRows(
@@ -168,7 +145,9 @@ EXPERIMENT = ToolRows(
     "EMPTY MESSAGE is none",
 )
 RESULTS = ToolRows(
-    _is_result,
+    lambda names: (
+        "question" in names and any(f"{REASON}{name[6:]}" in names for name in names if name[:6] == SCORE)
+    ),
     each(_of_result),
     "read as results of UpTrain: `score_` columns are scores, `explanation_` columns their reasons",
 )
@@ -186,14 +165,14 @@ def _of_giskard(row: Row, _line: int, _errors: ValidationErrors) -> Row:
     context = row.get("reference_context")
     # The numbers of the documents in a reference context are no ids outside the toolkit.
     passages = DOCUMENT.split(context) if isinstance(context, str) else []
+    history = [
+        {"role": turn.get("role"), "text": turn.get("content")} if isinstance(turn, Mapping) else turn
+        for turn in items(turns)
+    ]
     record = {
         "question_id": row.get("id"),
         "question": row.get("question"),
-        "history": [
-            {"role": turn.get("role"), "text": turn.get("content")} if isinstance(turn, Mapping) else turn
-            for turn in items(turns)
-        ]
-        or None,
+        "history": history or None,
         "reference_answer": row.get("reference_answer"),
         "relevant": [{"text": text.removesuffix("\n\n")} for text in passages if text.strip()] or None,
         "query_type": fields.get("question_type"),
@@ -215,7 +194,7 @@ IMPORTERS = (
         "open-rag-eval",
         "CSV with query_id, query, query_run, passage_id, passage, generated_answer: a row for each passage",
         OPEN_RAG_EVAL,
-        _read,
+        _read_cited,
         written_by="open-rag-eval",
         unit="answer",
     ),
