@@ -19,7 +19,7 @@ import numpy as np
 
 from ragtriage.data.text.right_by_text import right_by_text
 from ragtriage.metrics.statistics.intervals import interval
-from ragtriage.metrics.statistics.post_stratified import post_stratified
+from ragtriage.metrics.statistics.ppi import post_stratified
 
 HANDBOOK = Path(__file__).parent.parent / "data" / "bundled" / "handbook" / "V1.jsonl.gz"
 # of other, undecided, same: share of the run, and of each the share that people call right

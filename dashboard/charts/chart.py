@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from ragtriage.dashboard.wording.export_text import one_line
+from ragtriage.dashboard.wording.table_files import one_line
 
 Value = float | None
 Dash = Literal["solid", "dash", "dot"]

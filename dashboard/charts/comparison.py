@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from ragtriage.dashboard.charts.style import HOVER, interval_bars, with_tokens
 from ragtriage.dashboard.charts.tokens import Tokens, contrast
-from ragtriage.dashboard.wording.directions import drawable, gain, gain_bounds, gain_title
+from ragtriage.dashboard.wording.comparisons import drawable, gain, gain_bounds, gain_title
 from ragtriage.dashboard.wording.escaping import chart_text, shorten
 from ragtriage.data.comparison.compare import GOOD, MetricDifference
 from ragtriage.data.comparison.leaderboard import LeaderboardRow

@@ -32,9 +32,8 @@ from ragtriage.dashboard.charts.style import (
 )
 from ragtriage.dashboard.charts.tokens import FONT, Tokens
 from ragtriage.dashboard.wording.escaping import chart_text, shorten
-from ragtriage.data.analysis.multi_hop import HopTally
 from ragtriage.data.analysis.question_types import TypeCurve
-from ragtriage.data.analysis.retrieval_curves import HOPS, Curve
+from ragtriage.data.analysis.retrieval_curves import HOPS, Curve, HopTally
 from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.number_text import interval_text, number, percent
 

@@ -10,8 +10,7 @@ import plotly.graph_objects as go
 from ragtriage.dashboard.charts.style import HOVER
 from ragtriage.dashboard.charts.tokens import FONT, Tokens, luminance
 from ragtriage.dashboard.wording.escaping import chart_text, shorten
-from ragtriage.data.analysis.alignment import ALERT, Group
-from ragtriage.data.analysis.use_grid import GOLD_GROUPS, UseGrid
+from ragtriage.data.analysis.alignment import ALERT, GOLD_GROUPS, Group, UseGrid
 from ragtriage.metrics.number_text import percent
 from ragtriage.metrics.schema.scores import BoolArray
 

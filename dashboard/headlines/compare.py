@@ -6,8 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ragtriage.dashboard.headlines.headline import Headline, State
-from ragtriage.dashboard.wording.comparisons import bound_text, hidden_loss, primary_statement
-from ragtriage.dashboard.wording.directions import drawable, gain, gain_title, is_flipped
+from ragtriage.dashboard.wording.comparisons import (
+    bound_text,
+    drawable,
+    gain,
+    gain_title,
+    hidden_loss,
+    is_flipped,
+    primary_statement,
+)
 from ragtriage.dashboard.wording.escaping import in_sentence, shorten
 from ragtriage.data.comparison.compare import Comparison, MetricDifference
 from ragtriage.data.diagnosis.diagnosis import Diagnosis

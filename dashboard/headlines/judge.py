@@ -10,7 +10,7 @@ from ragtriage.data.labels.agreement_report import MetricAgreement
 from ragtriage.data.labels.human_ratings import dimension_title
 from ragtriage.metrics.number_text import count, interval_text, number
 from ragtriage.metrics.statistics.agreement import Agreement, misses_bad
-from ragtriage.metrics.statistics.annotator_ceiling import Ceiling
+from ragtriage.metrics.statistics.class_agreement import Ceiling
 
 FEW_LABELS, ADVISED = 30, 50
 MOST_NAMED = 2

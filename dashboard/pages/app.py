@@ -22,8 +22,9 @@ from ragtriage.dashboard.shell.session import (
     pin_run,
     restore_selection,
     save_selection,
+    tell_missing,
+    tell_unreadable,
 )
-from ragtriage.dashboard.shell.stale_links import tell_missing, tell_unreadable
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.data.errors import DataError
 from ragtriage.metrics.schema.scores import MetricsError

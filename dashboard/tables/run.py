@@ -1,4 +1,4 @@
-"""One run: its metrics, its worst slices, what it does not allow to measure, its reported means."""
+"""One run: its metrics, worst slices, what it does not measure, reported means, citations and the F1 tree."""
 
 from __future__ import annotations
 
@@ -6,14 +6,29 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ragtriage.dashboard.wording.comparisons import OUTCOME_MARKS
 from ragtriage.dashboard.wording.escaping import capital
+from ragtriage.dashboard.wording.f1_tree import depth_of, part_title
 from ragtriage.dashboard.wording.formatting import metric_label, source_text
+from ragtriage.data.analysis.citations import RunCitations
 from ragtriage.data.comparison.compare import MetricDifference
 from ragtriage.data.scoring.summaries import MetricSummary
-from ragtriage.metrics.analysis.bands import Interpretation
+from ragtriage.data.strategy.expected_gains import ExpectedGain
+from ragtriage.metrics.analysis.bands import BandScale, Interpretation
+from ragtriage.metrics.diagnosis.f1_tree import F1Branch, F1Tree
 from ragtriage.metrics.diagnosis.slices import SliceFinding
 from ragtriage.metrics.metric_registry import declared, imported_declarations, title_of
 from ragtriage.metrics.number_text import interval_text, signed
-from ragtriage.metrics.result_table import Number, Of, PValue, ResultTable, Row, Share
+from ragtriage.metrics.result_table import (
+    Change,
+    Count,
+    Number,
+    Of,
+    PValue,
+    ResultTable,
+    Row,
+    Share,
+    ShareEnds,
+    ends_of,
+)
 
 
 def metric_table(
@@ -100,3 +115,67 @@ def reported_means_table(summaries: Mapping[str, MetricSummary]) -> ResultTable:
         for name, summary in summaries.items()
     ]
     return ResultTable("The reported means of this run", tuple(rows))
+
+
+def citation_table(citations: RunCitations) -> ResultTable:
+    """Return each share with its counts, interval and source."""
+    rows: list[Row] = [
+        {
+            "What": share.title,
+            "Share": Share(share.value.mean),
+            "95 % interval": ShareEnds(share.value.low, share.value.high),
+            "Count": Of(share.part, share.whole),
+            "Source": source_text(None, share.sources),
+            "Answers that fall short": share.n_cohort,
+        }
+        for share in citations.shares
+    ]
+    return ResultTable("Citations", tuple(rows))
+
+
+def f1_table(tree: F1Tree, scale: BandScale, indent: str = "\u2003") -> ResultTable:
+    """Return the parts of F1 in the order of the tree."""
+    rows = tuple(_row(branch, scale, indent) for branch in tree.branches)
+    return ResultTable("Parts of F1 with mean, interval, band and the most that they could give", rows)
+
+
+def _row(branch: F1Branch, scale: BandScale, indent: str) -> Row:
+    value, part, gain = branch.value, branch.part, branch.gain
+    most = f"{signed(gain.mean)} {interval_text(gain.low, gain.high)}"
+    return {
+        "Part": f"{indent * depth_of(part)}{part.title}",
+        "Mean": Number(value.mean, 2),
+        "95 % interval": ends_of(value, 2),
+        "n": Count(value.n_scored),
+        "Band": _band(branch, scale),
+        "F1 if perfect, at most": Number(branch.bound, 2) if part.costs_f1 else None,
+        "Gain, at most": most if part.costs_f1 else "costs no F1",
+        "Cases": Count(branch.n_cases),
+        "If perfect": part.repaired,
+        "What to try": " ".join(part.measures),
+    }
+
+
+def _band(branch: F1Branch, scale: BandScale) -> str | None:
+    """Return the band of a part's mean; "cannot tell" where its interval spans several."""
+    metric, value = declared(branch.part.metric), branch.value
+    bands = None if metric is None else scale.of(metric)
+    if bands is None or not value.n_scored:
+        return None
+    reached = {bands.at(edge) for edge in (value.low, value.mean, value.high)}
+    return bands.at(value.mean) if len(reached) == 1 else "cannot tell"
+
+
+def expected_table(gains: Sequence[ExpectedGain]) -> ResultTable:
+    """Return the expected gains, oldest first."""
+    rows: list[Row] = [
+        {
+            "Assumption": entry.measure or part_title(entry.part),
+            "Part": part_title(entry.part),
+            "Expected F1": Change(entry.gain, 2),
+            "By": entry.who,
+            "Entered": entry.at[:16].replace("T", " "),
+        }
+        for entry in gains
+    ]
+    return ResultTable("Expected gains in F1, all assumptions", tuple(rows))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
-from ragtriage.dashboard.wording.question_sets import gold_text
+from ragtriage.dashboard.wording.imports import gold_text
 from ragtriage.data.comparison.answered import Answered
 from ragtriage.data.declarations import Declaration
 from ragtriage.data.diagnosis.run_checks import means_of

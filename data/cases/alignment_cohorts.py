@@ -11,15 +11,16 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from ragtriage.data.analysis.alignment import (
+    GOLD_GROUPS,
     GOLD_POSITIONS,
     GOLD_RANK_BANDS,
     LENGTHS,
+    gold_group,
     gold_position,
     gold_rank_band,
     ignored,
     length_band,
 )
-from ragtriage.data.analysis.use_grid import GOLD_GROUPS, gold_group
 from ragtriage.data.cases.cohort import Cohort, parse_rank
 from ragtriage.data.scoring.context_use import ORIGINS, RunContextUse, context_use_of
 from ragtriage.data.scoring.scored_run import ScoredRun

@@ -14,7 +14,7 @@ from ragtriage.metrics.diagnosis.right import RIGHT_SOURCES
 from ragtriage.metrics.schema.batch import SAME
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, StrArray
 from ragtriage.metrics.schema.source import Source
-from ragtriage.metrics.statistics.post_stratified import FEWEST_LABELS, PostStratified, post_stratified
+from ragtriage.metrics.statistics.ppi import FEWEST_LABELS, PostStratified, post_stratified
 
 PartKey = Literal["right", "grounded", "found", "on_question"]
 PART_TITLES: Mapping[PartKey, str] = {

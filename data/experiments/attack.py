@@ -27,9 +27,8 @@ from ragtriage.data.store.sample_validation import normalise
 from ragtriage.data.store.workspace import Run, Workspace
 from ragtriage.data.suites.evaluate import check_problems
 from ragtriage.data.suites.safety import RULE_KEYS
-from ragtriage.data.systems.answers import sample_record
 from ragtriage.data.systems.runner import Asked, AskProgress, ask_all
-from ragtriage.data.systems.system import System, SystemLimits, SystemReply, SystemRequest
+from ragtriage.data.systems.system import System, SystemLimits, SystemReply, SystemRequest, sample_record
 from ragtriage.metrics.diagnosis.check_kinds import suite_of
 from ragtriage.metrics.statistics.rule_of_three import still_possible
 from ragtriage.metrics.suites.safety import FEWEST_PROMPTS, all_pass_bound, attack_type

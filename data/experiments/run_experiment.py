@@ -13,9 +13,8 @@ from ragtriage.data.experiments.record import Experiment, find_experiment, journ
 from ragtriage.data.importers.load import import_parsed_runs
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.parsed_run import ParsedRun, Record
-from ragtriage.data.systems.answers import sample_record
 from ragtriage.data.systems.runner import AskProgress, ask_all
-from ragtriage.data.systems.system import System, SystemLimits, SystemReply
+from ragtriage.data.systems.system import System, SystemLimits, SystemReply, sample_record
 from ragtriage.metrics.number_text import count
 
 EXPERIMENT = "experiment"  # setting of a run: the id of its experiment

@@ -34,8 +34,9 @@ from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.schema.scores import FloatArray, IntArray
 from ragtriage.metrics.schema.source import Source
 from ragtriage.metrics.statistics.agreement import Agreement, binary_agreement, spearman
-from ragtriage.metrics.statistics.annotator_ceiling import Ceiling, annotator_ceiling
 from ragtriage.metrics.statistics.class_agreement import (
+    Ceiling,
+    annotator_ceiling,
     class_agreement,
     classes_of,
     contingency,

@@ -25,8 +25,16 @@ from pathlib import Path
 import orjson
 
 from ragtriage.data.errors import DataError
-from ragtriage.data.systems.answers import Secrets, failed, read_reply, reason_text, secret_arguments
-from ragtriage.data.systems.system import SystemLimits, SystemReply, SystemRequest
+from ragtriage.data.systems.system import (
+    Secrets,
+    SystemLimits,
+    SystemReply,
+    SystemRequest,
+    failed,
+    read_reply,
+    reason_text,
+    secret_arguments,
+)
 
 MOST_STDERR = 4_000  # bytes kept of what it wrote on standard error, its end
 AT_ONCE = 65_536

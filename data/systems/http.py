@@ -25,9 +25,19 @@ from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 import orjson
 
 from ragtriage.data.errors import DataError
-from ragtriage.data.systems.answers import MASK, SHORTEST, Secrets, failed, read_reply, reason_text
 from ragtriage.data.systems.command import CommandSystem, split_command
-from ragtriage.data.systems.system import System, SystemLimits, SystemReply, SystemRequest
+from ragtriage.data.systems.system import (
+    MASK,
+    SHORTEST,
+    Secrets,
+    System,
+    SystemLimits,
+    SystemReply,
+    SystemRequest,
+    failed,
+    read_reply,
+    reason_text,
+)
 
 AGAIN = (429, 503)  # too busy: tried again after a while
 PASSING = (*AGAIN, 408, 425, 502, 504)

@@ -9,16 +9,28 @@ One JSON object goes in, one comes out:
 
 `contexts` is there where an experiment fixes the context, and the system has to answer from it; `settings`
 where an experiment sets parameters. The answer is a sample in the native form; only `answer` is needed.
+
+Answers are hostile: their size is bounded before they come here, and what they hold is validated like any
+imported file. A system says what it answered and retrieved; which question it was, on whose behalf, and what
+is checked is never its to say.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
+import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 import orjson
+
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.store.sample_schema import FIELDS
+from ragtriage.data.store.sample_validation import normalise
+from ragtriage.data.text.printable import printable
 
 
 @dataclass(frozen=True)
@@ -127,3 +139,189 @@ class System(Protocol):
 
     def close(self) -> None:
         """End what it started."""
+
+
+SHORTEST = 8  # characters: shorter values are words that stand in answers by chance
+_NAMED_LIKE_ONE = re.compile(r"(?i)(key|token|secret|passw|credential|authorization)")
+_LOOKS = re.compile(r"\b(sk-[A-Za-z0-9_-]{8,200}|gh[pousr]_[A-Za-z0-9]{16,200}|AKIA[0-9A-Z]{16})")
+_BEARER = re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,2000}")
+_LOGIN = re.compile(r"(?<=://)[^/\s@]{1,200}@")
+_OPTION = re.compile(r"(?i)^--?[\w-]*(key|token|secret|passw|credential|authorization)[\w-]*$")
+MASK = "[secret]"
+
+
+class Secrets:
+    """The secrets that may come up while a system is asked."""
+
+    def __init__(self, named: Mapping[str, str] | None = None) -> None:
+        """Gather the values to hide.
+
+        Args:
+            named: name of a variable -> its value, hidden whatever its length; variables of the environment
+                that are named like a secret are hidden too.
+        """
+        values = {
+            name: value
+            for name, value in os.environ.items()
+            if _NAMED_LIKE_ONE.search(name) and len(value) >= SHORTEST
+        }
+        values |= {name: value for name, value in (named or {}).items() if value}
+        keys = [(name, value.split(None, 1)[1]) for name, value in values.items() if _is_scheme(value)]
+        self._values = sorted([*values.items(), *keys], key=lambda item: -len(item[1]))
+
+    def hide(self, text: str) -> str:
+        """Return a text without any secret."""
+        for name, value in self._values:
+            text = text.replace(value, f"[{name}]")
+        text = _LOOKS.sub(MASK, text)
+        text = _BEARER.sub(rf"\1 {MASK}", text)
+        return _LOGIN.sub("", text)
+
+    def hide_values(self, value: Any) -> Any:
+        """Return a JSON value in which no text holds a secret that is known by its value."""
+        if isinstance(value, str):
+            for name, secret in self._values:
+                value = value.replace(secret, f"[{name}]")
+            return value
+        if isinstance(value, list):
+            return [self.hide_values(item) for item in value]
+        if isinstance(value, dict):
+            return {self.hide_values(key): self.hide_values(item) for key, item in value.items()}
+        return value
+
+    def hide_arguments(self, arguments: Sequence[str]) -> list[str]:
+        """Return the arguments of a command without secrets, nor the value after an option such as --key."""
+        shown, hide_next = [], False
+        for argument in arguments:
+            option, equals, _ = argument.partition("=")
+            if hide_next:
+                shown.append(MASK)
+            elif equals and (_OPTION.match(option) or _NAMED_LIKE_ONE.search(option)):
+                shown.append(f"{option}={MASK}")
+            else:
+                shown.append(self.hide(argument))
+            hide_next = not equals and bool(_OPTION.match(argument))
+        return shown
+
+
+def _is_scheme(value: str) -> bool:
+    """Return whether a header's value is a scheme and a key, as in "Bearer abc"."""
+    scheme, _, key = value.partition(" ")
+    return scheme.casefold() in ("basic", "bearer", "token") and len(key.strip()) > 0
+
+
+def secret_arguments(arguments: Sequence[str]) -> dict[str, str]:
+    """Return the secrets among the arguments of a command, by option: they are not to be in what it says."""
+    secrets, name = {}, ""
+    for argument in arguments:
+        option, equals, value = argument.partition("=")
+        if name:
+            secrets[name] = argument
+        elif equals and (_OPTION.match(option) or _NAMED_LIKE_ONE.search(option)):
+            secrets[option.lstrip("-")] = value
+        name = argument.lstrip("-") if not name and not equals and _OPTION.match(argument) else ""
+    return {name: value for name, value in secrets.items() if len(value) >= SHORTEST}
+
+
+REPLY_FIELDS = frozenset(
+    (
+        *("answer", "retrieved", "candidates", "citations", "used", "search_query", "prompt"),
+        *("latency_ms", "retrieval_ms", "input_tokens", "output_tokens", "retrieved_tokens"),
+        *("cost_usd", "peak_memory_mb"),
+    )
+)
+NOT_ITS_OWN = {*FIELDS, "row", "extra", "no_answer", "submitted"}
+NOT_KEPT = (
+    "its reply is nested too deeply, or holds half of a surrogate pair or a whole number of more than 64 bits"
+)
+SHOWN = 200  # characters of what a system wrote that are shown in a reason
+
+
+def read_reply(written: bytes, request: SystemRequest, seconds: float, secrets: Secrets) -> SystemReply:
+    """Return the reply that a system's output stands for; failed with the reason where it is none.
+
+    Args:
+        written: all that it wrote, one JSON object in UTF-8.
+        request: that it answers.
+        seconds: that it took; the latency, unless the system gives one.
+        secrets: to be hidden in whatever it wrote.
+    """
+    if not written.strip():
+        return failed("it wrote nothing; accepted: a JSON object with `answer`", seconds)
+    try:
+        record = json.loads(written.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        return failed(f"its output is not UTF-8 (byte {error.start:,})", seconds)
+    except (ValueError, RecursionError):
+        start = secrets.hide(written[: 4 * SHOWN].decode("utf-8", "replace"))
+        return failed(f"its output is no JSON; it begins: {reason_text(start)}", seconds)
+    try:
+        record = secrets.hide_values(record)  # before anything is shortened, which would leave half a key
+        orjson.dumps(record)  # as the journal will
+    except (RecursionError, orjson.JSONEncodeError):
+        return failed(NOT_KEPT, seconds)
+    problem = _problem(record, request)
+    if problem:
+        return failed(secrets.hide(problem), seconds)
+    sample = {
+        name: value for name, value in record.items() if name in REPLY_FIELDS or name not in NOT_ITS_OWN
+    }
+    sample.setdefault("latency_ms", round(1000 * seconds, 3))
+    return SystemReply("answered", sample, seconds=seconds)
+
+
+def failed(reason: str, seconds: float = 0.0, passing: bool = False) -> SystemReply:
+    """Return a reply that failed."""
+    return SystemReply("failed", {}, reason, seconds, passing)
+
+
+def reason_text(text: str) -> str:
+    """Return what a system wrote as one short line that any screen takes."""
+    line = " ".join(printable(text).split())
+    return line if len(line) <= SHOWN else line[: SHOWN - 3] + "..."
+
+
+def sample_record(
+    request: SystemRequest, reply: SystemReply, case: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return the sample of a request in the native form; without an answer, it says why under `no_answer`.
+
+    Args:
+        request: what was asked.
+        reply: what became of it.
+        case: fields that the asker sets, e.g. `checks`, `relevant` and `tags`; they win over the reply.
+    """
+    asked: dict[str, Any] = {
+        "question_id": request.question_id,
+        "repeat": request.repeat,
+        "question": request.question,
+        "history": [dict(turn) for turn in request.history] or None,
+        "account_id": request.account_id or None,
+        "tools": [dict(tool) for tool in request.tools] or None,
+    }
+    record = {**reply.sample, **asked, **(case or {})}
+    if request.contexts is not None and "retrieved" not in reply.sample:
+        record["retrieved"] = [dict(document) for document in request.contexts]
+    if reply.status != "answered":
+        record["no_answer"] = {"status": reply.status, "reason": reply.reason}
+    return record
+
+
+def _problem(record: object, request: SystemRequest) -> str:
+    """Return what keeps a JSON value from being a reply; "" where nothing does."""
+    if not isinstance(record, dict):
+        return "its output is JSON, but no object; accepted: an object with `answer`"
+    if record.get("answer") is None:
+        error = record.get("error")
+        said = f"; it says: {reason_text(str(error))}" if error else ""
+        return f"its reply has no `answer`{said}"
+    answers = record.get("question_id", request.question_id)
+    if str(answers) != request.question_id:
+        return f"its reply is to another question, {reason_text(str(answers))}"
+    errors = ValidationErrors("its reply")
+    own = {name: value for name, value in record.items() if name in REPLY_FIELDS}
+    sample = normalise({**own, "question": request.question}, 1, errors)
+    if sample is None:
+        first = errors.first[0]
+        return f"its reply: {first.field}: {reason_text(first.what)}; accepted: {first.accepted}"
+    return ""

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from ragtriage.metrics.sanity.answers import ANSWER_RULES
 from ragtriage.metrics.sanity.columns import COLUMN_RULES
-from ragtriage.metrics.sanity.documents import DOCUMENT_RULES
+from ragtriage.metrics.sanity.documents import ANSWER_RULES, DOCUMENT_RULES
 from ragtriage.metrics.sanity.identities import IDENTITY_RULES
 from ragtriage.metrics.sanity.rule import CheckInput, Finding, Rule, Severity
 from ragtriage.metrics.schema.scores import MetricsError

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from ragtriage.data.scoring.span_coverage import cover
+from ragtriage.data.scoring.gold_join import cover
 from ragtriage.metrics.definitions.spans import (
     BUDGETS,
     chunk_count_ndcg,

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from ragtriage.metrics.schema.scores import FloatArray, IntArray, MetricsError
 from ragtriage.metrics.statistics.agreement import binary_agreement, confusion, spearman
-from ragtriage.metrics.statistics.annotator_ceiling import annotator_ceiling
 from ragtriage.metrics.statistics.class_agreement import (
+    annotator_ceiling,
     class_agreement,
     classes_of,
     cohen_kappa,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ragtriage.metrics.schema.scores import MetricsError
-from ragtriage.metrics.statistics.post_stratified import post_stratified
+from ragtriage.metrics.statistics.ppi import post_stratified
 
 
 def test_each_outcome_counts_by_its_share_of_the_run() -> None:

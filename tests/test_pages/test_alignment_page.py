@@ -17,6 +17,7 @@ from ragtriage.dashboard.charts.tokens import DARK, LIGHT
 from ragtriage.dashboard.charts.use_grid import use_columns, use_heat
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.data.analysis.alignment import (
+    GOLD_GROUPS,
     GOLD_POSITIONS,
     GOLD_RANK_BANDS,
     LENGTHS,
@@ -29,8 +30,8 @@ from ragtriage.data.analysis.alignment import (
     rate_of,
     sources_of_use,
     split,
+    use_grid,
 )
-from ragtriage.data.analysis.use_grid import GOLD_GROUPS, use_grid
 from ragtriage.data.api import add_run
 from ragtriage.data.cases.cohorts import cohort_rows
 from ragtriage.data.errors import DataError

@@ -11,7 +11,7 @@ from page_text import page_text
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from ragtriage.dashboard.present.case_html.citations import citations_html
+from ragtriage.dashboard.present.case_html.case import citations_html
 from ragtriage.data.analysis.citations import citations_of_run
 from ragtriage.data.api import add_run
 from ragtriage.data.cases.cohorts import COHORTS, cohort_rows

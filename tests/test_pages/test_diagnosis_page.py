@@ -13,8 +13,8 @@ from streamlit.testing.v1 import AppTest
 
 from ragtriage.dashboard.charts.causes import Bubble, case_bubbles
 from ragtriage.dashboard.charts.tokens import DARK, LIGHT
+from ragtriage.dashboard.present.page_html.blocks import pattern_head, stage_row
 from ragtriage.dashboard.present.page_html.pictures import bar_image
-from ragtriage.dashboard.present.page_html.rows import pattern_head, stage_row
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.data.api import add_run
 from ragtriage.data.cases.cohorts import cohort_rows, cohort_title

@@ -14,7 +14,7 @@ from ragtriage.data.labels.agreement_report import MetricAgreement
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.metrics.schema.source import Source
 from ragtriage.metrics.statistics.agreement import Agreement
-from ragtriage.metrics.statistics.annotator_ceiling import Ceiling
+from ragtriage.metrics.statistics.class_agreement import Ceiling
 
 NAN = float("nan")
 

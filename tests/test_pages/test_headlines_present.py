@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from ragtriage.dashboard.headlines.deck import change_title, example_title, next_title, why_title
+from ragtriage.dashboard.headlines.deck import (
+    change_title,
+    example_title,
+    next_title,
+    present_headline,
+    why_title,
+)
 from ragtriage.dashboard.headlines.headline import State
-from ragtriage.dashboard.headlines.present import present_headline
 
 LONG = "a very long name of a run that nobody would ever want to read on a slide"
 

@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragtriage.dashboard.wording.export_text import cell_text, one_line
-from ragtriage.dashboard.wording.table_files import TABLE_FORMS, export_table
+from ragtriage.dashboard.wording.table_files import TABLE_FORMS, cell_text, export_table, one_line
 from ragtriage.data.errors import DataError
 from ragtriage.data.text.printable import printable
 

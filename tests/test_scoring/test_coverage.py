@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragtriage.data.scoring.span_coverage import Coverage, cover
+from ragtriage.data.scoring.gold_join import Coverage, cover
 
 
 @st.composite

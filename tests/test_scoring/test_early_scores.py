@@ -20,7 +20,7 @@ from ragtriage.data.errors import InputError, ValidationErrors
 from ragtriage.data.importers.load import import_parsed_runs
 from ragtriage.data.scoring import batch_scores, score_run
 from ragtriage.data.scoring.batch_scores import ScoreOptions
-from ragtriage.data.scoring.batches import early, pool
+from ragtriage.data.scoring.batches import early, worker
 from ragtriage.data.scoring.batches.early import EarlyScores
 from ragtriage.data.scoring.batches.worker import Worker, start_worker
 from ragtriage.data.scoring.run_store import RunStore
@@ -154,7 +154,7 @@ def test_a_killed_worker_leaves_its_batches_to_the_import(
                     worker.kill()
             yield record
 
-    monkeypatch.setattr(pool, "start_worker", start)
+    monkeypatch.setattr(worker, "start_worker", start)
     run_id = _imported(workspace, killing())
     assert len(workers) == 2
     _same_as_stored(workspace, run_id, tmp_path)
@@ -175,7 +175,7 @@ def test_a_fault_at_the_end_leaves_nothing_and_ends_the_workers(
         yield from _records()
         yield N + 1, {"question": 7}
 
-    monkeypatch.setattr(pool, "start_worker", start)
+    monkeypatch.setattr(worker, "start_worker", start)
     with pytest.raises(InputError, match="question"):
         _imported(workspace, faulty())
     assert list(workspace.workspace.runs_folder.iterdir()) == []
@@ -189,19 +189,19 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.load import import_parsed_runs
 from ragtriage.data.scoring import batch_scores
-from ragtriage.data.scoring.batches import early, pool
+from ragtriage.data.scoring.batches import early, worker
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.parsed_run import ParsedRun
 from ragtriage.data.store.workspace import Workspace
 
 batch_scores.BATCH_ROWS, early.MANY_SAMPLES, early.workers_for = 256, 300, lambda n: 2
 pids = []
-start = pool.start_worker
+start = worker.start_worker
 def started():
     worker = start()
     pids.append(worker.pid)
     return worker
-pool.start_worker = started
+worker.start_worker = started
 
 def slow():
     for at in range(600):

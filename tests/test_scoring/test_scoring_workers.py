@@ -17,11 +17,18 @@ from places import REPOSITORY
 from ragtriage.data.api import add_run
 from ragtriage.data.scoring import batch_scores
 from ragtriage.data.scoring.batch_scores import ScoredChunk, ScoreOptions
-from ragtriage.data.scoring.batches import pool
+from ragtriage.data.scoring.batches import worker
 from ragtriage.data.scoring.batches.gathered import GatheredScores
-from ragtriage.data.scoring.batches.pool import ScoringPool, scored_batches
 from ragtriage.data.scoring.batches.wire import from_table, to_table
-from ragtriage.data.scoring.batches.worker import Task, Worker, answer, groups_task, start_worker
+from ragtriage.data.scoring.batches.worker import (
+    ScoringPool,
+    Task,
+    Worker,
+    answer,
+    groups_task,
+    scored_batches,
+    start_worker,
+)
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.summaries import summarise
 from ragtriage.metrics.schema.scores import Scores
@@ -84,7 +91,7 @@ def test_workers_give_what_one_process_gives(
 ) -> None:
     alone = list(scored_batches(workspace.workspace, run_id, ScoreOptions(), 1))
     assert len(alone) == 3
-    monkeypatch.setattr(pool, "start_worker", _started(dies=breaks))  # its batches are left to this process
+    monkeypatch.setattr(worker, "start_worker", _started(dies=breaks))  # its batches are left to this process
     shared = list(scored_batches(workspace.workspace, run_id, ScoreOptions(), 2))
     for left, right in zip(alone, shared, strict=True):
         _same(left, right)
@@ -122,7 +129,7 @@ def test_a_worker_does_the_work(workspace: RunStore, run_id: str, monkeypatch: p
     def refuse(*_: object) -> ScoredChunk:
         raise AssertionError("this process scored a batch that was a worker's")
 
-    monkeypatch.setattr(pool, "scored", refuse)
+    monkeypatch.setattr(worker, "scored", refuse)
     shared = scored_batches(workspace.workspace, run_id, ScoreOptions(), 2)
     assert [chunk.n for chunk in shared] == [256, 256, 188]
 
@@ -131,7 +138,7 @@ def test_a_fault_while_a_worker_is_asked_leaves_no_task_waiting(monkeypatch: pyt
     def fail(worker: Worker, task: Task) -> ScoredChunk | None:
         raise MemoryError
 
-    monkeypatch.setattr(pool, "answer", fail)
+    monkeypatch.setattr(worker, "answer", fail)
     scoring = ScoringPool(1)
     try:
         with pytest.raises(MemoryError):

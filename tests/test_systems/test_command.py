@@ -14,10 +14,16 @@ import pytest
 from places import REPOSITORY
 
 from ragtriage.data.errors import DataError
-from ragtriage.data.systems.answers import Secrets, read_reply, sample_record
 from ragtriage.data.systems.command import CommandSystem, split_command
 from ragtriage.data.systems.http import open_system
-from ragtriage.data.systems.system import SystemLimits, SystemReply, SystemRequest
+from ragtriage.data.systems.system import (
+    Secrets,
+    SystemLimits,
+    SystemReply,
+    SystemRequest,
+    read_reply,
+    sample_record,
+)
 
 SCRIPT = REPOSITORY / "tests" / "faulty_system.py"
 LIMITS = SystemLimits(timeout_seconds=20.0, most_bytes=100_000)

@@ -9,7 +9,7 @@ import click
 from ragtriage.dashboard.cli.asking.model_job import job_text, plan_agreed, with_bar
 from ragtriage.dashboard.cli.options import BASE_URL, BUDGET, DRY_RUN, JSON, MODEL, YES, concurrency_option
 from ragtriage.dashboard.cli.terminal import plain, print_answer
-from ragtriage.dashboard.wording.question_sets import kept_text
+from ragtriage.dashboard.wording.imports import kept_text
 from ragtriage.data.api import open_store
 from ragtriage.data.chunking.corpus import read_corpus
 from ragtriage.data.errors import DataError

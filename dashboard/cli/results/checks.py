@@ -13,7 +13,7 @@ from ragtriage.dashboard.cli.terminal import plain, print_answer, print_json, re
 from ragtriage.dashboard.suites.headline import checks_headline, no_checks_headline
 from ragtriage.dashboard.suites.registry import shown_suite
 from ragtriage.dashboard.suites.summary import check_name_table, counts_text, reason_table, suite_table
-from ragtriage.dashboard.tables.citations import citation_table
+from ragtriage.dashboard.tables.run import citation_table
 from ragtriage.dashboard.wording.citations import NOT_CITED, citation_facts, citations_sentence
 from ragtriage.dashboard.wording.escaping import shorten
 from ragtriage.data.analysis.citations import citations_answer, citations_of_run

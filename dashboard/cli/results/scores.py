@@ -6,7 +6,7 @@ import click
 
 from ragtriage.dashboard.cli.options import JSON, RUN, WholeNumbers, bands_option
 from ragtriage.dashboard.cli.terminal import mean_cells, plain, print_json, row_table, wrapped
-from ragtriage.dashboard.tables.f1_tree import expected_table, f1_table
+from ragtriage.dashboard.tables.run import expected_table, f1_table
 from ragtriage.dashboard.wording.comparisons import (
     not_compared_text,
     outcome_text,

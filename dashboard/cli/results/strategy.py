@@ -6,8 +6,7 @@ import click
 
 from ragtriage.dashboard.cli.options import JSON
 from ragtriage.dashboard.cli.terminal import plain, print_answer, print_json, row_table, step_list, wrapped
-from ragtriage.dashboard.tables.plan import deciding_table, step_table
-from ragtriage.dashboard.wording.strategy import held_text, plan_sentence, size_text
+from ragtriage.dashboard.tables.plan import deciding_table, held_text, plan_sentence, size_text, step_table
 from ragtriage.data import api
 from ragtriage.data.api import diagnosis_of, open_store
 from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings

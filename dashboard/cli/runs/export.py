@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 import click
@@ -10,13 +11,12 @@ import numpy as np
 
 from ragtriage.dashboard.cli.options import RUN, ChosenWords
 from ragtriage.dashboard.cli.terminal import plain, write_file
-from ragtriage.dashboard.wording.tool_exports import cautions, left_out, sending, written
 from ragtriage.data.api import diagnosis_of, open_store
 from ragtriage.data.cases.export import EXPORTS, export_pieces
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings
 from ragtriage.data.errors import DataError
-from ragtriage.data.exports.feedback import SOURCES, Chosen
-from ragtriage.data.exports.tools import TOOLS, ToolFile
+from ragtriage.data.exports.feedback import SOURCES, Chosen, Counts
+from ragtriage.data.exports.tools import TOOLS, Tool, ToolFile
 
 
 @click.command()
@@ -107,3 +107,50 @@ def _for_tool(file: ToolFile, output: str | None) -> None:
     ]
     click.echo(plain(" ".join(filter(None, sentences))), err=True)
     click.echo(f"\n{sending(tool, counts, output or f'FILE.{tool.ending}')}", err=True)
+
+
+def written(tool: Tool, counts: Counts, path: str) -> str:
+    """Return what was written, in a sentence."""
+    samples = f"{counts.samples:,} sample{'' if counts.samples == 1 else 's'}"
+    errors = f", {counts.errors:,} of them failed" if counts.errors else ""
+    return f"Wrote {counts.written:,} scores and labels{errors}, of {samples} as {tool.content} to {path}."
+
+
+def left_out(tool: Tool, counts: Counts) -> str:
+    """Return what was left out, in a sentence; "" where everything was written."""
+    parts = (
+        (counts.failed, f"failed, for which {tool.title} has no form"),
+        (counts.not_applicable, "not applicable"),
+        (counts.not_run, "not run"),
+        (counts.notes, "a note alone"),
+        (counts.without_id, f"{'sample' if counts.without_id == 1 else 'samples'} without {tool.id_name}"),
+    )
+    listed = ", ".join(f"{number:,} {what}" for number, what in parts if number)
+    return f"Left out: {listed}." if listed else ""
+
+
+def cautions(tool: Tool, counts: Counts, others: Collection[Tool]) -> str:
+    """Return what to look at before sending: scores that the tool may have, ids of another tool; else ""."""
+    sentences = []
+    if counts.imported:
+        sentences.append(f"{counts.imported:,} came with the run; --sources leaves them out.")
+    recorders = {name.lower() for name in counts.tools}
+    foreign = sorted(
+        other.title for other in others if other.title.lower() in recorders and other is not tool
+    )
+    if foreign and tool.title.lower() not in recorders:
+        sentences.append(f"The {tool.id_name} of each sample is that of {' and '.join(foreign)}.")
+    return " ".join(sentences)
+
+
+def sending(tool: Tool, counts: Counts, path: str) -> str:
+    """Return the lines of Python that send a file, with what must be there first."""
+    needs = ""
+    if counts.human and tool.send_human:
+        kinds = "; ".join(
+            f"{name} ({', '.join(sorted(values)) if all(values) else 'a number'})"
+            for name, values in sorted(counts.human.items())
+        )
+        needs = f"{tool.title} needs {tool.human_needs}: {kinds}.\n"
+    lines = tool.lines(path, bool(counts.human))
+    return f"{needs}To send it (nothing was sent):\n\n{lines}"

@@ -16,9 +16,8 @@ from tqdm import tqdm
 from ragtriage.dashboard.cli.options import JSON, NEW_PROJECT, key_value_pairs
 from ragtriage.dashboard.cli.runs.runs import not_computable, unmeasured_by_reason
 from ragtriage.dashboard.cli.terminal import error_text, plain, print_json, row_table, screen_width, wrapped
-from ragtriage.dashboard.wording.imports import formats, import_lines
+from ragtriage.dashboard.wording.imports import formats, import_lines, kept_text
 from ragtriage.dashboard.wording.leaks import leak_text
-from ragtriage.dashboard.wording.question_sets import kept_text
 from ragtriage.data.api import open_store
 from ragtriage.data.declarations import declarations_of, parsed_declaration
 from ragtriage.data.diagnosis.run_checks import check_run

@@ -24,17 +24,19 @@ from ragtriage.dashboard.shell.components import clicked, facts, show_table
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, open_cases
 from ragtriage.dashboard.shell.widgets import choose, k_picker
-from ragtriage.dashboard.tables.citations import citation_table
+from ragtriage.dashboard.tables.run import citation_table
 from ragtriage.dashboard.wording.citations import NOT_CITED, citation_facts, citations_sentence
 from ragtriage.dashboard.wording.escaping import capital, markdown_text
 from ragtriage.dashboard.wording.formatting import method_text, methods, source_text, span
 from ragtriage.data.analysis.alignment import (
     ALERT,
     DEEPEST,
+    GOLD_GROUPS,
     PUBLISHED,
     SPLITS,
     Group,
     Rate,
+    UseGrid,
     by_k,
     by_rank,
     gap_of,
@@ -42,9 +44,9 @@ from ragtriage.data.analysis.alignment import (
     rate_of,
     sources_of_use,
     split,
+    use_grid,
 )
 from ragtriage.data.analysis.citations import citations_of_run
-from ragtriage.data.analysis.use_grid import GOLD_GROUPS, UseGrid, use_grid
 from ragtriage.data.scoring.context_use import ORIGINS, RunContextUse, context_use_of
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.metrics.metric_registry import title_of

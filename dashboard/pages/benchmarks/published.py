@@ -19,8 +19,7 @@ from ragtriage.dashboard.charts.benchmarks import (
 from ragtriage.dashboard.charts.tokens import THEMES
 from ragtriage.dashboard.headlines.benchmarks import BandStanding, standings_of
 from ragtriage.dashboard.headlines.headline import State
-from ragtriage.dashboard.present.page_html.blocks import Strip
-from ragtriage.dashboard.present.page_html.rows import MissingRow, missing_rows
+from ragtriage.dashboard.present.page_html.blocks import MissingRow, Strip, missing_rows
 from ragtriage.dashboard.shell.blocks import current_theme
 from ragtriage.dashboard.shell.components import clicked, draw, facts, finding_list, show_table
 from ragtriage.dashboard.shell.session import View, keep, open_cases

@@ -16,7 +16,7 @@ from ragtriage.dashboard.pages.cases.case_list import case_name
 from ragtriage.dashboard.pages.cases.labelling import label_buttons, label_list, run_is_there
 from ragtriage.dashboard.pages.cases.open_case import head_of
 from ragtriage.dashboard.present.case_html.case import CaseHighlights, answer_html, context_html
-from ragtriage.dashboard.present.page_html.case_blocks import case_head, case_reference, context_heading
+from ragtriage.dashboard.present.page_html.blocks import case_head, case_reference, context_heading
 from ragtriage.dashboard.shell.blocks import open_page, run_facts
 from ragtriage.dashboard.shell.components import facts
 from ragtriage.dashboard.shell.session import View, current_selection, keep

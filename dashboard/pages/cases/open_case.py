@@ -10,14 +10,14 @@ import streamlit as st
 
 from ragtriage.dashboard.present.case_html.case import (
     answer_html,
+    citations_html,
     context_cards_html,
     highlights_of,
     trace_html,
     trace_id,
 )
-from ragtriage.dashboard.present.case_html.citations import citations_html
 from ragtriage.dashboard.present.case_html.report_case import check_rows
-from ragtriage.dashboard.present.page_html.case_blocks import (
+from ragtriage.dashboard.present.page_html.blocks import (
     CaseHead,
     CaseScore,
     Chip,

@@ -17,7 +17,7 @@ from ragtriage.dashboard.shell.blocks import current_theme
 from ragtriage.dashboard.shell.components import export_menu, facts, metric_title
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import current_selection, keep
-from ragtriage.dashboard.wording.directions import is_flipped, on_share_scale
+from ragtriage.dashboard.wording.comparisons import is_flipped, on_share_scale
 from ragtriage.dashboard.wording.escaping import markdown_text, shorten
 from ragtriage.data.cases.cases import page_of, read_case
 from ragtriage.data.comparison.question_changes import ORDERS, Order, QuestionMatrix, question_matrix

@@ -37,11 +37,12 @@ from ragtriage.dashboard.tables.comparison import (
 )
 from ragtriage.dashboard.wording.comparisons import (
     family_text,
+    is_flipped,
     not_compared_text,
+    on_share_scale,
     tested_text,
     undirected_text,
 )
-from ragtriage.dashboard.wording.directions import is_flipped, on_share_scale
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.data.comparison.ablation import Ablation, Effect, ablation
 from ragtriage.data.comparison.compared_metrics import shared_metrics

@@ -11,8 +11,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from ragtriage.dashboard.charts.causes import MAP_HEIGHT, Bubble, case_bubbles
 from ragtriage.dashboard.charts.tokens import THEMES
+from ragtriage.dashboard.present.page_html.blocks import pattern_head, pattern_row, stage_row
 from ragtriage.dashboard.present.page_html.pictures import bar_image
-from ragtriage.dashboard.present.page_html.rows import pattern_head, pattern_row, stage_row
 from ragtriage.dashboard.shell.blocks import current_theme
 from ragtriage.dashboard.shell.components import clicked, facts, metric_title
 from ragtriage.dashboard.shell.kept_results import kept

@@ -12,8 +12,8 @@ import streamlit as st
 from markupsafe import Markup
 
 from ragtriage.dashboard.charts.plotly_figure import plotly_figure
+from ragtriage.dashboard.headlines.deck import present_headline
 from ragtriage.dashboard.headlines.headline import Headline
-from ragtriage.dashboard.headlines.present import present_headline
 from ragtriage.dashboard.present.export.formats import FORMATS, export_report
 from ragtriage.dashboard.present.export.slide_html import slide_html, slide_style
 from ragtriage.dashboard.present.export.slide_layout import plan_slide, sketch_slide

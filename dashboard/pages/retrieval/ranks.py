@@ -22,7 +22,6 @@ from ragtriage.dashboard.tables.retrieval import curve_table
 from ragtriage.dashboard.wording.escaping import capital, markdown_text, shorten
 from ragtriage.dashboard.wording.formatting import METHODS
 from ragtriage.data.analysis.gold_reach import GoldReach, Step, gold_reach, hop_ranks, reach_curve
-from ragtriage.data.analysis.multi_hop import hop_curves
 from ragtriage.data.analysis.reranking import misranked, nowhere
 from ragtriage.data.analysis.retrieval_curves import (
     HOPS,
@@ -30,6 +29,7 @@ from ragtriage.data.analysis.retrieval_curves import (
     Curve,
     curves,
     first_ranks,
+    hop_curves,
     list_lengths,
     longest_list,
 )

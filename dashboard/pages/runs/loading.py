@@ -13,8 +13,7 @@ from ragtriage.dashboard.shell.components import facts, show_table
 from ragtriage.dashboard.shell.session import View, keep
 from ragtriage.dashboard.shell.user import may_write, only_reads, path_input
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.dashboard.wording.imports import formats, import_lines, note_on_page
-from ragtriage.dashboard.wording.question_sets import kept_text
+from ragtriage.dashboard.wording.imports import formats, import_lines, kept_text, note_on_page
 from ragtriage.data.diagnosis.run_digest import digest_new_runs
 from ragtriage.data.errors import DataError, InputError
 from ragtriage.data.importers.inputs import Input, inputs_of, joined

@@ -9,12 +9,11 @@ from ragtriage.dashboard.shell.components import facts, show_table
 from ragtriage.dashboard.shell.session import View
 from ragtriage.dashboard.shell.user import attempt, may_write
 from ragtriage.dashboard.shell.widgets import choose
-from ragtriage.dashboard.tables.plan import deciding_table, step_table
+from ragtriage.dashboard.tables.plan import deciding_table, held_text, plan_sentence, size_text, step_table
 from ragtriage.dashboard.tables.runs import declaration_table, question_set_table, run_table
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.dashboard.wording.formatting import metric_label
-from ragtriage.dashboard.wording.question_sets import set_argument
-from ragtriage.dashboard.wording.strategy import held_text, plan_sentence, size_text
+from ragtriage.dashboard.wording.imports import set_argument
 from ragtriage.data.comparison.answered import answered_of
 from ragtriage.data.declarations import FILE_NAME, declaration_of, declarations_of, declare
 from ragtriage.data.store.question_sets import (

@@ -13,11 +13,11 @@ import streamlit as st
 from ragtriage.dashboard.charts.tokens import THEMES
 from ragtriage.dashboard.headlines.headline import State
 from ragtriage.dashboard.pages.triage.overview import NEAREST, STATES, gate_need
-from ragtriage.dashboard.present.page_html.blocks import Strip
-from ragtriage.dashboard.present.page_html.rows import (
+from ragtriage.dashboard.present.page_html.blocks import (
     ChangeRow,
     FixRow,
     GateRow,
+    Strip,
     change_rows,
     fix_row,
     gate_rows,

@@ -12,8 +12,7 @@ from ragtriage.dashboard.charts.river import river, river_alt
 from ragtriage.dashboard.charts.tokens import THEMES, Theme
 from ragtriage.dashboard.headlines.headline import State
 from ragtriage.dashboard.headlines.triage import loss_statement
-from ragtriage.dashboard.present.page_html.blocks import Strip, Tile
-from ragtriage.dashboard.present.page_html.rows import section_title
+from ragtriage.dashboard.present.page_html.blocks import Strip, Tile, section_title
 from ragtriage.dashboard.shell.blocks import current_theme
 from ragtriage.dashboard.shell.components import clicked
 from ragtriage.dashboard.shell.kept_results import kept

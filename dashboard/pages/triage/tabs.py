@@ -17,9 +17,14 @@ from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, open_cases
 from ragtriage.dashboard.shell.user import attempt, current_user, may_write, name_box, only_reads
 from ragtriage.dashboard.shell.widgets import choose
-from ragtriage.dashboard.tables.f1_tree import expected_table, f1_table
 from ragtriage.dashboard.tables.gates import gate_table, newly_failing_table
-from ragtriage.dashboard.tables.run import metric_table, missing_table, worst_slice_table
+from ragtriage.dashboard.tables.run import (
+    expected_table,
+    f1_table,
+    metric_table,
+    missing_table,
+    worst_slice_table,
+)
 from ragtriage.dashboard.wording.comparisons import tested_text
 from ragtriage.dashboard.wording.diagnosis import doubted_by
 from ragtriage.dashboard.wording.escaping import capital, markdown_text

@@ -1,9 +1,4 @@
-"""One case as HTML, written by templates that escape every value; nothing is loaded, nothing runs.
-
-Claims and sentences of the answer are coloured and marked by whether they are supported, and link to the
-supporting documents in the ranked context below; the case itself links to the tool that recorded it.
-Colours are translucent: they work on light and on dark.
-"""
+"""One case as HTML, written by templates that escape every value; nothing is loaded, nothing runs."""
 
 from __future__ import annotations
 
@@ -20,8 +15,11 @@ from ragtriage.dashboard.present.templating import render
 from ragtriage.dashboard.wording.escaping import shorten
 from ragtriage.data.exports.feedback import sample_ids
 from ragtriage.data.store.judge_replies import ENTAILS
-from ragtriage.data.text.context_attribution import ContextAttribution, attribute_answer
+from ragtriage.data.suites.citation_support import Basis, SentenceSupport, sentence_support, support_basis
+from ragtriage.data.suites.citations import CitationStyle, CitedAnswer, CitedSentence, cited_answer
+from ragtriage.data.text.context_attribution import ContextAttribution, ContextAttributor, attribute_answer
 from ragtriage.data.text.shown_case import CUT
+from ragtriage.metrics.number_text import count
 
 LINE = 240  # characters of a document in a folded card
 FOLD = 700  # characters of a document that are shown unfolded
@@ -328,3 +326,76 @@ def trace_id(sample: Mapping[str, Any]) -> str:
     """Return the id of the case's trace; "" where the file has none."""
     ids = sample_ids(sample)
     return ids.get("trace_id") or ids.get("run_id", "")
+
+
+LONGEST_NAME = 40
+MOST_UNFOLDED = 8  # sentences; a longer list repeats the answer, and is folded at first
+MOST_CITING = 200
+LOOKS = {True: "rt-yes", False: "rt-no", None: ""}
+CITATION_WORDS = {True: "supports it", False: "does not support it", None: "support not known"}
+CITATION_MARKS = {True: " ✓", False: " ✕", None: ""}
+BASES: Mapping[Basis, str] = {
+    "labels": "Support: labels of the sentences.",
+    "claims": "Support: labels of the claims, each put to the sentence that has most of its words.",
+    "words": "Support: estimated from shared words; paraphrase is missed.",
+    "": "Support: not known.",
+}
+
+
+def citations_html(
+    sample: Mapping[str, Any], style: CitationStyle | None, anchor: str = "document"
+) -> Markup:
+    """Return the sentences of an answer with their citations; nothing where the run does not cite."""
+    if style is None or sample["refused"]:
+        return Markup()
+    answer = cited_answer(sample, style.templates, style.from_zero)
+    if answer is None or not answer.sentences:
+        return Markup()
+    basis = support_basis(sample, answer)
+    support = sentence_support(sample, answer, basis, ContextAttributor())
+    pairs = list(zip(answer.sentences, support, strict=True))[:MOST_CITING]
+    return render(
+        "citations.html",
+        counts=_counts(answer),
+        sentences=[_sentence(sentence, known) for sentence, known in pairs],
+        how=BASES[basis],
+        unfolded=len(pairs) <= MOST_UNFOLDED,
+        anchor=anchor,
+    )
+
+
+def _counts(answer: CitedAnswer) -> str:
+    citations = [citation for sentence in answer.sentences for citation in sentence.citations]
+    outside = sum(not citation.ranks for citation in citations)
+    uncited = sum(sentence.needed and not sentence.citations for sentence in answer.sentences)
+    parts = [f"Citations: {len(citations):,} in {count(len(answer.sentences), 'sentence')}"]
+    parts += [f"{outside:,} not in the context"] if outside else []
+    parts += [f"{count(uncited, 'sentence')} without one"] if uncited else []
+    return ", ".join(parts)
+
+
+def _sentence(sentence: CitedSentence, support: SentenceSupport) -> dict[str, Any]:
+    citations = [
+        {
+            "name": shorten(citation.name, LONGEST_NAME),
+            "ranks": citation.ranks,
+            "title": CITATION_WORDS[supports],
+            "mark": CITATION_MARKS[supports],
+        }
+        for citation, supports in zip(sentence.citations, support.supports, strict=True)
+    ]
+    return {
+        "text": sentence.text,
+        "citations": citations,
+        "broken": sentence.broken,
+        "state": _state(sentence, support.together),
+        "look": LOOKS[support.together] if sentence.citations else "rt-no" if sentence.needed else "",
+    }
+
+
+def _state(sentence: CitedSentence, together: bool | None) -> str:
+    if not sentence.citations:
+        return "no citation, but it needs one" if sentence.needed else "needs no citation"
+    if together is None:
+        return "support not known"
+    return "supported by what it cites" if together else "not wholly supported by what it cites"

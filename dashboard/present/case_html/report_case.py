@@ -15,7 +15,7 @@ from ragtriage.dashboard.present.case_html.case import (
 )
 from ragtriage.dashboard.present.templating import render
 from ragtriage.dashboard.wording.escaping import capital, shorten
-from ragtriage.dashboard.wording.export_text import cell_text
+from ragtriage.dashboard.wording.table_files import cell_text
 from ragtriage.data.cases.checks import case_checks
 from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.store.sample_validation import normalise

@@ -22,8 +22,7 @@ from ragtriage.dashboard.present.page_html.blocks import band, style_sheet, tile
 from ragtriage.dashboard.present.stories.report import OBTAINED, Report
 from ragtriage.dashboard.present.stories.story import RenderedSection
 from ragtriage.dashboard.present.templating import render
-from ragtriage.dashboard.wording.export_text import columns_of, table_cells
-from ragtriage.dashboard.wording.table_files import export_table
+from ragtriage.dashboard.wording.table_files import columns_of, export_table, table_cells
 
 FOLDER = Path(__file__).parent
 SHOWN_ROWS = 200  # of the data behind a chart; the CSV has all

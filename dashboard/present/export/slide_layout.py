@@ -20,7 +20,7 @@ from ragtriage.dashboard.present.stories.story import (
     SlideContent,
     Step,
 )
-from ragtriage.dashboard.wording.export_text import one_line
+from ragtriage.dashboard.wording.table_files import one_line
 from ragtriage.data.text.printable import printable
 from ragtriage.metrics.number_text import count
 

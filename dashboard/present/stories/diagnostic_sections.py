@@ -16,8 +16,7 @@ from ragtriage.dashboard.present.stories.story import RenderedSection, unmeasure
 from ragtriage.dashboard.suites.headline import checks_headline
 from ragtriage.dashboard.suites.registry import shown_suite
 from ragtriage.dashboard.suites.summary import suite_table
-from ragtriage.dashboard.tables.citations import citation_table
-from ragtriage.dashboard.tables.f1_tree import f1_table
+from ragtriage.dashboard.tables.run import citation_table, f1_table
 from ragtriage.dashboard.wording.citations import NOT_CITED, citation_facts, citations_sentence
 from ragtriage.dashboard.wording.escaping import capital
 from ragtriage.dashboard.wording.f1_tree import BOUND_NOTE, expected_text, f1_sentence, left_out_text

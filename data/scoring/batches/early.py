@@ -22,8 +22,14 @@ import pyarrow as pa
 from ragtriage.data.scoring import batch_scores
 from ragtriage.data.scoring.batch_scores import RunFacts, ScoredChunk, ScoreOptions, in_batches, score_table
 from ragtriage.data.scoring.batches.gathered import GatheredScores
-from ragtriage.data.scoring.batches.pool import MANY_SAMPLES, ScoringPool, workers_for
-from ragtriage.data.scoring.batches.worker import Task, scored, table_task
+from ragtriage.data.scoring.batches.worker import (
+    MANY_SAMPLES,
+    ScoringPool,
+    Task,
+    scored,
+    table_task,
+    workers_for,
+)
 from ragtriage.data.scoring.id_overlap import IdOverlap
 from ragtriage.data.store.workspace import OWNER_ONLY
 from ragtriage.data.suites.citations import STYLED, CitationStyle, style_of

@@ -14,8 +14,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ragtriage.data.scoring.batch_scores import ScoredChunk, ScoreKey
-from ragtriage.data.scoring.batches.batch_file import BatchFile
-from ragtriage.data.scoring.batches.wire import PARTS, from_table, score_column
+from ragtriage.data.scoring.batches.wire import PARTS, BatchFile, from_table, score_column
 from ragtriage.data.scoring.scored_run import MetricColumn
 from ragtriage.data.scoring.stage_features import STAGE_FEATURES
 from ragtriage.metrics.schema.scores import FloatArray, Status

@@ -1,9 +1,10 @@
-"""The scores of a batch as one Arrow table, the form in which they go from process to process."""
+"""The scores of a batch as one Arrow table: what processes exchange, and a file that is read in part."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -80,3 +81,21 @@ def _texts(reasons: Any) -> NDArray[np.object_]:
     words = np.array([*encoded.dictionary.to_pylist(), None], dtype=object)
     texts: NDArray[np.object_] = words[pc.fill_null(encoded.indices, -1).to_numpy()]  # the last is None
     return texts
+
+
+class BatchFile:
+    """A file with the scores of one batch, as ragtriage.data.scoring.batches.wire has them."""
+
+    def __init__(self, path: Path, batch: ScoredChunk) -> None:
+        """Write the scores to `path`."""
+        table = to_table(batch)
+        self._path = path
+        self._columns = [json.loads(name) for name in table.column_names]
+        with pa.ipc.new_file(path, table.schema) as file:
+            file.write_table(table)
+
+    def read(self, wanted: Callable[[list[Any]], bool]) -> Any:
+        """Return the columns whose name, a list of its parts, is wanted; the file is mapped, not read."""
+        places = [place for place, parts in enumerate(self._columns) if wanted(parts)]
+        with pa.memory_map(str(self._path)) as file:
+            return pa.ipc.open_file(file).read_all().select(places)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from ragtriage.dashboard.charts.chart import Axis, Chart, ReferenceLine, Series
-from ragtriage.dashboard.wording.export_text import one_line
+from ragtriage.dashboard.wording.table_files import one_line
 from ragtriage.metrics.number_text import number, percent
 
 Form = Literal["bar", "column", "line", "scatter"]

@@ -33,7 +33,7 @@ from ragtriage.dashboard.present.export.pptx.style import (
     readable_on,
     scale_colour,
 )
-from ragtriage.dashboard.wording.export_text import one_line
+from ragtriage.dashboard.wording.table_files import one_line
 from ragtriage.data.cases.export import safe_cell
 from ragtriage.data.text.printable import printable
 

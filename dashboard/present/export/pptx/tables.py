@@ -21,7 +21,7 @@ from ragtriage.dashboard.present.export.pptx.style import (
     scale_colour,
 )
 from ragtriage.dashboard.present.export.slide_layout import MARGIN, WIDTH
-from ragtriage.dashboard.wording.export_text import one_line, table_cells
+from ragtriage.dashboard.wording.table_files import one_line, table_cells
 from ragtriage.data.text.printable import printable
 
 EMPTY = "FFFFFF"
