@@ -67,6 +67,8 @@ def _guardrail(result: GateResult) -> str:
     if not result.before or result.mean is None:
         return f"{name} {change}"
     ratio = result.mean / result.before
+    if ratio < 1:
+        return f"{name} −{percent(1 - ratio)} ({change})"
     if name == "latency" and ratio >= TIMES:
         return f"{ratio:.1f} times slower ({change})"
     more = f"+{percent(ratio - 1)}" if ratio < TIMES else f"{ratio:.1f} times"

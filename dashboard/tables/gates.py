@@ -8,7 +8,13 @@ from ragtriage.dashboard.wording.escaping import shorten
 from ragtriage.dashboard.wording.gates import consequence
 from ragtriage.data.gates.report import GateReport
 from ragtriage.metrics.gates.gates import GateResult
-from ragtriage.metrics.gates.wording import distance_text, guardrail_change, judged_title, nothing_shows
+from ragtriage.metrics.gates.wording import (
+    distance_text,
+    guardrail_change,
+    guardrail_interval,
+    judged_title,
+    nothing_shows,
+)
 from ragtriage.metrics.number_text import NOT_MEASURED, number, signed
 from ragtriage.metrics.result_table import Cell, Change, Number, Of, ResultTable, Row, ends_of
 
@@ -35,10 +41,18 @@ def gate_table(results: Sequence[GateResult]) -> ResultTable:
 
 
 def _interval(result: GateResult) -> Cell:
+    if result.gate.kind == "guardrail":
+        return guardrail_interval(result).strip() or NOT_MEASURED
     ends = ends_of(result, 2)
     if result.gate.kind != "regression" or str(ends) == NOT_MEASURED:
         return ends
-    return f"[{signed(result.low)}, {signed(result.high)}]"
+    interval = f"[{signed(result.low)}, {signed(result.high)}]"
+    loss = result.largest_loss
+    if result.gate.rule == "mean" or result.verdict == "FAIL" or loss is None:
+        return interval
+    # tested alone, a one-sided bound decides, which is no end of the interval
+    one_sided = loss not in (result.high, -(result.low or 0.0))
+    return f"{interval}, loss ≤ {number(max(loss, 0.0))}" if one_sided else interval
 
 
 def _measured(result: GateResult) -> Cell:

@@ -10,6 +10,7 @@ from ragtriage.metrics.gates.wording import judged_title
 from ragtriage.metrics.number_text import count
 
 RULED = ("mean", "percentile", "checks", "regression")  # kinds that an interval or the mean decides
+RECORDED = ("latency", "cost", "throughput")  # guardrails that a run may lack
 EXPLAINED: Mapping[GateVerdict, str] = {
     "PASS": "every blocking gate holds",
     "FAIL": "a blocking gate does not hold",
@@ -34,7 +35,16 @@ def rule_texts(report: GateReport) -> list[str]:
         "a gate on one metric is tested alone; the metrics of a gate on a family together (step-down max-T), "
         "the primary one alone": any("max-T" in result.obtained for result in report.results),
     }
-    return [text for text, applies in texts.items() if applies]
+    return [*(text for text, applies in texts.items() if applies), *filter(None, [not_compared(report)])]
+
+
+def not_compared(report: GateReport) -> str:
+    """Return which guardrails one of the two runs does not record; "" where both record all."""
+    if report.baseline.run is None:
+        return ""
+    compared = {result.gate.metric for result in report.results if result.gate.kind == "guardrail"}
+    missing = [name for name in RECORDED if name not in compared]
+    return f"not recorded in both runs, so not compared: {', '.join(missing)}" if missing else ""
 
 
 def consequence(result: GateResult) -> str:

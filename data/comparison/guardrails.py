@@ -1,35 +1,49 @@
-"""What must not get worse while quality is compared: latency, cost, errors, refusals, losses in a part."""
+"""What must not get worse while quality is compared: time, cost, errors, refusals, losses in a part."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC
+from functools import lru_cache
+from pathlib import Path
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
+import pyarrow.parquet as pq
 
 from ragtriage.data.comparison.answered import unanswered
 from ragtriage.data.comparison.compare import QuestionMatch
 from ragtriage.data.comparison.compared_metrics import higher_is_better, question_values
 from ragtriage.data.comparison.question_changes import SliceChange, slice_changes
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
-from ragtriage.metrics.gates.gates import MOST_WORSE
-from ragtriage.metrics.gates.wording import GOOD_SHARE
+from ragtriage.data.importers.parsing.values import field_of, moment
+from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.store.sample_reader import further_fields
+from ragtriage.data.store.stored_file import reading
+from ragtriage.metrics.gates.gates import MOST_WORSE, GuardrailState
+from ragtriage.metrics.gates.wording import GOOD_SHARE, SHARES
 from ragtriage.metrics.metric_registry import bounds_of
 from ragtriage.metrics.schema.scores import FloatArray, IntArray
+from ragtriage.metrics.statistics.distributions import normal_quantile, normal_tail
 from ragtriage.metrics.statistics.paired import MARGIN, SIGNIFICANCE, PairedDifference, drop_of, holm, paired
 from ragtriage.metrics.statistics.question_means import question_means
 
 _DRAWS = 999
 _MOST_VALUES = 4_000_000  # draws x questions held at once
+FEWEST_TIMES = 10  # requests with a time without which a run has no throughput
 DECLARED_SLICES = ("query_type", "language")
 GROUNDEDNESS = ("faithfulness", "hallucination")
 TAIL = 0.95
+THROUGHPUT = "throughput"
+TIMES = ("timestamp", "created_at", "start_time")  # fields that say when a question was asked
 GUARDRAILS: Mapping[str, str] = MappingProxyType(
     {
         "latency": "latency_ms",
         "p95 latency": "latency_ms",
         "cost": "cost_usd",
+        THROUGHPUT: "",
         "errors": "",
         "wrong refusals": "",
     }
@@ -38,23 +52,34 @@ GUARDRAILS: Mapping[str, str] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Guardrail:
-    """One of them in two runs, over the questions that both measured; less is better."""
+    """One of them in two runs, over the questions that both measured; less is better, but of throughput."""
 
     name: str  # key of GUARDRAILS
     base: float  # mean of the baseline, or its 95th percentile; of errors and refusals a share
     other: float
-    n: int  # shared questions with a value
-    p: float  # one-sided, against no rise; adjusted by Holm over the guardrails of the pair
+    n: int  # shared questions with a value; of throughput the requests of the run
+    change: Change  # other minus base, with its tests
+    p: float  # one-sided, against no loss; adjusted by Holm over the guardrails of the pair
 
     @property
-    def ratio(self) -> float:
-        """The value as a multiple of the baseline's; infinite where that is 0."""
-        return self.other / self.base if self.base else (float("inf") if self.other else 1.0)
+    def state(self) -> GuardrailState:
+        """Whether it got worse beyond chance and by more than a fifth, is shown not to have, or neither."""
+        fifth, loss = MOST_WORSE * abs(self.base), self.other - self.base
+        loss = -loss if self.name == THROUGHPUT else loss
+        if self.p < SIGNIFICANCE and loss > fifth:
+            return "worse"
+        # a fifth of few errors is less than any sample can show: there the margin of shares is allowed
+        allowed = max(fifth, MARGIN) if self.name in SHARES else fifth
+        return "not worse" if self.change.bound <= allowed else "open"
 
-    @property
-    def worse(self) -> bool:
-        """Whether it got worse beyond chance and by more than a fifth."""
-        return self.p < SIGNIFICANCE and self.ratio > 1 + MOST_WORSE
+
+class Change(NamedTuple):
+    """The change of a guardrail, in its own unit."""
+
+    low: float  # lower end of its 95 % interval
+    high: float  # upper end
+    bound: float  # one-sided 95 % bound: it got worse by less
+    p: float  # one-sided, against no loss
 
 
 def guardrails(base: Diagnosis, other: Diagnosis, shared: QuestionMatch) -> list[Guardrail]:
@@ -62,6 +87,9 @@ def guardrails(base: Diagnosis, other: Diagnosis, shared: QuestionMatch) -> list
     clusters = base.scored.clusters[shared.base]
     measured: list[Guardrail] = []
     for name in GUARDRAILS:
+        if name == THROUGHPUT:
+            measured += _throughput(base.scored, other.scored)
+            continue
         sides = _values(base, name), _values(other, name)
         if sides[0] is None or sides[1] is None:
             continue
@@ -87,25 +115,67 @@ def _values(side: Diagnosis, name: str) -> FloatArray | None:
 def _compared(name: str, before: FloatArray, after: FloatArray, clusters: IntArray) -> Guardrail:
     if name.startswith("p95"):
         values = float(np.quantile(before, TAIL)), float(np.quantile(after, TAIL))
-        risen = values[1] > (1 + MOST_WORSE) * values[0]  # else no test is needed
-        return Guardrail(
-            name, *values, len(before), _swapped_p(before, after, values[1] - values[0]) if risen else 1.0
-        )
+        return Guardrail(name, *values, len(before), change := _tail_change(before, after), change.p)
     bounds = (0.0, 1.0) if not GUARDRAILS[name] else (0.0, float("inf"))
-    change = paired(before, after, clusters, higher_is_better=False, bounds=bounds)
-    return Guardrail(name, float(before.mean()), float(after.mean()), len(before), change.p_rise)
+    test = paired(before, after, clusters, higher_is_better=False, bounds=bounds)
+    change = Change(test.low, test.high, test.high_bound, test.p_rise)
+    if test.same == test.n_pairs and not np.isfinite(
+        test.high_bound
+    ):  # no question changed, on an open scale
+        change = Change(0.0, 0.0, 0.0, 1.0)
+    return Guardrail(name, float(before.mean()), float(after.mean()), len(before), change, change.p)
 
 
-def _swapped_p(before: FloatArray, after: FloatArray, rise: float) -> float:
-    """Return how often the percentile rises as much where the two runs are swapped at random, by question."""
-    draws = max(99, min(_DRAWS, _MOST_VALUES // len(before)))
+def _tail_change(before: FloatArray, after: FloatArray) -> Change:
+    """Return the change of the percentile: its interval from questions drawn anew, its p from swapped runs.
+
+    No formula is at hand for the difference of two paired percentiles.
+    """
+    n = len(before)
+    draws = max(99, min(_DRAWS, _MOST_VALUES // n))
     rng = np.random.default_rng(0)
-    hits = 1
-    for _ in range(draws):
-        swap = rng.random(len(before)) < 0.5
+    rise = float(np.quantile(after, TAIL) - np.quantile(before, TAIL))
+    hits, drawn = 1, np.empty(draws)
+    for draw in range(draws):
+        swap, rows = rng.random(n) < 0.5, rng.integers(0, n, n)
         first, second = np.where(swap, after, before), np.where(swap, before, after)
         hits += bool(np.quantile(second, TAIL) - np.quantile(first, TAIL) >= rise - 1e-9)
-    return hits / (draws + 1)
+        drawn[draw] = np.quantile(after[rows], TAIL) - np.quantile(before[rows], TAIL)
+    low, high, bound = (float(end) for end in np.quantile(drawn, (0.025, 0.975, 0.95)))
+    return Change(low, high, bound, hits / (draws + 1))
+
+
+def _throughput(base: ScoredRun, other: ScoredRun) -> Iterator[Guardrail]:
+    """Compare requests per minute, from when the questions of both runs were asked; nothing where unknown.
+
+    The gaps between requests are taken as independent: a rate is 1 over their mean, its error by the delta
+    method.
+    """
+    gaps = [_gaps(side.samples_path) for side in (base, other)]
+    if any(len(each) < FEWEST_TIMES - 1 or not each.sum() for each in gaps):
+        return
+    rates = [60 / float(each.mean()) for each in gaps]
+    errors = [
+        rate * float(each.std(ddof=1) / each.mean()) / len(each) ** 0.5
+        for rate, each in zip(rates, gaps, strict=True)
+    ]
+    difference, error = rates[1] - rates[0], float(np.hypot(*errors))
+    reach = normal_quantile(0.975) * error
+    bound = normal_quantile(0.95) * error - difference
+    p = normal_tail(-difference / error) if error else float(difference >= 0)
+    change = Change(difference - reach, difference + reach, bound, p)
+    yield Guardrail(THROUGHPUT, rates[0], rates[1], len(gaps[1]) + 1, change, p)
+
+
+@lru_cache(maxsize=256)  # the samples of a run never change
+def _gaps(samples: Path) -> FloatArray:
+    """Return the seconds between requests, in the order of their times; empty where no time is recorded."""
+    with reading(samples):
+        if "extra" not in pq.read_schema(samples).names:
+            return np.empty(0)
+        extras = pq.read_table(samples, columns=["extra"])["extra"].to_pylist()
+    times = [moment(field_of(further_fields(extra, *TIMES), *TIMES)) for extra in extras if extra]
+    return np.diff(np.sort([time.replace(tzinfo=UTC).timestamp() for time in times if time is not None]))
 
 
 @dataclass(frozen=True)

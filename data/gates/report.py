@@ -269,7 +269,7 @@ def judge_run(
     shared = match_questions(base.scored, run.scored)
     left_out = None if shared.only_other else _left_out(base, run, len(shared.base))
     measured = [
-        judge_guardrail(each.name, each.base, each.other, each.n, each.worse)
+        judge_guardrail(each.name, each.base, each.other, each.n, each.state, each.change[:3])
         for each in guardrails(base, run, shared)
     ]
     worded += tuple(replace(result, sentence=gate_sentence(result)) for result in measured)

@@ -19,6 +19,7 @@ GateKind = Literal["mean", "percentile", "regression", "checks", "critical", "qu
 GateRule = Literal["interval", "mean"]
 GateUnit = Literal["questions", "samples"]
 Severity = Literal["block", "warn"]
+GuardrailState = Literal["worse", "not worse", "open"]
 MOST_WORSE = 0.20  # share of the baseline's latency, cost, errors or wrong refusals that may be added
 LEAST_ASKED = 0.95  # share of the baseline's questions that a run must have
 FEWEST_QUESTIONS = 5  # below this a mean decides nothing
@@ -85,7 +86,7 @@ class GateResult:
         verdict: by the rule of the gate.
         mean: of the run, or the difference from the baseline; None where not measured. Of a guardrail its
             value in the run, of which `before` is that in the baseline.
-        low: lower end of its 95 % interval.
+        low: lower end of its 95 % interval; of a guardrail, of its change.
         high: upper end.
         n_scored: questions behind it; of critical, the critical cases that passed in the baseline.
         n_total: questions that it could rest on.
@@ -101,7 +102,8 @@ class GateResult:
             only in strict mode.
         doubt: why the sanity checks doubt what the gate rests on; "" where they do not.
         sentence: the result in plain words.
-        largest_loss: of a regression, how much worse it may be (95 %); None where there is no bound.
+        largest_loss: of a regression or guardrail, how much worse it may be (95 %); None without
+            a bound.
         needed: of an undecided regression, questions that would settle it; None where no practical number
             would, and of other kinds.
         raw: of a mean that human labels corrected, that of the metric alone; None of others.
@@ -353,13 +355,39 @@ def judge_critical(
     return GateResult(gate, verdict, share, None, None, seen, n_passed_before, obtained="counted", why=why)
 
 
-def judge_guardrail(name: str, before: float, after: float, n: int, worse: bool) -> GateResult:
-    """Return the warning gate of a guardrail: it fails where that got worse beyond chance and by a fifth."""
-    gate = Gate(
-        name, MOST_WORSE, True, "warn", "a better version may still be slower or dearer", kind="guardrail"
+def judge_guardrail(
+    name: str, before: float, after: float, n: int, state: GuardrailState, change: tuple[float, float, float]
+) -> GateResult:
+    """Return the warning gate of a guardrail: it fails where that got worse beyond chance and by a fifth.
+
+    Args:
+        name: of the guardrail.
+        before: its value in the baseline.
+        after: its value in the run.
+        n: questions behind it.
+        state: not worse where the loss is below a fifth with 95 % confidence.
+        change: both ends of its 95 % interval, and the one-sided bound of the loss.
+    """
+    reason = "a better version may still be slower or dearer"
+    gate = Gate(name, MOST_WORSE, name != "throughput", "warn", reason, kind="guardrail")
+    verdicts: dict[GuardrailState, GateVerdict] = {
+        "worse": "FAIL",
+        "not worse": "PASS",
+        "open": "INCONCLUSIVE",
+    }
+    low, high, bound = (end if isfinite(end) else None for end in change)
+    return GateResult(
+        gate,
+        verdicts[state],
+        after,
+        low,
+        high,
+        n,
+        n,
+        before=before,
+        obtained="times of the requests" if name == "throughput" else "paired on question",
+        largest_loss=bound,
     )
-    verdict: GateVerdict = "FAIL" if worse else "PASS"
-    return GateResult(gate, verdict, after, None, None, n, n, before=before, obtained="paired, sign flips")
 
 
 def missing_questions(asked: int, of: int, told: str) -> GateResult | None:

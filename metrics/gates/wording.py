@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from ragtriage.metrics.gates.gates import FEWEST_QUESTIONS, UNCHANGED, Gate, GateResult
 from ragtriage.metrics.metric_registry import bounds_of, lookup
-from ragtriage.metrics.number_text import chosen_percent, percent, settled_by
+from ragtriage.metrics.number_text import chosen_percent, percent, points, settled_by
 from ragtriage.metrics.schema.scores import MetricsError
+from ragtriage.metrics.statistics.paired import MARGIN
 from ragtriage.metrics.statistics.quantiles import fewest_values
 from ragtriage.metrics.statistics.rule_of_three import still_possible
 
 GOOD_SHARE = "pass rate"
+SHARES = ("errors", "wrong refusals")  # guardrails that are shares of the questions
 _FAMILIES = ("headline", "retrieval", "generation", "answer", "system", "all")
 
 
@@ -95,14 +97,46 @@ def _judged(result: GateResult) -> str:
             return f"{subject}: measured on {measured}, too few to decide; at least {least:,} are needed."
         return f"{subject}: not measured; {result.why or 'this run has no value of it'}."
     if result.gate.kind == "guardrail":
-        beyond = (
-            "worse beyond chance" if result.verdict == "FAIL" else "not worse by more than that beyond chance"
-        )
-        over = _over(result, shared=True)
-        return f"{subject_of(result.gate)}: {guardrail_change(result)} {over}; {beyond}."
+        return _guardrail(result)
     if result.gate.kind == "regression":
         return _regression(result, result.mean)
     return _mean(result, result.mean)
+
+
+def _guardrail(result: GateResult) -> str:
+    """Return what a guardrail did: worse, not worse, or how much may hide."""
+    name, over = subject_of(result.gate), _over(result, shared=True)
+    if result.gate.metric == "throughput":
+        over = f"over {_count(result.n_scored, 'request')}"
+    allowed = f"{chosen_percent(result.gate.threshold)} is allowed"
+    if result.gate.metric in SHARES:
+        most = max(result.gate.threshold * (result.before or 0.0), MARGIN)
+        allowed = f"{points(most).removeprefix('+')} are allowed"
+    conclusion = f"worse beyond chance, {allowed}"
+    if result.verdict != "FAIL":
+        more = "" if result.largest_loss is None else guardrail_more(result, max(result.largest_loss, 0.0))
+        hides = f"up to {more} may hide" if more else "any change may hide"
+        conclusion = f"at most {more} (95 %)" if result.verdict == "PASS" else f"{hides}, {allowed}"
+    return f"{name}: {guardrail_change(result)}{guardrail_interval(result)} {over}; {conclusion}."
+
+
+def guardrail_interval(result: GateResult) -> str:
+    """Return the 95 % interval of the change of a guardrail; "" where there is none."""
+    if result.low is None or result.high is None:
+        return ""
+    ends = ((end, guardrail_value(result.gate.metric, abs(end))) for end in (result.low, result.high))
+    return f" [{', '.join(f'{_sign(end)}{text}' for end, text in ends)}]"
+
+
+def guardrail_more(result: GateResult, loss: float) -> str:
+    """Return a loss of a guardrail: as a share of the baseline, such as "12 % more", or in its own unit."""
+    name = result.gate.metric
+    less = "less" if name == "throughput" else "more"
+    if name in SHARES:
+        return f"{points(loss).removeprefix('+')} {less}"
+    if not result.before:
+        return f"{guardrail_value(name, loss)} {less}"
+    return f"{percent(loss / result.before)} {less}"
 
 
 def guardrail_change(result: GateResult) -> str:
@@ -115,6 +149,8 @@ def guardrail_value(name: str, value: float | None) -> str:
     """Return the value of a guardrail with its unit: seconds, dollars, or a share of the questions."""
     if value is None:
         return "–"
+    if name == "throughput":
+        return f"{value:.3g} per minute"
     if "latency" in name:
         return f"{value / 1000:.1f} s" if value >= 1000 else f"{value:.0f} ms"
     return f"{value:.3g} USD" if name == "cost" else percent(value)
@@ -262,11 +298,15 @@ def _digits(value: float, threshold: float) -> int:
     return 3 if value != threshold and f"{value:.2f}" == f"{threshold:.2f}" else 2
 
 
+def _sign(value: float) -> str:
+    return "+" if value > 0 else "−" if value < 0 else ""
+
+
 def _signed(value: float, digits: int) -> str:
     text = f"{abs(value):.{digits}f}"
     if float(text) == 0:
         return text
-    return f"{'+' if value > 0 else '−'}{text}"
+    return f"{_sign(value)}{text}"
 
 
 def _title(metric: str) -> str:

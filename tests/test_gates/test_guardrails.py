@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
 import pytest
 
 from ragtriage.dashboard.headlines.triage import report_headline
+from ragtriage.dashboard.wording.gates import not_compared
 from ragtriage.data.api import add_run, gate
 from ragtriage.data.gates.report import GateReport
 from ragtriage.data.scoring.run_store import RunStore
@@ -67,6 +69,43 @@ def test_a_tenth_slower_is_no_guardrail_that_failed(workspace: RunStore) -> None
     report = _report(workspace, _samples(1800), _samples(1980))
     assert set(_guardrails(report).values()) == {"PASS"}
     assert "slower" not in report_headline(report).text
+
+
+def test_a_guardrail_that_cannot_be_told_is_open_with_the_rise_that_may_hide(workspace: RunStore) -> None:
+    before, after = _samples(1800)[:48], _samples(1800)[:48]
+    rng = np.random.default_rng(1)
+    for at, (first, second) in enumerate(zip(before, after, strict=True)):
+        first["answerable"] = second["answerable"] = "yes"
+        first["refused"], second["refused"] = at == 20, at in (20, 21, 22)
+        second["latency_ms"] = first["latency_ms"] * float(rng.lognormal(0.05, 0.6))
+    results = {each.gate.metric: each for each in _report(workspace, before, after).results}
+    refusals, latency = results["wrong refusals"], results["latency"]
+    assert (refusals.verdict, refusals.mean, refusals.before) == ("INCONCLUSIVE", 3 / 48, 1 / 48)
+    assert refusals.sentence.startswith("Wrong refusals: from 2 % to 6 % [−")
+    assert refusals.sentence.endswith("points more may hide, 5 points are allowed.")
+    assert latency.verdict == "INCONCLUSIVE"
+    assert latency.low is not None
+    assert latency.high is not None
+    assert latency.low < (latency.mean or 0) - (latency.before or 0) < latency.high
+    assert "over 48 shared questions; up to" in latency.sentence
+
+
+def test_throughput_is_compared_where_times_are_recorded_and_else_said_not_to_be(workspace: RunStore) -> None:
+    def asked(samples: list[dict[str, Any]], seconds: float) -> list[dict[str, Any]]:
+        start = datetime(2026, 1, 1)
+        return [
+            {**sample, "timestamp": (start + timedelta(seconds=seconds * at + at % 3)).isoformat()}
+            for at, sample in enumerate(samples)
+        ]
+
+    report = _report(workspace, asked(_samples(1800), 2), asked(_samples(1800), 4))
+    result = next(each for each in report.results if each.gate.metric == "throughput")
+    assert result.verdict == "FAIL"
+    assert result.sentence.startswith("Throughput: from 29.8 per minute to 14.9 per minute [−")
+    assert report_headline(report).detail.startswith("Throughput −50 % (29.8 per minute to 14.9 per minute)")
+    assert not_compared(report) == ""
+    without = _report(workspace, _samples(1800), _samples(1800))
+    assert not_compared(without) == "not recorded in both runs, so not compared: throughput"
 
 
 def test_answers_that_are_missing_are_errors(workspace: RunStore) -> None:

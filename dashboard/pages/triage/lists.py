@@ -192,10 +192,13 @@ def _gate_row(result: GateResult, base_name: str, scale: float) -> GateRow:
     higher = True if higher is None else higher
     start, end = (-scale, scale) if change else _ends(gate.metric)
     value = result.mean
-    if gate.kind == "guardrail" and value is not None:  # as a share of the baseline's
-        start, end = -1.0, 1.0
-        value = min(end, value / result.before - 1) if result.before else end
     threshold = (-gate.threshold if higher else gate.threshold) if change else gate.threshold
+    low, high = result.low, result.high
+    if gate.kind == "guardrail" and value is not None:  # as shares of the baseline's
+        start, end = -1.0, 1.0
+        value = _share_of(value - (result.before or 0.0), result.before)
+        low, high = (None if at is None else _share_of(at, result.before) for at in (low, high))
+        threshold = gate.threshold if gate.at_most else -gate.threshold
     return GateRow(
         state,
         subject_of(gate),
@@ -203,8 +206,8 @@ def _gate_row(result: GateResult, base_name: str, scale: float) -> GateRow:
         gate_value(result),
         Strip(
             value,
-            result.low,
-            result.high,
+            low,
+            high,
             gate=threshold if gate.kind != "critical" else None,
             state=state,
             label=result.sentence,
@@ -215,6 +218,11 @@ def _gate_row(result: GateResult, base_name: str, scale: float) -> GateRow:
         result.sentence,
         bool(result.doubt),
     )
+
+
+def _share_of(change: float, before: float | None) -> float:
+    """Return a change as a share of what was there before, as far as the strip reaches."""
+    return max(-1.0, min(1.0, change / before)) if before else 1.0 if change > 0 else 0.0
 
 
 def gate_value(result: GateResult) -> str:
