@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ragtriage.data.comparison.answered import RefusalPairs, own_answered, refusal_pairs, refusal_sentence
 from ragtriage.data.comparison.compared_metrics import higher_is_better, question_values
 from ragtriage.data.comparison.pair_labels import left_out_labels, with_shared_labels
+from ragtriage.data.comparison.question_match import QuestionMatch, match_questions, paired_by_text
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.judge_replies import EVALUATION
@@ -30,27 +31,6 @@ from ragtriage.metrics.statistics.paired import (
     paired,
 )
 from ragtriage.metrics.statistics.question_means import question_means
-
-
-@dataclass(frozen=True)
-class QuestionMatch:
-    """Which questions two runs share."""
-
-    base: IntArray  # (s,) indexes of the shared questions in the baseline
-    other: IntArray  # (s,) indexes of the same questions in the other run
-    only_base: int  # questions that only the baseline has
-    only_other: int  # questions that only the other run has
-
-
-def match_questions(base: ScoredRun, other: ScoredRun) -> QuestionMatch:
-    """Match the questions of two runs by id."""
-    left, right = base.question_ids, other.question_ids
-    if len(left) == len(right) and bool((left == right).all()):
-        same = np.arange(len(left), dtype=np.int64)
-        return QuestionMatch(same, same, 0, 0)
-    _, at_base, at_other = np.intersect1d(left, right, assume_unique=True, return_indices=True)
-    shared = len(at_base)
-    return QuestionMatch(at_base, at_other, len(left) - shared, len(right) - shared)
 
 
 def first_rows(scored: ScoredRun) -> IntArray:
@@ -177,7 +157,7 @@ def compare(
         )
     ]
     family += metric_sides(base.scored, other.scored, metrics) if sides is None else sides
-    warnings = comparability(run_facts(base.scored), run_facts(other.scored), base_name)
+    warnings = unequal_runs(base.scored, other.scored, matched, base_name)
     warnings += _unanswered(base.scored, base_name) + _unanswered(other.scored, "the other run")
     warnings += [left_out] if left_out else []
     if primary not in [side.metric for side in family]:
@@ -239,7 +219,17 @@ def family_tests(sides: Sequence[Side], primary: str) -> list[FamilyTest]:
     return [max_t([side.clusters])[0] if side.metric == primary else next(rest) for side in sides]
 
 
-def run_facts(scored: ScoredRun) -> RunFacts:
+def unequal_runs(
+    base: ScoredRun, other: ScoredRun, matched: QuestionMatch, base_name: str = "the baseline"
+) -> list[str]:
+    """List what makes the difference of two runs mean less than it seems, a sentence each."""
+    before, after = _run_facts(base), _run_facts(other)
+    if not (matched.only_base or matched.only_other):
+        after = replace(after, question_hash=before.question_hash)
+    return [*comparability(before, after, base_name), *paired_by_text(matched)]
+
+
+def _run_facts(scored: ScoredRun) -> RunFacts:
     """Return what two runs must have in common for their difference to mean something."""
     digest = hashlib.sha256("\x1f".join(scored.question_ids).encode("utf-8")).hexdigest()
     run, evaluation = scored.run, scored.judge_result_path(EVALUATION)

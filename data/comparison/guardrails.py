@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from ragtriage.data.comparison.answered import unanswered
-from ragtriage.data.comparison.compare import QuestionMatch
 from ragtriage.data.comparison.compared_metrics import higher_is_better, question_values
 from ragtriage.data.comparison.question_changes import SliceChange, slice_changes
+from ragtriage.data.comparison.question_match import QuestionMatch
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.importers.parsing.values import field_of, moment
 from ragtriage.data.scoring.scored_run import ScoredRun

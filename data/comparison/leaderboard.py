@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from ragtriage.data.comparison.compare import QuestionMatch, match_questions
 from ragtriage.data.comparison.compared_metrics import higher_is_better, question_values
+from ragtriage.data.comparison.question_match import QuestionMatch, match_questions
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.scoring.summaries import MetricSummary

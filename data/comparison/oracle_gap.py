@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ragtriage.data.comparison.compare import match_questions
+from ragtriage.data.comparison.question_match import match_questions
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, passing_of
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.workspace import Run

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from functools import lru_cache
 
+from ragtriage.data.comparison.question_match import match_questions
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, diagnose
 
 
@@ -14,8 +15,20 @@ def with_shared_labels(base: Diagnosis, other: Diagnosis) -> tuple[Diagnosis, Di
     A label of one side alone would set what a person says against what the metrics say.
     """
     ours, theirs = labelled_questions(base), labelled_questions(other)
-    shared = ours & theirs
-    return _by_labels_of(base, ours, shared), _by_labels_of(other, theirs, shared)
+    both = [
+        (first, second) for first, second in _shared_ids(base, other) if first in ours and second in theirs
+    ]
+    return (
+        _by_labels_of(base, ours, frozenset(first for first, _ in both)),
+        _by_labels_of(other, theirs, frozenset(second for _, second in both)),
+    )
+
+
+def _shared_ids(base: Diagnosis, other: Diagnosis) -> list[tuple[str, str]]:
+    """Return the ids that the shared questions have in either run."""
+    matched = match_questions(base.scored, other.scored)
+    sides = base.scored.question_ids[matched.base], other.scored.question_ids[matched.other]
+    return list(zip(*(side.tolist() for side in sides), strict=True))
 
 
 def labelled_questions(side: Diagnosis) -> frozenset[str]:
@@ -26,7 +39,9 @@ def labelled_questions(side: Diagnosis) -> frozenset[str]:
 
 def left_out_labels(base: Diagnosis, other: Diagnosis) -> str:
     """Return how many questions only one side labels, as a sentence; "" where none is."""
-    n = len(labelled_questions(base) ^ labelled_questions(other))
+    ours, theirs = labelled_questions(base), labelled_questions(other)
+    both = sum(first in ours and second in theirs for first, second in _shared_ids(base, other))
+    n = len(ours) + len(theirs) - 2 * both
     if not n:
         return ""
     are = "1 question has human labels" if n == 1 else f"{n:,} questions have human labels"

@@ -10,9 +10,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ragtriage.data.comparison.compare import first_rows, match_questions
+from ragtriage.data.comparison.compare import first_rows
 from ragtriage.data.comparison.compared_metrics import question_values
 from ragtriage.data.comparison.pair_labels import with_shared_labels
+from ragtriage.data.comparison.question_match import match_questions
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, passing_of
 from ragtriage.data.scoring.grouping import NOT_GIVEN, Slice
 from ragtriage.data.scoring.scored_run import ScoredRun
@@ -82,9 +83,15 @@ def critical_counts(
     if base is None:
         return CriticalCounts(len(critical), 0, 0, 0)
     base, run = with_shared_labels(base, run)
-    now = dict(zip(run.scored.question_ids.tolist(), _states(run).tolist(), strict=True))
-    before = dict(zip(base.scored.question_ids.tolist(), _states(base).tolist(), strict=True))
+    shared = match_questions(base.scored, run.scored)
+    named = dict(
+        zip(run.scored.question_ids[shared.other], base.scored.question_ids[shared.base], strict=True)
+    )
+    critical = {named.get(question, question) for question in critical}
     critical |= critical_ids(base.scored, tag, values, where)
+    states = dict(zip(run.scored.question_ids.tolist(), _states(run).tolist(), strict=True))
+    now = {named.get(question, question): state for question, state in states.items()}
+    before = dict(zip(base.scored.question_ids.tolist(), _states(base).tolist(), strict=True))
     passed = [now.get(question, _UNSEEN) for question in critical if before.get(question) == _PASS]
     return CriticalCounts(len(critical), len(passed), passed.count(_FAIL), passed.count(_UNSEEN))
 

@@ -9,13 +9,13 @@ import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from ragtriage.data.comparison.compare import match_questions, run_facts
+from ragtriage.data.comparison.compare import unequal_runs
+from ragtriage.data.comparison.question_match import match_questions
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.workspace import Run
-from ragtriage.metrics.statistics.paired import comparability
 
 NAMED_NOTE = "named for this comparison"
 NAMED = 3  # question ids that a warning names
@@ -76,7 +76,7 @@ def unequal_sides(base: Diagnosis, run: Diagnosis) -> list[str]:
     """List what makes a run and its baseline unequal; empty where nothing does."""
     left, right = base.scored, run.scored
     shared = match_questions(left, right)
-    warnings = comparability(run_facts(left), run_facts(right))
+    warnings = unequal_runs(left, right, shared)
     warnings += _only(left, shared.base, "of the baseline", "missing from this run")
     warnings += _only(right, shared.other, "of this run", "not in the baseline")
     if not len(shared.base):

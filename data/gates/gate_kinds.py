@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 import numpy as np
 
-from ragtriage.data.comparison.compare import QuestionMatch, Side, family_tests, match_questions, paired_side
+from ragtriage.data.comparison.compare import Side, family_tests, paired_side
 from ragtriage.data.comparison.compared_metrics import (
     FAMILIES,
     SHOWN_K,
@@ -18,6 +18,7 @@ from ragtriage.data.comparison.compared_metrics import (
 )
 from ragtriage.data.comparison.pair_labels import with_shared_labels
 from ragtriage.data.comparison.question_changes import slice_mask
+from ragtriage.data.comparison.question_match import QuestionMatch, match_questions
 from ragtriage.data.declarations import HOW_TO_DECLARE
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, pass_rate
 from ragtriage.data.gates.label_correction import CorrectedMean

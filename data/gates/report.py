@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import Any
 
 from ragtriage.data.comparison.answered import refusal_pairs, refusal_sentence
-from ragtriage.data.comparison.compare import match_questions
 from ragtriage.data.comparison.compared_metrics import primary_metric
 from ragtriage.data.comparison.guardrails import Loss, guardrails, losses
 from ragtriage.data.comparison.pair_labels import left_out_labels, with_shared_labels
@@ -18,6 +17,7 @@ from ragtriage.data.comparison.question_changes import (
     critical_ids,
     newly_failing,
 )
+from ragtriage.data.comparison.question_match import match_questions
 from ragtriage.data.declarations import use_declarations
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
 from ragtriage.data.diagnosis.doubts import metric_doubts, pass_rate_doubts

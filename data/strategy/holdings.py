@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from ragtriage.data.comparison.compare import match_questions
+from ragtriage.data.comparison.question_match import match_questions
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, passing_of
 from ragtriage.data.gates.config import FILE_NAME
 from ragtriage.data.scoring.run_store import RunStore

@@ -18,7 +18,8 @@ from ragtriage.dashboard.headlines.compare import (
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.wording.comparisons import outcome_text
 from ragtriage.data.comparison.answered import RefusalPairs
-from ragtriage.data.comparison.compare import Comparison, MetricDifference, QuestionMatch
+from ragtriage.data.comparison.compare import Comparison, MetricDifference
+from ragtriage.data.comparison.question_match import QuestionMatch
 from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.statistics.margins import margin_test
 from ragtriage.metrics.statistics.max_t import FamilyTest

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from ragtriage.dashboard.headlines.trend import TrendFacts, trend_headline
-from ragtriage.data.comparison.compare import Comparison, MetricDifference, QuestionMatch
+from ragtriage.data.comparison.compare import Comparison, MetricDifference
+from ragtriage.data.comparison.question_match import QuestionMatch
 from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.statistics.margins import MarginTest, Outcome
 from ragtriage.metrics.statistics.paired import PairedDifference
