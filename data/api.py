@@ -28,6 +28,7 @@ from ragtriage.data.diagnosis.run_checks import check_run
 from ragtriage.data.errors import DataError, ValidationErrors
 from ragtriage.data.gates.baseline import baseline_of
 from ragtriage.data.gates.config import load_gates
+from ragtriage.data.gates.next_steps import NextStep, next_steps
 from ragtriage.data.gates.report import GateReport, gate_run
 from ragtriage.data.importers.formats.frames import runs_from_frame
 from ragtriage.data.importers.inputs import inputs_of, joined
@@ -40,6 +41,7 @@ from ragtriage.data.store.workspace import Run, Workspace
 from ragtriage.metrics.diagnosis.stages import STAGES
 from ragtriage.metrics.metric_registry import ordered
 from ragtriage.metrics.sanity.documents import read_first
+from ragtriage.metrics.sanity.rule import Finding
 from ragtriage.metrics.statistics.intervals import Interval
 from ragtriage.metrics.statistics.question_means import question_means
 
@@ -244,6 +246,23 @@ def metrics_answer(
             for row, question in enumerate(scored.question_ids)
         }
     return answer
+
+
+def next_steps_of(store: RunStore, diagnosis: Diagnosis, findings: Sequence[Finding]) -> tuple[NextStep, ...]:
+    """Return what to do about a diagnosed run, without steps on its gates where none can be read."""
+    run, usual = diagnosis.scored.run, diagnosis.settings == DiagnosisSettings()
+
+    def diagnosed(judged: Run) -> Diagnosis:
+        if usual and judged.run_id == run.run_id:
+            return diagnosis
+        return diagnosis_of(store, judged, DiagnosisSettings())
+
+    try:
+        gates = load_gates(store.workspace, None)
+        results = gate_run(store, run, baseline_of(store, run), gates, diagnosed).results
+    except DataError:
+        results = ()
+    return next_steps(diagnosis, results, findings)
 
 
 def diagnosis_of(store: RunStore, run: Run, settings: DiagnosisSettings) -> Diagnosis:

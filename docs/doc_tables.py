@@ -12,12 +12,15 @@ from types import MappingProxyType
 
 from ragtriage.data.gates.report import GateReport
 from ragtriage.data.importers.registry import GENERAL, QUESTION_FILES, TOOLS, loaded
+from ragtriage.metrics.diagnosis.check_kinds import CHECK_KINDS, FORMAT, FORMAT_NAMES
 from ragtriage.metrics.diagnosis.context_metric import CONTEXT_METRICS
 from ragtriage.metrics.diagnosis.patterns import PATTERNS, CaseThresholds
+from ragtriage.metrics.diagnosis.repairs import REPAIRS
 from ragtriage.metrics.diagnosis.stages import STAGES
 from ragtriage.metrics.gates.gates import Gate, GateResult
 from ragtriage.metrics.gates.wording import gate_title, subject_of
 from ragtriage.metrics.metric_registry import metrics_table
+from ragtriage.metrics.number_text import percent
 
 __all__ = [
     "CASE_THRESHOLDS",
@@ -25,6 +28,7 @@ __all__ = [
     "diagnosis_tables",
     "formats_table",
     "gates_table",
+    "kinds_table",
     "renewed",
     "tools_row",
     "verdicts_table",
@@ -60,7 +64,29 @@ REASONS: Mapping[str, str] = MappingProxyType(
 
 def diagnosis_tables() -> str:
     """Return all reasons, thresholds, context metrics, patterns and stages as Markdown."""
-    return "\n\n".join([_reasons(), _thresholds(), _context_metrics(), _patterns(), _stages()])
+    return "\n\n".join([_reasons(), _thresholds(), _context_metrics(), _patterns(), _stages(), _repairs()])
+
+
+_SUITE_PAGES = {"tool": "[tool calls](checks-tools.md)", "safety": "[attacks](checks-safety.md)"}
+
+
+def kinds_table() -> str:
+    """Return the suites with the kinds of checks that belong to them as Markdown."""
+    names = {kind.key: kind.names for kind in CHECK_KINDS} | {FORMAT: FORMAT_NAMES}
+    rows = [
+        [f"`{key}`", ", ".join(kinds) + (f": {_SUITE_PAGES[key]}" if key in _SUITE_PAGES else "")]
+        for key, kinds in names.items()
+    ]
+    return _table(["suite", "kinds"], rows)
+
+
+def _repairs() -> str:
+    rows = [
+        [owner, f"{percent(repair.least)} to {percent(repair.most)}", repair.effort]
+        for owner, repair in REPAIRS.items()
+    ]
+    head = ["Part", "Cases that a first repair mends", "Effort"]
+    return "### What a repair is expected to bring\n\n" + _table(head, rows)
 
 
 def _reasons() -> str:
@@ -217,6 +243,7 @@ def main() -> None:
         "importers.md": ("formats", formats_table()),
         "metrics.md": ("metrics table", metrics_table()),
         "diagnosis.md": ("diagnosis tables", diagnosis_tables()),
+        "checks.md": ("kinds of checks", kinds_table()),
     }
     for file, (name, content) in pages.items():
         page = Path(__file__).with_name(file)

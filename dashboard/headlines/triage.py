@@ -11,6 +11,7 @@ from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
 from ragtriage.dashboard.wording.formatting import span
 from ragtriage.dashboard.wording.leaks import leak_text
+from ragtriage.dashboard.wording.main_loss import loss_sentence
 from ragtriage.dashboard.wording.right import right_by_text_sentence, right_sentences
 from ragtriage.data.comparison.guardrails import Loss
 from ragtriage.data.diagnosis.diagnosis import ENOUGH_LABELS, CheckedAnswers, Diagnosis
@@ -52,8 +53,9 @@ def triage_headline(
     """
     leaks = "" if diagnosis is None else leak_text(diagnosis.scored)
     headline = _verdict(report, diagnosis, findings, name, strict)
-    worse = capital(guardrail_clauses(report))
-    return (replace(headline, detail=f"{worse}. {headline.detail}") if worse else headline).after(leaks)
+    lost = "" if diagnosis is None else loss_sentence(diagnosis, findings)
+    first = "".join(f"{capital(part)}. " for part in (guardrail_clauses(report), lost) if part)
+    return replace(headline, detail=f"{first}{headline.detail}").after(leaks)
 
 
 def guardrail_clauses(report: GateReport) -> str:

@@ -26,6 +26,7 @@ from ragtriage.data.api import (
     comparisons_with,
     diagnosis_answer,
     metrics_answer,
+    next_steps_of,
 )
 from ragtriage.data.comparison.compare import Comparison
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings
@@ -136,6 +137,7 @@ class VerdictTools(Tools):
             stages=_stages(diagnosis, findings),
             **values,
             doubted_metrics=doubted_metrics(diagnosis, findings),
+            next_steps=step_sentences(next_steps_of(self.store, diagnosis, findings)),
         )
 
     def metrics(

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ragtriage.dashboard.wording.escaping import capital
+from ragtriage.dashboard.wording.main_loss import slice_values
 from ragtriage.data.gates.next_steps import NextStep
+from ragtriage.metrics.diagnosis.repairs import Gain
 from ragtriage.metrics.diagnosis.stages import STAGES, Owner, stage_code
 from ragtriage.metrics.gates.wording import gate_title
 from ragtriage.metrics.number_text import count, percent
@@ -27,10 +29,12 @@ _REPAIRS: dict[Owner, str] = {
 
 @dataclass(frozen=True)
 class StepWords:
-    """What to do, as a request, and why, as sentences."""
+    """What to do, as a request, why, and what it takes and brings: sentences, and the last also in brief."""
 
     what: str
     why: str
+    outlook: str = ""
+    brief: str = ""
 
 
 def repair_of(owner: Owner) -> str:
@@ -40,31 +44,64 @@ def repair_of(owner: Owner) -> str:
 
 def step_words(step: NextStep) -> StepWords:
     """Return the words of a step."""
-    if step.kind == "stage":
-        stage = STAGES[stage_code(step.key)]
-        repair = repair_of(stage.owner)
-        bound = "" if step.pass_rate is None else f" At most {percent(step.pass_rate)} would pass."
-        what = f"{f'Repair {repair}' if repair else 'Read the cases'}: {stage.count(step.n)}"
-        return StepWords(what, f"{stage.advice}{bound}")
+    what, why = _stage_words(step) if step.kind == "stage" else _other_words(step)
+    return StepWords(what, why, _outlook(step), _brief(step))
+
+
+def _stage_words(step: NextStep) -> tuple[str, str]:
+    stage = STAGES[stage_code(step.key)]
+    repair = repair_of(stage.owner)
+    what = f"{f'Repair {repair}' if repair else 'Read the cases'}: {stage.count(step.n)}"
+    if step.where is not None:
+        them = "all" if step.n_where == step.n else f"{step.n_where:,}"
+        what += f", {them} of them with {slice_values(step.where)}"
+    return what, stage.advice
+
+
+def _other_words(step: NextStep) -> tuple[str, str]:
+    if step.kind == "wordy":
+        what = f"Shorten the answers: {step.n:,} of {step.of:,} say more than asked"
+        return what, "Ask for shorter answers, or pass fewer documents; what they add is supported."
     if step.kind in ("finding", "scores"):
         what = FINDINGS.get(step.key, "Settle the numbers" if step.kind == "finding" else "Settle the scores")
-        return StepWords(what, f"{capital(step.because)}; what follows rests on it.")
+        return what, f"{capital(step.because)}; what follows rests on it."
     if step.kind == "labels":
-        return StepWords(
-            f"Label {count(step.n, 'random answer')} by hand",
-            "Labels show whether the answers are right and the scores can be trusted.",
-        )
+        what = f"Label {count(step.n, 'random answer')} by hand"
+        return what, "Labels show whether the answers are right and the scores can be trusted."
     titles = [gate_title(result.gate) for result in step.gates[:MOST_NAMED]]
     more = f"; and {step.n - MOST_NAMED} more" if step.n > MOST_NAMED else ""
     listed = f"{'; '.join(titles)}{more}"
     if step.kind == "gates":
-        what = "Meet the gate that fails" if step.n == 1 else f"Meet the {step.n:,} gates that fail"
-        return StepWords(what, f"{listed}.")
+        return (
+            "Meet the gate that fails" if step.n == 1 else f"Meet the {step.n:,} gates that fail",
+            f"{listed}.",
+        )
     if step.kind == "questions":
-        return StepWords("Ask more questions", f"The sample cannot tell whether these gates hold: {listed}.")
-    return StepWords("Measure what the gates need", f"These gates are not measured: {listed}.")
+        return "Ask more questions", f"The sample cannot tell whether these gates hold: {listed}."
+    return "Measure what the gates need", f"These gates are not measured: {listed}."
+
+
+def _outlook(step: NextStep) -> str:
+    """Return the pass rate after the step and its effort, said to be an estimate where it is one."""
+    bound = "" if step.pass_rate is None else f"at most {percent(step.pass_rate)}"
+    if step.gain is None:
+        effort = f"Effort: {step.effort}." if step.effort else ""
+        return " ".join(filter(None, [f"{capital(bound)} would pass." if bound else "", effort]))
+    ends, now = _ends(step.gain), percent(step.gain.now)
+    return f"Estimate: {ends} pass after a first repair, {now} now ({bound}). Effort: {step.effort}."
+
+
+def _brief(step: NextStep) -> str:
+    effort = step.effort or ""
+    return effort if step.gain is None else f"est. {_ends(step.gain)} pass, {effort}"
+
+
+def _ends(gain: Gain) -> str:
+    low, high = percent(gain.low), percent(gain.high)
+    return f"about {low}" if low == high else f"{low.removesuffix(' %')} to {high}"
 
 
 def step_sentences(steps: Sequence[NextStep]) -> list[str]:
     """Return each step as one line."""
-    return [f"{words.what}. {words.why}" for words in map(step_words, steps)]
+    words = map(step_words, steps)
+    return [" ".join(filter(None, [f"{each.what}.", each.why, each.outlook])) for each in words]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.good_case import corrected_right_rate, right_by_context
+from ragtriage.data.diagnosis.main_loss import main_loss
 from ragtriage.metrics.diagnosis.right import WordingCounts
 from ragtriage.metrics.number_text import count, percent
 
@@ -68,7 +69,9 @@ def context_sentences(diagnosis: Diagnosis) -> list[str]:
     """Return how many answers are right without their context and how many wrong with it; none for few."""
     counts, fewest = right_by_context(diagnosis), max(1, NAMED_FROM * diagnosis.scored.n)
     sentences = []
-    if counts.right_without >= fewest:
+    lost = main_loss(diagnosis)
+    # where retrieval loses most cases, the first sentence on the run says so
+    if counts.right_without >= fewest and not (lost and lost.mostly_from_memory):
         are = "is" if counts.right_without == 1 else "are"
         sentences.append(
             f"Right without its context: {counts.right_without:,} of {count(counts.n_without, 'answer')} "

@@ -29,7 +29,7 @@ from ragtriage.metrics.diagnosis.patterns import (
     refusals,
 )
 from ragtriage.metrics.diagnosis.right import RIGHT_SOURCES, ClaimScores, Right, right_answers
-from ragtriage.metrics.diagnosis.slices import SliceFinding, worst_slices
+from ragtriage.metrics.diagnosis.slices import Concentration, SliceFinding, concentration, worst_slices
 from ragtriage.metrics.diagnosis.stage_rules import StageFeatures
 from ragtriage.metrics.diagnosis.stages import (
     DEFAULT_ORDER,
@@ -45,7 +45,9 @@ from ragtriage.metrics.statistics.question_means import question_means
 
 CORRECTNESS = ("correctness", "answer_correctness", "factual_correctness")  # the first that a run has
 
-
+MOST_SLICES = 10
+# slices that tell of the system and not of what it was asked
+NOT_OF_THE_QUESTION = ("answerable", "context_mode", "answer language", "document language", "context noise")
 ENOUGH_LABELS = 20  # random labels from which on the others need not be checked
 
 
@@ -200,8 +202,29 @@ class Diagnosis:
         """Share of good cases: a mean over questions, repeats averaged first."""
         return pass_rate(self)
 
-    @cached_property
+    @property
     def worst_slices(self) -> list[SliceFinding]:
+        """The first slices whose measured cases do worse than the rest."""
+        return self.all_worse_slices[:MOST_SLICES]
+
+    @cached_property
+    def concentration(self) -> Concentration | None:
+        """Values of the query type, the language, a tag or the length that most bad questions have."""
+        asked = [finding for finding in self.all_worse_slices if finding.name not in NOT_OF_THE_QUESTION]
+        known = self.measured
+        good, _ = question_means((~self.bad.bad[known]).astype(np.float64), self.scored.question[known])
+        return concentration(asked, int((good <= 0.5).sum()))
+
+    def is_concentrated(self) -> BoolArray:
+        """(n,) True for the cases with one of the values that most bad questions have."""
+        where = self.concentration
+        if where is None:
+            return np.zeros(self.scored.n, dtype=np.bool_)
+        group = next(group for group in self.scored.slices if group.name == where.name)
+        return np.isin(group.codes, [group.labels.index(value) for value in where.values])
+
+    @cached_property
+    def all_worse_slices(self) -> list[SliceFinding]:
         """Slices whose measured cases do worse than the rest, corrected for multiple comparisons."""
         slices = {}
         for group in self.scored.slices:
@@ -211,7 +234,7 @@ class Diagnosis:
         if not known.any():
             return []
         slices = {name: values[known] for name, values in slices.items()}
-        return worst_slices(self.bad.bad[known], slices, self.scored.question[known])
+        return worst_slices(self.bad.bad[known], slices, self.scored.question[known], limit=None)
 
     @cached_property
     def symptoms(self) -> list[Symptom]:

@@ -24,6 +24,7 @@ PART_TITLES: Mapping[PartKey, str] = {
     "on_question": "On the question",
 }
 LABEL, ANSWERABILITY = "label", "answerability"  # what right is taken from, apart from metrics
+FEWEST_COMPLETE = 10  # cases with all of the gold that show how often such cases pass
 _WHOLE = 1 - 1e-9  # a share of the gold at or above this is all of it
 
 
@@ -174,6 +175,14 @@ def right_by_context(diagnosis: Diagnosis) -> RightByContext:
         int((known & (gold >= _WHOLE)).sum()),
         int(wrong_with_context(diagnosis).sum()),
     )
+
+
+def passing_with_gold(diagnosis: Diagnosis) -> float:
+    """Return the share of good cases among those with all of the gold in their context; 1 where too few."""
+    complete = diagnosis.measured & (diagnosis.scored.stage_features["gold_in_context"] >= _WHOLE)
+    if complete.sum() < FEWEST_COMPLETE:
+        return 1.0
+    return float((~diagnosis.bad.bad[complete]).mean())
 
 
 def corrected_right_rate(diagnosis: Diagnosis) -> PostStratified | None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import stage_doubt
+from ragtriage.data.diagnosis.good_case import passing_with_gold
 from ragtriage.metrics.diagnosis.check_kinds import CRITICAL_SUITES
-from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED
+from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED, FixFirst
+from ragtriage.metrics.diagnosis.repairs import Effort, Gain, expected_gain
+from ragtriage.metrics.diagnosis.slices import Concentration
+from ragtriage.metrics.diagnosis.stages import stage_code
 from ragtriage.metrics.gates.gates import GateResult
 from ragtriage.metrics.gates.wording import judged_title
 from ragtriage.metrics.sanity.documents import read_first
@@ -17,9 +21,19 @@ from ragtriage.metrics.sanity.rule import Finding
 
 Horizon = Literal["now", "next", "later"]
 HORIZONS: tuple[Horizon, ...] = ("now", "next", "later")
-StepKind = Literal["stage", "finding", "scores", "labels", "gates", "questions", "measure"]
+StepKind = Literal["stage", "wordy", "finding", "scores", "labels", "gates", "questions", "measure"]
+# of the steps that repair no stage; gates are met by the other steps
+EFFORTS: dict[StepKind, Effort] = {
+    "wordy": "hours",
+    "finding": "hours",
+    "scores": "hours",
+    "labels": "hours",
+    "questions": "days",
+    "measure": "hours",
+}
 NOTABLE_SHARE = 0.05  # of the measured cases that a stage must lose to come now or next
 FEWEST_CASES = 2  # that it must lose
+WORDY_SHARE = 0.25  # of the answers that must say more than asked
 MOST_LABELS = 50
 _CRITICAL = tuple(f"check_{suite}" for suite in CRITICAL_SUITES)
 
@@ -31,14 +45,17 @@ class NextStep:
     Attributes:
         horizon: now what keeps the version from shipping or must be settled before its numbers are read, next
             what costs most of the rest, later what costs little.
-        kind: of step: repair a failure stage, settle a finding or doubted scores, label answers, meet gates,
-            ask more questions, measure what gates need.
+        kind: of step: repair a failure stage, shorten answers that say more than asked, settle a finding or
+            doubted scores, label answers, meet gates, ask more questions, measure what gates need.
         key: of the stage, or the rule of the finding; "" for the others.
         n: cases, answers or gates that it concerns.
         of: cases or gates there are.
         because: why the numbers are doubted, a clause.
         gates: that it would settle.
         pass_rate: the most that could pass once the stage is repaired; None for the others.
+        gain: what a first repair of the stage brings, an estimate.
+        where: the slice that at least half of the stage's cases come from.
+        n_where: those cases.
     """
 
     horizon: Horizon
@@ -49,6 +66,14 @@ class NextStep:
     because: str = ""
     gates: tuple[GateResult, ...] = ()
     pass_rate: float | None = None
+    gain: Gain | None = None
+    where: Concentration | None = None
+    n_where: int = 0
+
+    @property
+    def effort(self) -> Effort | None:
+        """What the step takes; None where other steps do the work."""
+        return EFFORTS.get(self.kind) if self.gain is None else self.gain.effort
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
@@ -61,6 +86,9 @@ class NextStep:
             "because": self.because,
             "gates": [judged_title(result) for result in self.gates],
             "pass_rate_if_fixed_at_most": self.pass_rate,
+            "expected": None if self.gain is None else asdict(self.gain),
+            "effort": self.effort,
+            "where": None if self.where is None else {**asdict(self.where), "n_of_step": self.n_where},
         }
 
 
@@ -84,8 +112,8 @@ def next_steps(
         others = [step for step in stages if step.key not in _CRITICAL]
         n, checked = diagnosis.scored.n, diagnosis.answers.enough
         labels = NextStep("later" if checked else "now", "labels", "", min(MOST_LABELS, n), n)
-        doubts = _doubts(diagnosis, findings)
-        steps = [*critical, *doubts, *([] if checked else [labels]), *others, *steps]
+        doubts, wordy = _doubts(diagnosis, findings), _wordy(diagnosis)
+        steps = [*critical, *doubts, *([] if checked else [labels]), *others, *wordy, *steps]
         steps += [labels] if checked else []
     return tuple(sorted(steps, key=lambda step: HORIZONS.index(step.horizon)))
 
@@ -101,6 +129,13 @@ def _doubts(diagnosis: Diagnosis, findings: Sequence[Finding]) -> Iterator[NextS
             yield NextStep("now", "scores", entry.key, doubt.n, doubt.n_cases, doubt.because[0])
 
 
+def _wordy(diagnosis: Diagnosis) -> Iterator[NextStep]:
+    """Right answers that say more than asked, where they are many."""
+    answers = diagnosis.answers
+    if answers.say_more >= max(FEWEST_CASES, WORDY_SHARE * answers.n):
+        yield NextStep("next" if diagnosis.fix_first else "now", "wordy", "", answers.say_more, answers.n)
+
+
 def _stages(
     diagnosis: Diagnosis, findings: Sequence[Finding], results: Sequence[GateResult]
 ) -> Iterator[NextStep]:
@@ -110,7 +145,7 @@ def _stages(
     """
     blocking = [result for result in results if result.blocks and not result.excused]
     held = bool(blocking) and all(result.verdict == "PASS" for result in blocking)
-    measured, largest = int(diagnosis.measured.sum()), True
+    measured, largest, complete = int(diagnosis.measured.sum()), True, passing_with_gold(diagnosis)
     for entry in diagnosis.fix_first:
         doubt = stage_doubt(diagnosis, findings, entry.key)
         if doubt is not None and doubt.whole:
@@ -119,9 +154,21 @@ def _stages(
         horizon: Horizon = "later" if small else "now" if largest and not held else "next"
         if entry.key in _CRITICAL:
             horizon = "now"
-        best = entry.pass_rate_if_perfect
-        yield NextStep(horizon, "stage", entry.key, entry.n_bad, measured, pass_rate=best)
+        yield _repair(diagnosis, entry, horizon, measured, complete)
         largest = False
+
+
+def _repair(
+    diagnosis: Diagnosis, entry: FixFirst, horizon: Horizon, measured: int, complete: float
+) -> NextStep:
+    """Return the step that repairs a stage, with its gain and the slice that most of its cases have."""
+    best = entry.pass_rate_if_perfect
+    of_stage = diagnosis.stages.stage == stage_code(entry.key)
+    n_where = int((of_stage & diagnosis.is_concentrated()).sum())
+    where = diagnosis.concentration if 2 * n_where >= entry.n_bad else None
+    gain = expected_gain(entry.owner, entry.pass_rate_now, best, complete)
+    shown = 0 if where is None else n_where
+    return NextStep(horizon, "stage", entry.key, entry.n_bad, measured, "", (), best, gain, where, shown)
 
 
 def _gates(results: Sequence[GateResult]) -> Iterator[NextStep]:

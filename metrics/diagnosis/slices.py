@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, MetricsError
 from ragtriage.metrics.statistics.distributions import normal_tail
-from ragtriage.metrics.statistics.paired import holm
+from ragtriage.metrics.statistics.paired import SIGNIFICANCE, holm
 from ragtriage.metrics.statistics.question_means import question_means
 
 MIN_SLICE = 5  # smaller slices say nothing, and testing them costs the others their significance
@@ -46,6 +46,44 @@ class SliceFinding:
     n_looked_at: int
 
 
+@dataclass(frozen=True)
+class Concentration:
+    """Values of one dimension that hold at least half of the bad questions, each worse than the rest.
+
+    Attributes:
+        name: the dimension.
+        values: the least likely by chance first.
+        n: questions with one of them.
+        n_bad: bad questions among those.
+        n_bad_all: bad questions of the run.
+    """
+
+    name: str
+    values: tuple[str, ...]
+    n: int
+    n_bad: int
+    n_bad_all: int
+
+
+def concentration(findings: Sequence[SliceFinding], n_bad_all: int) -> Concentration | None:
+    """Return where most of the bad questions come from; None where they come from everywhere.
+
+    A value counts where it is worse than the rest beyond chance, corrected for all that were tested. Of
+    several dimensions the one whose worst value is the least likely by chance.
+
+    Args:
+        findings: from `worst_slices`, without a limit.
+        n_bad_all: bad questions of the run.
+    """
+    for name in dict.fromkeys(finding.name for finding in findings):
+        worse = [each for each in findings if each.name == name and each.adjusted_p < SIGNIFICANCE]
+        n_bad = sum(finding.n_bad for finding in worse)
+        if worse and 2 * n_bad >= n_bad_all:
+            values = tuple(finding.value for finding in worse)
+            return Concentration(name, values, sum(finding.n for finding in worse), n_bad, n_bad_all)
+    return None
+
+
 def fisher_upper(bad_in: int, n_in: int, bad_all: int, n_all: int) -> float:
     """Fisher's exact test, one-sided: P(at least bad_in bad among n_in drawn from n_all with bad_all bad).
 
@@ -76,7 +114,7 @@ def worst_slices(
     slices: Mapping[str, NDArray[Any]],
     questions: IntArray | None = None,
     min_size: int = MIN_SLICE,
-    limit: int = 10,
+    limit: int | None = 10,
 ) -> list[SliceFinding]:
     """Return the slices with a higher share of bad cases than the rest, the least likely first.
 
@@ -88,7 +126,7 @@ def worst_slices(
         slices: name -> (n,) values: text ("" or None for none) or whole-number codes (below 0 for none).
         questions: (n,) codes of the questions; by default each row is its own question.
         min_size: slices, and remainders, of fewer questions are not tested.
-        limit: how many to return.
+        limit: how many to return; None for all.
 
     Raises:
         MetricsError: a slice does not have one value per row.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from page_text import page_text
 from places import APP
 from streamlit.testing.v1 import AppTest
 
+from ragtriage.dashboard.cli.results.ci_files import junit_xml, markdown_summary
 from ragtriage.dashboard.mcp_server.verdicts import VerdictTools
 from ragtriage.dashboard.present.stories.context import StoryView
 from ragtriage.dashboard.present.stories.sections import default_sections, render_section
@@ -120,10 +122,18 @@ def test_every_door_shows_the_same_steps(
     app.session_state["selection"] = Selection(project=run.project, run=run.run_id)
     assert whats[0][1:] in page_text(app.run())
     tools = VerdictTools(demo)
-    for answer in (tools.triage(run.run_id), tools.gate(run.run_id)):
+    for answer in (tools.triage(run.run_id), tools.gate(run.run_id), tools.diagnose(run.run_id)):
         assert answer["next_steps"] == step_sentences(steps)
     shown = run_command(capsys, demo.workspace.root, "gate", run.run_id).out
     assert f"1. {whats[0]}" in shown
+    diagnosed = run_command(capsys, demo.workspace.root, "diagnose", run.run_id).out
+    assert f"1. {whats[0]}" in diagnosed
+    values = run_command(capsys, demo.workspace.root, "diagnose", run.run_id, "--json").json
+    assert values["next_steps"] == json.loads(json.dumps([step.to_dict() for step in steps]))
+    report = gate_run(demo, run, baseline_of(demo, run), load_gates(demo.workspace))
+    assert all(what in junit_xml(report).replace("&gt;", ">") for what in whats)
+    markdown = re.sub(r"\\(.)", r"\1", markdown_summary(report))
+    assert all(f"{at}. {what}" in markdown for at, what in enumerate(whats, 1))
     concluded = run_command(capsys, demo.workspace.root, "gate", run.run_id, "--json").json["conclusion"]
     assert concluded["next_steps"] == json.loads(json.dumps([step.to_dict() for step in steps]))
 

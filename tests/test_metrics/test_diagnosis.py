@@ -19,7 +19,7 @@ from ragtriage.metrics.diagnosis.patterns import (
     pattern,
     pattern_code,
 )
-from ragtriage.metrics.diagnosis.slices import fisher_upper, worst_slices
+from ragtriage.metrics.diagnosis.slices import Concentration, concentration, fisher_upper, worst_slices
 from ragtriage.metrics.diagnosis.stage_rules import StageFeatures
 from ragtriage.metrics.diagnosis.stages import DEFAULT_ORDER, STAGES, attribute_failures, stage_code
 from ragtriage.metrics.diagnosis.symptoms import SYMPTOMS, SymptomEdges, symptoms
@@ -395,3 +395,22 @@ def test_repeats_do_not_make_a_slice_look_surer() -> None:
     assert once == thrice
     with pytest.raises(MetricsError, match="slice 'tag' has 2 values for 12 rows"):
         worst_slices(bad, {"tag": value[:2]})
+
+
+def test_concentration_names_every_value_that_is_worse_than_the_rest() -> None:
+    kind = np.repeat(["a", "b", "c", "d"], 20)
+    bad = np.repeat([False, False, True, True], 20)
+    bad[[0, 20]] = True
+    found = concentration(worst_slices(bad, {"kind": kind}, limit=None), int(bad.sum()))
+    assert found == Concentration("kind", ("c", "d"), 40, 40, 42)
+
+
+def test_concentration_needs_half_of_the_bad_cases_and_more_than_chance() -> None:
+    kind = np.array(["rare"] * 10 + ["other"] * 190)
+    bad = np.zeros(200, dtype=np.bool_)
+    bad[:8] = True  # nearly all of the rare ones
+    bad[10:40] = True  # and many more elsewhere
+    assert concentration(worst_slices(bad, {"kind": kind}, limit=None), int(bad.sum())) is None
+    even = np.arange(200) % 2 == 0
+    halves = np.repeat(["left", "right"], 100)
+    assert concentration(worst_slices(even, {"kind": halves}, limit=None), int(even.sum())) is None

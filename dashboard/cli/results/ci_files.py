@@ -13,6 +13,7 @@ from ragtriage.dashboard.headlines.triage import report_headline
 from ragtriage.dashboard.tables.gates import gate_table
 from ragtriage.dashboard.wording.escaping import capital, markdown_text, shorten
 from ragtriage.dashboard.wording.gates import consequence, newly_failing_text, rule_texts
+from ragtriage.dashboard.wording.next_steps import step_sentences
 from ragtriage.data.gates.report import GateReport, NewlyFailingCase
 from ragtriage.metrics.gates.wording import gate_title
 from ragtriage.metrics.result_table import text_rows
@@ -25,8 +26,9 @@ FOOTER = (
 MARKS = {"PASS": "✅", "FAIL": "❌", "INCONCLUSIVE": "⚠️", "UNMEASURED": "❔"}  # of a gate
 CONCLUDED: Mapping[str, str] = {"good": "✅", "bad": "❌", "cannot tell": "⚠️", "doubted": "⚠️"}  # else ❔
 _HARMLESS = re.compile(
-    r"\\(?:(?<=\d\\)(\.)(?=\d)|(?<=\w\\)(-)(?=\w)|(:)(?= )|([,;?%()])|(\+)(?=\d))"
-)  # 0.85, top-ranked, "name: value", punctuation, +0.02
+    r"\\(?:(?<=\d\\)(\.)(?=\d)|(?:(?<=[^\W\d]\\)|(?<=[%)]\\))(\.)(?= |$)|"
+    r"(?<=\w\\)(-)(?=\w)|(:)(?= )|([,;?%()])|(\+)(?=\d))"
+)  # 0.85, the end of a sentence, top-ranked, "name: value", punctuation, +0.02
 _NO_XML = re.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")  # XML 1.0, production 2
 
 
@@ -85,7 +87,7 @@ def _properties(suite: ET.Element, report: GateReport, strict: bool) -> None:
 
 
 def _remarks(report: GateReport) -> str:
-    """Write what belongs to no single gate: the baseline, warnings, newly failing questions."""
+    """Write what belongs to no single gate: the baseline, warnings, newly failing questions, next steps."""
     cases = [
         f"newly failing: {case.question_id}{' (critical)' if case.critical else ''}: {case.question}"
         for case in report.newly_failing[:MOST_LISTED]
@@ -99,6 +101,7 @@ def _remarks(report: GateReport) -> str:
         newly_failing_text(report),
         *cases,
         _rest(report),
+        *(f"next step: {step}" for step in step_sentences(report.conclusion().next_steps)),
     ]
     return "\n".join(line for line in lines if line)
 
@@ -133,9 +136,16 @@ def markdown_summary(report: GateReport, strict: bool = False) -> str:
         _table(report),
         *([_newly_failing(report)] if report.baseline.run else []),
         *(f"- ⚠️ {_md(warning)}" for warning in [*report.warnings, *_cautions(report)]),
+        *([_next_steps(report)] if report.conclusion().next_steps else []),
         " ".join([*(f"{capital(rule)}." for rule in rule_texts(report)), FOOTER]),
     ]
     return "\n\n".join(lines) + "\n"
+
+
+def _next_steps(report: GateReport) -> str:
+    """Return all next steps as a numbered list."""
+    steps = step_sentences(report.conclusion().next_steps)
+    return "\n".join(["### Next steps", "", *(f"{at}. {_md(step)}" for at, step in enumerate(steps, 1))])
 
 
 def _table(report: GateReport) -> str:

@@ -8,7 +8,7 @@ from dataclasses import fields
 import click
 
 from ragtriage.dashboard.cli.options import JSON, RUN, named_numbers
-from ragtriage.dashboard.cli.terminal import plain, print_json, row_table, wrapped
+from ragtriage.dashboard.cli.terminal import plain, print_json, row_table, step_list, wrapped
 from ragtriage.dashboard.wording.diagnosis import (
     bad_cases_text,
     context_metric_text,
@@ -24,9 +24,11 @@ from ragtriage.dashboard.wording.diagnosis import (
     stage_title,
     unused_context_metrics,
 )
+from ragtriage.dashboard.wording.escaping import capital
 from ragtriage.dashboard.wording.leaks import leak_text
+from ragtriage.dashboard.wording.main_loss import loss_sentence
 from ragtriage.dashboard.wording.right import right_sentences
-from ragtriage.data.api import diagnosis_answer, diagnosis_of, open_store
+from ragtriage.data.api import diagnosis_answer, diagnosis_of, next_steps_of, open_store
 from ragtriage.data.cases.refusal_cohorts import refusal_counts
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings
 from ragtriage.data.diagnosis.doubts import pass_rate_doubts
@@ -97,10 +99,12 @@ def diagnose(
         symptom_edges=SymptomEdges(**symptom_edges),
     )
     diagnosis = diagnosis_of(store, store.find(run_name), settings)
+    findings = check_run(diagnosis.scored)
+    steps = next_steps_of(store, diagnosis, findings)
     if as_json:
-        print_json(diagnosis_answer(diagnosis, settings))
+        print_json(diagnosis_answer(diagnosis, settings) | {"next_steps": [step.to_dict() for step in steps]})
     else:
-        click.echo(_diagnosis_text(diagnosis, check_run(diagnosis.scored)))
+        click.echo("\n\n".join(filter(None, [_diagnosis_text(diagnosis, findings), step_list(steps)])))
 
 
 def _diagnosis_text(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:
@@ -167,6 +171,8 @@ def _refusal_table(counts: Mapping[str, int]) -> str:
 
 def _headline(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:
     rate = diagnosis.pass_rate
+    lost = loss_sentence(diagnosis, findings)
+    first = f"{lost}. " if lost else ""
     doubts = doubted_by(pass_rate_doubts(diagnosis, findings))
     clause = "; ".join(filter(None, [diagnosis.coverage.clause(), doubts]))
     bad = bad_cases_text(diagnosis)
@@ -175,7 +181,7 @@ def _headline(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:
         return ranking_sentence(diagnosis) or f"{bad}; pass rate {NOT_MEASURED}. {context_metric}"
     interval = f"(95 % interval {percent(rate.low)} to {percent(rate.high)})"
     over = f"over {count(rate.n_scored, 'question')}{f', {clause}' if clause else ''}"
-    return f"{bad}; pass rate {percent(rate.mean)} {interval} {over}. {context_metric}"
+    return f"{first}{capital(bad)}; pass rate {percent(rate.mean)} {interval} {over}. {context_metric}"
 
 
 def _stage_table(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:

@@ -82,28 +82,27 @@ def fix_list(view: View, diagnosis: Diagnosis, report: GateReport | None) -> Non
 def _step_row(step: NextStep) -> FixRow:
     """Return a step that repairs no stage: what to do and why, without a bar."""
     words = step_words(step)
-    return FixRow(words.what, "", 0.0, 0.0, THEMES[current_theme()].stages["unexplained"], words.why)
+    return FixRow(words.what, words.brief, 0.0, 0.0, THEMES[current_theme()].stages["unexplained"], words.why)
 
 
 def _fix_row(diagnosis: Diagnosis, entry: FixFirst, findings: Sequence[Finding], step: NextStep) -> FixRow:
     stage, unexplained = STAGES[stage_code(entry.key)], entry.key == UNEXPLAINED
-    bound = f"{entry.bound} {percent(entry.pass_rate_if_perfect)} pass"
+    words = step_words(step)
+    bound = f"{words.brief}; {entry.bound} {percent(entry.pass_rate_if_perfect)}"
     explained = (
         f"If this stage were perfect, {entry.bound} {percent(entry.pass_rate_if_perfect)} would pass (now "
         f"{percent(entry.pass_rate_now)}): an upper bound, since a repaired case may fail at a later stage."
     )
-    caveat = inference_caveat(diagnosis, entry)
+    caveat, advice = inference_caveat(diagnosis, entry), stage_advice(diagnosis, entry.key, findings)
     return FixRow(
-        step_words(step).what,
-        "" if unexplained else bound,
+        words.what,
+        "" if unexplained else bound.removeprefix("; "),
         entry.pass_rate_now,
         entry.pass_rate_if_perfect - entry.pass_rate_now,
         THEMES[current_theme()].stages[entry.owner],
         stage.advice,
         bool(entry.n_inferred),
-        " ".join(
-            filter(None, [stage.title + ".", explained, caveat, stage_advice(diagnosis, entry.key, findings)])
-        ),
+        " ".join(filter(None, [f"{stage.title}.", words.outlook, explained, caveat, advice])),
     )
 
 

@@ -142,11 +142,11 @@ def next_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection
 def _step(step: NextStep) -> Step:
     """Return a step as a slide has it; what it concerns stands beside it."""
     words = step_words(step)
-    nouns = {"labels": "answer", "gates": "gate", "questions": "gate", "measure": "gate"}
+    nouns = {"labels": "answer", "wordy": "answer", "gates": "gate", "questions": "gate", "measure": "gate"}
     return Step(
         shorten(words.what, LONGEST_TITLE),
         shorten(words.why, LONGEST_DETAIL),
-        count(step.n, nouns.get(step.kind, "case")),
+        "; ".join(filter(None, [count(step.n, nouns.get(step.kind, "case")), words.brief])),
     )
 
 
@@ -183,8 +183,8 @@ def horizon_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSect
         heading,
         f"{count(len(entries), 'step')}: {by_horizon}." if entries else "",
         rows=[
-            {"When": entry.horizon, "What": step_words(entry).what, "Why": step_words(entry).why}
-            for entry in entries
+            {"When": entry.horizon, "What": words.what, "Why": words.why, "Expected": words.outlook}
+            for entry, words in zip(entries, map(step_words, entries), strict=True)
         ],
         facts=[
             "now: keeps the version from shipping, or must be settled first",
