@@ -44,7 +44,9 @@ def krippendorff_alpha(ratings: FloatArray, level: Level) -> float:
     if level == "nominal":
         within, total = (_differing(_codes(values), groups) for groups in (unit, np.zeros_like(unit)))
     else:
-        scale = _average_ranks(_codes(values)) if level == "ordinal" else values
+        # Alpha does not depend on the unit, and squares of tiny or huge values are 0 or infinite.
+        unit_free = values / np.abs(values).max()
+        scale = _average_ranks(_codes(values)) if level == "ordinal" else unit_free
         within, total = (_squared(scale, groups) for groups in (unit, np.zeros_like(unit)))
     observed = float((within / (np.bincount(unit) - 1)).sum())
     return 1.0 - (len(values) - 1) * observed / float(total[0])

@@ -209,6 +209,13 @@ def test_annotators_who_agree_throughout_have_alpha_one(values: list[float], lev
     assert krippendorff_alpha(ratings, level) == pytest.approx(1.0, abs=1e-9)
 
 
+@pytest.mark.parametrize("unit", [5e-324, 1e-202, 1e300])
+def test_alpha_does_not_depend_on_the_unit(unit: float) -> None:
+    ratings = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 1.0]])
+    expected = krippendorff_alpha(ratings, "interval")
+    assert krippendorff_alpha(ratings * unit, "interval") == pytest.approx(expected)
+
+
 def test_spearman_with_ties_by_hand() -> None:
     """Ranks 1, 2.5, 2.5, 4 and 1, 2, 3.5, 3.5: 3.75 / 4.5."""
     assert spearman(np.array([10.0, 20, 20, 30]), np.array([1.0, 2, 3, 3])) == pytest.approx(3.75 / 4.5)
