@@ -222,7 +222,9 @@ def _chromium() -> Iterator[Result]:
 
 
 def _workspace(folder: str | None) -> Iterator[Result]:
+    from ragtriage.data.errors import WorkspaceError
     from ragtriage.data.scoring.run_store import RunStore
+    from ragtriage.data.store.sample_reader import check_pages
     from ragtriage.data.store.workspace import Workspace
 
     workspace = Workspace.find(folder)
@@ -242,7 +244,12 @@ def _workspace(folder: str | None) -> Iterator[Result]:
     yield from _database("annotations", workspace.ledger_path, "problem", "move the file aside and keep it")
     yield from _database("index", workspace.index_path, "warning", "delete the file, it is made again")
     store = RunStore(workspace)
-    runs, unreadable = store.runs(), store.unreadable()
+    runs, unreadable = store.runs(), dict(store.unreadable())
+    for run in runs:
+        try:
+            check_pages(workspace, run)
+        except WorkspaceError as error:
+            unreadable[run.run_id] = str(error)
     projects = counted(len({run.project for run in runs}), "project")
     yield Result("ok", "runs", f"{counted(len(runs), 'run')} in {projects}")
     for problem in list(unreadable.values())[:5]:

@@ -128,6 +128,7 @@ def import_parsed_runs(
 
     Raises:
         InputError: a run is not valid.
+        WorkspaceError: the ledger is damaged.
     """
 
     def report(file: str, run: str, doing: str, total: int = 0) -> Callable[[int], None]:
@@ -137,6 +138,7 @@ def import_parsed_runs(
         return report(run.origin["file"], run.name, "scoring", run.n)
 
     workspace = store.workspace
+    store.ledger.check()  # what is read of it after the runs are published must not fail then
     with workspace.staged_import() as staged:
         imported: list[ImportedRun] = []
         counted = Counter[str]()  # rows left out of the runs before

@@ -108,9 +108,25 @@ class Ledger:
                 f"ledger {self.path}: {error}; accepted: a writable file on a disk with free space"
             ) from error
         except sqlite3.DatabaseError as error:
-            raise WorkspaceError(
-                f"ledger {self.path}: {error}; move it aside to start an empty one, it is not overwritten"
-            ) from error
+            raise self._damaged(str(error)) from error
+
+    def _damaged(self, fault: str) -> WorkspaceError:
+        return WorkspaceError(
+            f"ledger {self.path}: {fault}; move it aside to start an empty one, it is not overwritten"
+        )
+
+    def check(self) -> None:
+        """Check every page of the file, where there is one.
+
+        Raises:
+            WorkspaceError: it is damaged, or cannot be opened.
+        """
+        if not self.path.exists():
+            return
+        with self.open() as connection:
+            (answer,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        if answer != "ok":
+            raise self._damaged(str(answer))
 
     def _connect(self) -> sqlite3.Connection:
         if read_only():

@@ -80,6 +80,19 @@ def check_samples(workspace: Workspace, run: Run) -> None:
         )
 
 
+def check_pages(workspace: Workspace, run: Run) -> None:
+    """Check the samples of a run as `check_samples` does, and every page of them by its checksum.
+
+    Raises:
+        WorkspaceError: they are missing, damaged, or of another run.
+    """
+    check_samples(workspace, run)
+    path = workspace.samples_path(run.run_id)
+    with reading(path), pq.ParquetFile(path, page_checksum_verification=True) as stored:
+        for group in range(stored.num_row_groups):
+            stored.read_row_group(group)
+
+
 def further_fields(extra: str | None, *names: str) -> Mapping[str, Any]:
     """Return the fields beyond the schema of a stored sample or document; {} where there are none.
 

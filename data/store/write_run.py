@@ -181,7 +181,7 @@ def _samples(
 
 def _written(path: Path, samples: Iterator[Sample], tally: _Tally) -> Generator[Any, None, None]:
     """Write the samples, and yield each row group as an Arrow batch once it is written."""
-    with pq.ParquetWriter(path, SCHEMA, compression="zstd") as writer:
+    with pq.ParquetWriter(path, SCHEMA, compression="zstd", write_page_checksum=True) as writer:
         for rows in _row_groups(samples, tally):
             group = pa.RecordBatch.from_pylist(rows, schema=SCHEMA)
             writer.write_batch(group)

@@ -140,6 +140,19 @@ def test_damage_is_found_and_not_mended(capsys: Capture, root: Path) -> None:
     assert ledger.read_bytes() == b"no database" * 1000
 
 
+def test_damaged_samples_are_a_problem(capsys: Capture, root: Path) -> None:
+    (path,) = root.glob("runs/*/samples.parquet")
+    whole = path.read_bytes()
+    assert [state for state, _ in _checks(run(capsys, root, "doctor", "--json"), "runs")] == ["ok"]
+    for position in (len(whole) // 5, len(whole) // 20):  # a bit of the compressed values
+        path.write_bytes(whole[:position] + bytes([whole[position] ^ 4]) + whole[position + 1 :])
+        answer = run(capsys, root, "doctor", "--json")
+        assert answer.code == 1
+        assert ("problem", True) in [(state, "is damaged" in text) for state, text in _checks(answer, "runs")]
+    path.unlink()
+    assert "is missing" in _checks(run(capsys, root, "doctor", "--json"), "runs")[1][1]
+
+
 @pytest.mark.parametrize(("free", "state"), [(10**6, "problem"), (5 * 10**8, "warning"), (10**10, "ok")])
 def test_disk_space(
     capsys: Capture, root: Path, monkeypatch: pytest.MonkeyPatch, free: int, state: str

@@ -180,3 +180,16 @@ def test_questions_alone_are_said_to_allow_no_measurement(capsys: Capture, tmp_p
     assert answer.code == 0
     assert "can be measured yet; `ragtriage show " in " ".join(answer.out.split())
     assert "diagnose" not in answer.out
+
+
+def test_a_damaged_ledger_lets_nothing_in_and_is_said_once(capsys: Capture, tmp_path: Path) -> None:
+    root = tmp_path / "ws"
+    assert run(capsys, root, "import", str(_file(tmp_path, RECORDS))).code == 0
+    (root / "ledger.sqlite").write_bytes(b"no database" * 100)
+    others = [str(_file(tmp_path, RECORDS[:n], f"{n}.jsonl")) for n in (2, 3)]
+    answer = run(capsys, root, "import", *others)
+    assert answer.code == 2
+    assert answer.err.count("move it aside") == 1
+    assert answer.out == ""
+    assert len([path for path in (root / "runs").iterdir() if not path.name.startswith(".")]) == 1
+    assert run(capsys, root, "import", *others, "--json").json["runs"] == []

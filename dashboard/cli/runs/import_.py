@@ -166,7 +166,9 @@ def import_(
         for finding in check_run(store.scored(run))
     ]
     digest_new_runs(store, [entry.run for entry in imported])
-    for error in errors:
+    for error in {
+        str(error): error for error in errors
+    }.values():  # one of the workspace is that of every file
         _print_error(error)
     if as_json:
         print_json(_answer(store, imported, kept, errors, findings))
@@ -242,7 +244,7 @@ def _answer(
     errors: Sequence[DataError | MetricsError],
     findings: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
-    names = store.names()
+    names = store.names() if imported else {}
     runs = [
         {
             "run_id": entry.run.run_id,
@@ -301,7 +303,8 @@ def _lines(
     questions = _note_lines((entry.run.run_id, _questions(store, entry.run)) for entry in imported)
     hidden = 0 if explain else len(notes) - len(questions), len(findings) - len(shown)
     behind = ", ".join(count(n, word) for n, word in zip(hidden, ("note", "finding"), strict=True) if n)
-    lines = import_lines(imported, store.names(), f"{behind}: --explain" if behind else "")
+    names = store.names() if imported else {}
+    lines = import_lines(imported, names, f"{behind}: --explain" if behind else "")
     with_samples = [entry.run for entry in imported if not entry.run.means]
     leaks = [(run.run_id, leak_text(store.scored(run))) for run in with_samples]
     return [
