@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,7 +40,8 @@ from ragtriage.data.scoring.batch_scores import ScoreOptions
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Run, Workspace
 from ragtriage.metrics.diagnosis.stages import STAGES
-from ragtriage.metrics.metric_registry import ordered
+from ragtriage.metrics.gates.wording import GOOD_SHARE
+from ragtriage.metrics.metric_registry import REGISTRY, declared, ordered
 from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.sanity.rule import Finding
 from ragtriage.metrics.statistics.intervals import Interval
@@ -338,13 +340,22 @@ def _interval(interval: Interval) -> dict[str, Any]:
 def comparisons_with(
     store: RunStore, base: Run, others: Sequence[Run], family: str, primary: str = ""
 ) -> list[Comparison]:
-    """Compare runs with a baseline, paired on question: the primary metric alone, the family corrected."""
+    """Compare runs with a baseline, paired on question: the primary metric alone, the family corrected.
+
+    Raises:
+        DataError: the primary metric that the caller names is neither known nor a score of these runs.
+    """
     use_declarations(store.workspace, base.project)
-    if primary:
-        primary = resolved_primary(primary, "--primary")
-    else:
-        primary = primary_metric(store.workspace, base.project)
+    named = resolved_primary(primary, "--primary") if primary else ""
+    primary = named or primary_metric(store.workspace, base.project)
     base_diagnosis, *diagnoses = [diagnosis_of(store, run, DiagnosisSettings()) for run in (base, *others)]
+    if named and named != GOOD_SHARE and declared(named) is None:
+        scores = {name for side in (base_diagnosis, *diagnoses) for name in side.scored.metrics}
+        if named not in scores:
+            near = get_close_matches(named, [GOOD_SHARE, *REGISTRY, *sorted(scores)], n=3, cutoff=0.4)
+            accepted = f'"{GOOD_SHARE}", a metric of docs/metrics.md or an imported score'
+            meant = f"; near names: {', '.join(near)}" if near else ""
+            raise DataError(f"--primary {named[:60]!r}: no run has it; accepted: {accepted}{meant}")
     return [
         compare(
             base_diagnosis,

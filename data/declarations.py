@@ -17,8 +17,9 @@ import os
 import re
 import tomllib
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
@@ -41,6 +42,7 @@ ACCEPTED = (
 TEXT_ACCEPTED = "NAME=higher or NAME=lower, then maybe ,LEAST..GREATEST and ,TITLE: helpfulness=higher,1..5"
 LONGEST_TITLE = 60
 LARGEST = 1e12
+KEYS = ("primary", "metric", "citation_pattern", "refusals")  # at the top, and of a project
 _RANGE = re.compile(r"\s*(-?[0-9.]+(?:e-?[0-9]+)?)\s*\.\.\s*(-?[0-9.]+(?:e-?[0-9]+)?)\s*")
 _HEADER = re.compile(r"\s*\[[^\[\]]*(?:\"[^\"]*\"[^\[\]]*)*\]\s*(?:#.*)?")
 
@@ -150,16 +152,39 @@ def read_settings(workspace: Workspace) -> dict[str, Any]:
     """Return the content of metrics.toml; nothing where there is none.
 
     Raises:
-        DataError: it cannot be read.
+        DataError: it cannot be read, or has a key that nothing reads.
     """
     path = workspace.root / FILE_NAME
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        settings = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         accepted = 'primary = "pass rate", [metric.NAME] with direction, or nothing'
         raise DataError(f"{path}: cannot be read ({error}); accepted: {accepted}") from error
+    _check_keys(settings, (*KEYS, "project"), str(path))
+    projects = settings.get("project")
+    for name, own in projects.items() if isinstance(projects, dict) else ():
+        if isinstance(own, dict):
+            _check_keys(own, KEYS, f"{path}: [project.{name}]")
+    for table in (settings, *(projects.values() if isinstance(projects, dict) else ())):
+        refusals = table.get("refusals") if isinstance(table, dict) else None
+        if isinstance(refusals, dict):
+            _check_keys(refusals, ("patterns",), f"{path}: [refusals]")
+    return settings
+
+
+def _check_keys(table: Mapping[str, Any], accepted: Sequence[str], source: str) -> None:
+    """Check that a table of metrics.toml has no key but the accepted ones.
+
+    Raises:
+        DataError: it has; names the nearest accepted key.
+    """
+    for key in table:
+        if key not in accepted:
+            near = get_close_matches(key, accepted, n=1)
+            meant = f" (did you mean {near[0]}?)" if near else ""
+            raise DataError(f"{source}: {key[:60]!r} is not a key; accepted: {', '.join(accepted)}{meant}")
 
 
 def declarations_of(workspace: Workspace, project: str) -> dict[str, Declaration]:

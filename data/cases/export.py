@@ -7,6 +7,7 @@ import io
 import json
 from collections.abc import Iterator, Sequence
 from typing import Any
+from unicodedata import category, normalize
 
 import orjson
 
@@ -21,7 +22,14 @@ from ragtriage.metrics.schema.scores import IntArray
 
 EXPORTS = ("jsonl", "csv", "parquet")
 STEP = 500  # samples read at a time
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA_STARTS = ("=", "+", "-", "@")
+_BEFORE_FORMULAS = {
+    "Cc",
+    "Cf",
+    "Zl",
+    "Zp",
+    "Zs",
+}  # Unicode categories that spreadsheets trim: controls, spaces
 
 
 def export_rows(diagnosis: Diagnosis, rows: IntArray, form: str) -> bytes:
@@ -152,5 +160,12 @@ def csv_line(cells: Sequence[Any]) -> bytes:
 
 
 def safe_cell(cell: Any) -> Any:
-    """Return a cell that no spreadsheet takes for a formula: text that starts with = + - @ gets a quote."""
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA_STARTS) else cell
+    """Return a cell that no spreadsheet takes for a formula: text that begins as one gets a quote before it.
+
+    Spaces and invisible characters before it are trimmed on reading; full-width signs are read as plain ones.
+    """
+    if not isinstance(cell, str):
+        return cell
+    first = next((each for each in cell if category(each) not in _BEFORE_FORMULAS), "")
+    is_formula = normalize("NFKC", first).startswith(_FORMULA_STARTS) or cell.startswith(("\t", "\r"))
+    return f"'{cell}" if is_formula else cell

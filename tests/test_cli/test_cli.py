@@ -13,6 +13,8 @@ from command_line import run
 
 from ragtriage.dashboard.cli.main import COMMANDS, app
 from ragtriage.dashboard.cli.stored_help import stored_summary
+from ragtriage.dashboard.wording.table_files import csv_text
+from ragtriage.data.cases.export import csv_line, safe_cell
 from ragtriage.data.scoring.run_store import RunStore
 
 Capture = pytest.CaptureFixture[str]
@@ -145,6 +147,52 @@ def test_a_csv_export_holds_no_formula(capsys: Capture, folder: Path, file: Path
     assert rows[0]["answer"] == "'=1+1"
     assert rows[1]["answer"] == "Answer 1."
     assert float(rows[1]["recall@1"]) == 1.0
+
+
+def test_a_dash_is_standard_output_and_no_file(
+    capsys: Capture, folder: Path, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(capsys, folder, "import", str(file))
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    answer = run(capsys, folder, "export", "first", "-o", "-")
+    assert answer.out == run(capsys, folder, "export", "first").out != ""
+    refused = run(capsys, folder, "gate", "first", "--junit", "-")
+    assert refused.code == 2
+    assert "accepted: the name of a file" in refused.err
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "=1+1",
+            "+1",
+            "-1",
+            "@SUM(A1)",
+            "\t=1",
+            "\tx",
+            "\rx",
+            "\n=1",
+            " =1",
+            "\u00a0=1",
+            "\u200b=1",
+            "\ufeff+1",
+        ),
+        *("\x00=1", "＝1+1", "＋1", "－1", "＠SUM(A1)", " \n＝1", "﹦1", "\u3000@x"),
+    ],
+)
+def test_no_cell_begins_as_a_formula(text: str) -> None:
+    assert safe_cell(text) == f"'{text}"
+    for form in (csv_line([safe_cell(text)]).decode(), csv_text([{"a": text}]).partition("\n")[2]):
+        ((cell,),) = csv.reader(io.StringIO(form, newline=""))
+        assert cell.startswith("'")
+
+
+@pytest.mark.parametrize("cell", ["", " ", "a = b", "1 - 1", "(=1)", "'=1", -1, 0.5, None, True])
+def test_other_cells_stay_as_they_are(cell: object) -> None:
+    assert safe_cell(cell) == cell
 
 
 def test_a_dry_run_shows_and_loads_nothing(capsys: Capture, folder: Path, file: Path) -> None:

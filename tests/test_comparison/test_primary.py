@@ -96,3 +96,31 @@ def test_the_primary_metric_is_read_from_the_workspace(workspace: RunStore) -> N
         file.write_text(text, encoding="utf-8")
         with pytest.raises(DataError, match=f"{FILE_NAME}.*accepted: "):
             primary_metric(workspace.workspace, "handbook")
+
+
+def test_a_primary_metric_that_no_run_has_is_refused_with_near_names(
+    workspace: RunStore, versions: tuple[Run, Run]
+) -> None:
+    with pytest.raises(
+        DataError, match=r"--primary 'zzz': no run has it; accepted: \"pass rate\", a metric of"
+    ):
+        _answer(workspace, versions, "zzz")
+    with pytest.raises(DataError, match="near names: faithfulness"):
+        _answer(workspace, versions, "faithfullness")
+    assert _answer(workspace, versions, "recall@5")["primary"] == GOOD_SHARE  # known, and not measured here
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('primery = "recall@5"', r"metrics\.toml: 'primery' is not a key; .*\(did you mean primary\?\)"),
+        ("[metrics.bleu]", r"'metrics' is not a key; .*\(did you mean metric\?\)"),
+        ("[project.shop.refusal]", r"\[project\.shop\]: 'refusal' is not a key; .*refusals\?"),
+        ('[refusals]\npattern = ["x"]', r"\[refusals\]: 'pattern' is not a key; accepted: patterns"),
+        ("zzz = 1", r"'zzz' is not a key; accepted: primary, metric, citation_pattern, refusals, project$"),
+    ],
+)
+def test_a_key_that_nothing_reads_is_refused(workspace: RunStore, text: str, message: str) -> None:
+    (workspace.workspace.root / FILE_NAME).write_text(text + "\n", encoding="utf-8")
+    with pytest.raises(DataError, match=message):
+        primary_metric(workspace.workspace, "shop")

@@ -25,7 +25,7 @@ from ragtriage.data.exports.tools import TOOLS, Tool, ToolFile
     "-o",
     "--output",
     metavar="FILE",
-    help="File to write; .jsonl, .csv or .parquet. Standard output by default.",
+    help="File to write; .jsonl, .csv or .parquet. Standard output by default, or as -.",
 )
 @click.option(
     "--format",
@@ -61,6 +61,9 @@ def export(
         raise click.UsageError(f"--to {to} has a format of its own; accepted: --to or --format, not both")
     if (metrics or sources != SOURCES) and to not in TOOLS:
         raise click.UsageError(f"--sources and --metrics go with --to TOOL; accepted: {', '.join(TOOLS)}")
+    output = None if output == "-" else output
+    if output is None and "parquet" in (to, file_format) and sys.stdout.isatty():
+        raise click.UsageError("parquet is not written to a terminal; accepted: -o FILE, or a pipe")
     store = open_store(workspace)
     diagnosis = diagnosis_of(store, store.find(run_name), DiagnosisSettings())
     if to in TOOLS:
