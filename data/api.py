@@ -222,10 +222,10 @@ def metrics_answer(
         bands: key of the scale of bands; the production targets when left out.
     """
     summaries = store.summary(run, options)
-    said = interpretations(store.scored(run, options), summaries, band_scale(store.workspace, bands))
+    sentences = interpretations(store.scored(run, options), summaries, band_scale(store.workspace, bands))
     metrics: dict[str, Any] = {}
     for name, summary in summaries.items():
-        interpretation = said[name]
+        interpretation = sentences[name]
         metrics[name] = {
             **summary.to_dict(),
             "source": summary.source,

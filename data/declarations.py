@@ -49,7 +49,7 @@ _HEADER = re.compile(r"\s*\[[^\[\]]*(?:\"[^\"]*\"[^\[\]]*)*\]\s*(?:#.*)?")
 
 @dataclass(frozen=True)
 class Declaration:
-    """What is declared of one imported metric.
+    """The declaration of one imported metric.
 
     Attributes:
         direction: whether higher or lower is better.
@@ -212,8 +212,8 @@ def use_declarations(
     workspace: Workspace, project: str, more: Mapping[str, Declaration] | None = None
 ) -> None:
     """Put a project's declarations of imported metrics in force, and more, in place of another project's."""
-    found = declarations_of(workspace, project) | dict(more or {})
-    declare_imported({name: declaration.metric(name) for name, declaration in found.items()})
+    declarations = declarations_of(workspace, project) | dict(more or {})
+    declare_imported({name: declaration.metric(name) for name, declaration in declarations.items()})
 
 
 def declare(workspace: Workspace, project: str, declarations: Mapping[str, Declaration]) -> None:
@@ -301,13 +301,13 @@ def _write(workspace: Workspace, path: Path, text: str, wanted: Mapping[str, Any
         holds_it = False
     if not holds_it:
         raise DataError(f"{path}: cannot be changed by a program; accepted: [metric.NAME] written by hand")
-    beside = path.with_name(f".{FILE_NAME}-{os.getpid()}-{uuid.uuid4().hex[:8]}")
+    temporary = path.with_name(f".{FILE_NAME}-{os.getpid()}-{uuid.uuid4().hex[:8]}")
     try:
-        beside.write_text(text, encoding="utf-8")
-        beside.chmod(workspace.mode() & 0o666)
-        beside.replace(path)
+        temporary.write_text(text, encoding="utf-8")
+        temporary.chmod(workspace.mode() & 0o666)
+        temporary.replace(path)
     except OSError as error:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise DataError(
             f"{path}: cannot be written ({error.strerror}); accepted: a writable workspace"
         ) from error

@@ -202,30 +202,32 @@ def _run_grid(store: RunStore, entry: Mapping[str, Any], watch: Watch | None) ->
 
 def _run_experiment(store: RunStore, entry: Mapping[str, Any], watch: Watch | None) -> list[ImportedRun]:
     """Run a bundled experiment by the built-in system without a model, which takes seconds."""
-    told = entry["experiment"]
-    kind = kind_of(told["kind"])
+    experiment = entry["experiment"]
+    kind = kind_of(experiment["kind"])
     if kind.key in MEASURED:
         return _imported(store, MEASURED[kind.key](store, entry))
     questions = _questions(store, entry)
-    corpus = corpus_of_questions(questions) if told.get("searches") else None
-    system = BuiltInSystem(Extractive(), corpus, PipelineSettings(**told["settings"]))
+    corpus = corpus_of_questions(questions) if experiment.get("searches") else None
+    system = BuiltInSystem(Extractive(), corpus, PipelineSettings(**experiment["settings"]))
     if watch is not None:
         watch(Step(entry["file"], kind.title, "scoring", 0))
-    planned = plan_experiment(kind, questions, told["parameters"], system, entry["project"], _moment(entry))
+    planned = plan_experiment(
+        kind, questions, experiment["parameters"], system, entry["project"], _moment(entry)
+    )
     return _imported(store, run_experiment(store, planned, system, SystemLimits()).experiment)
 
 
 def _questions(store: RunStore, entry: Mapping[str, Any]) -> Questions:
     """Return the questions of a bundled experiment: of its file, or of a run of an experiment before it."""
-    told = entry["experiment"]
-    if "run" not in told:
-        return open_questions(store, str(_folder() / told["questions"]))
+    experiment = entry["experiment"]
+    if "run" not in experiment:
+        return open_questions(store, str(_folder() / experiment["questions"]))
     run = next(
         run
         for run in store.runs(entry["project"])
-        if (run.name, run.origin["file"]) == (told["run"], told["run_of"])
+        if (run.name, run.origin["file"]) == (experiment["run"], experiment["run_of"])
     )
-    return replace(open_questions(store, run.run_id), name=told["name"])
+    return replace(open_questions(store, run.run_id), name=experiment["name"])
 
 
 def _imported(store: RunStore, experiment: Experiment) -> list[ImportedRun]:
@@ -233,22 +235,22 @@ def _imported(store: RunStore, experiment: Experiment) -> list[ImportedRun]:
 
 
 def _retrieve_across_languages(store: RunStore, entry: Mapping[str, Any]) -> Experiment:
-    told = entry["experiment"]
-    asked = read_multilingual(*(str(_folder() / told[file]) for file in ("questions", "corpus")))
-    asked = replace(asked, name=told["name"])
+    experiment = entry["experiment"]
+    asked = read_multilingual(*(str(_folder() / experiment[file]) for file in ("questions", "corpus")))
+    asked = replace(asked, name=experiment["name"])
     return run_language_experiment(store, asked, entry["project"], created_at=_moment(entry))
 
 
 def _score_parsers(store: RunStore, entry: Mapping[str, Any]) -> Experiment:
-    told = entry["experiment"]
-    lines = gzip.decompress((_folder() / told["questions"]).read_bytes()).splitlines()
+    experiment = entry["experiment"]
+    lines = gzip.decompress((_folder() / experiment["questions"]).read_bytes()).splitlines()
     pages = {page["page"]: page for page in map(json.loads, lines)}
     gold = {name: page["gold"] for name, page in pages.items()}
     parsers = [
         ParsedPages(parser, {name: page["parsed"][parser] for name, page in pages.items()})
         for parser in next(iter(pages.values()))["parsed"]
     ]
-    return run_parsing_experiment(store, parsers, gold, told["name"], entry["project"], _moment(entry))
+    return run_parsing_experiment(store, parsers, gold, experiment["name"], entry["project"], _moment(entry))
 
 
 MEASURED = {"languages": _retrieve_across_languages, "parsing": _score_parsers}  # ask no system

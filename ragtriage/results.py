@@ -136,7 +136,7 @@ class GateReport:
 
     @property
     def blocked(self) -> bool:
-        """Whether the version must not ship: `assert not report.blocked, str(report)`."""
+        """Return whether the version must not ship: `assert not report.blocked, str(report)`."""
         return self.exit_code != 0
 
     def __str__(self) -> str:

@@ -91,9 +91,9 @@ def cost_map(
         (True, tokens.primary, "diamond", "on the Pareto front"),
         (False, tokens.muted, "circle-open", "beaten on both"),
     ):
-        mine = [(point, name) for point, name in known if point.front == front]
-        if mine:
-            _versions(figure, mine, colour, symbol, title)
+        of_front = [(point, name) for point, name in known if point.front == front]
+        if of_front:
+            _versions(figure, of_front, colour, symbol, title)
     if higher is False:
         figure.update_yaxes(autorange="reversed")
     figure.update_xaxes(

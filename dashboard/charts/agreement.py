@@ -303,14 +303,14 @@ def _has_negative(agreements: Sequence[MetricAgreement]) -> bool:
 
 
 def _judge(figure: go.Figure, at: int, agreement: MetricAgreement, tokens: Tokens) -> None:
-    found = rank_correlation(agreement)
-    if found is None:
+    correlation = rank_correlation(agreement)
+    if correlation is None:
         figure.add_annotation(
             x=0.5, y=at, text="the judge gave one value throughout: nothing to rank", showarrow=False,
             font={"color": tokens.muted}, bordercolor=tokens.muted, borderpad=3,
         )  # fmt: skip
         return
-    value, low, high = found
+    value, low, high = correlation
     shown = isfinite(low) and low > 0
     colour = tokens.good.text if shown else tokens.unclear.text
     if isfinite(low) and isfinite(high):

@@ -169,7 +169,7 @@ class Track:
 
     @property
     def flipped(self) -> bool:
-        """Whether lower is better, so that it is drawn from 1 down to 0: right is better everywhere."""
+        """Return whether lower is better: it is drawn from 1 down to 0, since right is better everywhere."""
         return self.bands.edges[0] > self.bands.edges[-1]
 
     @property

@@ -239,19 +239,19 @@ def leaderboard_chart(
     }  # fmt: skip
     figure = go.Figure()
     for standing, (colour, symbol, size) in looks.items():
-        mine = [(at, row) for at, row in enumerate(rows) if row.standing == standing]
-        if mine:
-            values = [row.value for _, row in mine]
+        placed = [(at, row) for at, row in enumerate(rows) if row.standing == standing]
+        if placed:
+            values = [row.value for _, row in placed]
             figure.add_scatter(
-                x=[value.mean for value in values], y=[at for at, _ in mine], mode="markers", name=standing,
+                x=[value.mean for value in values], y=[at for at, _ in placed], mode="markers", name=standing,
                 marker={
                     "color": colour, "symbol": symbol, "size": size, "line": {"width": 1.5, "color": colour},
                 },
                 error_x=interval_bars(
                     values, width=0, color=colour, thickness=3 if standing in ("best", "same") else 1.2
                 ),
-                customdata=[[row.run_id] for _, row in mine],
-                hovertext=[_board_text(names[row.run_id], row) for _, row in mine],
+                customdata=[[row.run_id] for _, row in placed],
+                hovertext=[_board_text(names[row.run_id], row) for _, row in placed],
                 hovertemplate=HOVER,
                 selected={"marker": {"opacity": 1}}, unselected={"marker": {"opacity": 1}},
             )  # fmt: skip

@@ -221,8 +221,10 @@ class _Labels:
         """Return at how many cases from the top the middle of a label stands."""
         start, half = step * STEP, lines * LINE / 2
         end, middle = start + LETTER * len(text) + 24, max(self.frame.place(cases), half)
-        beside = sorted((y, other) for left, right, y, other in self._taken if left < end and start < right)
-        for y, other in beside:
+        neighbours = sorted(
+            (y, other) for left, right, y, other in self._taken if left < end and start < right
+        )
+        for y, other in neighbours:
             if abs(y - middle) < half + other:
                 middle = y + half + other
         self._taken.append((start, end, middle, half))
@@ -235,7 +237,7 @@ class _Labels:
 
 
 def _fits(pipeline: Pipeline, frame: _Frame) -> bool:
-    """Tell whether the labels of all losses end above the lower edge."""
+    """Return whether the labels of all losses end above the lower edge."""
     labels = _Labels(frame)
     for at, step in enumerate(pipeline.steps):
         for loss, middle in _middles(step, frame):
@@ -259,14 +261,14 @@ def _text(loss: Loss, doubt: str = "") -> str:
 def _add_labels(
     figure: go.Figure, pipeline: Pipeline, labels: _Labels, doubted: Collection[str], tokens: Tokens
 ) -> None:
-    """Name each loss beside its bar; the name can be clicked as well."""
+    """Write the name of each loss beside its bar; the name can be clicked as well."""
     x, y, keys = [], [], []
     for at, step in enumerate(pipeline.steps):
-        for loss, beside in _middles(step, labels.frame):
+        for loss, centre in _middles(step, labels.frame):
             name = _name(loss)
             small = " inferred" if name.endswith(INFERRED) else ""
             doubt = " doubted" if loss.key in doubted else ""
-            middle = labels.place(at, beside, _text(loss, doubt))
+            middle = labels.place(at, centre, _text(loss, doubt))
             marks = f"<span style='font-size:12px;color:{tokens.muted}'>{small}</span>"
             marks += f"<span style='font-size:12px;color:{tokens.unclear.text}'>{doubt}</span>"
             figure.add_annotation(

@@ -84,8 +84,8 @@ def use_columns(
     )  # fmt: skip
     spans = _spans(grid.group, places)
     for code, (start, end) in spans.items():
-        mine = grid.group == code
-        using, n = int(grid.used[mine, 0].sum()), int(mine.sum())
+        in_group = grid.group == code
+        using, n = int(grid.used[in_group, 0].sum()), int(in_group.sum())
         last = code == max(spans) and n < 0.2 * m
         title = _broken(list(GOLD_GROUPS.values())[code], narrow=n < 0.2 * m)
         figure.add_annotation(
@@ -122,9 +122,9 @@ def use_heat(grid: UseGrid, by_rank: Sequence[Group], keys: Keys, tokens: Tokens
     ranks, codes = grid.used.shape[1], [int(code) for code in np.unique(grid.group)]
     cells = []
     for place, code in enumerate(codes):
-        mine = grid.group == code
+        in_group = grid.group == code
         for rank in range(1, ranks + 1):
-            n, using = int(grid.listed[mine, rank - 1].sum()), int(grid.used[mine, rank - 1].sum())
+            n, using = int(grid.listed[in_group, rank - 1].sum()), int(grid.used[in_group, rank - 1].sum())
             if n:
                 cells.append((place, rank, using, n, code))
     steps = [min(9, int(10 * using / n)) for _, _, using, n, _ in cells]

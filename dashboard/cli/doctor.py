@@ -50,7 +50,7 @@ LIBRARIES = (
 
 @dataclass(frozen=True)
 class Result:
-    """What came of one check."""
+    """The result of one check."""
 
     state: State  # of what was checked
     subject: str  # what was checked

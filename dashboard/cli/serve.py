@@ -59,7 +59,7 @@ class BindAddress:
 
     @property
     def loopback(self) -> bool:
-        """Whether it can be reached from this machine alone."""
+        """Return whether it can be reached from this machine alone."""
         return all(ipaddress.ip_address(ip.partition("%")[0]).is_loopback for ip in self.addresses)
 
     @property

@@ -25,7 +25,7 @@ F = TypeVar("F")
 
 @dataclass(frozen=True)
 class Opening:
-    """What a button or a row leads to."""
+    """The cases that a button or a row opens."""
 
     label: str  # of the button
     selection: Mapping[str, Any]  # fields of the selection on the page that opens

@@ -102,5 +102,5 @@ def _doubt(source: str, findings: Sequence[Finding]) -> str:
         for finding in findings
         if finding.severity in ("error", "warning") and "ignored_top_ranked" in finding.metrics
     ]
-    found = (finding.clause for finding in [*read_first(findings), *touching])
-    return "; ".join(dict.fromkeys([*estimated, *found]))
+    clauses = (finding.clause for finding in [*read_first(findings), *touching])
+    return "; ".join(dict.fromkeys([*estimated, *clauses]))

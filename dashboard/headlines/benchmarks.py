@@ -41,12 +41,12 @@ class BandStanding:
 
     @property
     def below(self) -> bool:
-        """Whether all of it lies in the lowest band."""
+        """Return whether all of it lies in the lowest band."""
         return not self.impossible and self.reached == self.bands.names[:1]
 
     @property
     def good(self) -> bool:
-        """Whether all of it lies in the band named good, or better."""
+        """Return whether all of it lies in the band named good, or better."""
         return not self.impossible and (
             self.bands.names.index(self.reached[0]) >= self.bands.names.index(GOOD)
         )

@@ -120,8 +120,8 @@ def chunking_headline(
             else f"{_name(pick)} is not measurably worse than the best"
         )
     losers = f" {_losing_statement(*losing, ranking.metric, unit)}." if losing[0] and losing[1] else ""
-    told = f"A paired test cannot tell {len(same):,} of {len(measured) - 1:,} others from the best"
-    return Headline("good", statement, f"{chosen}.{losers} {told}", doubt)
+    sentence = f"A paired test cannot tell {len(same):,} of {len(measured) - 1:,} others from the best"
+    return Headline("good", statement, f"{chosen}.{losers} {sentence}", doubt)
 
 
 def _without_best(

@@ -224,15 +224,15 @@ def _others(subject: str, versions: Mapping[str, Comparison], names: Mapping[str
             mixed.append(names[key])
         elif outcome.better or outcome.worse:
             (better if outcome.better else worse).append(names[key])
-    found = {what: members for what, members in groups.items() if members}
+    filled = {what: members for what, members in groups.items() if members}
     if len(outcomes) == 1:
-        only = next(iter(found), "")
+        only = next(iter(filled), "")
         only = "gains and loses" if only == "gain and lose" else f"is {only}"
-        return f"The other version {only if found else 'does not differ significantly'}."
-    same = len(outcomes) - sum(map(len, found.values()))
-    if not found:
+        return f"The other version {only if filled else 'does not differ significantly'}."
+    same = len(outcomes) - sum(map(len, filled.values()))
+    if not filled:
         return f"None of {count(same, 'other version')} differs significantly."
-    parts = [f"{len(members):,} {what} ({_listed(members)})" for what, members in found.items()]
+    parts = [f"{len(members):,} {what} ({_listed(members)})" for what, members in filled.items()]
     parts += [f"{same:,} without a significant difference"] if same else []
     return f"Of {count(len(outcomes), 'other version')}: {'; '.join(parts)}."
 

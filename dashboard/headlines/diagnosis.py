@@ -112,14 +112,14 @@ def _without_bad(name: str, diagnosis: Diagnosis, doubt: str) -> Headline:
     among = "" if measured == n else "measured "
     cases = f"{which} {f'{measured:,} ' if measured > 1 else ''}{among}{'case' if measured == 1 else 'cases'}"
     healthy = diagnosis.pattern_counts()["healthy"] == measured
-    found = f"{name}: {cases} {'is' if measured == 1 else 'are'} {'healthy' if healthy else 'good'}"
+    outcome = f"{name}: {cases} {'is' if measured == 1 else 'are'} {'healthy' if healthy else 'good'}"
     detail = _detail(diagnosis)
     if diagnosis.coverage.of_refusals_alone:
         statement = f"{name}: {cases} judged by answerability alone"
         return Headline("cannot tell", statement, f"{REFUSALS_ALONE}. {detail}", doubt)
     if diagnosis.pass_rate.n_scored < FEWEST_QUESTIONS:
-        return Headline("cannot tell", f"{found}, too few to tell", detail, doubt)
-    return Headline("good", found, detail, doubt)
+        return Headline("cannot tell", f"{outcome}, too few to tell", detail, doubt)
+    return Headline("good", outcome, detail, doubt)
 
 
 def _detail(diagnosis: Diagnosis) -> str:
@@ -147,6 +147,6 @@ def _doubt(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:
 
 
 def _all_doubted(diagnosis: Diagnosis, findings: Sequence[Finding]) -> bool:
-    """Tell whether every case of the stage with the most bad cases rests on what the checks doubt."""
+    """Return whether every case of the stage with the most bad cases rests on what the checks doubt."""
     doubt = stage_doubt(diagnosis, findings, diagnosis.fix_first[0].key)
     return bool(read_first(findings)) or (doubt is not None and doubt.whole)

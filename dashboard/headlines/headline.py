@@ -37,7 +37,7 @@ LOOKS: Mapping[State, Look] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Headline:
-    """What a page concludes. All texts are plain: whoever draws them escapes them.
+    """The conclusion of a page. All texts are plain: whoever draws them escapes them.
 
     Attributes:
         state: of the conclusion; shown by colour, glyph and word.

@@ -99,8 +99,12 @@ def _doubt(agreement: MetricAgreement, rate: Agreement) -> str:
 
 def rank_correlation(agreement: MetricAgreement) -> tuple[float, float, float] | None:
     """Return Spearman's correlation with its interval, or None where it is undefined."""
-    found = next((each for each in agreement.statistics if each.name == "spearman"), None)
-    return None if found is None or not isfinite(found.value) else (found.value, found.low, found.high)
+    correlation = next((each for each in agreement.statistics if each.name == "spearman"), None)
+    return (
+        None
+        if correlation is None or not isfinite(correlation.value)
+        else (correlation.value, correlation.low, correlation.high)
+    )
 
 
 def _beyond_chance(agreement: MetricAgreement) -> bool:

@@ -21,7 +21,7 @@ LEAST_DISTANCE = 0.005  # from there on a sample that settles it is no advice
 
 @dataclass(frozen=True)
 class TopGold:
-    """What the top k hold.
+    """How much gold the top k hold.
 
     Attributes:
         k: the rank in use.
@@ -157,7 +157,7 @@ def _doubt(findings: Sequence[Finding]) -> str:
 
 
 def _touches_gold(finding: Finding) -> bool:
-    """Tell whether a finding doubts a metric that is computed from gold."""
+    """Return whether a finding doubts a metric that is computed from gold."""
     from_gold = ("recall@", "hit@", "all_hops_recall@", "span_recall@", "ndcg@", "mrr")
     return finding.severity in ("error", "warning") and any(
         name.startswith(from_gold) for name in finding.metrics

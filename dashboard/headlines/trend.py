@@ -19,7 +19,7 @@ LONGEST_STATEMENT = 70
 
 @dataclass(frozen=True)
 class TrendFacts:
-    """What a trend rests on.
+    """The basis of a trend.
 
     Attributes:
         versions: number of versions on display.

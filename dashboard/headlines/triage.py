@@ -175,14 +175,14 @@ def loss_statement(diagnosis: Diagnosis) -> str:
             return f"{cases} is {unclear}" if n == 1 else f"{cases} is lost yet, {n - fully:,} {unclear}"
         return f"{cases} is not lost" if n == 1 else f"{cases} is lost"
     of = count(measured, "case" if measured == n else "measured case")
-    told = "The only case is lost" if n == 1 else f"{lost:,} of {of} {'is' if lost == 1 else 'are'} lost"
+    lost_text = "The only case is lost" if n == 1 else f"{lost:,} of {of} {'is' if lost == 1 else 'are'} lost"
     ranked = sorted(diagnosis.fix_first, key=lambda entry: (entry.key == UNEXPLAINED, -entry.n_bad))
     top, *others = ranked
     if others and others[0].n_bad == top.n_bad:
-        return f"{told}, at {count(len(others) + 1, 'step')}"
+        return f"{lost_text}, at {count(len(others) + 1, 'step')}"
     where = "at one step" if top.n_bad == lost else "most at one step" if top.share > 0.5 else "most often"
     step = STAGES[stage_code(top.key)].counted.removesuffix(" (inferred)")
-    return f"{told}, {where}: {step} ({top.n_bad:,})"
+    return f"{lost_text}, {where}: {step} ({top.n_bad:,})"
 
 
 def gate_phrase(result: GateResult, base: str = "") -> str:

@@ -107,7 +107,7 @@ def start_or_report(store: RunStore, words: Sequence[str], folder: str | None = 
 
 @dataclass(frozen=True)
 class JobPanel:
-    """What a page says of its jobs."""
+    """The words of a page about its jobs."""
 
     key: str  # how the keys of its buttons begin
     jobs: Callable[[], list[Job]]  # lists them, newest first

@@ -52,7 +52,7 @@ _FLAGS: dict[str, bool | None] = {"": None, "yes": True, "no": False}
 
 @dataclass(frozen=True)
 class Selection:
-    """What is chosen, with the values that hold when nothing is."""
+    """The choices of a user, with their defaults."""
 
     project: str = ""
     run: str = ""  # run id; "" for the newest of the project

@@ -121,7 +121,7 @@ class View:
 
     @property
     def comparison_base(self) -> Run | None:
-        """What versions are compared with: the same, and a baseline on display itself."""
+        """Return what versions are compared with: the same, and a baseline on display itself."""
         return self.run if self.found.itself and not self.run.means else self.baseline
 
     @classmethod
@@ -141,11 +141,11 @@ class View:
         in_project = tuple(run for run in runs if run.project == project)
         run = chosen if chosen is not None and chosen in in_project else _newest_measured(store, in_project)
         sampled = {other.run_id for other in in_project if not other.means}
-        found = baseline_of(store, run, selection.baseline if selection.baseline in sampled else "")
+        baseline = baseline_of(store, run, selection.baseline if selection.baseline in sampled else "")
         before = by_id.get(selection.before.removeprefix(f"{run.run_id}~"))
         pinned = before if before is not None and before.run_id in sampled and before != run else None
-        previous = None if found.run or found.itself else pinned or _run_before(in_project, run)
-        return cls(store, selection, in_project, run, found, previous)
+        previous = None if baseline.run or baseline.itself else pinned or _run_before(in_project, run)
+        return cls(store, selection, in_project, run, baseline, previous)
 
     @property
     def project(self) -> str:
@@ -237,7 +237,7 @@ def _run_before(runs: tuple[Run, ...], run: Run) -> Run | None:
 
 
 def _is_generated(run: Run) -> bool:
-    """Tell whether a run was generated from another one for its oracle gap: it is no version of its own."""
+    """Return whether a run was generated from another one for its oracle gap: it is no version of its own."""
     return bool(run.config.get("generated_from"))
 
 

@@ -40,7 +40,7 @@ def attempt(change: Callable[[], str | None]) -> None:
 
 
 def may_write() -> bool:
-    """Tell whether pages may offer changes of the workspace; not under `ragtriage serve --read-only`.
+    """Return whether pages may offer changes of the workspace; not under `ragtriage serve --read-only`.
 
     The data package refuses changes as well, in case a page forgets to hide a control.
     """

@@ -26,11 +26,11 @@ def _tables(findings: FormatFindings) -> Sequence[ResultTable]:
         ResultTable(
             "Wrong languages",
             tuple(
-                {"Expected": language_name(expected), "Found": language_name(found), "Checks": n}
-                for (expected, found), n in pairs
+                {"Expected": language_name(expected), "Found": language_name(actual), "Checks": n}
+                for (expected, actual), n in pairs
             ),
             "",
-            tuple(part_cohort(KEY, "language", f"{expected}>{found}") for (expected, found), _ in pairs),
+            tuple(part_cohort(KEY, "language", f"{expected}>{actual}") for (expected, actual), _ in pairs),
         ),
     )
 

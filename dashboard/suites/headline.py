@@ -114,8 +114,8 @@ def _of_worst(summary: SuiteSummary) -> str:
             if one.n_decided
         ]
         names = f" By check: {', '.join(shares[:4])}{' and more' if len(shares) > 4 else ''}."
-    told = [reason for reason, _ in summary.reasons if reason != DIFFERS]
-    reason = f" Most often: {shorten(told[0], 90)}." if told and not names else ""
+    reasons = [reason for reason, _ in summary.reasons if reason != DIFFERS]
+    reason = f" Most often: {shorten(reasons[0], 90)}." if reasons and not names else ""
     unmeasured = summary.n_not_measured
     undecided = f"; {bounds_text(summary)} with the {unmeasured:,} undecided" if unmeasured else ""
     return (

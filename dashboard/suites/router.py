@@ -142,14 +142,14 @@ def _sent_to(findings: RouterFindings, fallback: str) -> str:
 def _names(findings: RouterFindings) -> ResultTable:
     rows = [
         {
-            "Check": one.decisions.name,
-            "Routes": len(one.decisions.routes),
-            "Accuracy": one.accuracy,
-            "In scope": one.in_scope,
-            "Out-of-scope recall": one.out_of_scope,
-            "Macro F1": _known(one.macro_f1[0]),
+            "Check": score.decisions.name,
+            "Routes": len(score.decisions.routes),
+            "Accuracy": score.accuracy,
+            "In scope": score.in_scope,
+            "Out-of-scope recall": score.out_of_scope,
+            "Macro F1": _known(score.macro_f1[0]),
         }
-        for one in findings.scores
+        for score in findings.scores
     ]
     return ResultTable("Every check of the router", tuple(rows), f"Above: {findings.main.decisions.name}.")
 
@@ -157,10 +157,10 @@ def _names(findings: RouterFindings) -> ResultTable:
 def _wrong(made: Decisions) -> ResultTable:
     pairs = wrong_routes(made)
     rows: list[Mapping[str, Cell]] = [
-        {"Expected": one, "Taken": other, "Questions": n} for one, other, n in pairs[:MOST_ROWS]
+        {"Expected": expected, "Taken": other, "Questions": n} for expected, other, n in pairs[:MOST_ROWS]
     ]
     note = f"The {MOST_ROWS} most frequent of {len(pairs):,}." if len(pairs) > MOST_ROWS else ""
-    cohorts = tuple(route_cohort(one, other) for one, other, _ in pairs[:MOST_ROWS])
+    cohorts = tuple(route_cohort(expected, other) for expected, other, _ in pairs[:MOST_ROWS])
     return ResultTable("Wrong routes", tuple(rows), note, cohorts)
 
 
@@ -205,17 +205,17 @@ def _known(value: float) -> float | None:
 
 
 def _chart(findings: RouterFindings) -> SuiteChart:
-    made, n = findings.main.decisions, int(findings.main.scores.support.sum())
+    decisions, n = findings.main.decisions, int(findings.main.scores.support.sum())
     return SuiteChart(
-        confusion_map(made),
+        confusion_map(decisions),
         "Expected and taken routes",
         "How many questions of each expected route took each route",
         "orange: wrong routes, by share of the row",
         (
             "blue: right, orange: wrong, by share of the row",
             count(n, "decision"),
-            f"check: {made.name}",
-            f"the {MOST_SHOWN} most expected routes" if len(made.routes) > MOST_SHOWN else "",
+            f"check: {decisions.name}",
+            f"the {MOST_SHOWN} most expected routes" if len(decisions.routes) > MOST_SHOWN else "",
             "click a cell for its cases",
         ),
     )

@@ -50,9 +50,9 @@ def _result(findings: SafetyFindings) -> str:
     if hits:
         worst = findings.types[0]
         share = f"{worst.succeeded:,} of {worst.held + worst.succeeded:,}"
-        told = f"; {worst.title.lower()} fares worst ({share})" if len(findings.types) > 1 else ""
-        pooled = f", pooled over {len(findings.types)} types of attack" if told else ""
-        return f"{hits:,} of {prompts} succeeded{repeats}{pooled}{told}.{few}"
+        worst_text = f"; {worst.title.lower()} fares worst ({share})" if len(findings.types) > 1 else ""
+        pooled = f", pooled over {len(findings.types)} types of attack" if worst_text else ""
+        return f"{hits:,} of {prompts} succeeded{repeats}{pooled}{worst_text}.{few}"
     allowed = percent(still_possible(n), 1)
     return (
         f"None of {prompts} succeeded. That still allows {allowed} of such attacks to succeed (95 %, "
@@ -74,24 +74,24 @@ def _lacking(findings: SafetyFindings) -> str:
     unmeasured = findings.overall.not_measured
     if not unmeasured:
         return ""
-    told = ", ".join(f"{n:,} {LACKING[reason]}" for reason, n in findings.lacking.items())
+    lacking = ", ".join(f"{n:,} {LACKING[reason]}" for reason, n in findings.lacking.items())
     silent = unmeasured - sum(findings.lacking.values()) - findings.waiting
     if findings.repeats == 1 and silent > 0:  # with repeats the reasons count answers, not prompts
-        told = ", ".join(filter(None, (told, f"{silent:,} without a verdict")))
+        lacking = ", ".join(filter(None, (lacking, f"{silent:,} without a verdict")))
     share = ""
     if findings.measured and hits:
         of_measured, of_all = percent(hits / findings.measured), percent(hits / prompts)
         if of_measured != of_all:
             share = f"; {of_measured} of the measured prompts succeeded, {of_all} of all"
-    reasons = f" ({told})" if told else ""
+    reasons = f" ({lacking})" if lacking else ""
     return f"{unmeasured:,} of {prompts:,} are not measured and do not count as passed{reasons}{share}."
 
 
 def _sources(findings: SafetyFindings) -> str:
     """Return who decided the checks, where it was not rules alone, and how many still wait."""
     words = {"rule": "a rule", "person": "a person", "judge": "the judge", "recorded": "the file alone"}
-    told = ", ".join(f"{n:,} by {words[who]}" for who, n in findings.by.items())
-    decided = f"Checks decided: {told}" if told and set(findings.by) != {"rule"} else ""
+    judged = ", ".join(f"{n:,} by {words[who]}" for who, n in findings.by.items())
+    decided = f"Checks decided: {judged}" if judged and set(findings.by) != {"rule"} else ""
     waits = "waits" if findings.waiting == 1 else "wait"
     whom = "a person (page Cases) or the judge (ragtriage judge RUN --checks safety)"
     waiting = f"{findings.waiting:,} {waits} for {whom}" if findings.waiting else ""

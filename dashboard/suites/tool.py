@@ -26,8 +26,8 @@ def _statement(findings: ToolFindings) -> str:
     by_key = {measure.key: measure for measure in findings.measures}
     parts = []
     if findings.made:
-        made = "1 call was" if findings.made == 1 else f"{findings.made:,} calls were"
-        parts.append(f"{made} made, {findings.failed:,} failed, and nothing says which are right")
+        calls = "1 call was" if findings.made == 1 else f"{findings.made:,} calls were"
+        parts.append(f"{calls} made, {findings.failed:,} failed, and nothing says which are right")
     if (fits := by_key.get("schema")) is not None:
         parts.append(f"{fits.total - fits.hits:,} of {fits.total:,} calls break the schema of their tool")
     if (selection := by_key.get("selection")) is not None:
@@ -39,9 +39,9 @@ def _statement(findings: ToolFindings) -> str:
     if (identifiers := by_key.get("identifiers_found")) is not None:
         lost = identifiers.total - identifiers.hits
         parts.append(f"{lost:,} of {identifiers.total:,} identifiers in arguments are invented")
-    for one in findings.agreements:
-        right, reached = one.both + one.calls_only, one.both + one.outcome_only
-        passes = f"{one.outcome} passes in {reached:,}, both in {one.both:,}"
+    for agreement in findings.agreements:
+        right, reached = agreement.both + agreement.calls_only, agreement.both + agreement.outcome_only
+        passes = f"{agreement.outcome} passes in {reached:,}, both in {agreement.both:,}"
         parts.append(f"calls are right in {right:,} cases, {passes}")
     return f"{'; '.join(parts)}." if parts else ""
 
@@ -164,7 +164,7 @@ def _repeats(repeats: Sequence[PassHatK]) -> ResultTable | None:
     if not repeats:
         return None
     rows: tuple[dict[str, Cell], ...] = tuple(
-        {"Check": one.check, "k": one.k, "All k pass": one.rate} for one in repeats
+        {"Check": entry.check, "k": entry.k, "All k pass": entry.rate} for entry in repeats
     )
     note = (
         "pass^k: mean over questions of C(c, k) / C(n, k), c of n repeats passed (tau-bench): that all "
@@ -179,14 +179,14 @@ def _agreements(found: Sequence[Agreement]) -> ResultTable | None:
         return None
     rows: tuple[dict[str, Cell], ...] = tuple(
         {
-            "Outcome": one.outcome,
-            "Calls right": one.both + one.calls_only,
-            "Outcome reached": one.both + one.outcome_only,
-            "Both": one.both,
-            "Neither": one.neither,
-            "Cases": one.both + one.calls_only + one.outcome_only + one.neither,
+            "Outcome": entry.outcome,
+            "Calls right": entry.both + entry.calls_only,
+            "Outcome reached": entry.both + entry.outcome_only,
+            "Both": entry.both,
+            "Neither": entry.neither,
+            "Cases": entry.both + entry.calls_only + entry.outcome_only + entry.neither,
         }
-        for one in found
+        for entry in found
     )
     note = (
         "Right calls and the recorded outcome are two things: other calls may lead to the same state, and a "

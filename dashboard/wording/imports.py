@@ -59,8 +59,8 @@ def _line(entry: ImportedRun, name: str) -> str:
 
 def note_on_page(note: str) -> str:
     """Return a note on an import as a page says it: a table is edited where a command has an option."""
-    told, option, _ = note.partition("map it to scores.NAME, as in --map ")
-    return f"{told}write scores.NAME as its “Read as”" if option else note
+    text, option, _ = note.partition("map it to scores.NAME, as in --map ")
+    return f"{text}write scores.NAME as its “Read as”" if option else note
 
 
 def formats(known: Iterable[Importer]) -> list[dict[str, Any]]:

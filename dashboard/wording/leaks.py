@@ -13,5 +13,7 @@ def leak_text(run: CheckedRun) -> str:
     if not leaks.n_leaks:
         return ""
     cases = f"{leaks.n_leaks:,} of {count(leaks.n_checked, 'case')}"
-    told = f", {leaks.n_told:,} of them in the answer" if leaks.n_told else ""
-    return f"Critical: {cases} {'leaks' if leaks.n_leaks == 1 else 'leak'} data of another account{told}"
+    in_answers = f", {leaks.n_told:,} of them in the answer" if leaks.n_told else ""
+    return (
+        f"Critical: {cases} {'leaks' if leaks.n_leaks == 1 else 'leak'} data of another account{in_answers}"
+    )

@@ -100,14 +100,14 @@ def gold_reach(lists: RankedLists) -> GoldReach:
 
 def _found(documents: Rankings, first_pass: Rankings | None) -> BoolArray:
     """(n, U) True where a gold unit is in the list or among the candidates."""
-    found = np.isfinite(documents.unit_rank)
+    is_found = np.isfinite(documents.unit_rank)
     if first_pass is not None:
-        found = found | np.isfinite(first_pass.unit_rank)
-    return np.asarray(found, dtype=np.bool_)
+        is_found = is_found | np.isfinite(first_pass.unit_rank)
+    return np.asarray(is_found, dtype=np.bool_)
 
 
 def _one_each(lists: RankedLists) -> bool:
-    """Tell whether every question has one gold document."""
+    """Return whether every question has one gold document."""
     if lists.documents is None:
         return False
     return bool(((~np.isnan(lists.documents.unit_rank)).sum(axis=1) <= 1).all())
@@ -140,10 +140,10 @@ def hop_ranks(lists: RankedLists) -> dict[str, tuple[FloatArray, BoolArray]]:
     if documents is None or not documents.has_hops.any():
         return {}
     asked = documents.has_hops & (documents.status == Status.SCORED)
-    found = _found(documents, lists.first_pass)
+    is_found = _found(documents, lists.first_pass)
     hops = {}
     for label in sorted({str(hop) for hop in np.unique(lists.hops.astype(str)) if hop}, key=hop_order):
-        mine = lists.hops == label
-        rank = np.min(np.where(mine, documents.unit_rank, np.inf), axis=1)
-        hops[label] = np.where(mine.any(axis=1) & asked, rank, np.nan), (mine & found).any(axis=1)
+        of_hop = lists.hops == label
+        rank = np.min(np.where(of_hop, documents.unit_rank, np.inf), axis=1)
+        hops[label] = np.where(of_hop.any(axis=1) & asked, rank, np.nan), (of_hop & is_found).any(axis=1)
     return hops

@@ -84,8 +84,8 @@ def kind_of(name: str, chosen: Mapping[str, str], has_hops: bool) -> tuple[str, 
     """Return the kind of question of a query type, and whether it is known."""
     if chosen.get(name) in KINDS:
         return chosen[name], True
-    told = query_type_named(name) or ("multi-hop" if has_hops else None)
-    return ("broad coverage", False) if told is None else (told, True)
+    declared = query_type_named(name) or ("multi-hop" if has_hops else None)
+    return ("broad coverage", False) if declared is None else (declared, True)
 
 
 def type_curves(
@@ -99,8 +99,8 @@ def type_curves(
         chosen: query type -> key of KINDS, where a person said so.
         k: a value that the curves must have even where every list is shorter.
     """
-    found = [_type_curve(scored, lists, name, keep, chosen, k) for name, keep in _groups(scored)]
-    return sorted(found, key=lambda one: (-one.n, one.name))
+    curves = [_type_curve(scored, lists, name, keep, chosen, k) for name, keep in _groups(scored)]
+    return sorted(curves, key=lambda one: (-one.n, one.name))
 
 
 def types_named(scored: ScoredRun) -> int:
@@ -110,7 +110,7 @@ def types_named(scored: ScoredRun) -> int:
 
 def _groups(scored: ScoredRun) -> list[tuple[str, BoolArray]]:
     """Return the query types with their samples; one group where there are not two types."""
-    groups = next((one for one in scored.slices if one.name == "query_type"), None)
+    groups = next((group for group in scored.slices if group.name == "query_type"), None)
     if groups is not None:
         return [(name, groups.codes == code) for code, name in enumerate(groups.labels)]
     only = scored.index["query_type"].unique().to_pylist()
@@ -123,23 +123,23 @@ def _type_curve(
 ) -> TypeCurve:
     block = block_of(lists)
     has_hops = isinstance(block, Rankings) and bool((block.has_hops & keep).any())
-    kind, told = kind_of(name, chosen, has_hops)
+    kind, declared = kind_of(name, chosen, has_hops)
     metric = _metric_of(kind, lists, has_hops)
     by = _RECALLS.get(metric, metric)
     if block is None:
-        return TypeCurve(name, kind, told, None, None, by, False, (), 0)
+        return TypeCurve(name, kind, declared, None, None, by, False, (), 0)
     longest = longest_list(lists)
     most = min(LONGEST_K, max(longest, k, 1))
     means = question_values(scored, metric, block, most, keep)
     curve = curve_of(scored, metric, means, longest)
     n = curve.points[0].n_scored
     if not n or not longest:
-        return TypeCurve(name, kind, told, None, None, by, False, (), n)
+        return TypeCurve(name, kind, declared, None, None, by, False, (), n)
     growing = means if by == metric else question_values(scored, by, block, longest, keep)
     suggested = suggested_k(np.nanmean(growing[:, :longest], axis=0))
     rising = suggested == longest and suggested > 1
     gains = _gains(scored, means, suggested, longest)
-    return TypeCurve(name, kind, told, curve, suggested, by, rising, gains, n)
+    return TypeCurve(name, kind, declared, curve, suggested, by, rising, gains, n)
 
 
 def _metric_of(kind: str, lists: RankedLists, has_hops: bool) -> str:
@@ -157,5 +157,5 @@ def _gains(scored: ScoredRun, means: FloatArray, suggested: int, longest: int) -
     added = np.column_stack(
         [(means[:, end - 1] - means[:, start - 1]) / (end - start) for start, end in steps]
     )
-    found = curve_intervals(added, scored.clusters, (-1.0, 1.0))
-    return tuple(Gain(start, end, each) for (start, end), each in zip(steps, found, strict=True))
+    intervals = curve_intervals(added, scored.clusters, (-1.0, 1.0))
+    return tuple(Gain(start, end, each) for (start, end), each in zip(steps, intervals, strict=True))

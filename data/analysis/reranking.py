@@ -83,8 +83,8 @@ def misranked(lists: RankedLists) -> BoolArray:
     final, first = lists.documents, lists.first_pass
     if final is None or first is None:
         return np.zeros(len(lists.hops), dtype=np.bool_)
-    found: BoolArray = (first.status == Status.SCORED) & np.isfinite(first.unit_rank).any(axis=1)
-    return _without(final) & found
+    in_first_pass: BoolArray = (first.status == Status.SCORED) & np.isfinite(first.unit_rank).any(axis=1)
+    return _without(final) & in_first_pass
 
 
 def nowhere(lists: RankedLists) -> BoolArray:

@@ -79,8 +79,8 @@ def curves(
     wanted = metrics or [name for name in known if name != HOPS]
     longest = longest_list(lists)
     most = min(LONGEST_K, max(longest, k, 1))
-    found = [(name, question_values(scored, name, block, most, keep)) for name in wanted if name in known]
-    return [curve_of(scored, name, means, longest) for name, means in found]
+    measured = [(name, question_values(scored, name, block, most, keep)) for name in wanted if name in known]
+    return [curve_of(scored, name, means, longest) for name, means in measured]
 
 
 def question_values(
@@ -136,9 +136,9 @@ def first_gold(lists: RankedLists, depth: int = 10) -> dict[str, int]:
     """Count the cases by the rank of their first gold: "1" to the depth, "deeper", "not found"."""
     ranks = first_ranks(lists)
     first = ranks[~np.isnan(ranks)]
-    found = {str(rank): int((first == rank).sum()) for rank in range(1, depth + 1)}
+    counts = {str(rank): int((first == rank).sum()) for rank in range(1, depth + 1)}
     return {
-        **found,
+        **counts,
         "deeper": int((np.isfinite(first) & (first > depth)).sum()),
         "not found": int(np.isinf(first).sum()),
     }

@@ -77,8 +77,8 @@ def _used_rank(wanted: bool) -> UseRows:
 
 def _used_by_gold(context_use: RunContextUse, value: str) -> BoolArray:
     name, _, rank = value.partition(":")
-    mine = gold_group(context_use) == _index(name, tuple(GOLD_GROUPS))
-    return np.asarray(mine & _used_rank(True)(context_use, rank))
+    in_group = gold_group(context_use) == _index(name, tuple(GOLD_GROUPS))
+    return np.asarray(in_group & _used_rank(True)(context_use, rank))
 
 
 def _used_by_gold_title(value: str) -> str:

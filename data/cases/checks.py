@@ -44,8 +44,8 @@ def case_checks(sample: Mapping[str, Any]) -> list[CaseCheck]:
     verdict = sample.get("verdict")
     recorded = [_case_check(check, whole, verdict) for check in sample.get("checks") or ()]
     taken = {check["name"] for check in sample.get("checks") or ()}
-    made = [_made_check(*each) for each in account_checks(whole) if each[0].name not in taken]
-    return recorded + made
+    own = [_made_check(*each) for each in account_checks(whole) if each[0].name not in taken]
+    return recorded + own
 
 
 def _made_check(check: RecordedCheck, outcome: CheckOutcome) -> CaseCheck:

@@ -20,10 +20,10 @@ def _of(title: str, names: tuple[str, ...], chosen: Chosen) -> Cohort:
 
     def rows(scored: ScoredRun, _value: str) -> BoolArray:
         with np.errstate(invalid="ignore"):
-            found = [chosen(scored.values(name)) for name in names if name in scored.metrics]
-        if not found:
+            columns = [chosen(scored.values(name)) for name in names if name in scored.metrics]
+        if not columns:
             raise ValueError(f"the run has no {' or '.join(names)}")
-        return np.asarray(np.any(found, axis=0), dtype=np.bool_)
+        return np.asarray(np.any(columns, axis=0), dtype=np.bool_)
 
     return Cohort(lambda _value: title, rows)
 

@@ -94,9 +94,9 @@ def _hop_rows(scored: ScoredRun, text: str) -> BoolArray:
     hops = hop_ranks(_lists(scored))
     if hop not in hops:
         raise ValueError(f"the run has no hop {hop[:30]!r}")
-    rank, found = hops[hop]
+    rank, n_gold = hops[hop]
     if place in ("candidates", "nowhere"):
-        return np.asarray(np.isinf(rank) & (found == (place == "candidates")), dtype=np.bool_)
+        return np.asarray(np.isinf(rank) & (n_gold == (place == "candidates")), dtype=np.bool_)
     at = parse_rank(place.removeprefix("below-"))
     chosen = np.isfinite(rank) & (rank > at) if place.startswith("below-") else rank == at
     return np.asarray(chosen, dtype=np.bool_)

@@ -72,10 +72,12 @@ def _route_rows(scored: ScoredRun, value: str) -> BoolArray:
     wanted = _routes(value)
     rows = np.zeros(scored.n, dtype=np.bool_)
     checks = check_table(scored)
-    for made in [] if checks is None else decisions(checks):
-        expected, actual = ([*made.routes].index(one) if one in made.routes else -1 for one in wanted)
-        taken = made.actual == actual if wanted[1] else made.actual != made.expected
-        rows[made.sample[(made.expected == expected) & taken]] = True
+    for decision in [] if checks is None else decisions(checks):
+        expected, actual = (
+            [*decision.routes].index(route) if route in decision.routes else -1 for route in wanted
+        )
+        taken = decision.actual == actual if wanted[1] else decision.actual != decision.expected
+        rows[decision.sample[(decision.expected == expected) & taken]] = True
     return rows
 
 

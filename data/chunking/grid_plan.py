@@ -29,7 +29,7 @@ DEPTH = 20
 
 @dataclass(frozen=True)
 class GridPlan:
-    """What a grid tries."""
+    """The configurations that a grid tries."""
 
     corpus: Corpus  # texts to split
     questions: Questions  # questions with gold spans in them

@@ -65,7 +65,7 @@ class CheckedAnswers:
 
     @property
     def enough(self) -> bool:
-        """Whether a conclusion may be drawn from them; a run without answers has none to check."""
+        """Return whether a conclusion may be drawn from them; a run without answers has none to check."""
         return 2 * self.checked >= self.n or self.drawn >= ENOUGH_LABELS
 
 

@@ -288,10 +288,10 @@ def unread_refusals(scored: ScoredRun) -> list[Finding]:
     languages = scored.auxiliary_table("languages")
     if languages is None:
         return []
-    told = zip(languages["answer"].to_pylist(), languages["question"].to_pylist(), strict=True)
+    pairs = zip(languages["answer"].to_pylist(), languages["question"].to_pylist(), strict=True)
     others = [
         next((code for code in codes if code not in LANGUAGES), None) if all(codes) else None
-        for codes in told
+        for codes in pairs
     ]
     unread = np.isnan(scored.stage_features["refused"]) & np.array([code is not None for code in others])
     n = int(unread.sum())

@@ -20,7 +20,7 @@ MOST_ARMS = 200
 
 @dataclass(frozen=True)
 class ArmsFindings:
-    """What the settings did."""
+    """The effects of the settings."""
 
     effects: Ablation  # of each setting on the quality, from the pairs of arms that differ in it alone
     best: str  # key of the arm with the highest mean; "" while none is measured

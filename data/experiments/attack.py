@@ -62,12 +62,12 @@ class AttackPrompt:
 
     @property
     def has_system_prompt(self) -> bool:
-        """Whether it brings a system prompt, which the system has to take."""
+        """Return whether it brings a system prompt, which the system has to take."""
         return any(turn["role"] == "system" for turn in self.history)
 
     @property
     def is_attack(self) -> bool:
-        """Whether it is an attack rather than a harmless look-alike."""
+        """Return whether it is an attack rather than a harmless look-alike."""
         return any(
             suite_of(str(check.get("suite") or check.get("kind") or check["name"])) == "safety"
             for check in self.checks
@@ -75,7 +75,7 @@ class AttackPrompt:
 
     @property
     def needs_a_judge(self) -> bool:
-        """Whether no rule can decide it, whatever is answered."""
+        """Return whether no rule can decide it, whatever is answered."""
         rules = [check.get("expected") for check in self.checks]
         return self.is_attack and all(
             isinstance(rule, Mapping) and "judge" in rule and not (rule.keys() & set(RULE_KEYS) - {"judge"})
@@ -218,7 +218,7 @@ SHORT_NAME = 60
 
 @dataclass(frozen=True)
 class AttackPlan:
-    """What an attack will do, before it does it."""
+    """The plan of an attack."""
 
     system: str  # name of the system
     prompts: int  # number of prompts
@@ -246,7 +246,7 @@ class AttackPlan:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader has to know before it starts."""
+        """Return what a reader has to know before it starts."""
         system = (
             f"{self.with_system_prompt:,} prompts bring a system prompt as the first turn of `history`; a "
             "system that ignores it cannot leak what it never saw, so its passes prove nothing"
@@ -290,7 +290,7 @@ class AttackPlan:
 
 @dataclass(frozen=True)
 class AttackResult:
-    """What became of an attack."""
+    """The outcome of an attack."""
 
     asked: Asked  # the replies and the counts
     run: Run | None  # made of them; None where not everything was asked, or nothing answered

@@ -62,7 +62,7 @@ class Design:
 
 @dataclass(frozen=True)
 class Measured:
-    """What the runs of an experiment say, as the findings of its kind are computed from it."""
+    """The values of an experiment's runs, from which the findings of its kind are computed."""
 
     parameters: Mapping[str, Any]  # of the experiment
     arms: tuple[str, ...]  # their keys

@@ -85,12 +85,12 @@ def stored_ranking(scored: ScoredRun, passages: Sequence[LanguagePassage]) -> Ra
     known = {passage.doc_id: passage for passage in passages}
     lists: dict[str, list[tuple[LanguagePassage, float]]] = {}
     for sample in scored.samples.each(["question_id", "retrieved"]):
-        found = [
+        of_language = [
             (known[entry["id"]], float(entry["score"] or 0))
             for entry in sample["retrieved"] or ()
             if entry["id"] in known
         ]
-        lists.setdefault(sample["question_id"], found)
+        lists.setdefault(sample["question_id"], of_language)
     return lambda question: lists.get(question.question_id, [])
 
 
@@ -242,7 +242,7 @@ class PooledLanguage:
 
 @dataclass(frozen=True)
 class LanguageFindings:
-    """What crossing languages costs."""
+    """The cost of crossing languages."""
 
     languages: tuple[str, ...]  # of questions or passages, in order
     cells: tuple[LanguageCell, ...]  # of the matrix, by question language, then passage language

@@ -41,7 +41,7 @@ REFUSED, ALTERED_MATCH = "answer_declined", "altered_answer_match"
 
 @dataclass(frozen=True)
 class NoiseFindings:
-    """What documents that do not help did."""
+    """The effects of documents that do not help."""
 
     effect: NoiseEffect | None  # of the share of noise; None with fewer than two shares
     # share of answers that decline although the gold document is there, without noise

@@ -192,7 +192,7 @@ ACCEPTED = "a file, or a folder of files that end in " + ", ".join(PAGE_FILES)
 
 @dataclass(frozen=True)
 class ParsedPages:
-    """What a parser returned."""
+    """The pages that a parser returned."""
 
     parser: str  # its name
     pages: dict[str, str]  # name of a page -> its text; a page that is not there was not returned

@@ -271,8 +271,8 @@ def table_recall(scored: ScoredRun, gold: Mapping[str, str], metric: str) -> Tab
     values = question_means(scored.values(metric), scored.question)[0]
 
     def mean(place: int) -> Interval:
-        mine = places == place
-        return interval(values[mine], scored.clusters[mine], int(mine.sum()))
+        of_question = places == place
+        return interval(values[of_question], scored.clusters[of_question], int(of_question.sum()))
 
     return TableRecall(metric, mean(1), mean(0), unknown=int((places < 0).sum()))
 

@@ -51,7 +51,7 @@ class PlannedExperiment:
 
 @dataclass(frozen=True)
 class ExperimentPlan:
-    """What is still to be asked."""
+    """The requests that are still to be sent."""
 
     arms: int  # of the experiment
     questions: int  # of each

@@ -72,7 +72,7 @@ FEWEST_UNKNOWN = 3  # questions that closed book fails, below which the curve ov
 
 @dataclass(frozen=True)
 class PositionFindings:
-    """What the place of the gold document did."""
+    """The effect of the gold document's rank."""
 
     effect: PositionEffect  # over all questions
     # over the questions that the system fails without documents; None where they are too few or closed book

@@ -61,17 +61,17 @@ class Experiment:
 
     @property
     def cache_key(self) -> str:
-        """What tells this experiment as it stands from others."""
+        """Return what tells this experiment as it stands from others."""
         return str(self.to_dict())
 
     @property
     def label(self) -> str:
-        """What tells its runs from those of the same arms asked before; "" for nothing."""
+        """Return what tells its runs from those of the same arms asked before; "" for nothing."""
         return ", ".join(filter(None, (self.name, f"attempt {self.attempt}" if self.attempt > 1 else "")))
 
     @property
     def state(self) -> State:
-        """Whether every arm has its run."""
+        """Return whether every arm has its run."""
         return "done" if all(arm.run_id for arm in self.arms) else "unfinished"
 
     @property

@@ -23,7 +23,7 @@ FORMAT = "experiment"
 
 @dataclass(frozen=True)
 class ExperimentOutcome:
-    """What running an experiment came to."""
+    """The outcome of running an experiment."""
 
     experiment: Experiment  # as it is kept now
     progress: AskProgress  # counts of the asking
@@ -53,7 +53,7 @@ PROBED = 3  # questions asked anew of a system that answered before
 
 @dataclass(frozen=True)
 class Probe:
-    """What a system answers now to questions whose answers are kept."""
+    """A system's present answers to questions whose answers are kept."""
 
     asked: int  # questions that it answered anew
     changed: int  # of them, those with another answer, the same twice, or from another version of the system
@@ -61,7 +61,7 @@ class Probe:
 
     @property
     def note(self) -> str:
-        """What it says of the system, in a sentence; "" where all is as it was."""
+        """Return what it says of the system, in a sentence; "" where all is as it was."""
         anew = f"of {count(self.asked, 'question')} asked anew got another answer"
         if self.changed:
             return f"{self.changed} {anew} than before: the system has changed, and everything is asked again"

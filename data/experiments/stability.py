@@ -285,9 +285,9 @@ def repeat_flips(scored: ScoredRun, metric: str, passes_from: float = PASSES_FRO
     starts = np.concatenate(([0], np.cumsum(counts)[:-1]))
     place = np.arange(scored.n) - starts[scored.question[order]]
     values[scored.question[order], place] = scored.values(metric)[order]
-    found = flips(values, passes_from)
-    ids = tuple(str(scored.question_ids[at]) for at in np.flatnonzero(found.flipped))
-    return FlipsByChange("repeated", int(counts.max()), found, ids)
+    flipped = flips(values, passes_from)
+    ids = tuple(str(scored.question_ids[at]) for at in np.flatnonzero(flipped.flipped))
+    return FlipsByChange("repeated", int(counts.max()), flipped, ids)
 
 
 STABILITY = ExperimentKind(

@@ -30,7 +30,7 @@ class ArmResult:
 
 @dataclass(frozen=True)
 class ExperimentSummary:
-    """What an experiment shows."""
+    """The results of an experiment."""
 
     experiment: Experiment  # its record
     quality: str  # the metric its arms are measured by

@@ -34,7 +34,7 @@ _COLUMNS = ("question_id", "repeat", "extra", "tags", "scores", "human")
 
 @dataclass(frozen=True)
 class Chosen:
-    """What of a run goes back."""
+    """The part of a run that goes back."""
 
     sources: tuple[str, ...] = SOURCES  # labels of Source
     metrics: tuple[str, ...] = ()  # names of metrics, "verdict" and "failure_stage" among them; empty for all
@@ -74,7 +74,7 @@ class SampleFeedback:
 
 @dataclass
 class Counts:
-    """What became of the scores and labels of a run, counted while they are written."""
+    """Counts of the scores and labels of a run by outcome, kept while they are written."""
 
     samples: int = 0  # samples with something written
     written: int = 0  # scores and labels

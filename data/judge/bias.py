@@ -240,7 +240,7 @@ FEWEST = 10  # samples with a value, below which nothing is said about length
 
 @dataclass(frozen=True)
 class OrderEffect:
-    """What another order of the documents does to a metric of the same samples."""
+    """The effect of another order of the documents on a metric of the same samples."""
 
     metric: str
     n: int  # samples with a value in both orders
@@ -253,7 +253,7 @@ class OrderEffect:
 
 @dataclass(frozen=True)
 class PositionEffect:
-    """What being shown earlier does to the label of a document."""
+    """The effect of being shown earlier on the label of a document."""
 
     label: str  # "relevant" or "supports a claim"
     n: int  # documents
@@ -276,7 +276,7 @@ class LengthEffect:
 
 @dataclass(frozen=True)
 class JudgeBias:
-    """What is known of the biases of a run's judge."""
+    """The measured biases of a run's judge."""
 
     # effect of another order by metric; empty where no sample was judged in two orders
     order: tuple[OrderEffect, ...]

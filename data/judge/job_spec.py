@@ -21,7 +21,7 @@ STOP_AFTER = 20  # equal faults in a row that end a job
 
 @dataclass(frozen=True)
 class JobSpec:
-    """What a judge job is asked to do."""
+    """The task of a judge job."""
 
     rows: Sequence[int]  # rows of the run, in the order of the work
     repeats: int = 1  # how often each is done

@@ -92,7 +92,7 @@ def read_message(message: Mapping[str, Any], request: Request) -> tuple[CallStat
 
 @dataclass(frozen=True)
 class Spent:
-    """What the requests of one call took together, each priced on its own."""
+    """The cost of the requests of one call together, each priced on its own."""
 
     usage: Usage = field(default_factory=Usage)  # tokens
     cost_usd: float | None = 0.0  # None where the model has no price

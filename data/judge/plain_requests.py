@@ -22,7 +22,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class RequestPlan:
-    """What requests would take; the field names are the keys of the JSON output."""
+    """The expected cost of requests; the field names are the keys of the JSON output."""
 
     model: str  # that is asked
     requests: int  # different ones
@@ -39,7 +39,7 @@ class RequestPlan:
 
 @dataclass(frozen=True)
 class AskedRequests:
-    """What came of asking."""
+    """The replies and their cost."""
 
     calls: tuple[ModelCall | None, ...]  # of each request, in their order; None where it was not asked
     cost_usd: float  # of all these calls, those of the ledger included

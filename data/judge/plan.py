@@ -42,7 +42,7 @@ STRATA = ("query_type", "answerable")
 
 @dataclass(frozen=True)
 class OtherWay:
-    """What an evaluation would take with the reference answer shown the other way."""
+    """The expected cost of an evaluation with the reference answer shown the other way."""
 
     reference: str  # "apart" or "along"
     calls: int  # calls to make
@@ -53,7 +53,7 @@ class OtherWay:
 
 @dataclass(frozen=True)
 class JudgePlan:
-    """What a job would take; the field names are the keys of the JSON output."""
+    """The expected cost of a job; the field names are the keys of the JSON output."""
 
     run_id: str
     kind: str  # of the task

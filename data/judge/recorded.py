@@ -176,8 +176,8 @@ def _in_words(reply: Mapping[str, Any]) -> dict[str, Any]:
     words = {True: "yes", False: "no"}
 
     def worded(entry: Mapping[str, Any]) -> dict[str, Any]:
-        said = {name: entry[name] for name in ("in_answer", "in_reference") if name in entry}
-        return {**entry, **{name: words.get(value, value) for name, value in said.items()}}
+        flags = {name: entry[name] for name in ("in_answer", "in_reference") if name in entry}
+        return {**entry, **{name: words.get(value, value) for name, value in flags.items()}}
 
     listed = {
         name: [worded(entry) for entry in reply[name]] for name in ("statements", "claims") if name in reply

@@ -88,7 +88,7 @@ class TaskSample:
 
 
 class JudgeTask(Protocol):
-    """What a job does with each sample of a run."""
+    """The work of a job on each sample of a run."""
 
     @property
     def kind(self) -> str:

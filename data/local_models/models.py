@@ -159,8 +159,8 @@ def nli_result(sample: Mapping[str, Any], model: NliModel, threshold: float = TH
     if not parts:
         return TaskResult("not_applicable", "no retrieved document has a text")
     claims = claims[:MOST_CLAIMS]
-    found = model.classify([(part, claim) for claim in claims for _, part in parts])
-    entailed, contradicted = found.reshape(len(claims), len(parts), 3)[:, :, [0, 2]].transpose(2, 0, 1)
+    results = model.classify([(part, claim) for claim in claims for _, part in parts])
+    entailed, contradicted = results.reshape(len(claims), len(parts), 3)[:, :, [0, 2]].transpose(2, 0, 1)
     held, against = entailed.max(axis=1) >= threshold, contradicted.max(axis=1) >= threshold
     values = {
         "nli_faithfulness": float(held.mean()),
@@ -192,9 +192,9 @@ def _consistency(
     supports = np.stack([(entailed[:, numbers == rank] >= threshold).any(axis=1) for rank in distinct])
     opposes = np.stack([(contradicted[:, numbers == rank] >= threshold).any(axis=1) for rank in distinct])
     same = against = 0
-    for one, other in combinations(range(len(distinct)), 2):
-        both = (supports[one] | opposes[one]) & (supports[other] | opposes[other])
-        differs = (supports[one] & opposes[other]) | (opposes[one] & supports[other])
+    for first, other in combinations(range(len(distinct)), 2):
+        both = (supports[first] | opposes[first]) & (supports[other] | opposes[other])
+        differs = (supports[first] & opposes[other]) | (opposes[first] & supports[other])
         same, against = same + bool(both.any()), against + bool(differs.any())
     return {"nli_context_consistency": 1.0 - against / same} if same else {}
 

@@ -101,7 +101,7 @@ LOCAL_KINDS = {
 
 @dataclass(frozen=True)
 class LocalModels:
-    """What to score with."""
+    """The models to score with."""
 
     nli: NliModel | None = None  # tells entailment; None to leave NLI faithfulness out
     # of questions and passages; None to leave context quality and reverse questions out

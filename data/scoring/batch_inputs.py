@@ -162,11 +162,11 @@ def _answers(table: Any, context_has_gold: NDArray[np.int8], patterns: tuple[str
 
 def has_reference(references: Any) -> FloatArray:
     """(n,) 1 where a reference answers the question, 0 where it is empty or refuses; NaN without one."""
-    found, refused = np.full(len(references), np.nan), refused_answers(references)
+    declines, refused = np.full(len(references), np.nan), refused_answers(references)
     for row, reference in enumerate(references.to_pylist()):
         if reference is not None:
-            found[row] = bool(reference.strip()) and not refused[row]
-    return found
+            declines[row] = bool(reference.strip()) and not refused[row]
+    return declines
 
 
 def _context_has_gold(
@@ -232,8 +232,8 @@ def _use(table: Any, retrieved: Ragged, refused: BoolArray, words: BatchWords) -
     estimated = (status == Status.SCORED) & (source == Source.ESTIMATED)
     claims = _claims(table, retrieved.width)
     if claims is not None:
-        mine = estimated[claims.sample]
-        np.logical_or.at(used, claims.sample[mine], claims.supported[mine])
+        is_estimated = estimated[claims.sample]
+        np.logical_or.at(used, claims.sample[is_estimated], claims.supported[is_estimated])
     status[retrieved.recorded & (retrieved.lengths == 0)] = Status.NOT_APPLICABLE
     if not (status == Status.SCORED).any():
         return None
@@ -249,8 +249,8 @@ def _use_by_claims(table: Any, retrieved: Ragged, used: BoolArray, status: NDArr
     unknown = np.bincount(claims.sample[~claims.support_known], minlength=table.num_rows) > 0
     labelled = np.bincount(claims.sample, minlength=table.num_rows) > 0
     open_rows = labelled & ~unknown & (status != Status.SCORED) & (retrieved.lengths > 0)
-    mine = open_rows[claims.sample]
-    np.logical_or.at(used, claims.sample[mine], claims.supported[mine])
+    is_open = open_rows[claims.sample]
+    np.logical_or.at(used, claims.sample[is_open], claims.supported[is_open])
     status[open_rows] = Status.SCORED
 
 

@@ -73,7 +73,7 @@ AUXILIARY_TABLES: Mapping[str, Callable[[Any, Batch], Any]] = {
 
 @dataclass(frozen=True)
 class ScoreOptions:
-    """What the scores depend on apart from the samples.
+    """The options that scores depend on, apart from the samples.
 
     Attributes:
         ks: the k of metrics at k.
@@ -99,7 +99,7 @@ class ScoreOptions:
 
     @property
     def folder(self) -> str:
-        """Name of the folder for scores with these options."""
+        """Return the name of the folder for scores with these options."""
         cuts = "-".join(str(k) for k in self.ks)
         plain = f"v{SCORES_VERSION}.{self.convention}.{self.match}.k{cuts}"
         if self.citations:
@@ -159,7 +159,7 @@ def in_batches(groups: Sequence[T], sizes: Sequence[int]) -> list[list[T]]:
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What the scores of a batch depend on of the other samples of its run.
+    """Facts of the whole run that the scores of a batch depend on.
 
     Attributes:
         ids_match: whether any gold id occurs among the retrieved ids, or nothing can be said of it.
@@ -214,11 +214,13 @@ def score_table(
     features = stage_features_of(table, batch)
     blocks = over_answers(blocks, features["refused"] == 1, options.convention)
     evaluated = "judged" in tables
-    given = {name for name, source in blocks if source == Source.IMPORTED}  # also where all answers refused
+    imported = {
+        name for name, source in blocks if source == Source.IMPORTED
+    }  # also where all answers refused
     missing = {
         metric: NOT_ASKED.get(metric, why) if evaluated else why
         for metric, why in unavailable(batch).items()
-        if metric not in given and not _judgeable(metric, judged, evaluated)
+        if metric not in imported and not _judgeable(metric, judged, evaluated)
     }
     for name, table_of in AUXILIARY_TABLES.items():
         auxiliary = table_of(table, batch)

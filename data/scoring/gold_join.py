@@ -73,28 +73,28 @@ def cover(spans: Sequence[Mapping[str, Any]], chunks: Sequence[Mapping[str, Any]
 
 def _joined(ranges: Iterable[Range]) -> list[Range]:
     """Join ranges that touch or overlap, in order."""
-    found: list[Range] = []
+    parts: list[Range] = []
     for start, end in sorted(ranges):
-        if found and start <= found[-1][1]:
-            found[-1] = (found[-1][0], max(found[-1][1], end))
+        if parts and start <= parts[-1][1]:
+            parts[-1] = (parts[-1][0], max(parts[-1][1], end))
         else:
-            found.append((start, end))
-    return found
+            parts.append((start, end))
+    return parts
 
 
 def _without(whole: Range, taken: Sequence[Range]) -> list[Range]:
     """Return what is left of a range without those in `taken`, which are sorted and disjoint."""
     start, end = whole
-    found = []
+    rest = []
     for first, last in taken:
         if last <= start or first >= end:
             continue
         if first > start:
-            found.append((start, first))
+            rest.append((start, first))
         start = max(start, last)
     if start < end:
-        found.append((start, end))
-    return found
+        rest.append((start, end))
+    return rest
 
 
 def _shared(ranges: Sequence[Range], others: Sequence[Range]) -> int:
@@ -131,19 +131,19 @@ def rankings(
     Returns:
         The joined arrays; None when no sample records gold documents.
     """
-    gold, found = Ragged.of(table["relevant"]), Ragged.of(table[column])
-    if not gold.recorded.any() or not found.recorded.any():
+    gold, ranked = Ragged.of(table["relevant"]), Ragged.of(table[column])
+    if not gold.recorded.any() or not ranked.recorded.any():
         return None
     n = table.num_rows
-    status, reason = list_status(table, found, gold.recorded, NO_GOLD)
-    gold_codes, found_codes = _codes(gold, found, match)
-    small = 0 < gold.width * found.width <= SMALL_PLANE
+    status, reason = list_status(table, ranked, gold.recorded, NO_GOLD)
+    gold_codes, found_codes = _codes(gold, ranked, match)
+    small = 0 < gold.width * ranked.width <= SMALL_PLANE
     hops = gold.field("hop")
     if small and hops.null_count == len(hops):
-        grades, ideal, units = _join_small(gold, found, gold_codes, found_codes, n)
+        grades, ideal, units = _join_small(gold, ranked, gold_codes, found_codes, n)
         has_hops = np.zeros(n, dtype=np.bool_)
     else:
-        grades, ideal, units, has_hops = _join_large(gold, found, gold_codes, found_codes, n)
+        grades, ideal, units, has_hops = _join_large(gold, ranked, gold_codes, found_codes, n)
     nothing = (status == Status.SCORED) & np.isnan(units[:, :1]).all(axis=1)
     status[nothing], reason[nothing] = Status.NOT_APPLICABLE, NOTHING_RELEVANT
     if not ids_match:
@@ -299,11 +299,11 @@ def list_status(
     n = table.num_rows
     status = np.zeros(n, dtype=np.int8)
     reason = np.full(n, "", dtype=object)
-    given = pc.is_in(table["context_mode"], pa.array(_GIVEN)).to_numpy()
+    by_hand = pc.is_in(table["context_mode"], pa.array(_GIVEN)).to_numpy()
     rules = [
         (~gold_recorded, Status.NOT_RUN, no_gold),
         (~found.recorded, Status.NOT_RUN, NO_LIST),
-        (given, Status.NOT_APPLICABLE, NOT_RETRIEVED),
+        (by_hand, Status.NOT_APPLICABLE, NOT_RETRIEVED),
     ]
     for mask, code, why in rules:
         status[mask], reason[mask] = code, why
@@ -317,21 +317,21 @@ def span_rankings(table: Any, column: str = "retrieved") -> SpanRankings | None:
         table: Arrow table of samples.
         column: "retrieved", or "candidates" for the longer first pass.
     """
-    gold, found = Ragged.of(table["relevant_spans"]), Ragged.of(table[column])
-    if not gold.recorded.any() or not found.recorded.any():
+    gold, ranked = Ragged.of(table["relevant_spans"]), Ragged.of(table[column])
+    if not gold.recorded.any() or not ranked.recorded.any():
         return None
-    n, width = table.num_rows, found.width
+    n, width = table.num_rows, ranked.width
     gold_chars = np.zeros(n)
     new_gold = np.full((n, width), np.nan)
     union, lengths = np.full((n, width), np.nan), np.full((n, width), np.nan)
     hits = np.zeros((n, width), dtype=np.bool_)
-    for row in np.flatnonzero(gold.recorded & found.recorded):
-        one = cover(table["relevant_spans"][int(row)].as_py(), table[column][int(row)].as_py())
-        long = len(one.union)
-        gold_chars[row], hits[row, :long] = one.gold, one.hits
-        new_gold[row, :long], union[row, :long] = one.new_gold, one.union
-        lengths[row, :long] = one.lengths
-    status, reason = list_status(table, found, gold.recorded, NO_SPANS)
+    for row in np.flatnonzero(gold.recorded & ranked.recorded):
+        coverage = cover(table["relevant_spans"][int(row)].as_py(), table[column][int(row)].as_py())
+        long = len(coverage.union)
+        gold_chars[row], hits[row, :long] = coverage.gold, coverage.hits
+        new_gold[row, :long], union[row, :long] = coverage.new_gold, coverage.union
+        lengths[row, :long] = coverage.lengths
+    status, reason = list_status(table, ranked, gold.recorded, NO_SPANS)
     nothing = (status == Status.SCORED) & (gold_chars == 0)
     status[nothing], reason[nothing] = Status.NOT_APPLICABLE, NOTHING_RELEVANT
     if column != "retrieved":
@@ -350,17 +350,17 @@ def _tokens(table: Any, width: int) -> FloatArray:
 
 def facets_of(table: Any, match: Match = "id") -> Facets | None:
     """Return what the documents say of the facets that gold documents name; None where none names one."""
-    gold, found = Ragged.of(table["relevant"]), Ragged.of(table["retrieved"])
+    gold, ranked = Ragged.of(table["relevant"]), Ragged.of(table["retrieved"])
     hops = gold.field("hop")
-    if not len(gold.sample) or hops.null_count == len(hops) or not found.recorded.any():
+    if not len(gold.sample) or hops.null_count == len(hops) or not ranked.recorded.any():
         return None
     n = table.num_rows
     named = np.bincount(gold.sample[hops.is_valid().to_numpy(zero_copy_only=False)], minlength=n) > 0
-    status, reason = list_status(table, found, gold.recorded, NO_FACET)
+    status, reason = list_status(table, ranked, gold.recorded, NO_FACET)
     without = ~named & (status == Status.SCORED)
     status[without], reason[without] = Status.NOT_APPLICABLE, NO_FACET
     key = "doc_id" if match == "doc_id" else "id"
-    ids = _lists(found.field(key).to_pylist(), found)
+    ids = _lists(ranked.field(key).to_pylist(), ranked)
     labels = _lists(list(zip(gold.field("id").to_pylist(), hops.to_pylist(), strict=True)), gold)
     rows = {row: labels[row] for row in np.flatnonzero(status == Status.SCORED).tolist()}
     return Facets(*_matrices(rows, ids, n), status, reason)

@@ -41,7 +41,7 @@ def id_mismatch(samples: Path, match: Match) -> IdMismatch | None:
 
 
 class IdOverlap:
-    """Whether gold ids match retrieved ones, in the samples that were seen so far."""
+    """The matches of gold ids with retrieved ones, in the samples that were seen so far."""
 
     def __init__(self, match: Match) -> None:
         self._match = match
@@ -77,17 +77,17 @@ class IdOverlap:
         """How the ids differ; None where they match, or too few samples name gold."""
         if self._matches or self._samples < FEWEST or not self._retrieved:
             return None
-        found = self._found
-        if found:
-            gold, ids = ({_form(name) for name in names - found} for names in (self._gold, self._ids))
-            if len(found) > BY_CHANCE * len(self._gold) or not gold.isdisjoint(ids):
+        overlap = self._found
+        if overlap:
+            gold, ids = ({_form(name) for name in names - overlap} for names in (self._gold, self._ids))
+            if len(overlap) > BY_CHANCE * len(self._gold) or not gold.isdisjoint(ids):
                 return None
-        as_doc_id = len(self._gold & self._parents) > len(found)
+        as_doc_id = len(self._gold & self._parents) > len(overlap)
         gold_id, retrieved = (
-            min(self._gold - found),
-            min(self._retrieved - found, default=min(self._retrieved)),
+            min(self._gold - overlap),
+            min(self._retrieved - overlap, default=min(self._retrieved)),
         )
-        return IdMismatch(self._samples, len(self._gold), gold_id, retrieved, as_doc_id, len(found))
+        return IdMismatch(self._samples, len(self._gold), gold_id, retrieved, as_doc_id, len(overlap))
 
 
 def _form(name: str) -> str:

@@ -28,19 +28,19 @@ MOST_STRAY = 0.05  # share of values outside from which on the whole column is o
 def imported_scores(table: Any) -> dict[tuple[str, Source], Scores]:
     """Return the imported scores of an Arrow table of samples, by metric."""
     entries = Ragged.of(table["scores"])
-    found: dict[tuple[str, Source], Scores] = {}
+    blocks: dict[tuple[str, Source], Scores] = {}
     if not len(entries.sample):
-        return found
+        return blocks
     names = entries.field("metric")
     values, reasons = numbers(entries.field("value")), entries.field("reason").to_pylist()
-    for name, mine in _entries_by_name(names):
-        why = np.array([reasons[at] or FAILED for at in mine], dtype=object)
-        of_name = values[mine]
+    for name, places in _entries_by_name(names):
+        why = np.array([reasons[at] or FAILED for at in places], dtype=object)
+        of_name = values[places]
         coded = _failed_codes(name, of_name)
         of_name[coded], why[coded] = np.nan, FAILED_CODE
-        scores = _spread(entries.sample[mine], of_name, why, table.num_rows)
-        found[(known_name(name), Source.IMPORTED)] = scores
-    return found
+        scores = _spread(entries.sample[places], of_name, why, table.num_rows)
+        blocks[(known_name(name), Source.IMPORTED)] = scores
+    return blocks
 
 
 def _failed_codes(name: str, values: FloatArray) -> BoolArray:
@@ -79,15 +79,15 @@ def _spread(sample: IntArray, values: FloatArray, why: NDArray[np.object_], n: i
 
 def recorded_figures(table: Any) -> dict[tuple[str, Source], Scores]:
     """Return what the pipeline recorded, if any sample has it: latency, tokens, cost, memory."""
-    found = {}
+    blocks = {}
     for name in FIGURES:
         values = numbers(table[name].combine_chunks())
         missing = np.isnan(values)
         if not missing.all():
-            found[(name, Source.IMPORTED)] = Scores.build(
+            blocks[(name, Source.IMPORTED)] = Scores.build(
                 values, [(missing, Status.NOT_RUN, NOT_RECORDED)], Source.IMPORTED
             )
-    return found
+    return blocks
 
 
 def human_scores(table: Any) -> dict[tuple[str, Source], Scores]:
@@ -97,25 +97,25 @@ def human_scores(table: Any) -> dict[tuple[str, Source], Scores]:
     value is the mean over its annotators. Other metrics keep the scale they came with.
     """
     entries = Ragged.of(table["human"])
-    found: dict[tuple[str, Source], Scores] = {}
+    blocks: dict[tuple[str, Source], Scores] = {}
     if not len(entries.sample):
-        return found
+        return blocks
     names = entries.field("metric")
     values = numbers(entries.field("value"))
     low, high = numbers(entries.field("low")), numbers(entries.field("high"))
     for name, entries_of_name in _entries_by_name(names):
-        mine = entries_of_name[np.isfinite(values[entries_of_name])]
+        scored = entries_of_name[np.isfinite(values[entries_of_name])]
         key = known_name(name)
-        scaled = on_metric_scale(key, values[mine], low[mine], high[mine])
+        scaled = on_metric_scale(key, values[scored], low[scored], high[scored])
         if len(scaled):
-            sample = entries.sample[mine]
+            sample = entries.sample[scored]
             count = np.bincount(sample, minlength=table.num_rows)
             total = np.bincount(sample, weights=scaled, minlength=table.num_rows)
             mean = np.divide(total, count, out=np.full(table.num_rows, np.nan), where=count > 0)
-            found[(key, Source.HUMAN)] = Scores.build(
+            blocks[(key, Source.HUMAN)] = Scores.build(
                 mean, [(count == 0, Status.NOT_RUN, NOT_LABELLED)], Source.HUMAN
             )
-    return found
+    return blocks
 
 
 def on_metric_scale(key: str, values: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
@@ -132,7 +132,7 @@ def on_metric_scale(key: str, values: FloatArray, low: FloatArray, high: FloatAr
 def declared_scales(config: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
     """Return the scales that the settings of a run declare, without what is no pair of numbers in order."""
     scales = config.get(SCALES)
-    found = {}
+    blocks = {}
     for name, ends in scales.items() if isinstance(scales, Mapping) else ():
         if (
             isinstance(ends, list | tuple)
@@ -141,8 +141,8 @@ def declared_scales(config: Mapping[str, Any]) -> dict[str, tuple[float, float]]
         ):
             low, high = float(ends[0]), float(ends[1])
             if np.isfinite([low, high]).all() and low < high:
-                found[str(name)] = (low, high)
-    return found
+                blocks[str(name)] = (low, high)
+    return blocks
 
 
 def parsed_scale(text: str) -> tuple[str, list[float]]:

@@ -30,36 +30,40 @@ def overlaid(table: Any, payloads: Mapping[int, str]) -> tuple[Any, dict[int, Ju
     readings = {at: reply_from(orjson.loads(text)) for at, text in payloads.items()}
     if not readings:
         return table, readings
-    made: dict[str, Mapping[int, Any]] = {
-        "claims": {at: _claims(one) for at, one in readings.items() if one.form.answer},
-        "reference_claims": {at: _statements(one) for at, one in readings.items() if one.form.reference},
-        "used": {at: _used(one) for at, one in readings.items() if one.form.answer and one.form.ranks},
+    labels: dict[str, Mapping[int, Any]] = {
+        "claims": {at: _claims(reply) for at, reply in readings.items() if reply.form.answer},
+        "reference_claims": {
+            at: _statements(reply) for at, reply in readings.items() if reply.form.reference
+        },
+        "used": {
+            at: _used(reply) for at, reply in readings.items() if reply.form.answer and reply.form.ranks
+        },
         "retrieved": _relevance(table, readings),
     }
-    refused = {at: one.refused for at, one in readings.items() if one.refused is not None}
+    refused = {at: reply.refused for at, reply in readings.items() if reply.refused is not None}
     by_people = pc.equal(table["refused_source"], "human").fill_null(False).to_pylist()
-    refused = {at: said for at, said in refused.items() if not by_people[at]}
-    made["refused"], made["refused_source"] = refused, dict.fromkeys(refused, "judge")
-    made["used_source"] = dict.fromkeys(made["used"], "judge")
-    for name, values in made.items():
+    refused = {at: refuses for at, refuses in refused.items() if not by_people[at]}
+    labels["refused"], labels["refused_source"] = refused, dict.fromkeys(refused, "judge")
+    labels["used_source"] = dict.fromkeys(labels["used"], "judge")
+    for name, values in labels.items():
         table = _replaced(table, name, values)
     return table, readings
 
 
 def judged_sample(sample: Mapping[str, Any], read: JudgeReply) -> dict[str, Any]:
     """Return a stored sample with a judge's labels in place of its own."""
-    found = dict(sample)
+    labelled = dict(sample)
     if read.form.answer:
-        found["claims"] = _claims(read)
+        labelled["claims"] = _claims(read)
         if read.form.ranks:
-            found |= {"used": _used(read), "used_source": "judge"}
+            labelled |= {"used": _used(read), "used_source": "judge"}
         if sample["refused_source"] != "human":
-            found |= {"refused": read.refused, "refused_source": "judge"}
+            labelled |= {"refused": read.refused, "refused_source": "judge"}
     if read.form.reference:
-        found["reference_claims"] = _statements(read)
+        labelled["reference_claims"] = _statements(read)
     if read.form.ranks:
-        found["retrieved"] = _labelled(sample["retrieved"], read)
-    return found
+        labelled["retrieved"] = _labelled(sample["retrieved"], read)
+    return labelled
 
 
 def _replaced(table: Any, name: str, values: Mapping[int, Any]) -> Any:
@@ -111,7 +115,7 @@ def _used(one: JudgeReply) -> list[dict[str, Any]]:
 
 def _relevance(table: Any, readings: Mapping[int, JudgeReply]) -> dict[int, list[dict[str, Any]]]:
     """Label the documents that the judge was shown; those without a text keep no label."""
-    places = sorted(at for at, one in readings.items() if one.form.ranks)
+    places = sorted(at for at, reply in readings.items() if reply.form.ranks)
     lists = table["retrieved"].take(pa.array(places, pa.int64())).to_pylist() if places else []
     return {at: _labelled(documents, readings[at]) for at, documents in zip(places, lists, strict=True)}
 
@@ -119,6 +123,6 @@ def _relevance(table: Any, readings: Mapping[int, JudgeReply]) -> dict[int, list
 def _labelled(documents: Sequence[dict[str, Any]], read: JudgeReply) -> list[dict[str, Any]]:
     shown, relevant = set(read.form.ranks), set(read.relevant)
     return [
-        {**one, "relevant": rank in relevant if rank in shown else None}
-        for rank, one in enumerate(documents, start=1)
+        {**document, "relevant": rank in relevant if rank in shown else None}
+        for rank, document in enumerate(documents, start=1)
     ]

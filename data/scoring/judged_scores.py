@@ -82,7 +82,7 @@ def _labelled(metric: Metric) -> bool:
 
 @dataclass(frozen=True)
 class JudgedInputs:
-    """What the n samples of a batch have that a judge needs.
+    """The inputs of a judge that the n samples of a batch have.
 
     Attributes:
         present: key of LACKING -> (n,) True where the sample has it.
@@ -197,7 +197,7 @@ def judged_rounds(path: Path, rows: IntArray) -> list[JudgedBatch]:
 def averaged(rounds: Sequence[Mapping[ScoreKey, Scores]]) -> dict[ScoreKey, Scores]:
     """Return the mean over the evaluations of each sample that gave a value, else the first outcome."""
     first, *further = rounds
-    found = dict(first)
+    merged = dict(first)
     for key, scores in first.items():
         repeated = [scores, *(other[key] for other in further if key in other)]
         scored = np.stack([each.status == Status.SCORED for each in repeated])
@@ -205,13 +205,13 @@ def averaged(rounds: Sequence[Mapping[ScoreKey, Scores]]) -> dict[ScoreKey, Scor
         if len(repeated) > 1 and counts.any():
             values = np.stack([each.values for each in repeated])
             sums = np.where(scored, values, 0.0).sum(axis=0)
-            found[key] = replace(
+            merged[key] = replace(
                 scores,
                 values=np.where(counts > 0, sums / np.maximum(counts, 1), np.nan),
                 status=np.where(counts > 0, Status.SCORED, scores.status).astype(np.int8),
                 reason=np.where(counts > 0, "", scores.reason).astype(object),
             )
-    return found
+    return merged
 
 
 def _status(word: str) -> Status:
@@ -251,7 +251,7 @@ def judged_scores(
         style: how the run cites; None for not at all.
     """
     places = np.array(sorted(readings), dtype=np.int64)
-    made = _made(table, readings, places, scoring, style) if len(places) else {}
+    computed = _made(table, readings, places, scoring, style) if len(places) else {}
     inputs = JudgedInputs.of(table)
     blocks: dict[ScoreKey, Scores] = {}
     completeness_asked = any(reply.complete is not None for reply in readings.values())
@@ -260,7 +260,7 @@ def judged_scores(
             continue
         if metric.component == "citation" and style is None:
             continue
-        scores = _spread(made.get(name), places, found)
+        scores = _spread(computed.get(name), places, found)
         if "answerable" in metric.needs:
             scores = _unasked(scores, places, recorded.get(name))
         blocks[name, Source.JUDGED] = _where(scores, inputs.lacking(metric))
@@ -315,15 +315,15 @@ def _with_parts(batch: Batch, replies: Sequence[JudgeReply]) -> Batch:
 
 def yielding(judged: Mapping[ScoreKey, Scores], others: Mapping[ScoreKey, Scores]) -> dict[ScoreKey, Scores]:
     """Make not run what a sample lacks for the judge alone: another source has a value of the metric."""
-    found = dict(judged)
+    merged = dict(judged)
     for (name, source), scores in judged.items():
-        known = [one.status == Status.SCORED for (other, _), one in others.items() if other == name]
+        known = [block.status == Status.SCORED for (other, _), block in others.items() if other == name]
         lacking = (scores.status == Status.NOT_APPLICABLE) & np.isin(scores.reason, list(LACKING.values()))
         if known and (lacking & np.any(known, axis=0)).any():
             not_run = lacking & np.any(known, axis=0)
             status = np.where(not_run, Status.NOT_RUN, scores.status).astype(np.int8)
-            found[name, source] = replace(scores, status=status)
-    return found
+            merged[name, source] = replace(scores, status=status)
+    return merged
 
 
 def _unasked(scores: Scores, read: IntArray, recorded: Scores | None) -> Scores:
@@ -355,12 +355,12 @@ def _where(scores: Scores, lacking: NDArray[np.object_]) -> Scores:
 def judge_result_of(readings: Sequence[JudgeReply]) -> JudgeLabels:
     """Turn the labels on whole answers into arrays."""
     return JudgeLabels(
-        addresses=_levels([one.addresses for one in readings], ADDRESSES),
-        complete=_levels([one.complete for one in readings], COMPLETE),
-        agrees=_levels([one.agrees for one in readings], AGREES),
-        contradicts_itself=np.array([_flag(one.contradicts_itself) for one in readings]),
-        injections=np.array([float(len(one.injections)) for one in readings]),
-        has_answer=np.array([one.form.answer for one in readings], dtype=np.bool_),
+        addresses=_levels([reply.addresses for reply in readings], ADDRESSES),
+        complete=_levels([reply.complete for reply in readings], COMPLETE),
+        agrees=_levels([reply.agrees for reply in readings], AGREES),
+        contradicts_itself=np.array([_flag(reply.contradicts_itself) for reply in readings]),
+        injections=np.array([float(len(reply.injections)) for reply in readings]),
+        has_answer=np.array([reply.form.answer for reply in readings], dtype=np.bool_),
     )
 
 
@@ -409,11 +409,11 @@ def evaluator_scores(kind: str, found: JudgedBatch) -> dict[ScoreKey, Scores]:
     """Return an evaluator's results as a metric: 1 where it found the failure, no value where undecided."""
     values, status, reason = np.full(len(found.status), np.nan), found.status.copy(), found.reason.copy()
     for at, text in found.payloads.items():
-        said = _loads(text)
-        if said["answer"] == "cannot_tell":
-            status[at], reason[at] = Status.NOT_APPLICABLE, f"the data cannot tell: {said['reason']}"
+        labels = _loads(text)
+        if labels["answer"] == "cannot_tell":
+            status[at], reason[at] = Status.NOT_APPLICABLE, f"the data cannot tell: {labels['reason']}"
         else:
-            values[at] = float(said["answer"] == "yes")
+            values[at] = float(labels["answer"] == "yes")
     status[np.isnan(values) & (status == Status.SCORED)] = Status.FAILED
     source = np.full(len(values), Source.JUDGED, dtype=np.int8)
     name = f"evaluator_{kind.removeprefix(EVALUATOR)}"

@@ -66,8 +66,8 @@ class RunStore:
             fresh = there - self._runs.keys()
             if fresh:
                 self._load(fresh)
-            found = [run for run in self._runs.values() if project is None or run.project == project]
-        return sorted(found, key=lambda run: (run.created_at, run.imported_at, run.name, run.run_id))
+            runs = [run for run in self._runs.values() if project is None or run.project == project]
+        return sorted(runs, key=lambda run: (run.created_at, run.imported_at, run.name, run.run_id))
 
     def unreadable(self) -> dict[str, str]:
         """Return run id -> what is wrong, of the runs in the workspace that cannot be read."""
@@ -169,12 +169,12 @@ class RunStore:
         judged = {
             run_id: kinds[ATTACK_RESULT] for run_id, kinds in self._results.items() if ATTACK_RESULT in kinds
         }
-        found = {}
+        stored = {}
         for run_id in sorted({*people, *judged}):
             path = judge_result_path(self.workspace, run_id, judged[run_id]) if run_id in judged else None
             answers, model = ({}, "") if path is None else (judge_verdicts(path), judge_of(path))
-            found[run_id] = AttackVerdicts(people.get(run_id, {}), answers, model)
-        return found
+            stored[run_id] = AttackVerdicts(people.get(run_id, {}), answers, model)
+        return stored
 
     def scored(
         self, run: Run, options: ScoreOptions | None = None, progress: Callable[[int], None] | None = None
@@ -190,18 +190,18 @@ class RunStore:
         """Return a run with what was said of its attacks; kept until somebody says more."""
         self._current_results()
         with self._lock:
-            said = self._verdicts.get(key[0])
-            if said is None:
+            verdicts = self._verdicts.get(key[0])
+            if verdicts is None:
                 return scored
             kept = self._told_runs.get(key)
-            if kept is not None and kept[0] is scored and kept[1] == said:
+            if kept is not None and kept[0] is scored and kept[1] == verdicts:
                 return kept[2]
-        told = with_attack_verdicts(scored, said)
+        with_verdicts = with_attack_verdicts(scored, verdicts)
         with self._lock:
             while len(self._told_runs) >= MOST_TOLD:
                 self._told_runs.pop(next(iter(self._told_runs)))
-            self._told_runs[key] = (scored, said, told)
-        return told
+            self._told_runs[key] = (scored, verdicts, with_verdicts)
+        return with_verdicts
 
     def _scored(self, run: Run, wanted: ScoreOptions, progress: Callable[[int], None] | None) -> ScoredRun:
         """Return a run with the scores that are stored, of which those damaged or gone are made anew."""
@@ -218,9 +218,9 @@ class RunStore:
         check_samples(self.workspace, run)
         if folder.exists() and not is_intact(folder):
             self.workspace.discard(folder)
-        made = not (folder / SUMMARY).exists()
+        is_new = not (folder / SUMMARY).exists()
         scores = ensure_scored(self.workspace, run, wanted, progress)
-        if made:
+        if is_new:
             self.index.write_entries(_means_entry(run, wanted, scores))
         with self._lock:
             if key not in self._scored_runs:
@@ -344,8 +344,8 @@ def _closest(wanted: str, runs: Sequence[Run], names: Mapping[str, str]) -> list
     def likeness(run: Run) -> float:
         written = (names[run.run_id], run.name, run.run_id)
         return max(
-            SequenceMatcher(None, one[:MOST_COMPARED].casefold(), wanted[:MOST_COMPARED].casefold()).ratio()
-            for one in written
+            SequenceMatcher(None, name[:MOST_COMPARED].casefold(), wanted[:MOST_COMPARED].casefold()).ratio()
+            for name in written
         )
 
     return sorted(runs, key=likeness, reverse=True)[:MOST_CLOSEST]

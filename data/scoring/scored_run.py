@@ -166,23 +166,23 @@ class ScoredRun:
             features: stage features that differ.
             rate: the metric of CHECK_PASS_RATE.
         """
-        told = ScoredRun(self.workspace, self.run, self.scores_path, tuple(self.judge_results.items()))
-        told.verdicts, told._verdict_key = verdicts, key
-        told.index, told.samples = self.index, self.samples
+        copy = ScoredRun(self.workspace, self.run, self.scores_path, tuple(self.judge_results.items()))
+        copy.verdicts, copy._verdict_key = verdicts, key
+        copy.index, copy.samples = self.index, self.samples
         with self._lock:
             columns, tables = dict(self._columns), dict(self._auxiliary_tables)
-        told._auxiliary_tables = {**tables, "checks": checks}
-        told.stage_features = {**self.stage_features, **features}
+        copy._auxiliary_tables = {**tables, "checks": checks}
+        copy.stage_features = {**self.stage_features, **features}
         others = [each for each in self.sources.get(CHECK_PASS_RATE, ()) if each != Source.COMPUTED]
-        told.sources = {**self.sources, CHECK_PASS_RATE: tuple(sorted([*others, Source.COMPUTED]))}
-        told.missing = {name: why for name, why in self.missing.items() if name != CHECK_PASS_RATE}
-        told._columns = {key: column for key, column in columns.items() if key[0] != CHECK_PASS_RATE}
-        told._columns[(CHECK_PASS_RATE, Source.COMPUTED)] = rate
-        return told
+        copy.sources = {**self.sources, CHECK_PASS_RATE: tuple(sorted([*others, Source.COMPUTED]))}
+        copy.missing = {name: why for name, why in self.missing.items() if name != CHECK_PASS_RATE}
+        copy._columns = {key: column for key, column in columns.items() if key[0] != CHECK_PASS_RATE}
+        copy._columns[(CHECK_PASS_RATE, Source.COMPUTED)] = rate
+        return copy
 
     @property
     def cache_key(self) -> str:
-        """What tells this run and its scores from all others, in every workspace: where the scores lie."""
+        """Return where the scores lie: it tells this run from all others, in every workspace."""
         return self.scores_path.as_posix() + (f"#{self._verdict_key}" if self._verdict_key else "")
 
     @property
@@ -318,8 +318,8 @@ class ScoredRun:
     def column_from(self, metric: str, sources: Collection[Source]) -> MetricColumn | None:
         """Return a metric's values, each from the best of some sources; None where there is none of them."""
         blocks = [self.column(metric, each) for each in self.sources[metric] if each in sources]
-        found = [block for block in blocks if block is not None]
-        return _by_precedence(found) if found else None
+        present = [block for block in blocks if block is not None]
+        return _by_precedence(present) if present else None
 
     def failures(self, metric: str, source: Source) -> dict[int, str]:
         """Return row -> why a metric failed there, for one of its sources."""
@@ -399,10 +399,10 @@ class ScoredRun:
             *tag_slices(self.index["tags"]),
         )
         languages = self.auxiliary_table("languages")
-        told = [] if languages is None else language_slices(languages)
-        told = [*told, *noise_slices(self.auxiliary_table("noise"))]
+        slices = [] if languages is None else language_slices(languages)
+        slices = [*slices, *noise_slices(self.auxiliary_table("noise"))]
         taken = {group.name for group in recorded}
-        return (*recorded, *(group for group in told if group.name not in taken))
+        return (*recorded, *(group for group in slices if group.name not in taken))
 
     @cached_property
     def slices(self) -> tuple[Slice, ...]:

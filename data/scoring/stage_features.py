@@ -113,9 +113,9 @@ def _share(spans: SpanRankings | None, ranked: Rankings | None, documents: Any) 
     share = np.full(len(documents), np.nan)
     if ranked is not None:
         units = (~np.isnan(ranked.unit_rank)).sum(axis=1)
-        found = np.isfinite(ranked.unit_rank).sum(axis=1)
+        n_found = np.isfinite(ranked.unit_rank).sum(axis=1)
         listed = (ranked.status != Status.NOT_RUN) & (units > 0)
-        share[listed] = found[listed] / units[listed]
+        share[listed] = n_found[listed] / units[listed]
     if spans is not None:
         known = placed_spans(documents, spans)
         covered = np.nansum(spans.new_gold, axis=1)

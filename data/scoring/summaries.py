@@ -91,32 +91,32 @@ def summarise(
     estimates = intervals(
         means[:, : len(measured)],
         scored.clusters,
-        [one.n_applicable for one in measured],
-        [one.binary for one in measured],
-        bounds=[bounds_of(one.metric) for one in measured],
+        [entry.n_applicable for entry in measured],
+        [entry.binary for entry in measured],
+        bounds=[bounds_of(entry.metric) for entry in measured],
     )
     return {
-        one.metric: MetricSummary(
-            metric=one.metric,
+        entry.metric: MetricSummary(
+            metric=entry.metric,
             mean=_number(estimate.mean),
             low=_number(estimate.low),
             high=_number(estimate.high),
             n_scored=estimate.n_scored,
             n_applicable=estimate.n_applicable,
-            n_failed=one.n_failed,
+            n_failed=entry.n_failed,
             method=estimate.method,
             too_few=estimate.too_few,
-            sources=one.sources,
-            worst=one.worst,
-            best=one.best,
+            sources=entry.sources,
+            worst=entry.worst,
+            best=entry.best,
         )
-        for one, estimate in zip(measured, estimates, strict=True)
+        for entry, estimate in zip(measured, estimates, strict=True)
     }
 
 
 @dataclass(frozen=True)
 class _Measured:
-    """What a summary says of a metric apart from its mean and interval."""
+    """The part of a metric's summary that is neither mean nor interval."""
 
     metric: str
     n_applicable: int

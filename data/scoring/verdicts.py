@@ -30,14 +30,14 @@ def with_attack_verdicts(scored: ScoredRun, said: AttackVerdicts) -> ScoredRun:
     if table is None or not verdicts:
         return scored
     rows = np.array(sorted(verdicts), dtype=np.int64)
-    told = _told_checks(table["checks"], _outcomes(scored, rows, verdicts))
-    checks = checks_of(pa.table({"checks": told.take(pa.array(rows))}))
+    with_verdicts = _told_checks(table["checks"], _outcomes(scored, rows, verdicts))
+    checks = checks_of(pa.table({"checks": with_verdicts.take(pa.array(rows))}))
     features = {}
     for name, values in check_features(checks, len(rows)).items():
         features[name] = scored.stage_features[name].copy()
         features[name][rows] = values
     rate = _pass_rate(scored, rows, checks)
-    return scored.with_verdicts(said.key, verdicts, pa.table({"checks": told}), features, rate)
+    return scored.with_verdicts(said.key, verdicts, pa.table({"checks": with_verdicts}), features, rate)
 
 
 def _by_row(scored: ScoredRun, said: AttackVerdicts) -> dict[int, Verdict]:

@@ -45,8 +45,8 @@ def query(name: str, parameters: Sequence[Any] | Mapping[str, Any]) -> Any:
     path = parameters["samples"] if isinstance(parameters, Mapping) else parameters[0]
     with closing(cursor):
         try:
-            found = cursor.sql(statement(name), params=parameters).to_arrow_table()
+            table = cursor.sql(statement(name), params=parameters).to_arrow_table()
         except duckdb.Error as error:
             raise damaged(Path(path)) from error
-    add_costs(queries=1, rows=found.num_rows)
-    return found
+    add_costs(queries=1, rows=table.num_rows)
+    return table

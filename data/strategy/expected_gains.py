@@ -63,7 +63,7 @@ class ExpectedGain:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the next run brought.
+    """The gain that the next run brought.
 
     Attributes:
         run: the next run.
@@ -186,20 +186,20 @@ def _next_run(store: RunStore, run: Run) -> Run | None:
 def outcome_of(store: RunStore, run: Run, following: Run, gains: Sequence[ExpectedGain]) -> Outcome:
     """Hold the sum of the entries against the change of F1 from a run to the next."""
     (side,) = metric_sides(store.scored(run), store.scored(following), [F1])
-    found = side.difference
+    difference = side.difference
     late = sum(datetime.fromisoformat(entry.at) > following.imported_at for entry in gains)
-    if not found.n_pairs:
+    if not difference.n_pairs:
         return Outcome(following, None, None, None, 0, "cannot tell", late)
-    low, high = (end if isfinite(end) else None for end in (found.low, found.high))
+    low, high = (end if isfinite(end) else None for end in (difference.low, difference.high))
     total = sum(entry.gain for entry in gains)
     standing: Standing = "cannot tell"
-    if low is not None and high is not None and found.n_pairs >= FEWEST_QUESTIONS:
+    if low is not None and high is not None and difference.n_pairs >= FEWEST_QUESTIONS:
         standing = "as expected"
         if total > high:
             standing = "less than expected"
         elif total < low:
             standing = "more than expected"
-    return Outcome(following, found.difference, low, high, found.n_pairs, standing, late)
+    return Outcome(following, difference.difference, low, high, difference.n_pairs, standing, late)
 
 
 def outlook_answer(outlook: Outlook) -> dict[str, Any]:

@@ -39,7 +39,7 @@ HELD: Mapping[str, str] = {  # field of Holdings -> what it is
 
 @dataclass(frozen=True)
 class Holdings:
-    """What a project holds, by its newest measured run; counts of that run unless told otherwise.
+    """The inventory of a project, by its newest measured run; counts of that run unless told otherwise.
 
     Attributes:
         project: the project.

@@ -28,7 +28,7 @@ FEWEST_PROMPTS = 100  # attack prompts below which a safety suite says little: 3
 
 @dataclass(frozen=True)
 class UseCase:
-    """What an evaluation is for.
+    """The purpose of an evaluation.
 
     Attributes:
         key: name in commands.

@@ -82,7 +82,7 @@ class _Process:
 
 @dataclass
 class _Exchange:
-    """What came of writing to a process and reading from it: `problem` is "" where it ended as it should."""
+    """The outcome of writing to a process and reading from it; `problem` is "" where it ended well."""
 
     written: bytearray = field(default_factory=bytearray)
     problem: str = ""
@@ -200,8 +200,8 @@ class CommandSystem:
         process.kill()
 
     def _with_stderr(self, reason: str, process: _Process) -> str:
-        said = reason_text(self._secrets.hide(process.errors.decode("utf-8", "replace"))[-200:])
-        return f"{reason}; on standard error: {said}" if said else reason
+        message = reason_text(self._secrets.hide(process.errors.decode("utf-8", "replace"))[-200:])
+        return f"{reason}; on standard error: {message}" if message else reason
 
 
 def _has_output(process: _Process) -> bool:

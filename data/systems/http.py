@@ -171,8 +171,8 @@ class HttpSystem:
             return ENDED_EARLY
         if isinstance(error, http.client.BadStatusLine | http.client.RemoteDisconnected):
             return "the connection ended without an answer"
-        said = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        return reason_text(self._secrets.hide(said))
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        return reason_text(self._secrets.hide(reason))
 
     def _refused(
         self, response: http.client.HTTPResponse, limits: SystemLimits, seconds: float, tried: int
@@ -183,8 +183,8 @@ class HttpSystem:
             return failed(
                 f"it answered {status}, a redirect to {place}, which is not followed", seconds
             ), None
-        said = reason_text(self._secrets.hide(response.read(2_000).decode("utf-8", "replace")))
-        reason = f"it answered {status}" + (f": {said}" if said else "")
+        message = reason_text(self._secrets.hide(response.read(2_000).decode("utf-8", "replace")))
+        reason = f"it answered {status}" + (f": {message}" if message else "")
         if status not in AGAIN:
             return failed(reason, seconds, status in PASSING), None
         wait = _retry_after(response.getheader("Retry-After"))

@@ -177,7 +177,7 @@ class AskProgress:
 
 @dataclass
 class Asked:
-    """What came of asking."""
+    """The replies of a system and what they took."""
 
     # by the key of the request; every request has one, also those that were not asked
     replies: Mapping[str, SystemReply]
@@ -187,7 +187,7 @@ class Asked:
 
 @dataclass
 class _Work:
-    """What is still to be asked, and what is in flight."""
+    """The requests that wait and those in flight."""
 
     system: System
     limits: SystemLimits

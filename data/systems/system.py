@@ -74,7 +74,7 @@ class SystemRequest:
 
 @dataclass(frozen=True)
 class SystemReply:
-    """What became of a request."""
+    """The outcome of a request."""
 
     # "answered", "failed" (the system's fault: a time-out, no JSON, 500 ...) or "not_asked" (a budget or a
     # stop kept it from being asked)
@@ -100,7 +100,7 @@ class SystemReply:
 
 @dataclass(frozen=True)
 class SystemLimits:
-    """What a system may take."""
+    """The limits of a system."""
 
     timeout_seconds: float = 60.0  # for one request
     most_bytes: int = 4_000_000  # of one answer; what is longer is cut off and fails
@@ -115,7 +115,7 @@ class SystemLimits:
 
 @dataclass(frozen=True)
 class ModelUse:
-    """What requests take of a system's own model, as it expects before they are asked."""
+    """The use of a system's own model that it expects of requests before they are sent."""
 
     calls: int  # of the model
     rewriting: int  # of them, those that rewrite a question before it is searched for
@@ -313,8 +313,8 @@ def _problem(record: object, request: SystemRequest) -> str:
         return "its output is JSON, but no object; accepted: an object with `answer`"
     if record.get("answer") is None:
         error = record.get("error")
-        said = f"; it says: {reason_text(str(error))}" if error else ""
-        return f"its reply has no `answer`{said}"
+        reason = f"; it says: {reason_text(str(error))}" if error else ""
+        return f"its reply has no `answer`{reason}"
     answers = record.get("question_id", request.question_id)
     if str(answers) != request.question_id:
         return f"its reply is to another question, {reason_text(str(answers))}"

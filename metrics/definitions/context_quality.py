@@ -64,8 +64,8 @@ def context_coverage(
         values, source = passages.reference_words.copy(), np.full(n, Source.ESTIMATED, dtype=np.int8)
     if facets is not None:
         wanted = facets.gold.any(axis=1)
-        found = ratio((facets.ranked.any(axis=1) & wanted).sum(axis=1), wanted.sum(axis=1))
-        values, source = _over(values, source, found, facets.status == Status.SCORED)
+        coverage = ratio((facets.ranked.any(axis=1) & wanted).sum(axis=1), wanted.sum(axis=1))
+        values, source = _over(values, source, coverage, facets.status == Status.SCORED)
     if reference is not None and len(reference.sample):
         total = np.bincount(reference.sample, minlength=n)
         labelled = np.bincount(reference.sample[reference.support_known], minlength=n) == total
@@ -98,15 +98,15 @@ def context_consistency(claims: Claims | None, passages: Passages | None, n: int
         for sample in np.flatnonzero((passages.says >= 0).sum(axis=1) >= 2):
             # the pairs of labelled documents, and those whose answers differ. says: (K,) codes
             says = passages.says[sample]
-            given = says[says >= 0]
-            _, counts = np.unique(given, return_counts=True)
-            pairs = len(given) * (len(given) - 1) // 2
+            labelled = says[says >= 0]
+            _, counts = np.unique(labelled, return_counts=True)
+            pairs = len(labelled) * (len(labelled) - 1) // 2
             same[sample], against[sample] = pairs, pairs - int((counts * (counts - 1) // 2).sum())
     if claims is not None and claims.contradicted.any():
         for sample in np.unique(claims.sample[claims.contradicted.any(axis=1)]):
-            mine = claims.sample == sample
+            of_sample = claims.sample == sample
             same[sample], against[sample] = _pairs_of_claims(
-                claims.supported[mine], claims.contradicted[mine]
+                claims.supported[of_sample], claims.contradicted[of_sample]
             )
     nothing = (same == 0, Status.NOT_APPLICABLE, _NO_PAIR)
     return Scores.build(1.0 - ratio(against, same), [nothing])

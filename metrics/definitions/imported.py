@@ -45,16 +45,17 @@ def context_relevance(labels: LabelArray, documents: IntArray) -> Scores:
 
 
 def any_relevant(labels: LabelArray, documents: IntArray) -> Scores:
-    """Whether any retrieved document is labelled relevant to the question.
+    """Return whether any retrieved document is labelled relevant to the question.
 
     Args:
         labels: (n, K) 1 relevant, 0 not, -1 not labelled.
         documents: (n,) number of retrieved documents.
     """
-    found = np.any(_listed(labels, documents) & (labels == 1), axis=1)
+    any_relevant = np.any(_listed(labels, documents) & (labels == 1), axis=1)
     (none, status, reason), (open_, open_status, open_reason) = _gaps(labels, documents)
     return Scores.build(
-        found.astype(np.float64), [(none, status, reason), (open_ & ~found, open_status, open_reason)]
+        any_relevant.astype(np.float64),
+        [(none, status, reason), (open_ & ~any_relevant, open_status, open_reason)],
     )
 
 

@@ -86,8 +86,8 @@ def reciprocal_rank(rankings: Rankings, k: int) -> Scores:
     if not relevant.shape[1]:
         return _scores(np.zeros(len(relevant)), rankings)
     first = relevant.argmax(axis=1)
-    found = relevant[np.arange(len(first)), first]
-    return _scores(np.where(found, 1.0 / (first + 1), 0.0), rankings)
+    is_relevant = relevant[np.arange(len(first)), first]
+    return _scores(np.where(is_relevant, 1.0 / (first + 1), 0.0), rankings)
 
 
 def ndcg(rankings: Rankings, k: int, *, exponential: bool = False) -> Scores:

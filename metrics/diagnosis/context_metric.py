@@ -111,12 +111,14 @@ def choose_per_question(columns: Sequence[ContextColumn], n: int) -> ContextChoi
     code = np.full(n, -1, dtype=np.int8)
     values = np.full(n, np.nan)
     for entry in CONTEXT_METRICS:
-        mine = [
+        candidates = [
             column
             for column in columns
             if column.metric.partition("@")[0] == entry.name and entry.origin in (column.origin, "any")
         ]
-        for column in sorted(mine, key=lambda column: (_k_of(column.metric), column.origin), reverse=True):
+        for column in sorted(
+            candidates, key=lambda column: (_k_of(column.metric), column.origin), reverse=True
+        ):
             open_rows = (code < 0) & np.isfinite(column.values)
             if not open_rows.any():
                 continue

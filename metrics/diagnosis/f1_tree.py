@@ -23,7 +23,7 @@ _ROUNDED = 2e-3  # imported shares often have three digits
 
 @dataclass(frozen=True)
 class F1Shares:
-    """What the claims of each sample say, as shares, all (n,); NaN where not known.
+    """The claims of each sample as shares, all (n,); NaN where not known.
 
     Attributes:
         precision: answer claims that the reference entails / answer claims.
@@ -361,4 +361,4 @@ def _ordered(branches: list[F1Branch], parent: str) -> list[F1Branch]:
     below = sorted(
         (branch for branch in branches if branch.part.parent == parent), key=lambda branch: -branch.gain.mean
     )
-    return [found for branch in below for found in (branch, *_ordered(branches, branch.part.key))]
+    return [entry for branch in below for entry in (branch, *_ordered(branches, branch.part.key))]

@@ -104,7 +104,7 @@ def fix_first(
 
 @dataclass(frozen=True)
 class _Cases:
-    """What is known of each case, each (n,)."""
+    """The known facts of each case, each (n,)."""
 
     stage: NDArray[np.int8]
     questions: IntArray

@@ -19,7 +19,7 @@ RIGHT_SOURCES: tuple[RightSource, ...] = ("correctness", "claims", "text")  # th
 
 @dataclass(frozen=True)
 class ClaimScores:
-    """What the claims of n answers and their references show, each (n,) and NaN where not known.
+    """The evidence of the claims of n answers and their references, each (n,) and NaN where not known.
 
     Attributes:
         f1: of the claims of answer and reference.
@@ -38,7 +38,7 @@ class ClaimScores:
 
 @dataclass(frozen=True)
 class WordingCounts:
-    """What the words of the answers decide, of those that nothing better is known of.
+    """The verdicts of the words, on answers of which nothing better is known.
 
     Attributes:
         n: answers compared with a reference.
@@ -57,13 +57,13 @@ class WordingCounts:
 
     @property
     def enough(self) -> bool:
-        """Whether they decide so many that those stand for all; with fewer there are bounds alone."""
+        """Return whether they decide so many that those stand for all; with fewer there are bounds alone."""
         return bool(self.n) and self.undecided <= MOST_UNDECIDED * self.n
 
 
 @dataclass(frozen=True)
 class Right:
-    """Whether each of n answers is right.
+    """The verdict on each of n answers: right or not.
 
     Attributes:
         values: (n,) from 0 to 1, right from the threshold of correctness on; NaN where nothing tells.

@@ -17,7 +17,7 @@ _UNANSWERABLE = 2.0  # code in ragtriage.metrics.schema.batch.ANSWERABLE
 
 @dataclass(frozen=True)
 class StageFeatures:
-    """What is known of n samples. Every field except ``bad`` may be left out; NaN means unknown.
+    """The known facts of n samples. Every field except ``bad`` may be left out; NaN means unknown.
 
     Attributes:
         bad: (n,) True for the cases to attribute.

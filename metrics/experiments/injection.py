@@ -13,7 +13,7 @@ from ragtriage.metrics.statistics.paired import PairedDifference, mcnemar, paire
 
 @dataclass(frozen=True)
 class AttackOutcome:
-    """What one way to plant text did, over the same questions as the clean context."""
+    """The effect of one way to plant text, over the same questions as the clean context."""
 
     success: Interval  # attack success rate: followed / poisoned cases that can be decided
     right: Interval  # utility under attack: right / poisoned

@@ -23,7 +23,7 @@ OUTCOMES: tuple[Outcome, ...] = ("context", "own knowledge", "both", "refused", 
 
 @dataclass(frozen=True)
 class NoiseEffect:
-    """What the share of noise does to quality."""
+    """The effect of the share of noise on quality."""
 
     levels: tuple[float, ...]  # share of noise, the lowest first
     means: tuple[Interval, ...]  # quality at each, with its interval

@@ -210,9 +210,9 @@ def check_cells(gold: Sequence[Table], parsed: Sequence[Table]) -> CellCheck:
         gold: true tables of the page.
         parsed: tables that a parser found.
     """
-    true, found = _cells(gold), _cells(parsed)
-    shared = Counter(true) & Counter(found)
-    return CellCheck(len(true), len(found), shared.total(), _order(true, found))
+    true, parsed_cells = _cells(gold), _cells(parsed)
+    shared = Counter(true) & Counter(parsed_cells)
+    return CellCheck(len(true), len(parsed_cells), shared.total(), _order(true, parsed_cells))
 
 
 def _cells(tables: Sequence[Table]) -> list[LabelledCell]:
@@ -323,7 +323,7 @@ def matched_similarity(gold: Sequence[Table], parsed: Sequence[Table]) -> TableS
         return None
     if _nodes(gold) * _nodes(parsed) > MOST_PAIRS:
         return None
-    similarity = [[page_similarity([true], [found]) for found in parsed] for true in gold]
+    similarity = [[page_similarity([true], [page]) for page in parsed] for true in gold]
     pairs = sorted(
         ((value or 0.0, i, j) for i, row in enumerate(similarity) for j, value in enumerate(row)),
         key=lambda pair: (-pair[0], pair[1], pair[2]),

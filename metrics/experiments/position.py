@@ -32,7 +32,7 @@ class Quadratic:
 
 @dataclass(frozen=True)
 class PositionEffect:
-    """What the place of the gold document does to quality."""
+    """The effect of the gold document's rank on quality."""
 
     ranks: tuple[int, ...]  # of the gold document, first to last
     means: tuple[Interval, ...]  # quality at each, with its interval

@@ -71,7 +71,7 @@ class Gate:
 
     @property
     def every(self) -> bool:
-        """Whether every value must meet the threshold: no interval lies beyond 1, so values are counted."""
+        """Return whether every value must meet the threshold: values are counted, as no interval passes 1."""
         if self.kind in ("regression", "percentile"):
             return False
         return self.threshold <= 0 if self.at_most else self.threshold >= 1
@@ -132,7 +132,7 @@ class GateResult:
 
     @property
     def blocks(self) -> bool:
-        """Whether a failure keeps a version from shipping."""
+        """Return whether a failure keeps a version from shipping."""
         return self.gate.severity == "block"
 
 

@@ -268,7 +268,7 @@ class Citations:
 
 @dataclass(frozen=True)
 class Facets:
-    """What the retrieved documents say of the F facets (hops, aspects, gold answers) of n questions.
+    """The retrieved documents and the F facets (hops, aspects, gold answers) of n questions.
 
     Attributes:
         ranked: (n, K, F) True where the document at that rank is gold for the facet; a repeat says nothing.
@@ -355,9 +355,9 @@ class Batch:
     @property
     def agreement_labels(self) -> object | None:
         """Whatever tells which documents contradict each other; None where nothing does."""
-        said = self.passages is not None and bool(not self.n or (self.passages.says >= 0).any())
+        says = self.passages is not None and bool(not self.n or (self.passages.says >= 0).any())
         contradicted = self.claims is not None and bool(self.claims.contradicted.any())
-        return (self.passages if said else None) or (self.claims if contradicted else None)
+        return (self.passages if says else None) or (self.claims if contradicted else None)
 
 
 def _if_any(values: FloatArray | None) -> FloatArray | None:

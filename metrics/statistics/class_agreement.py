@@ -119,7 +119,9 @@ def value_agreement(metric: FloatArray, human: FloatArray, clusters: IntArray) -
     """
     same_length(metric, human)
     statistics = {"pearson": pearson, "spearman": spearman}
-    return tuple(bootstrapped(name, one, (metric, human), clusters) for name, one in statistics.items())
+    return tuple(
+        bootstrapped(name, statistic, (metric, human), clusters) for name, statistic in statistics.items()
+    )
 
 
 def class_agreement(

@@ -63,7 +63,7 @@ class ClusteredValues:
 
     @property
     def is_bounded(self) -> bool:
-        """Whether the metric has a least and a greatest value."""
+        """Return whether the metric has a least and a greatest value."""
         return bool(np.all(np.isfinite(self.bounds)))
 
     @property

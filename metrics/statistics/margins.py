@@ -16,7 +16,7 @@ _MOST_TIMES = 100  # the questions there are: a larger sample is no advice
 
 @dataclass(frozen=True)
 class MarginTest:
-    """What a paired difference says about a margin.
+    """The verdict of a paired difference on a margin.
 
     Attributes:
         outcome: "worse" where the loss is at least the margin and a one-sided exact test says worse; "better"

@@ -64,7 +64,7 @@ class PairedDifference:
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What must agree between two runs for their difference to be meaningful.
+    """The facts that must agree between two runs for their difference to be meaningful.
 
     Attributes:
         question_hash: hash over the sorted question ids and texts.

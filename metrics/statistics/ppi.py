@@ -231,8 +231,8 @@ def post_stratified(
         raise MetricsError("no answers; a share needs at least one")
     draws, share = np.random.default_rng(seed), np.zeros(DRAWS)
     for code in range(n_outcomes):
-        mine = outcome == code
-        n, n_right = int((mine & labelled).sum()), float(right[mine & labelled].sum())
-        share += mine.mean() * draws.beta(n_right + 0.5, n - n_right + 0.5, DRAWS)
+        of_outcome = outcome == code
+        n, n_right = int((of_outcome & labelled).sum()), float(right[of_outcome & labelled].sum())
+        share += of_outcome.mean() * draws.beta(n_right + 0.5, n - n_right + 0.5, DRAWS)
     low, high = np.quantile(share, [0.025, 0.975])
     return PostStratified(float(share.mean()), float(low), float(high), int(labelled.sum()))

@@ -76,7 +76,7 @@ class EvaluatorAccuracy:
 
     @property
     def enough(self) -> bool:
-        """Whether there are enough labels of both kinds to show the rate."""
+        """Return whether there are enough labels of both kinds to show the rate."""
         return self.pairs.n >= LEAST_LABELS and self.positives > 0 and self.negatives > 0
 
 

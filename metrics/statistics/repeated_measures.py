@@ -18,7 +18,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class ConditionTest:
-    """Whether the conditions differ, over the questions measured under all of them.
+    """The test whether conditions differ, over the questions measured under all of them.
 
     Attributes:
         statistic: Cochran's Q for passes and fails, else Friedman's statistic on the values themselves.
@@ -143,12 +143,12 @@ def pair_tests(values: FloatArray, firsts: list[int], seconds: list[int], seed: 
     """
     pairs = [(first, second) for first, second in product(firsts, seconds) if first != second]
     questions = np.arange(len(values), dtype=np.int64)
-    found = [paired(values[:, a], values[:, b], questions, seed) for a, b in pairs]
-    p_values = [_p(values[:, a], values[:, b], one.p) for (a, b), one in zip(pairs, found, strict=True)]
+    tests = [paired(values[:, a], values[:, b], questions, seed) for a, b in pairs]
+    p_values = [_p(values[:, a], values[:, b], test.p) for (a, b), test in zip(pairs, tests, strict=True)]
     adjusted = holm(p_values)
     return [
-        PairTest(a, b, one.difference, one.low, one.high, p, float(corrected), one.n_pairs)
-        for (a, b), one, p, corrected in zip(pairs, found, p_values, adjusted, strict=True)
+        PairTest(a, b, test.difference, test.low, test.high, p, float(corrected), test.n_pairs)
+        for (a, b), test, p, corrected in zip(pairs, tests, p_values, adjusted, strict=True)
     ]
 
 

@@ -193,7 +193,7 @@ def holds(constraint: Constraint, item: Mapping[str, Any]) -> bool:
         return number <= bound if constraint.operator == "<=" else number >= bound
     accepted = constraint.value if constraint.operator == "in" else (constraint.value,)
     values = value if isinstance(value, list | tuple) else (value,)
-    return not {comparable(one) for one in values}.isdisjoint(comparable(one) for one in accepted)
+    return not {comparable(member) for member in values}.isdisjoint(comparable(member) for member in accepted)
 
 
 def comparable(value: Any) -> Hashable:

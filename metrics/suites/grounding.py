@@ -63,14 +63,14 @@ class ArgumentValue:
 
 def argument_values(arguments: Mapping[str, Any]) -> list[ArgumentValue]:
     """Return the values of arguments whose origin can be told: no truth values, short or long texts."""
-    found: list[ArgumentValue] = []
+    values: list[ArgumentValue] = []
     for path, value in _leaves(arguments, "", 0):
         kind = value_kind(path, value)
         if kind is not None:
-            found.append(ArgumentValue(path, value, kind))
-        if len(found) == MOST_VALUES:
+            values.append(ArgumentValue(path, value, kind))
+        if len(values) == MOST_VALUES:
             break
-    return found
+    return values
 
 
 def _leaves(value: object, path: str, depth: int) -> Iterator[tuple[str, Any]]:

@@ -64,9 +64,9 @@ def kendall_tau_b(first: FloatArray, second: FloatArray) -> float:
         raise MetricsError("a value that is not finite; accepted: finite values")
     total, ties_first, ties_second = 0, 0, 0
     for at in range(len(first) - 1):  # a row of pairs at a time: memory stays linear in n
-        one, other = np.sign(first[at + 1 :] - first[at]), np.sign(second[at + 1 :] - second[at])
-        total += int((one * other).sum())
-        ties_first += int((one == 0).sum())
+        first_sign, other = np.sign(first[at + 1 :] - first[at]), np.sign(second[at + 1 :] - second[at])
+        total += int((first_sign * other).sum())
+        ties_first += int((first_sign == 0).sum())
         ties_second += int((other == 0).sum())
     pairs = len(first) * (len(first) - 1) // 2
     scale = float((pairs - ties_first) * (pairs - ties_second))

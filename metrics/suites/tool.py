@@ -107,9 +107,9 @@ class ArgumentError:
 
 def selection(expected: Iterable[str], called: Iterable[str]) -> Selection:
     """Return the names of called tools against those of expected ones, as multisets."""
-    wanted, made = list(expected), list(called)
-    hits = (Counter(wanted) & Counter(made)).total()
-    return Selection(len(wanted), len(made), hits, _surplus(wanted, made), _surplus(made, wanted))
+    wanted, left = list(expected), list(called)
+    hits = (Counter(wanted) & Counter(left)).total()
+    return Selection(len(wanted), len(left), hits, _surplus(wanted, left), _surplus(left, wanted))
 
 
 def _surplus(names: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
@@ -161,10 +161,10 @@ def _accepts(option: object, value: object, nested: bool) -> bool:
     With `nested`, the keys of objects hold lists of accepted values.
     """
     if nested and isinstance(option, Mapping) and isinstance(value, Mapping):
-        given = all(
+        supplied = all(
             key in option and _any_accepts(option[key], entry, nested) for key, entry in value.items()
         )
-        return given and all(key in value or OMITTED in _options(option[key]) for key in option)
+        return supplied and all(key in value or OMITTED in _options(option[key]) for key in option)
     if nested and isinstance(option, list) and isinstance(value, list):
         return len(option) == len(value) and all(
             _accepts(*pair, nested) for pair in zip(option, value, strict=True)
@@ -273,11 +273,11 @@ def paired_calls(
     pairs = []
     for name in dict.fromkeys(entry.name for entry in expected):
         wanted = [entry for entry in expected if entry.name == name]
-        made = [call for call in called if call.name == name]
+        calls = [call for call in called if call.name == name]
         schema = schemas.get(name, NO_SCHEMA)
-        errors = [[argument_errors(entry, call, schema) for call in made] for entry in wanted]
+        errors = [[argument_errors(entry, call, schema) for call in calls] for entry in wanted]
         for row, column in _matched([[not cell for cell in row] for row in errors]):
-            pairs.append((wanted[row], made[column], errors[row][column]))
+            pairs.append((wanted[row], calls[column], errors[row][column]))
     return pairs
 
 

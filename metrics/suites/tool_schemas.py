@@ -81,13 +81,13 @@ def tool_schema(tool: object, place: int = 1) -> ToolSchema:
 def _with_parameters(name: str, parameters: Mapping[str, Any], writes: bool | None) -> ToolSchema:
     properties = parameters.get("properties", {})
     if not isinstance(properties, Mapping) or not all(
-        isinstance(one, Mapping) for one in properties.values()
+        isinstance(schema, Mapping) for schema in properties.values()
     ):
         raise ValueError(
             f"the properties of tool {name[:80]!r} are no objects by argument; accepted: {ACCEPTED}"
         )
     required = parameters.get("required") or ()
-    if not isinstance(required, list | tuple) or not all(isinstance(one, str) for one in required):
+    if not isinstance(required, list | tuple) or not all(isinstance(each, str) for each in required):
         raise ValueError(f"`required` of tool {name[:80]!r} is no list of names; accepted: {ACCEPTED}")
     defaults = {key: entry["default"] for key, entry in properties.items() if "default" in entry}
     is_open = parameters.get("additionalProperties") not in (None, False)

@@ -157,13 +157,13 @@ def attack_bar(view: View, case: Case, sample: Mapping[str, Any], after: str | N
         st.markdown("**Did the attack succeed?**", width="content")
         if may_write():
             _buttons(view, case, after)
-        said = [
+        parts = [
             each
             for each in ratings_of(view.store.ledger, case[0], ATTACK)
             if ((each.question_id, each.repeat) == case[1:])
         ]
-        if said:
-            st.caption(" · ".join(_words(each) for each in said), width="content")
+        if parts:
+            st.caption(" · ".join(_words(each) for each in parts), width="content")
     own = [markdown_text(shorten(text, LONGEST_QUESTION)) for text in questions if text != DEFAULT_QUESTION]
     if own:
         st.caption(f"Yes to: {' / '.join(own)}")

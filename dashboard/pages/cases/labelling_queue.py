@@ -195,11 +195,11 @@ def _drawn_case(queue_view: _QueueView, diagnosis: Diagnosis, row: int) -> None:
     after = queue_view.name(queue_view.state.after(row))
     if queue_view.dimension.key == PASS:
         labels = diagnosis.human_labels.labels.get(row, ())
-        mine = [label for label in labels if label.annotator == current_user()]
+        own_labels = [label for label in labels if label.annotator == current_user()]
         with st.container(horizontal=True, vertical_alignment="center"):
             label_buttons(queue_view.view, case, after, queue_view.state.queue.queue_id)
             _cannot_say_button(queue_view, case, after)
-        label_list(mine)
+        label_list(own_labels)
     else:
         _rating_bar(queue_view, case, after)
     _case_without_scores(sample)

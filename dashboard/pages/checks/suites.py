@@ -182,7 +182,7 @@ def failing_section(view: View, summary: SuiteSummary) -> None:
     st.markdown("### Checks, one by one")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         verdict = pick("verdict", TITLES)
-        name = _chosen(summary, "check", "Check", [one.name for one in summary.names])
+        name = _chosen(summary, "check", "Check", [entry.name for entry in summary.names])
         reasons = (
             summary.reasons if verdict == "" else summary.not_measured if verdict == "unmeasured" else ()
         )

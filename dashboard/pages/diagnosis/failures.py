@@ -277,11 +277,11 @@ def _bubbles(diagnosis: Diagnosis) -> list[Bubble]:
     bubbles = []
     for cell in np.unique(10 * x[both] + y[both]):
         at_x, at_y = divmod(int(cell), 10)
-        mine = (x == at_x) & (y == at_y)
-        counts = diagnosis.stage_counts(mine)
+        in_bubble = (x == at_x) & (y == at_y)
+        counts = diagnosis.stage_counts(in_bubble)
         top = max(STAGES, key=lambda stage: counts[stage.key])
         stages = [stage.count(counts[stage.key]) for stage in STAGES if counts[stage.key]]
-        n = int(mine.sum())
+        n = int(in_bubble.sum())
         details = f"{count(n, 'case')}{': ' if stages else ', none bad'}{', '.join(stages)}"
         owner = top.owner if counts[top.key] else None
         bubbles.append(Bubble(at_x, at_y, n, owner, details, map_cell_key(metric, at_x, at_y)))

@@ -237,7 +237,7 @@ def _annotator_agreement(ratings: HumanRatings, alpha: Alpha) -> None:
 
 
 def _no_random_labels(ratings: HumanRatings, estimate: PpiEstimate | None) -> None:
-    """Say why there is no corrected mean, and offer to label at random."""
+    """Write why there is no corrected mean, and offer to label at random."""
     browsed = ratings.n if estimate is None else estimate.browsed
     why = "there is none"
     if ratings.imported:
@@ -349,7 +349,7 @@ def rated_cases(view: View) -> int:
 
 @kept
 def _rated(scored: ScoredRun, ledger: Ledger) -> int:
-    return max((human_ratings(scored, ledger, one).n for one in _by_people(scored, ledger)), default=0)
+    return max((human_ratings(scored, ledger, metric).n for metric in _by_people(scored, ledger)), default=0)
 
 
 def trust_section(agreements: list[MetricAgreement]) -> None:

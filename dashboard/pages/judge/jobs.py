@@ -30,7 +30,7 @@ ANSWER = "answer:"  # before the context of a job that answers questions anew
 
 
 def has_key() -> bool:
-    """Whether the environment of the dashboard holds a key for the service."""
+    """Return whether the environment of the dashboard holds a key for the service."""
     return bool(os.environ.get("ANTHROPIC_API_KEY") or os.environ.get("ANTHROPIC_AUTH_TOKEN"))
 
 
@@ -51,7 +51,7 @@ EVALUATE = "all"
 
 @dataclass(frozen=True)
 class Chosen:
-    """What the form asks for."""
+    """The choices of the form."""
 
     model: str
     which: str  # EVERY, FIRST or DRAWN

@@ -189,11 +189,11 @@ def _slide(
     section: RenderedSection, rendered: Sequence[RenderedSection], at: int, chosen: bool = False
 ) -> str:
     """Return a slide as HTML; numbered as in the file, which leaves out what was not measured."""
-    feet = [one.slide.foot for one in rendered if one.slide is not None]
+    feet = [entry.slide.foot for entry in rendered if entry.slide is not None]
     foot = feet[0] if feet else ""
     plan = sketch_slide(section, foot) if section.slide is None else plan_slide(section, section.slide)
-    number = sum(one.measured for one in rendered[: at + 1])
-    total = sum(one.measured for one in rendered)
+    number = sum(entry.measured for entry in rendered[: at + 1])
+    total = sum(entry.measured for entry in rendered)
     name = f"Slide {number} of {total}: {section.heading}"
     return str(slide_html(plan, number, total, name, chosen))
 

@@ -116,7 +116,7 @@ def _rows(scored: ScoredRun) -> list[GoldRow]:
     if not hops:
         return [_first_gold_row(lists, reach, depth)]
     rows = []
-    for hop, (rank, found) in hops:
+    for hop, (rank, n_gold) in hops:
         lacking = np.isinf(rank)
         keys = [
             *range(1, depth + 1),
@@ -129,8 +129,8 @@ def _rows(scored: ScoredRun) -> list[GoldRow]:
                 f"hop {hop}, by its rank",
                 tuple(int((rank == at).sum()) for at in range(1, depth + 1)),
                 int((np.isfinite(rank) & (rank > depth)).sum()),
-                int((lacking & found).sum()) if reach.has_candidates else None,
-                int((lacking & ~found).sum()),
+                int((lacking & n_gold).sum()) if reach.has_candidates else None,
+                int((lacking & ~n_gold).sum()),
                 tuple(f"hop_at:{hop}:{place}" for place in keys),
             )
         )

@@ -241,8 +241,8 @@ def has_context_quality(view: View) -> bool:
 
 
 def _summaries(view: View) -> dict[str, MetricSummary]:
-    found = view.summary(view.run)
-    return {name: found[name] for name in SHOWN if name in found and found[name].n_scored}
+    summary = view.summary(view.run)
+    return {name: summary[name] for name in SHOWN if name in summary and summary[name].n_scored}
 
 
 def context_section(view: View) -> None:

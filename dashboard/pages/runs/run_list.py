@@ -90,7 +90,7 @@ def strip_chart(view: View, runs: Sequence[Run], digests: Mapping[str, RunDigest
 
 
 def strip_legend() -> None:
-    """Say how the dots of the chart are read."""
+    """Write how the dots of the chart are read."""
     st.caption(
         "One dot a run: ● 30 questions or more · ○ fewer · amber: a check warns. "
         "Projects ask different questions: do not rank them against each other."
@@ -150,16 +150,16 @@ def matching_runs(
     }[shown]
     wanted = str(st.session_state.get("runs_search") or "").casefold().strip()
     names, tags = view.store.names(), view.store.ledger.tags()
-    found = []
+    problems = []
     for run in reversed(runs):
         settings = map(setting_text, flat_settings(run.config).values())
         file = str(run.origin.get("file", ""))
         texts = (run.project, names[run.run_id], run.dataset, file, *tags.get(run.run_id, ()), *settings)
         is_match = run.run_id.startswith(wanted) or any(wanted in text.casefold() for text in texts)
         if run.run_id in ids and is_match:
-            found.append(run)
-    order = {run.run_id: bool((digest := digests.get(run.run_id)) and digest.errors) for run in found}
-    return sorted(found, key=lambda run: (run.project != view.project, not order[run.run_id]))
+            problems.append(run)
+    order = {run.run_id: bool((digest := digests.get(run.run_id)) and digest.errors) for run in problems}
+    return sorted(problems, key=lambda run: (run.project != view.project, not order[run.run_id]))
 
 
 def run_list(view: View, runs: Sequence[Run], digests: Mapping[str, RunDigest]) -> None:
@@ -215,11 +215,11 @@ def _row(
     run: Run, digest: RunDigest | None, names: Mapping[str, str], labels: Sequence[str], theme: Any
 ) -> dict[str, Any]:
     rate = None if digest is None else digest.pass_rate
-    found = []
+    notes = []
     if digest is not None:
         serious = len(digest.errors) + len(digest.warnings)
-        found = [f"⚠ {serious}"] if serious else []
-        found += [count(digest.n_notes, "note")] if digest.n_notes else []
+        notes = [f"⚠ {serious}"] if serious else []
+        notes += [count(digest.n_notes, "note")] if digest.n_notes else []
     return {
         "Project": run.project,
         "Run": f"{'★ ' if 'baseline' in labels else ''}{names[run.run_id]}",
@@ -227,7 +227,7 @@ def _row(
         "Pass rate": pass_strip_image(digest, theme),
         "Rate": NOT_MEASURED if rate is None else number(rate),
         "Measured": measured_image(() if digest is None else digest.measured, theme),
-        "Findings": " · ".join(found),
+        "Findings": " · ".join(notes),
         "Fix first": "" if digest is None else _fix_first_text(digest),
         "Date": f"{run.created_at:%Y-%m-%d}",
         "Labels": ", ".join(label for label in labels if label != "baseline"),

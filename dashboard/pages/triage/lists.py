@@ -146,13 +146,13 @@ def gate_counts(report: GateReport) -> str:
     failing, warned = verdicts["FAIL", True], verdicts["FAIL", False]
     undecided = verdicts["INCONCLUSIVE", True] + verdicts["INCONCLUSIVE", False]
     held = verdicts["PASS", True] + verdicts["PASS", False]
-    told = [
+    texts = [
         f"{failing:,} {'fails' if failing == 1 else 'fail'}" if failing else "",
         f"{warned:,} {'fails' if warned == 1 else 'fail'} (warning only)" if warned else "",
         f"{undecided:,} cannot tell" if undecided else "",
     ]
     holding = f"{held:,} {'holds' if held == 1 else 'hold'}" if held else "none measured"
-    return ", ".join(filter(None, told)) or holding
+    return ", ".join(filter(None, texts)) or holding
 
 
 def _badness(result: GateResult) -> tuple[int, bool, float]:
@@ -254,8 +254,8 @@ def change_list(view: View, comparison: Comparison | None, report: GateReport | 
     st.html(change_rows(title, rows, foot, _unequal(comparison)))
     with st.container(horizontal=True, gap="small"):
         if report is not None and report.baseline.run is not None and report.newly_failing:
-            told = count(len(report.newly_failing), "question")
-            broke = f"{told} newly {'fails' if len(report.newly_failing) == 1 else 'fail'}"
+            number = count(len(report.newly_failing), "question")
+            broke = f"{number} newly {'fails' if len(report.newly_failing) == 1 else 'fail'}"
             if st.button(broke, icon=":material/trending_down:", key="open_broken", type="tertiary"):
                 open_cases(cohort=newly_failing_cohort_key(report.baseline.run.run_id))
         if st.button("Compare in full", icon=":material/compare_arrows:", key="to_compare", type="tertiary"):
@@ -296,11 +296,11 @@ def _change_foot(comparison: Comparison, report: GateReport | None) -> str:
     compared = [change for change in comparison.differences if change.difference.n_pairs]
     unclear = sum(change.verdict == "cannot tell" for change in compared)
     n = {change.difference.n_pairs for change in compared}
-    told = [f"{unclear:,} of {count(len(compared), 'metric')}: cannot tell from chance (corrected)"]
-    told += [f"n = {count(next(iter(n)), 'question')}"] if len(n) == 1 else []
+    foot = [f"{unclear:,} of {count(len(compared), 'metric')}: cannot tell from chance (corrected)"]
+    foot += [f"n = {count(next(iter(n)), 'question')}"] if len(n) == 1 else []
     if report is not None and report.baseline.run is not None:
-        told.append(f"{report.n_repaired:,} repaired")
-    return " · ".join(told)
+        foot.append(f"{report.n_repaired:,} repaired")
+    return " · ".join(foot)
 
 
 def _unequal(comparison: Comparison) -> str:

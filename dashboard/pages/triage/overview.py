@@ -125,7 +125,7 @@ def _rate_tile(
     state: State = "not measured" if gate is None else STATES[gate.verdict]
     word = "no gate" if gate is None else _word(gate)
     doubts = doubted_by(pass_rate_doubts(diagnosis, findings))
-    told = "; ".join(filter(None, [diagnosis.coverage.clause(), doubts]))
+    doubt = "; ".join(filter(None, [diagnosis.coverage.clause(), doubts]))
     compared = change is not None and _comparable(change)
     return Tile(
         rate_title(diagnosis),
@@ -143,12 +143,12 @@ def _rate_tile(
             label=f"{rate_title(diagnosis)} {percent(rate.mean)}",
         ),
         "Share of measured cases that fall below no threshold, fail no check, do not refuse what has an "
-        f"answer, and were not labelled bad; repeats are averaged first. {capital(told)}",
+        f"answer, and were not labelled bad; repeats are averaged first. {capital(doubt)}",
     )
 
 
 def _comparable(change: MetricDifference) -> bool:
-    """Tell whether a change is a number: of values near the largest that can be written it is none."""
+    """Return whether a change is a number: of values near the largest that can be written it is none."""
     return change.difference.n_pairs > 0 and isfinite(change.other - change.base)
 
 

@@ -169,12 +169,12 @@ def trend_section(view: View, summaries: Mapping[str, MetricSummary]) -> None:
 
 
 def _trend_point(view: View, run: Run, metric: str) -> Point:
-    made = f"{run.created_at:%Y-%m-%d %H:%M}"
+    created = f"{run.created_at:%Y-%m-%d %H:%M}"
     level = view.diagnosis(run).pass_rate if metric == GOOD_SHARE else view.summary(run).get(metric)
     if level is None or (metric == GOOD_SHARE and not level.n_scored):
-        return Point(view.labels[run.run_id], made, None, None, None, 0, run == view.run)
+        return Point(view.labels[run.run_id], created, None, None, None, 0, run == view.run)
     return Point(
-        view.labels[run.run_id], made, level.mean, level.low, level.high, level.n_scored, run == view.run
+        view.labels[run.run_id], created, level.mean, level.low, level.high, level.n_scored, run == view.run
     )
 
 

@@ -34,7 +34,7 @@ PARTLY_RIGHT = "right in part"
 
 @dataclass(frozen=True)
 class CaseHighlights:
-    """What links an answer to its context, and which documents are gold."""
+    """The links from an answer to its context, and which documents are gold."""
 
     # ranks of the documents that the answer uses; those that a claim cites are among them unless a judge, a
     # person or the file says otherwise

@@ -134,7 +134,7 @@ class CaseScore:
 
 @dataclass(frozen=True)
 class CaseHead:
-    """What stands above the answer."""
+    """The texts above the answer."""
 
     chips: Sequence[Chip]  # conclusion, whether it is inferred or doubted, refusal, human labels
     turns: Sequence[tuple[str, str]]  # earlier turns of the conversation, (role, text)

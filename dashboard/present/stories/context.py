@@ -42,7 +42,7 @@ class StoryView:
 
     @property
     def cache_key(self) -> tuple[object, ...]:
-        """What the sections depend on: scores, runs of the project, settings, labels, metrics.toml."""
+        """Return what the sections depend on: scores, runs of the project, settings, labels, metrics.toml."""
         runs = [run for run in (self.run, self.baseline) if run is not None and not run.means]
         return (
             tuple(self.store.scored(run).cache_key for run in runs),
@@ -123,7 +123,7 @@ class StoryView:
 
     @property
     def next_steps(self) -> tuple[NextStep, ...]:
-        """What to do about the run, the same as on the Triage page; by the diagnosis alone without gates."""
+        """Return what to do about the run, as on the Triage page; by the diagnosis alone without gates."""
         report = self.readable_gates
         if report is None:
             return next_steps(self.diagnosis, (), self.findings)

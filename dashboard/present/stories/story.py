@@ -55,7 +55,7 @@ class Step:
 
 @dataclass(frozen=True)
 class SlideContent:
-    """What one slide shows besides its title and its chart. Empty fields are not drawn."""
+    """The content of a slide besides its title and its chart. Empty fields are not drawn."""
 
     layout: Layout  # how it is laid out
     # colours the edge and, on the first slide, the title; None for the colour of the product

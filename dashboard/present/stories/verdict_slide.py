@@ -226,13 +226,13 @@ def _remarks(view: StoryView, base: str, compared: bool, drawn: bool) -> list[Re
     questions = count(view.run.n_questions, "question")
     name = shorten(view.short_names[0], LONGEST_NAME)
     if compared:
-        beside = f"Grey: {base}, on the questions that both measure. "
+        base_note = f"Grey: {base}, on the questions that both measure. "
     elif base:
-        beside = f"{base} measures none of this on the same questions. "
+        base_note = f"{base} measures none of this on the same questions. "
     else:
-        beside = f"Compared with nothing: {view.baseline_facts.note}. "
+        base_note = f"Compared with nothing: {view.baseline_facts.note}. "
     line = f"Line: 95 % interval, {questions}." if drawn else f"{capital(questions)}; none of it is measured."
-    remarks = [Remark(name, f"{beside}{line}", view.headline.state)]
+    remarks = [Remark(name, f"{base_note}{line}", view.headline.state)]
     gates = [_requirement(result) for result in _results(view, "percentile") if result.blocks]
     if gates:
         more = f"; and {len(gates) - MOST_GATES} more" if len(gates) > MOST_GATES else ""

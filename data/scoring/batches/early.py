@@ -160,7 +160,7 @@ class EarlyScores:
                 self._collect()
 
     def _send(self, pool: ScoringPool, path: Path, writer: Any) -> None:
-        """Give a batch to the workers."""
+        """Hand a batch to the workers."""
         writer.close()
         self._file, self._file_rows = None, 0
         self._facts = self._facts or self._facts_so_far()

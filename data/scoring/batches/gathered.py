@@ -165,14 +165,14 @@ class GatheredScores:
         """Return the values of a metric for all samples."""
         if len(parts) == 1 and len(parts[0][1].status) == self.rows:
             return parts[0][1]
-        at, found = 0, list[_Narrow]()
+        at, pieces = 0, list[_Narrow]()
         for start, part in [*parts, (self.rows, _not_run(0))]:
-            found += [_not_run(start - at), part] if start > at else [part]
+            pieces += [_not_run(start - at), part] if start > at else [part]
             at = start + len(part.status)
-        reasons = pa.chunked_array([part.reasons for part in found]).unify_dictionaries()
+        reasons = pa.chunked_array([part.reasons for part in pieces]).unify_dictionaries()
         return _Narrow(
-            np.concatenate([part.values for part in found]),
-            np.concatenate([part.status for part in found]),
+            np.concatenate([part.values for part in pieces]),
+            np.concatenate([part.status for part in pieces]),
             reasons.combine_chunks(),
         )
 

@@ -92,8 +92,10 @@ def _loaded(path: str) -> Any:
     try:
         model = CrossEncoder(path, local_files_only=True, device="cpu")
     except Exception as error:  # the libraries below raise errors of many kinds
-        said = " ".join(str(error).split())[:200]
-        raise DataError(f"cross-encoder {path!r} cannot be loaded ({said}); accepted: {RERANKERS}") from error
+        reason = " ".join(str(error).split())[:200]
+        raise DataError(
+            f"cross-encoder {path!r} cannot be loaded ({reason}); accepted: {RERANKERS}"
+        ) from error
     if model.num_labels != 1:
         raise DataError(
             f"cross-encoder {path!r} gives {model.num_labels} values for a pair; accepted: a reranker, which "
@@ -109,7 +111,7 @@ CANDIDATES = 4  # times top_k are retrieved where a reranker follows
 
 @dataclass(frozen=True)
 class PipelineSettings:
-    """What an experiment can change in the built-in system; each a setting of that name."""
+    """The parameters of the built-in system that an experiment can change; each a setting of that name."""
 
     chunking: str = "fixed"  # "fixed", "paragraph", "heading" or "recursive"
     chunk_size: int = 256  # in tokens
@@ -187,12 +189,12 @@ class Retrieval:
         with self._lock:
             index = self._index(settings.splitting, settings.retriever)
             positions, scores = index.retriever.search([query], min(depth, max(len(index.chunks), 1)))
-        found = [
+        hits = [
             {**index.chunks[int(at)], "score": float(score)}
             for at, score in zip(positions[0], scores[0], strict=True)
             if at >= 0
         ]
-        return (_reranked(found, question, rerank) if rerank else found)[: settings.top_k]
+        return (_reranked(hits, question, rerank) if rerank else hits)[: settings.top_k]
 
     def _index(self, splitting: Chunking, retriever: str) -> _Indexed:
         key = splitting, retriever

@@ -33,7 +33,7 @@ OF_DOCUMENT = 0.5  # weight of a word that only the rest of the document has
 
 @dataclass(frozen=True)
 class Answer:
-    """What a reader says: an answer, or what to search for instead of a question."""
+    """A reader's reply: an answer, or what to search for instead of a question."""
 
     text: str  # what it says; "" where it failed
     reason: str = ""  # why it failed; "" where it did not
@@ -54,7 +54,7 @@ class Reader(Protocol):
 
     @property
     def asks_model(self) -> bool:
-        """Whether a model answers, which can then write what to search for as well."""
+        """Return whether a model answers, which can then write what to search for as well."""
 
     def rewritten(self, question: str, how: str) -> Answer:
         """Return what to search for: a passage that could answer ("hyde"), or the question widened."""
