@@ -1,4 +1,4 @@
-"""What to import for the paths of a command or the files of an upload, with what belongs together joined."""
+"""What to import for paths or uploads, what belongs together joined; the question set that a user names."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ragtriage.data.importers.detect import detect
+from ragtriage.data.errors import ValidationErrors, WorkspaceError
+from ragtriage.data.importers.detect import detect, read_runs
 from ragtriage.data.importers.formats.beir import beir_inputs, is_beir
 from ragtriage.data.importers.importer import Importer
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.registry import candidates, importer_of, importers
+from ragtriage.data.store.question_sets import LoadedSet, find_set, load_set, parsed_set
+from ragtriage.data.store.workspace import Workspace
 
 Input = tuple[InputFile, Options]
 OF_ANY_TOOL = ("trec", "scores_json", "table", "table_questions", "native", "native_questions")
@@ -108,3 +111,40 @@ def _key_of(source: InputFile, options: Options) -> str:
         return detect(source, options.rows)
     except Exception:  # noqa: BLE001 -- a fault of one file must not take the others with it
         return ""
+
+
+def named_questions(workspace: Workspace, wanted: str) -> LoadedSet:
+    """Return the question set of a name or id, or that of a file or folder.
+
+    A path that exists is read as one; a name that is also a path is the path.
+
+    Raises:
+        InputError: the file cannot be read as questions.
+        WorkspaceError: there is no such set, and no such file.
+    """
+    if is_question_file(wanted):
+        return read_question_file(*inputs_of(str(Path(wanted).expanduser()), Options())[0])
+    try:
+        return load_set(workspace, find_set(workspace, wanted).set_id)
+    except WorkspaceError as error:
+        if Path(wanted).suffix:
+            raise WorkspaceError(f"{wanted}: does not exist, and {error}") from error
+        raise
+
+
+def is_question_file(wanted: str) -> bool:
+    """Return whether the user means a file rather than a question set of the workspace."""
+    return Path(wanted).expanduser().exists()
+
+
+def read_question_file(source: InputFile, options: Options | None = None) -> LoadedSet:
+    """Return the questions of a file in any format that is read; answers and what was retrieved are left out.
+
+    Raises:
+        InputError: it cannot be read, or holds several runs.
+    """
+    errors = ValidationErrors(source.name)
+    runs = read_runs(source, options or Options(), errors)
+    if len(runs) > 1:
+        raise source.error(f"holds {len(runs)} runs", "a file with one list of questions")
+    return parsed_set(runs[0], errors)

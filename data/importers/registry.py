@@ -126,7 +126,7 @@ TOOLS: tuple[Format, ...] = (
     ),
     Format("data_sets.attacks", "jailbreakbench", "behaviour_index"),
     Format("data_sets.nomiracl", "nomiracl", "subset"),
-    Format("data_sets.ramdocs", "ramdocs", "wrong_answers"),
+    Format("data_sets.labelled_passages", "ramdocs", "wrong_answers"),
 )
 QUESTION_FILES: tuple[Format, ...] = (
     Format("data_sets.attacks", "cyberseceval do_not_answer", "injection_type category"),
@@ -134,8 +134,8 @@ QUESTION_FILES: tuple[Format, ...] = (
     Format("formats.ragas", "ragas_testset", "user_input"),
     Format("tools.llamaindex", "llamaindex_qa llamaindex_rag", "relevant_docs examples"),
     Format("tools.phoenix_experiments", "phoenix_dataset", "dataset_id version_id example_id input.*"),
-    Format("data_sets.musique", "musique", "paragraphs"),
-    Format("data_sets.rgb", "rgb", "positive"),
+    Format("data_sets.labelled_passages", "musique", "paragraphs"),
+    Format("data_sets.labelled_passages", "rgb", "positive"),
     Format("tools.tables_of_tools", "giskard_testset", "reference_context"),
     Format("formats.beir", "beir_questions", "kind:folder"),
 )

@@ -30,7 +30,7 @@ from ragtriage.data.importers.parsing.head_column import is_question
 from ragtriage.data.importers.parsing.input_file import NO_LIMITS, InputFile
 from ragtriage.data.importers.parsing.options import Options, read_tools
 from ragtriage.data.importers.preview import Preview, computable, preview
-from ragtriage.data.importers.question_choice import named_questions
+from ragtriage.data.importers.inputs import named_questions
 from ragtriage.data.importers.registry import importers, plugin_faults
 from ragtriage.data.scoring.imported_scores import parsed_scale
 from ragtriage.data.scoring.run_store import RunStore

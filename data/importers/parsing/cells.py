@@ -89,9 +89,7 @@ def _mean(value: object) -> float:
     items = parse_structure(value)
     listed = items if isinstance(items, list | tuple) else [items]
     numbers = [_number(item) for item in listed if item is not None]
-    if not all(
-        isinstance(number, float) or (isinstance(number, int) and is_finite(number)) for number in numbers
-    ):
+    if any(not isinstance(n, float) and not (isinstance(n, int) and is_finite(n)) for n in numbers):
         raise CellError(f"found {_shown(value)}", "numbers, or nothing if the metric failed")
     return fmean(map(float, numbers)) if numbers else math.nan  # type: ignore[arg-type]  # checked above
 
@@ -136,26 +134,10 @@ def _number(value: object) -> object:
         return value
 
 
-def _flag(value: object) -> object:
-    if isinstance(value, str):
-        return FLAGS.get(value.strip().lower(), value)
-    return bool(value) if value in (0, 1) and isinstance(value, int | float) else value
-
-
 def _text(value: object) -> object:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return value
     return str(value)
-
-
-def _type(value: object) -> object:
-    """Return the type of a question; several of them in a list are one."""
-    names = parse_structure(value) if isinstance(value, list | str) else value
-    return ", ".join(map(str, names)) if isinstance(names, list) else _text(names)
-
-
-def _identifier(value: object) -> object:
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else value
 
 
 def parse_structure(value: object) -> object:
@@ -222,24 +204,19 @@ def _scores(value: object) -> object:
     for score in map(_score, scores):
         if score is not None:
             by_name.setdefault(score[0], []).append(score[1])
-    return {name: same[0] if len(same) == 1 else _averaged(same) for name, same in by_name.items()}
-
-
-def _averaged(scores: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return several scores of one name as one, with the reason of the first that was given."""
-    values = [float(score["value"]) for score in scores if isinstance(score["value"], int | float)]
-    numbers = [value for value in values if not math.isnan(value)]
-    reasons = (score["reason"] for score in scores if score["reason"])
-    return {"value": fmean(numbers) if numbers else math.nan, "reason": next(reasons, None)}
+    for name, same in by_name.items():
+        if len(same) > 1:
+            numbers = [score["value"] for score in same if isinstance(score["value"], int | float)]
+            finite = [float(number) for number in numbers if not math.isnan(number)]
+            reason = next((score["reason"] for score in same if score["reason"]), None)
+            by_name[name] = [{"value": fmean(finite) if finite else math.nan, "reason": reason}]
+    return {name: score for name, (score,) in by_name.items()}
 
 
 def _score(item: object) -> tuple[str, dict[str, Any]] | None:
     """Return the name and the value of a score; None where it is a label or a comment alone."""
-    name = (
-        next((item[key] for key in ("name", "metric") if key in item), None)
-        if isinstance(item, dict)
-        else None
-    )
+    fields = item if isinstance(item, dict) else {}
+    name = next((fields[key] for key in ("name", "metric") if key in fields), None)
     if not isinstance(item, dict) or not isinstance(name, str):
         raise CellError(f"holds {_shown(item)}", "objects with `name` and `value`")
     number = next((item[key] for key in ("value", "score") if item.get(key) is not None), None)
@@ -311,9 +288,20 @@ def _turn(item: object) -> object:
     return {"role": ROLES.get(str(role), role), "text": text}
 
 
-def _question(value: object) -> object:
-    """Return a question as text, or a whole conversation as a list of turns."""
-    return read_turns(value) if isinstance(value, list) else _text(value)
+def _identifier(value: object) -> object:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else value
+
+
+def _flag(value: object) -> object:
+    if isinstance(value, str):
+        return FLAGS.get(value.strip().lower(), value)
+    return bool(value) if value in (0, 1) and isinstance(value, int | float) else value
+
+
+def _type(value: object) -> object:
+    """Return the type of a question; several of them in a list are one."""
+    names = parse_structure(value) if isinstance(value, list | str) else value
+    return ", ".join(map(str, names)) if isinstance(names, list) else _text(names)
 
 
 STRUCTURED = (*("relevant_spans", "claims", "reference_claims", "used", "citations"), *("human", "checks"))
@@ -333,7 +321,7 @@ READERS: dict[str, Callable[[object], Any]] = {
     "relevant": _relevant,
     "scores": _scores,
     "tags": _tags,
-    "question": _question,
+    "question": lambda value: read_turns(value) if isinstance(value, list) else _text(value),
     "reference_answer": _reference,
     "answerable": _answerable,
     "refused": _flag,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,14 +72,9 @@ def put_check(record: dict[str, Any], field: str, value: object, *, blank_text: 
     if check is None:
         check = {"name": kind, "kind": kind}
         checks.append(check)
-    check[side] = _value(value)
-
-
-def _value(value: object) -> object:
-    try:
-        return parse_structure(value)
-    except CellError:
-        return value
+    check[side] = value
+    with suppress(CellError):
+        check[side] = parse_structure(value)
 
 
 PAIRS = (

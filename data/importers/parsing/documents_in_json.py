@@ -9,16 +9,50 @@ from itertools import chain, islice
 from typing import Any
 
 import ijson
+import numpy as np
 
 from ragtriage.data.errors import InputError, ValidationError
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.json_depth import JsonDepth
 from ragtriage.data.importers.parsing.names import guessed_fields
 
+DEEPEST = 500  # levels; the json module ends at about a thousand
+_ESCAPED = re.compile(rb"\\.", re.DOTALL)
+_OTHER = bytes(set(range(256)) - set(b'[]{}"'))
+_OPENING = tuple(b"[{")
 WHOLE_UP_TO = 16 << 20  # smaller documents are parsed at once
 OUTLINE_ITEMS = 20
 NOT_JSON_NUMBERS = re.compile(rb"[:,\[]\s*-?(?:NaN|Infinity)")
 ACCEPTED = "one JSON document, or JSONL: one JSON object per line"
+
+
+class JsonDepth:
+    """The depth of a JSON text that is read a piece at a time."""
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._in_string = False
+        self._escape = b""  # a backslash that ended the last piece
+
+    def read(self, piece: bytes) -> None:
+        """Follow a piece of the text.
+
+        Raises:
+            RecursionError: it is nested more than DEEPEST levels deep.
+        """
+        text = self._escape + piece
+        self._escape = b""
+        if b"\\" in text:  # JSON has it within strings alone: it goes with what it escapes
+            text = _ESCAPED.sub(b"", text)
+            if text.endswith(b"\\"):
+                text, self._escape = text[:-1], b"\\"
+        parts = text.translate(None, _OTHER).split(b'"')
+        outside = b"".join(parts[self._in_string :: 2])
+        self._in_string ^= len(parts) % 2 == 0
+        opens = np.isin(np.frombuffer(outside, dtype=np.uint8), _OPENING)
+        depths = self._depth + np.cumsum(np.where(opens, 1, -1))
+        if depths.max(initial=0) > DEEPEST:
+            raise RecursionError(f"nested more than {DEEPEST} levels deep")
+        self._depth = int(depths[-1]) if len(depths) else self._depth
 
 
 def items_at(source: InputFile, path: str) -> Iterator[tuple[int, Any]]:
@@ -70,9 +104,8 @@ def names_of(source: InputFile) -> list[str]:
         return list(document) if isinstance(document, dict) else []
     with source.open() as stream:
         try:
-            return [
-                value for prefix, event, value in ijson.parse(stream) if event == "map_key" and not prefix
-            ]
+            events = ijson.parse(stream)
+            return [value for prefix, event, value in events if event == "map_key" and not prefix]
         except (ijson.JSONError, UnicodeDecodeError) as error:
             raise _damaged(source, error) from error
 
@@ -175,17 +208,17 @@ def _parsed_at_once(source: InputFile) -> bool:
     """
     if source.size <= WHOLE_UP_TO and len(source.head(WHOLE_UP_TO + 1)) <= WHOLE_UP_TO:
         return True
-    return source.remembered("not_json_numbers", lambda: _has_not_json_numbers(source))
 
+    def has_not_json_numbers() -> bool:
+        tail, depth, holds = b"", JsonDepth(), False
+        with source.open() as stream:
+            while chunk := stream.read(1 << 20):
+                _follow(source, depth, chunk)
+                holds = holds or NOT_JSON_NUMBERS.search(tail + chunk) is not None
+                tail = chunk[-16:]
+        return holds
 
-def _has_not_json_numbers(source: InputFile) -> bool:
-    tail, depth, holds = b"", JsonDepth(), False
-    with source.open() as stream:
-        while chunk := stream.read(1 << 20):
-            _follow(source, depth, chunk)
-            holds = holds or NOT_JSON_NUMBERS.search(tail + chunk) is not None
-            tail = chunk[-16:]
-    return holds
+    return source.remembered("not_json_numbers", has_not_json_numbers)
 
 
 def _follow(source: InputFile, depth: JsonDepth, piece: bytes) -> None:
@@ -256,7 +289,10 @@ def rows_of_document(source: InputFile, wanted: str = "") -> JsonRows:
         raise source.error("holds a single value", accepted)
     if isinstance(document.get(WRAPPER), dict):
         document = document[WRAPPER]
-    lists = {key: value for key, value in document.items() if _is_rows(value)}
+    filled = {key: value for key, value in document.items() if isinstance(value, list) and value}
+    lists = {
+        key: rows for key, rows in filled.items() if all(isinstance(row, dict) for row in rows[:HEAD_ROWS])
+    }
     if lists or wanted:
         return _of_lists(lists, wanted, source)
     return _of_split_frame(document) or _of_columns(document, source) or JsonRows([document])
@@ -279,10 +315,6 @@ def _of_lists(lists: Mapping[str, list[Any]], wanted: str, source: InputFile) ->
     others = {name: count for name, count in counts.items() if name != chosen}
     note = f"rows are read from {chosen!r}; lists of rows that are left out: {_listed(others)}"
     return JsonRows(lists[chosen], (note,) if others else ())
-
-
-def _is_rows(value: object) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(row, dict) for row in value[:HEAD_ROWS])
 
 
 def _of_split_frame(document: Mapping[str, Any]) -> JsonRows | None:

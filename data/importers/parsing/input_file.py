@@ -342,7 +342,10 @@ class InputFile:
             what = f"byte {error.start + 1} of the file (0x{content[error.start]:02x}) is not UTF-8"
             raise self.error(what, TEXT_ACCEPTED, line) from error
         except (ValueError, RecursionError) as error:
-            line_number = _line_of(error) if isinstance(error, json.JSONDecodeError) else None
+            line_number = None
+            if isinstance(error, json.JSONDecodeError):  # the last line with text, where it is cut short
+                last = error.doc.rstrip().count("\n") + 1
+                line_number = last if _is_cut_short(error) else error.lineno
             raise self.error(f"is not JSON: {json_fault(error)}", accepted, line_number) from error
 
     def _stored(self) -> io.BufferedReader:
@@ -408,11 +411,6 @@ def remark_repeated(key: str, errors: ValidationErrors, line: int | None = None,
 def _is_cut_short(error: json.JSONDecodeError) -> bool:
     """Return whether nothing but whitespace stands where the fault is."""
     return bool(error.doc.strip()) and not error.doc[error.pos :].strip()
-
-
-def _line_of(error: json.JSONDecodeError) -> int:
-    """Return the line of a fault: the last one with text, where the document is cut short."""
-    return error.doc.rstrip().count("\n") + 1 if _is_cut_short(error) else error.lineno
 
 
 def json_fault(error: Exception) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from ragtriage.data.importers.parsing.literals import LiteralError, read_literal
@@ -30,25 +30,19 @@ def documents_of(value: object) -> object:
 def document_of(value: object) -> object:
     """Return a document from a text, a repr of a document, or an object with any of the usual keys."""
     if isinstance(value, str):
-        return _from_text(value)
-    if isinstance(value, dict):
-        return _from_object(value)
-    return value
-
-
-def _from_text(text: str) -> object:
-    if not text.startswith(REPR_STARTS):
-        return {"text": text}
-    call = text if text.startswith("Document(") else f"Document({text})"
-    try:
-        literal = read_literal(call)
-    except LiteralError:
-        return {"text": text}  # it only looks like a repr
-    return _from_object(literal) if isinstance(literal, dict) else {"text": text}
+        text = value
+        value = {"text": text}
+        if text.startswith(REPR_STARTS):
+            with suppress(LiteralError):  # it may only look like a repr
+                value = read_literal(text if text.startswith("Document(") else f"Document({text})")
+        if not isinstance(value, dict):
+            return {"text": text}
+    return _from_object(value) if isinstance(value, dict) else value
 
 
 def _from_object(fields: dict[str, Any]) -> dict[str, Any]:
-    rest = {key: value for key, value in fields.items() if not _is_empty(value)}
+    # None, {} and NaN, which alone is not itself, are no values.
+    rest = {key: value for key, value in fields.items() if value not in (None, {}) and value == value}
     document: dict[str, Any] = {}
     for name, keys in (("id", ID_KEYS), ("text", TEXT_KEYS), ("score", SCORE_KEYS)):
         key = next((key for key in keys if key in rest), None)
@@ -56,34 +50,15 @@ def _from_object(fields: dict[str, Any]) -> dict[str, Any]:
             document[name] = rest.pop(key)
     if not document.keys() & {"id", "text"} and "title" in rest:
         document["text"] = rest.pop("title")
-    score = document.get("score")
-    if isinstance(score, str):
-        document["score"] = _number(score)
-    stored = rest.pop("extra", None)
-    if isinstance(stored, str):
-        rest.update(_stored_extra(stored))
-    elif stored is not None:
-        rest["extra"] = stored
+    if isinstance(document.get("score"), str):
+        with suppress(ValueError):
+            document["score"] = float(document["score"])
+    if isinstance(stored := rest.get("extra"), str):
+        with suppress(ValueError):
+            rest["extra"] = json.loads(stored)
+            if isinstance(rest["extra"], dict):
+                rest.update(rest.pop("extra"))
     return {**document, **rest}
-
-
-def _is_empty(value: object) -> bool:
-    return value is None or value == {} or (isinstance(value, float) and math.isnan(value))
-
-
-def _number(text: str) -> float | str:
-    try:
-        return float(text)
-    except ValueError:
-        return text
-
-
-def _stored_extra(text: str) -> dict[str, Any]:
-    try:
-        extra = json.loads(text)
-    except ValueError:
-        return {"extra": text}
-    return extra if isinstance(extra, dict) else {"extra": extra}
 
 
 MOST_DECODED = 16 << 20

@@ -68,21 +68,15 @@ class Table:
             head.append((line, row))
             if isinstance(row, dict):
                 names.update(dict.fromkeys(str(key) for key in row))
-            size += _size(row)
+            values = [row]
+            while values:  # about how many bytes it takes in memory
+                value = values.pop()
+                size += 50 + (len(value) if isinstance(value, str) else 0)
+                if isinstance(value, list | dict):
+                    values.extend(value.values() if isinstance(value, dict) else value)
             if size > GUESSED_BYTES:  # fewer rows where they are large
                 break
         return cls(kind, tuple(names), tuple(head), stream, notes)
-
-
-def _size(value: object) -> int:
-    """Return about how many bytes a value takes in memory."""
-    size, values = 0, [value]
-    while values:
-        value = values.pop()
-        size += 50 + (len(value) if isinstance(value, str) else 0)
-        if isinstance(value, list | dict):
-            values.extend(value.values() if isinstance(value, dict) else value)
-    return size
 
 
 def container(source: InputFile) -> str:
@@ -235,7 +229,12 @@ def _delimited(source: InputFile, errors: ValidationErrors) -> tuple[list[str], 
     except (csv.Error, StopIteration) as error:
         errors.raise_if_any()
         raise source.error(f"has no readable header: {error}", "a first line with column names", 1) from error
-    names = _distinct([name.strip() for name in header])
+    names: list[str] = []
+    for position, name in enumerate(header, start=1):
+        distinct = name.strip() or f"column {position}"
+        while distinct in names:
+            distinct = f"{distinct} ({position})"
+        names.append(distinct)
     return names, _delimited_rows(reader, names, errors)
 
 
@@ -250,16 +249,6 @@ def _delimiter(source: InputFile) -> str:
             cell_counts[delimiter] = 0
     preferred = "\t" if source.ending in {".tsv", ".tab"} else ","
     return max(DELIMITERS, key=lambda delimiter: (cell_counts[delimiter], delimiter == preferred))
-
-
-def _distinct(names: list[str]) -> list[str]:
-    distinct: list[str] = []
-    for position, name in enumerate(names, start=1):
-        candidate = name or f"column {position}"
-        while candidate in distinct:
-            candidate = f"{candidate} ({position})"
-        distinct.append(candidate)
-    return distinct
 
 
 def _text_lines(source: InputFile, errors: ValidationErrors) -> Iterator[str]:

@@ -65,18 +65,18 @@ def all_tags_of(value: object) -> dict[str, Any]:
 
 def plain_settings(value: object) -> dict[str, Any]:
     """Return an object as the configuration of a run; numbers too large to be stored become text."""
-    return {storable(key): _plain(item) for key, item in mapping(value).items() if item is not None}
+    settings: dict[str, Any] = {}
+    for key, item in mapping(value).items():
+        if isinstance(item, str) or (isinstance(item, int) and abs(item) >= LARGEST):
+            settings[storable(key)] = storable(item)
+        elif item is not None:
+            settings[storable(key)] = as_json(item) if isinstance(item, dict | list) else item
+    return settings
 
 
 def storable(text: object) -> str:
     """Return a name or a setting as text that can be stored: halves of surrogate pairs become "?"."""
     return str(text).encode("utf-8", "replace").decode("utf-8")
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, str) or (isinstance(value, int) and abs(value) >= LARGEST):
-        return storable(value)
-    return as_json(value) if isinstance(value, dict | list) else value
 
 
 class Numbering:

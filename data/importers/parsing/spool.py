@@ -24,7 +24,11 @@ class Spool:
 
     def add(self, key: str, line: int, value: Any) -> None:
         """Keep a row under a key."""
-        content = _encoded(value)
+        options = orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY
+        try:
+            content = orjson.dumps(value, default=str, option=options)
+        except (orjson.JSONEncodeError, UnicodeEncodeError):  # numbers of over 64 bits, lone surrogates
+            content = json.dumps(value, default=str).encode()
         self._file.seek(self._end)
         self._file.write(content)
         self._places.setdefault(key, array("q")).extend((line, self._end, len(content)))
@@ -41,22 +45,8 @@ class Spool:
         for at in range(0, len(places), 3):
             line, start, length = places[at : at + 3]
             self._file.seek(start)
-            yield line, _decoded(self._file.read(length))
-
-
-def _encoded(value: Any) -> bytes:
-    options = orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY
-    try:
-        return orjson.dumps(value, default=str, option=options)
-    except (
-        orjson.JSONEncodeError,
-        UnicodeEncodeError,
-    ):  # whole numbers of more than 64 bits, lone surrogates
-        return json.dumps(value, default=str).encode()
-
-
-def _decoded(content: bytes) -> Any:
-    try:
-        return orjson.loads(content)
-    except orjson.JSONDecodeError:  # lone surrogates
-        return json.loads(content)
+            content = self._file.read(length)
+            try:
+                yield line, orjson.loads(content)
+            except orjson.JSONDecodeError:  # lone surrogates
+                yield line, json.loads(content)

@@ -49,7 +49,9 @@ def open_sqlite(source: InputFile) -> Iterator[sqlite3.Connection]:
                 connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
                 _distrust_schema(connection)
                 connection.execute("PRAGMA cell_size_check = ON")
-                connection.set_authorizer(_only_reading)
+                connection.set_authorizer(
+                    lambda action, *_: sqlite3.SQLITE_OK if action in READ_ACTIONS else sqlite3.SQLITE_DENY
+                )
                 yield connection
             finally:
                 connection.close()
@@ -65,24 +67,18 @@ def _readable(source: InputFile, folder: Path) -> tuple[Path, str]:
     if source.path is None:
         copy.write_bytes(source.stored_bytes())
         return copy, "mode=ro&immutable=1"
-    logs = [ending for ending in LOGS if _has_content(source.path.with_name(source.path.name + ending))]
-    if not logs:
+    beside = {ending: source.path.with_name(source.path.name + ending) for ending in ("", *LOGS)}
+    files = {ending: path for ending, path in beside.items() if path.is_file() and path.stat().st_size}
+    if files.keys().isdisjoint(LOGS):
         return source.path, "mode=ro&immutable=1"
     try:
-        for ending in ("", *logs):
-            shutil.copyfile(
-                source.path.with_name(source.path.name + ending), copy.with_name(copy.name + ending)
-            )
+        for ending, path in files.items():
+            shutil.copyfile(path, copy.with_name(copy.name + ending))
     except OSError as error:  # its tool has just finished writing, or the disk is full
         what = f"is a database that is being written and could not be copied ({error.strerror})"
-        raise source.error(
-            what, "the same command again, or the database once its tool has stopped"
-        ) from error
+        accepted = "the same command again, or the database once its tool has stopped"
+        raise source.error(what, accepted) from error
     return copy, "mode=rw"  # a private copy, in which SQLite rolls back what was not committed
-
-
-def _has_content(path: Path) -> bool:
-    return path.is_file() and path.stat().st_size > 0
 
 
 def _distrust_schema(connection: sqlite3.Connection) -> None:
@@ -98,10 +94,6 @@ def _distrust_schema(connection: sqlite3.Connection) -> None:
         if "unsafe use of" not in str(error):
             raise
         connection.execute("PRAGMA trusted_schema = ON")
-
-
-def _only_reading(action: int, *_: str | None) -> int:
-    return sqlite3.SQLITE_OK if action in READ_ACTIONS else sqlite3.SQLITE_DENY
 
 
 def table_names(source: InputFile) -> frozenset[str]:

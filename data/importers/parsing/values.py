@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -155,16 +155,14 @@ def documents_in(output: object) -> list[dict[str, Any]] | None:
         return None if documents is None else ranked(documents)
     if not isinstance(value, list):
         return None
-    return ranked(value) if all(map(_is_document, value)) else None
+    looks = (
+        isinstance(item, Mapping) and "role" not in item and not DOCUMENT_KEYS.isdisjoint(item)
+        for item in value
+    )
+    return ranked(value) if all(looks) else None  # a message of a conversation is no document
 
 
-def _is_document(item: object) -> bool:
-    """Return whether an object looks like a document, and is no message of a conversation."""
-    if not isinstance(item, Mapping) or "role" in item:
-        return False
-    return any(key in item for key in (*TEXT_KEYS, *ID_KEYS, "document", "node", "title"))
-
-
+DOCUMENT_KEYS = {*TEXT_KEYS, *ID_KEYS, "document", "node", "title"}
 MOST_TAG = 200
 QUESTION_IDS = ("question_id", "qid", "query_id", "questionId")
 WORDS = {
@@ -241,11 +239,6 @@ def objects_in(value: object) -> list[Mapping[str, Any]]:
     """Return the objects of a list, or of its text; what is no object is left out."""
     items = decoded(value)
     return [item for item in items if isinstance(item, Mapping)] if isinstance(items, list) else []
-
-
-def field_of(row: Mapping[str, Any], *names: str) -> Any:
-    """Return the first of some fields that has a value."""
-    return next((row[name] for name in names if row.get(name) not in (None, "")), None)
 
 
 def text_in(value: object) -> str | None:
@@ -339,17 +332,15 @@ def kind_in(kind: str, name: object, output: object) -> str:
 def tags_of(*sources: object, but: Iterable[str] = ()) -> dict[str, Any]:
     """Return tags from objects with short plain values, and from lists, where each item is a tag."""
     left_out = {*QUESTION_IDS, *but}
-    return dict(tag for source in sources for tag in _tags(decoded(source)) if tag[0] not in left_out)
-
-
-def _tags(source: object) -> Iterator[tuple[str, Any]]:
-    if isinstance(source, Mapping):
-        for key, value in source.items():
+    tags: dict[str, Any] = {}
+    for source in map(decoded, sources):
+        if isinstance(source, list):
+            tags |= {f"tag_{item}": True for item in source if isinstance(item, str) and item.strip()}
+        for key, value in source.items() if isinstance(source, Mapping) else ():
             short = isinstance(value, str) and 0 < len(value) <= MOST_TAG
             if short or isinstance(value, bool) or (not isinstance(value, str) and number(value) is not None):
-                yield str(key), value
-    elif isinstance(source, list):
-        yield from ((f"tag_{item}", True) for item in source if isinstance(item, str) and item.strip())
+                tags[str(key)] = value
+    return {name: value for name, value in tags.items() if name not in left_out}
 
 
 def without_blanks(record: Mapping[str, Any]) -> dict[str, Any]:
