@@ -18,7 +18,7 @@ from ragtriage.data.comparison.compared_metrics import higher_is_better, questio
 from ragtriage.data.comparison.question_changes import SliceChange, slice_changes
 from ragtriage.data.comparison.question_match import QuestionMatch
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
-from ragtriage.data.importers.parsing.values import field_of, moment
+from ragtriage.data.importers.parsing.values import Fields, moment
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.sample_reader import further_fields
 from ragtriage.data.store.stored_file import reading
@@ -174,7 +174,7 @@ def _gaps(samples: Path) -> FloatArray:
         if "extra" not in pq.read_schema(samples).names:
             return np.empty(0)
         extras = pq.read_table(samples, columns=["extra"])["extra"].to_pylist()
-    times = [moment(field_of(further_fields(extra, *TIMES), *TIMES)) for extra in extras if extra]
+    times = [moment(Fields(further_fields(extra, *TIMES)).at(*TIMES)) for extra in extras if extra]
     return np.diff(np.sort([time.replace(tzinfo=UTC).timestamp() for time in times if time is not None]))
 
 
