@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from ragtriage.data.errors import InputError
 from ragtriage.data.importers.parsing import documents_in_json
-from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.documents_in_json import DEEPEST, JsonDepth
+from ragtriage.data.importers.parsing.input_file import InputFile
 
 MEMORY = 3 << 30
 LEVELS = 17 << 20  # of a document too large to be parsed at once: some 17 KB when packed
