@@ -10,6 +10,8 @@ from ragtriage.dashboard.wording.diagnosis import (
     REFUSALS_ALONE,
     bad_cases_text,
     ranking_sentence,
+    rate_basis,
+    rate_name,
 )
 from ragtriage.dashboard.wording.escaping import shorten
 from ragtriage.dashboard.wording.leaks import leak_text
@@ -133,10 +135,10 @@ def _detail(diagnosis: Diagnosis) -> str:
     bad = bad_cases_text(diagnosis)
     stages = f"{bad}: {', '.join(listed)}" if listed else bad
     passed = (
-        f"Pass rate {percent(rate.mean)} {interval_text(rate.low, rate.high)}, "
+        f"{rate_name(diagnosis.answers.enough)} {percent(rate.mean)} {interval_text(rate.low, rate.high)}, "
         f"n = {rate.n_scored:,} of {count(rate.n_applicable, 'question')}"
     )
-    coverage = diagnosis.coverage.clause()
+    coverage = rate_basis(diagnosis)
     sentences = " ".join(["", *right_sentences(diagnosis)])
     return f"{stages}. {passed}{f'; {coverage}' if coverage else ''}.{sentences}"
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from math import ceil
 
 from ragtriage.dashboard.headlines.headline import Headline
+from ragtriage.dashboard.wording.diagnosis import rate_labels, rate_name
 from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
 from ragtriage.dashboard.wording.formatting import span
 from ragtriage.dashboard.wording.leaks import leak_text
@@ -311,9 +312,11 @@ def _holding(report: GateReport, results: Sequence[GateResult], diagnosis: Diagn
     rate = None if diagnosis is None else diagnosis.pass_rate
     fail = "one warning gate fails" if len(warned) == 1 else f"{len(warned):,} warning gates fail"
     answers = None if diagnosis is None else diagnosis.answers
-    rated = "Pass rate" if answers is None or answers.enough else "No fault found in"
+    rated = rate_name(answers is None or answers.enough)
+    of_labels = "" if diagnosis is None else rate_labels(diagnosis)
     parts = [
         f"{rated} {percent(rate.mean)} ({span(rate)})" if rate and rate.n_scored else "",
+        of_labels,
         _wordy(answers),
         held,
         f"{count(len(open_gates), 'gate')} had nothing to judge by" if open_gates else "",

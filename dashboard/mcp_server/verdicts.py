@@ -16,6 +16,8 @@ from ragtriage.dashboard.wording.diagnosis import (
     doubted_metrics,
     fix_first_sentence,
     no_bad_case,
+    rate_basis,
+    rate_name,
     stage_advice,
     stage_title,
 )
@@ -281,7 +283,8 @@ def _diagnosis_head(diagnosis: Diagnosis, findings: Sequence[Finding]) -> dict[s
             "low": rate.low,
             "high": rate.high,
             "n_questions": rate.n_scored,
-            "rests_on": diagnosis.coverage.clause(),
+            "name": rate_name(diagnosis.answers.enough),
+            "rests_on": rate_basis(diagnosis),
         },
         "fix_first": {
             "sentence": fix_first_sentence(diagnosis, findings) if fix_first else no_bad_case(diagnosis),

@@ -73,8 +73,27 @@ def rate_title(diagnosis: Diagnosis) -> str:
     Where too few answers were checked, it is no more than the share of cases without a fault found.
     """
     names = diagnosis.coverage.names
-    title = "Pass rate" if diagnosis.answers.enough else "No fault found"
+    title = rate_name(diagnosis.answers.enough)
     return f"{title}, {title_of(names[0])} alone" if len(names) == 1 else title
+
+
+def rate_name(enough_checked: bool) -> str:
+    """Return what the share of good cases is called: no pass rate where too few answers were checked."""
+    return "Pass rate" if enough_checked else "No fault found"
+
+
+def rate_basis(diagnosis: Diagnosis) -> str:
+    """Return what the pass rate rests on, as part of a sentence: human labels, and what was measured."""
+    return "; ".join(filter(None, [rate_labels(diagnosis), diagnosis.coverage.clause()]))
+
+
+def rate_labels(diagnosis: Diagnosis) -> str:
+    """Return how human labels enter the pass rate; "" without any."""
+    corrected, labels = diagnosis.label_correction, diagnosis.human_labels
+    if corrected is not None:
+        return f"corrected by {corrected.n_labelled:,} random labels (raw {percent(corrected.raw)})"
+    n = int((labels.good | labels.bad).sum())
+    return f"{n:,} of {diagnosis.scored.n:,} set by people" if n else ""
 
 
 def bad_cases_text(diagnosis: Diagnosis) -> str:
@@ -93,7 +112,7 @@ def no_bad_case(diagnosis: Diagnosis) -> str:
         return _RANKING_ALONE if ranking_sentence(diagnosis) else NOTHING_MEASURED
     measured = int(diagnosis.measured.sum())
     among = "" if measured == diagnosis.scored.n else f" among the {measured:,} measured ones"
-    clause = diagnosis.coverage.clause()
+    clause = rate_basis(diagnosis)
     return f"No bad case{among}{f' ({clause})' if clause else ''}."
 
 

@@ -18,6 +18,8 @@ METHODS = {
     "bootstrap": "bootstrap over questions or conversations",
     "normal": "normal interval",
     "no variance": "bound, as no value differs",
+    "ppi": "corrected by random labels (PPI)",
+    "post-stratified": "corrected by random labels (post-stratified)",
 }
 
 
@@ -31,9 +33,11 @@ def source_text(summary: MetricSummary | None, sources: Mapping[str, int] | None
     counts = sources if summary is None else summary.sources
     if not counts:
         return NOT_MEASURED
-    if len(counts) == 1:
-        return next(iter(counts))
-    return ", ".join(f"{name} {n:,}" for name, n in counts.items())
+    names = ", ".join(f"{name} {n:,}" for name, n in counts.items())
+    text = next(iter(counts)) if len(counts) == 1 else names
+    if summary is None or summary.raw is None:
+        return text
+    return f"{text}, corrected by {summary.n_labels:,} random labels (raw {number(summary.raw)})"
 
 
 def span(value: Interval) -> str:

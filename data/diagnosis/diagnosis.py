@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -41,6 +41,7 @@ from ragtriage.metrics.diagnosis.stages import (
 from ragtriage.metrics.diagnosis.symptoms import Symptom, SymptomEdges, symptoms
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray
 from ragtriage.metrics.statistics.intervals import Interval, interval
+from ragtriage.metrics.statistics.label_correction import FEWEST_LABELS, CorrectedMean, corrected_share
 from ragtriage.metrics.statistics.question_means import question_means
 
 CORRECTNESS = ("correctness", "answer_correctness", "factual_correctness")  # the first that a run has
@@ -49,6 +50,7 @@ MOST_SLICES = 10
 # slices that tell of the system and not of what it was asked
 NOT_OF_THE_QUESTION = ("answerable", "context_mode", "answer language", "document language", "context noise")
 ENOUGH_LABELS = 20  # random labels from which on the others need not be checked
+_OUTCOMES = 3  # of an answer by its words, or of a case: bad, not known, good
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,14 @@ class HumanLabels:
     bad: BoolArray  # (n,) True where at least as many labels say fail as pass
     good: BoolArray  # (n,) True where more labels say pass than fail
     labels: Mapping[int, tuple[Label, ...]]  # row -> its labels, for the labelled rows
+
+    @property
+    def drawn(self) -> BoolArray:
+        """(n,) True where a random queue drew the case and somebody called it good or bad."""
+        drawn = np.zeros(len(self.bad), dtype=np.bool_)
+        for row, labels in self.labels.items():
+            drawn[row] = any(label.verdict is not None and label.queue_id is not None for label in labels)
+        return drawn
 
 
 def human_labels_of(scored: ScoredRun, labels: Sequence[Label]) -> HumanLabels:
@@ -141,15 +151,10 @@ class Diagnosis:
         known = np.isfinite(self.right.values) | labelled | self.refusals.answered
         known |= np.isfinite(features["check_failed"])
         by_text = self.right.decided_by("text") & ~labelled & np.isnan(features["check_failed"])
-        drawn = [
-            row
-            for row, labels in self.human_labels.labels.items()
-            if any(label.verdict is not None and label.queue_id is not None for label in labels)
-        ]
         return CheckedAnswers(
             len(np.unique(scored.question[answered])),
             len(np.unique(scored.question[answered & known])),
-            len(np.unique(scored.question[drawn])),
+            len(np.unique(scored.question[self.human_labels.drawn])),
             len(np.unique(scored.question[self.right.says_more & ~self.bad.bad])),
             len(np.unique(scored.question[answered & by_text])),
         )
@@ -199,8 +204,45 @@ class Diagnosis:
 
     @cached_property
     def pass_rate(self) -> Interval:
-        """Share of good cases: a mean over questions, repeats averaged first."""
-        return pass_rate(self)
+        """Share of good cases over questions; corrected where enough cases of a random sample have labels."""
+        rate, corrected = pass_rate(self), self.label_correction
+        if corrected is None:
+            return rate
+        n = int(np.isfinite(corrected.by_question).sum())
+        return Interval(
+            corrected.mean,
+            corrected.low,
+            corrected.high,
+            n,
+            rate.n_applicable,
+            n,
+            corrected.method,
+            too_few=False,
+        )
+
+    @cached_property
+    def label_correction(self) -> CorrectedMean | None:
+        """The share of good cases that labels of a random sample correct; None where too few are there.
+
+        Where words alone tell what is right, the labels stand for the outcomes of the words, else for what
+        the diagnosis says without labels: one that knows them would look better than it is.
+        """
+        labels, scored = self.human_labels, self.scored
+        drawn = np.where(labels.drawn & (labels.good | labels.bad), labels.good.astype(np.float64), np.nan)
+        if np.isfinite(drawn).sum() < ENOUGH_LABELS:
+            return None
+        unlabelled = diagnose(scored, self.settings)
+        outcome, fewest = np.nan_to_num(2 * passing_of(unlabelled), nan=1.0), FEWEST_LABELS
+        if unlabelled.right_by_text:
+            compared = scored.stage_features["text_outcome"]
+            outcome, fewest = np.where(np.isnan(compared), outcome, compared), ENOUGH_LABELS
+        corrected = corrected_share(outcome, drawn, scored.question, _OUTCOMES, fewest)
+        return None if corrected is None else replace(corrected, raw=pass_rate(unlabelled).mean)
+
+    @property
+    def right_by_text(self) -> bool:
+        """Whether only their words tell of most answers that are right."""
+        return bool(2 * self.right.wording.n > (self.scored.stage_features["refused"] != 1).sum())
 
     @property
     def worst_slices(self) -> list[SliceFinding]:

@@ -15,7 +15,8 @@ import pyarrow.parquet as pq
 
 from ragtriage.data.declarations import HOW_TO_DECLARE
 from ragtriage.data.diagnosis.answer_shift import answer_shift
-from ragtriage.data.scoring.answered_only import OVER_ANSWERS
+from ragtriage.data.diagnosis.weak_judge import weak_judges
+from ragtriage.data.scoring.batch_scores import OVER_ANSWERS
 from ragtriage.data.scoring.id_overlap import id_mismatch
 from ragtriage.data.scoring.imported_scores import FAILED_CODE, imported_scores
 from ragtriage.data.scoring.ranked_lists import context_lists
@@ -70,7 +71,7 @@ def check_run(scored: ScoredRun, convention: Convention = "default") -> list[Fin
         )
     )
     of_scores = [*failed_codes(scored), *refused_scores(scored), *unread_refusals(scored)]
-    of_scores += _undirected(scored)
+    of_scores += [*_undirected(scored), *weak_judges(scored)]
     known = frozenset(scored.metrics)
     return [
         replace(

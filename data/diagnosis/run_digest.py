@@ -30,7 +30,7 @@ from ragtriage.metrics.schema.scores import MetricsError
 
 AFTER_IMPORT = 2.0  # seconds that the digests of new runs may take at most before a command returns
 
-VERSION = 4  # raised when the digest of the same run would be another one
+VERSION = 5  # raised when the digest of the same run would be another one
 MEASURES = ("context", "faithfulness", "answer_relevancy", "correctness", "people")
 
 

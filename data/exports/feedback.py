@@ -12,8 +12,9 @@ import numpy as np
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, passing_of
 from ragtriage.data.errors import DataError
 from ragtriage.data.labels.human_ratings import IMPORTED, rated_dimensions
-from ragtriage.data.labels.ratings import PASS, dimension_of, ratings_of, rows_of
+from ragtriage.data.labels.ratings import PASS, dimension_of, ratings_of
 from ragtriage.data.scoring.imported_scores import on_metric_scale
+from ragtriage.data.scoring.label_correction import rows_of
 from ragtriage.data.scoring.scored_run import MetricColumn, ScoredRun
 from ragtriage.data.store.judge_replies import EVALUATION
 from ragtriage.data.store.judge_results import judge_of

@@ -21,7 +21,6 @@ from ragtriage.data.comparison.question_changes import slice_mask
 from ragtriage.data.comparison.question_match import QuestionMatch, match_questions
 from ragtriage.data.declarations import HOW_TO_DECLARE
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, pass_rate
-from ragtriage.data.gates.label_correction import CorrectedMean
 from ragtriage.data.scoring.grouping import NOT_GIVEN
 from ragtriage.data.scoring.scored_run import MetricColumn, ScoredRun
 from ragtriage.data.scoring.summaries import MetricSummary, summarise
@@ -50,20 +49,21 @@ def judge_mean_gate(
     gate: Gate,
     run: Diagnosis,
     summary: Mapping[str, MetricSummary] | None = None,
-    corrected: CorrectedMean | None = None,
 ) -> GateResult:
-    """Judge the mean of a metric over all questions or those of a slice; the corrected one where there is."""
+    """Judge the mean of a metric over all questions or those of a slice.
+
+    Labels of a random sample correct the mean over all; the raw one stands beside it.
+    """
     scored = run.scored
-    if corrected is not None and gate.slice is None:
-        n = len(scored.question_ids)
-        how = f"corrected by {corrected.n_labelled} labels drawn at random (PPI), raw {corrected.raw:.2f}"
-        ends = corrected.low, corrected.high
-        return replace(judge_gate(gate, corrected.mean, *ends, n, n, obtained=how), raw=corrected.raw)
     keep = None if gate.slice is None else slice_mask(scored, gate.slice)
     if gate.slice is not None and keep is None:
         return unmeasured(gate, slice_lacking(scored, gate.slice))
     if gate.metric == GOOD_SHARE:
-        return _of_interval(gate, pass_rate(run, keep), "diagnosed")
+        if keep is not None or run.label_correction is None:
+            return _of_interval(gate, pass_rate(run, keep), "diagnosed")
+        correction = run.label_correction
+        how = correction_text(correction.n_labelled, correction.method, correction.raw)
+        return replace(_of_interval(gate, run.pass_rate, how), raw=correction.raw)
     summaries = summarise(scored, [gate.metric], keep) if keep is not None or summary is None else summary
     metric_summary = summaries.get(gate.metric)
     if metric_summary is None:
@@ -74,7 +74,7 @@ def judge_mean_gate(
         if scored.is_off_scale(gate.metric):
             reason = "its values are on another scale"
         return unmeasured(gate, reason, n_total=metric_summary.n_applicable)
-    return judge_gate(
+    judged = judge_gate(
         gate,
         metric_summary.mean,
         metric_summary.low,
@@ -84,6 +84,17 @@ def judge_mean_gate(
         metric_summary.best if gate.at_most else metric_summary.worst,  # if all values that failed were so
         f"{metric_summary.source}, {metric_summary.method}",
     )
+    if metric_summary.raw is None:
+        return judged
+    how = correction_text(metric_summary.n_labels, metric_summary.method, metric_summary.raw)
+    return replace(judged, raw=metric_summary.raw, obtained=how)
+
+
+def correction_text(n_labels: int, method: str, raw: float) -> str:
+    """Return how labels corrected a mean."""
+    name = "PPI" if method == "ppi" else method
+    beside = f", raw {raw:.2f}" if np.isfinite(raw) else ""
+    return f"corrected by {n_labels} labels drawn at random ({name}){beside}"
 
 
 def metric_lacking(scored: ScoredRun, metric: str) -> str:

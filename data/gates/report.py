@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import Any
 
 from ragtriage.data.comparison.answered import refusal_pairs, refusal_sentence
@@ -22,6 +21,7 @@ from ragtriage.data.declarations import use_declarations
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
 from ragtriage.data.diagnosis.doubts import metric_doubts, pass_rate_doubts
 from ragtriage.data.diagnosis.run_checks import check_run
+from ragtriage.data.diagnosis.weak_judge import WEAK_JUDGE
 from ragtriage.data.errors import DataError
 from ragtriage.data.gates.baseline import Baseline, unequal_sides
 from ragtriage.data.gates.conclusion import FAILING, Conclusion, conclude, exit_code
@@ -33,7 +33,6 @@ from ragtriage.data.gates.gate_kinds import (
     judge_regressions,
     judge_right_answers,
 )
-from ragtriage.data.gates.label_correction import CorrectedMean, corrected_means
 from ragtriage.data.gates.next_steps import next_steps
 from ragtriage.data.scoring.run_store import RunStore, distinct_labels
 from ragtriage.data.scoring.summaries import MetricSummary
@@ -55,7 +54,6 @@ from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.sanity.rule import Finding
 
 SHORT = 300  # characters of a question
-NOTHING_CORRECTED: Mapping[str, CorrectedMean] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -205,10 +203,7 @@ def gate_run(
     findings = check_run(store.scored(run))
     of_baseline = [] if baseline.run is None else check_run(store.scored(baseline.run))
     diagnosis = find(run)
-    corrected = corrected_means(
-        store.ledger, diagnosis, [gate.metric for gate in gates if gate.kind == "mean"]
-    )
-    report = judge_run(diagnosis, base, gates, store.summary(run), primary, findings, of_baseline, corrected)
+    report = judge_run(diagnosis, base, gates, store.summary(run), primary, findings, of_baseline)
     return replace(
         report,
         diagnosis=diagnosis,
@@ -234,12 +229,11 @@ def judge_run(
     primary: str = GOOD_SHARE,
     findings: Sequence[Finding] = (),
     base_findings: Sequence[Finding] = (),
-    corrected: Mapping[str, CorrectedMean] = NOTHING_CORRECTED,
 ) -> GateReport:
     """Judge a diagnosed run by gates, against a diagnosed baseline where there is one.
 
     The summary is over all questions, where a caller has it; a gate on a family tests the primary metric
-    alone. A mean that labels corrected is judged in place of the raw one.
+    alone.
     """
     changes = judge_regressions(run, base, [gate for gate in gates if gate.kind == "regression"], primary)
     results: list[GateResult] = []
@@ -253,7 +247,7 @@ def judge_run(
         elif gate.kind == "percentile":
             results.append(judge_percentile_gate(gate, run))
         else:
-            results.append(judge_mean_gate(gate, run, summary, corrected.get(gate.metric)))
+            results.append(judge_mean_gate(gate, run, summary))
     results = [each for each in results if not each.gate.where_measured or _is_measured(each)]
     mostly_wrong = judge_right_answers(run)
     if mostly_wrong.verdict == "FAIL" and not any(each.verdict == "FAIL" and each.blocks for each in results):
@@ -341,7 +335,9 @@ def _doubt(result: GateResult, side: Diagnosis, findings: Sequence[Finding]) -> 
         if by_pass_rate
         else metric_doubts(side.scored, findings, gate.metric)
     )
-    return "; ".join(finding.clause for finding in doubts)
+    # a mean that labels corrected does not rest on what the judge says
+    weak = [] if result.raw is None else [finding for finding in doubts if finding.rule == WEAK_JUDGE]
+    return "; ".join(finding.clause for finding in doubts if finding not in weak)
 
 
 def _with_doubt_of_baseline(result: GateResult, base: Diagnosis, findings: Sequence[Finding]) -> GateResult:

@@ -16,9 +16,9 @@ from ragtriage.data.labels.ratings import (
     Rating,
     dimension_of,
     ratings_of,
-    rows_of,
     unrated,
 )
+from ragtriage.data.scoring.label_correction import rows_of
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.ragged import Ragged, numbers, padded

@@ -6,13 +6,14 @@ Both can carry the number of the random queue that drew the case: only these are
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ragtriage.data.errors import DataError, WorkspaceError
 from ragtriage.data.prompts.prompt import label_wording
+from ragtriage.data.scoring.label_correction import rows_of
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.judge_replies import ADDRESSES, AGREES, COMPLETE
 from ragtriage.data.store.ledger import Ledger
@@ -330,15 +331,3 @@ def queue_state(ledger: Ledger, scored: ScoredRun, queue: Queue) -> QueueState:
     rated = frozenset(rows_of(scored, cases).values())
     remaining = tuple(row for row in queue.order(scored.n).tolist() if row not in rated)
     return QueueState(queue, rated, remaining)
-
-
-def rows_of(scored: ScoredRun, cases: Iterable[tuple[str, int]]) -> dict[tuple[str, int], int]:
-    """Find the row of each (question_id, repeat) that a run has."""
-    wanted = set(cases)
-    ids = np.array(sorted({name for name, _ in wanted}), dtype=object)
-    codes = np.searchsorted(scored.question_ids, ids) if len(ids) else np.zeros(0, dtype=np.int64)
-    rows = np.flatnonzero(np.isin(scored.question, codes))
-    by_case = {
-        (str(scored.question_ids[scored.question[row]]), int(scored.repeats[row])): int(row) for row in rows
-    }
-    return {case: row for case, row in by_case.items() if case in wanted}

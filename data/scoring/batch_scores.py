@@ -5,14 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow.parquet as pq
 
-from ragtriage.data.scoring.answered_only import over_answers
 from ragtriage.data.scoring.batch_inputs import batch_of
 from ragtriage.data.scoring.context_use import use_table
 from ragtriage.data.scoring.gold_join import Match
@@ -45,7 +44,7 @@ from ragtriage.data.suites.evaluate import with_evaluated_checks
 from ragtriage.metrics.metric_registry import compute, lookup, unavailable
 from ragtriage.metrics.schema.batch import Batch
 from ragtriage.metrics.schema.metric import CONVENTIONS, Convention
-from ragtriage.metrics.schema.scores import FloatArray, Scores, Status
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, Scores, Status
 from ragtriage.metrics.schema.source import Source
 
 SCORES_VERSION = 22  # raise when a definition, a heuristic or a file of the scores changes
@@ -288,3 +287,51 @@ def _of_source(scores: Scores, source: Source) -> Scores:
         np.where(others, "obtained in another way", scores.reason).astype(object),
         np.full(len(scores), source, dtype=np.int8),
     )
+
+
+# A refusal says nothing that these metrics could measure.
+OVER_ANSWERS = (
+    "answer_relevancy",
+    "faithfulness",
+    "answer_precision",
+    "answer_recall",
+    "answer_f1",
+    "hallucination",
+    "self_knowledge",
+    "noise_sensitivity_relevant",
+    "noise_sensitivity_irrelevant",
+    "ungrounded",
+    "intrinsic_hallucination",
+    "extrinsic_hallucination",
+)
+_GOOD = ("answer_relevancy", "faithfulness", "answer_precision", "answer_recall", "answer_f1")
+REFUSED = "the answer is a refusal, which has its own metrics"
+
+
+def over_answers(
+    blocks: Mapping[tuple[str, Source], Scores], refused: BoolArray, convention: Convention
+) -> dict[tuple[str, Source], Scores]:
+    """Make the metrics of OVER_ANSWERS not applicable to refusals.
+
+    Under the convention "refusals_0" a refusal counts 0 in those for which 1 is best, as answer relevancy of
+    Ragas does; under "ragchecker" its values stay as recorded or computed. People's values always stay.
+
+    Args:
+        blocks: scores of n samples by metric and source.
+        refused: (n,) True for refusals.
+        convention: of the scores.
+    """
+    changed = dict(blocks)
+    for (name, source), scores in blocks.items():
+        if name not in OVER_ANSWERS or source == Source.HUMAN or convention == "ragchecker":
+            continue
+        as_zero = convention == "refusals_0" and name in _GOOD
+        changed[name, source] = replace(
+            scores,
+            values=np.where(refused, 0.0 if as_zero else np.nan, scores.values),
+            status=np.where(
+                refused, Status.SCORED if as_zero else Status.NOT_APPLICABLE, scores.status
+            ).astype(np.int8),
+            reason=np.where(refused, "" if as_zero else REFUSED, scores.reason).astype(object),
+        )
+    return changed

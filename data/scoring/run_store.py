@@ -13,6 +13,7 @@ from ragtriage.data.declarations import use_declarations
 from ragtriage.data.errors import WorkspaceError
 from ragtriage.data.scoring.batch_scores import DEFAULT_KS, ScoreOptions
 from ragtriage.data.scoring.judged_scores import is_scored
+from ragtriage.data.scoring.label_correction import Ratings, ratings_of_runs
 from ragtriage.data.scoring.score_run import ensure_scored, match_of, refusal_patterns
 from ragtriage.data.scoring.scored_run import CHECK_PASS_RATE, ScoredRun
 from ragtriage.data.scoring.stored_scores import SUMMARY, is_intact, read_summary
@@ -33,6 +34,7 @@ MOST_TOLD = 64  # runs kept as what was said of their attacks makes them
 MOST_OFFERED = 12  # runs of one name that an error lists
 MOST_CLOSEST = 4  # runs that an error lists where none has the name
 MOST_COMPARED = 100  # characters of a name that are compared
+_Said = tuple[AttackVerdicts | None, Ratings | None]
 
 
 class RunStore:
@@ -51,7 +53,8 @@ class RunStore:
         self._entries: dict[str, dict[str, Any]] = {}  # of the index, by kind, until they are used
         self._results: dict[str, dict[str, str]] = {}
         self._verdicts: dict[str, AttackVerdicts] = {}
-        self._told_runs: dict[tuple[str, str], tuple[ScoredRun, AttackVerdicts, ScoredRun]] = {}
+        self._ratings: dict[str, Ratings] = {}
+        self._told_runs: dict[tuple[str, str], tuple[ScoredRun, _Said, ScoredRun]] = {}
         self._told_summaries: dict[str, dict[str, MetricSummary]] = {}
         self._results_version: tuple[int, ...] = ()
         self._lock = RLock()
@@ -160,6 +163,7 @@ class RunStore:
                     for run_id, kinds in current_results(self.ledger).items()
                 }
                 self._verdicts = self._attack_verdicts()
+                self._ratings = ratings_of_runs(self.ledger)
                 self._results_version = version
             return self._results
 
@@ -181,27 +185,30 @@ class RunStore:
     ) -> ScoredRun:
         """Return a scored run; the run is scored first where that has not been done.
 
-        What people and the judge said of its attacks since the import is applied.
+        What people and the judge said of its attacks since the import is applied, and randomly drawn ratings
+        correct its means.
         """
         wanted = options or self.options(run)
         return self._told(self._scored(run, wanted, progress), (run.run_id, wanted.folder))
 
     def _told(self, scored: ScoredRun, key: tuple[str, str]) -> ScoredRun:
-        """Return a run with what was said of its attacks; kept until somebody says more."""
+        """Return a run with what was said of its attacks and samples; kept until somebody says more."""
         self._current_results()
         with self._lock:
-            verdicts = self._verdicts.get(key[0])
-            if verdicts is None:
+            said = self._verdicts.get(key[0]), self._ratings.get(key[0])
+            if said == (None, None):
                 return scored
             kept = self._told_runs.get(key)
-            if kept is not None and kept[0] is scored and kept[1] == verdicts:
+            if kept is not None and kept[0] is scored and kept[1] == said:
                 return kept[2]
-        with_verdicts = with_attack_verdicts(scored, verdicts)
+        verdicts, ratings = said
+        with_said = scored if verdicts is None else with_attack_verdicts(scored, verdicts)
+        with_said = with_said if ratings is None else with_said.with_ratings(ratings)
         with self._lock:
             while len(self._told_runs) >= MOST_TOLD:
                 self._told_runs.pop(next(iter(self._told_runs)))
-            self._told_runs[key] = (scored, verdicts, with_verdicts)
-        return with_verdicts
+            self._told_runs[key] = (scored, said, with_said)
+        return with_said
 
     def _scored(self, run: Run, wanted: ScoreOptions, progress: Callable[[int], None] | None) -> ScoredRun:
         """Return a run with the scores that are stored, of which those damaged or gone are made anew."""
@@ -266,21 +273,23 @@ class RunStore:
             ranges = {name: bounds_of(name) for name in imported_declarations() if name in summaries}
             if run.means or not ranges:
                 return summaries
-            declared_key = (*key, tuple(ranges.items()))
+            declared_key = (*key, tuple(ranges.items()), self._ratings.get(run.run_id))
             if declared_key not in self._declared_summaries:
                 self._declared_summaries[declared_key] = summarise(self.scored(run, wanted), list(ranges))
             return summaries | self._declared_summaries[declared_key]
 
     def _told_summary(self, run: Run, wanted: ScoreOptions) -> dict[str, MetricSummary]:
-        """Return the summaries that what was said of the run's attacks changes."""
+        """Return the summaries that what was said of the run's attacks, or of a random sample, changes."""
         self._current_results()
-        if run.run_id not in self._verdicts:
+        if run.run_id not in self._verdicts and run.run_id not in self._ratings:
             return {}
         scored = self.scored(run, wanted)
-        if not scored.verdicts:
+        names = [name for name, _ in scored.ratings.of if name in scored.metrics]
+        names += [CHECK_PASS_RATE] if scored.verdicts else []
+        if not names:
             return {}
         if scored.cache_key not in self._told_summaries:
-            self._told_summaries[scored.cache_key] = summarise(scored, [CHECK_PASS_RATE])
+            self._told_summaries[scored.cache_key] = summarise(scored, names)
         return self._told_summaries[scored.cache_key]
 
     def _stored_summary(self, run: Run, options: ScoreOptions) -> dict[str, MetricSummary]:

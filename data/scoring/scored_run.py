@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from copy import copy as shallow_copy
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -30,6 +31,7 @@ from ragtriage.data.scoring.grouping import (
     tag_slices,
 )
 from ragtriage.data.scoring.imported_scores import on_scale
+from ragtriage.data.scoring.label_correction import Ratings
 from ragtriage.data.scoring.stored_scores import ScoreFile
 from ragtriage.data.store.judge_results import judge_result_path
 from ragtriage.data.store.sample_reader import StoredSamples
@@ -108,6 +110,7 @@ class ScoredRun:
         samples_path: Parquet file of its samples.
         judge_results: kind -> digest of the judge results that the scores include.
         verdicts: row -> what people and the judge said of its attack since the import.
+        ratings: what people rated here; those drawn at random correct means.
     """
 
     def __init__(
@@ -123,6 +126,7 @@ class ScoredRun:
         self.samples_path = workspace.samples_path(run.run_id)
         self.judge_results = dict(judge_results)
         self.verdicts: Mapping[int, Verdict] = {}
+        self.ratings = Ratings()
         self._verdict_key = ""
         self._columns: dict[tuple[str, Source | None], MetricColumn | None] = {}
         self._auxiliary_tables: dict[str, Any] = {}
@@ -180,10 +184,17 @@ class ScoredRun:
         copy._columns[(CHECK_PASS_RATE, Source.COMPUTED)] = rate
         return copy
 
+    def with_ratings(self, ratings: Ratings) -> ScoredRun:
+        """Return the run with what people rated; its arrays are shared."""
+        rated = shallow_copy(self)
+        rated.ratings = ratings
+        return rated
+
     @property
     def cache_key(self) -> str:
         """Return where the scores lie: it tells this run from all others, in every workspace."""
-        return self.scores_path.as_posix() + (f"#{self._verdict_key}" if self._verdict_key else "")
+        said = [self._verdict_key, self.ratings.key if self.ratings.of else ""]
+        return "#".join([self.scores_path.as_posix(), *filter(None, said)])
 
     @property
     def nbytes(self) -> int:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from ragtriage.data.scoring.label_correction import corrected
 from ragtriage.data.scoring.scored_run import MetricColumn, ScoredRun
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.metric_registry import bounds_of, declared, ordered
@@ -35,6 +36,8 @@ class MetricSummary:
         worst: mean if all failed questions had the worst value, or all without one where these are too many
             for a mean; None elsewhere.
         best: mean if they had the best value.
+        raw: the mean without labels, where labels of a random sample corrected it; None elsewhere.
+        n_labels: questions of that sample.
     """
 
     metric: str
@@ -49,6 +52,8 @@ class MetricSummary:
     sources: dict[str, int]
     worst: float | None
     best: float | None
+    raw: float | None = None
+    n_labels: int = 0
 
     @property
     def source(self) -> str:
@@ -95,7 +100,7 @@ def summarise(
         [entry.binary for entry in measured],
         bounds=[bounds_of(entry.metric) for entry in measured],
     )
-    return {
+    summaries = {
         entry.metric: MetricSummary(
             metric=entry.metric,
             mean=_number(estimate.mean),
@@ -112,6 +117,31 @@ def summarise(
         )
         for entry, estimate in zip(measured, estimates, strict=True)
     }
+    if keep is None and source is None:
+        summaries |= {
+            name: _by_labels(scored, summaries[name]) for name, _ in scored.ratings.of if name in summaries
+        }
+    return summaries
+
+
+def _by_labels(scored: ScoredRun, summary: MetricSummary) -> MetricSummary:
+    """Return the mean that labels of a random sample correct; bounds of failed questions move along."""
+    mean = corrected(scored, summary.metric)
+    if mean is None:
+        return summary
+    moved = 0.0 if summary.mean is None else mean.mean - summary.mean
+    return replace(
+        summary,
+        mean=mean.mean,
+        low=mean.low,
+        high=mean.high,
+        method=mean.method,
+        too_few=False,
+        raw=mean.raw,
+        n_labels=mean.n_labelled,
+        worst=None if summary.worst is None else summary.worst + moved,
+        best=None if summary.best is None else summary.best + moved,
+    )
 
 
 @dataclass(frozen=True)

@@ -309,14 +309,15 @@ def binary_agreement(
 LEAST_TRUE_NEGATIVE_RATE, CHANCE = 0.7, 0.5
 
 
-def misses_bad(true_negative_rate: Agreement) -> bool:
+def misses_bad(true_negative_rate: Agreement | Interval) -> bool:
     """Return whether a judge is in doubt because it passes what humans fail.
 
     It is where it fails less than 0.7 of that, or where the interval does not lie above one half: however
     well it ranks, a pass by such a judge says little.
     """
     rate = true_negative_rate
-    return not (rate.value >= LEAST_TRUE_NEGATIVE_RATE and rate.low > CHANCE)
+    value = rate.mean if isinstance(rate, Interval) else rate.value
+    return not (value >= LEAST_TRUE_NEGATIVE_RATE and rate.low > CHANCE)
 
 
 def accuracy(judge: IntArray, human: IntArray, clusters: IntArray) -> Agreement:

@@ -17,7 +17,18 @@ from ragtriage.metrics.statistics.dirichlet import (
 )
 from ragtriage.metrics.statistics.distributions import beta_quantile, normal_quantile, t_quantile
 
-Method = Literal["dirichlet", "bootstrap", "wilson", "exact", "t", "normal", "no variance", "none"]
+Method = Literal[
+    "dirichlet",
+    "bootstrap",
+    "wilson",
+    "exact",
+    "t",
+    "normal",
+    "no variance",
+    "none",
+    "ppi",
+    "post-stratified",
+]
 FEW_CLUSTERS = 10  # below this the misses of an interval are not held to what it promises
 MANY_CLUSTERS = 2000  # from here on the normal interval equals the others and is far cheaper
 TWO_SIDED, ONE_SIDED = 0.975, 0.95  # level of each end

@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 
 from ragtriage.dashboard.headlines.triage import report_headline
-from ragtriage.data.api import add_run, gate
+from ragtriage.dashboard.wording.diagnosis import rate_basis
+from ragtriage.dashboard.wording.formatting import source_text
+from ragtriage.data.api import add_run, diagnosis_answer, diagnosis_of, gate, metrics_answer
+from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings
+from ragtriage.data.diagnosis.run_digest import read_digests
 from ragtriage.data.gates.report import GateReport
 from ragtriage.data.labels.ratings import queue_state, rate, start_queue
 from ragtriage.data.scoring.run_store import RunStore
@@ -63,6 +67,11 @@ def test_a_judge_that_is_too_kind_passes_no_gate_once_people_have_labelled(
     assert "corrected by human labels (0.8" in corrected.sentence
     assert "by human labels (0.8" in report_headline(report).detail
     assert report.to_dict()["gates"][0]["raw"] == pytest.approx(raw.mean)
+    (run,) = workspace.runs()
+    store = RunStore(workspace.workspace)
+    summary = metrics_answer(store, store.find(run.run_id), store.options(run))["metrics"]["faithfulness"]
+    assert (summary["mean"], summary["raw"], summary["n_labels"]) == (corrected.mean, corrected.raw, 179)
+    assert "corrected by 179 random labels (raw 0.8" in source_text(store.summary(run)["faithfulness"])
 
 
 def test_labels_of_good_and_bad_cases_correct_the_pass_rate(
@@ -83,3 +92,35 @@ def test_labels_of_good_and_bad_cases_correct_the_pass_rate(
     assert result.raw is not None
     assert result.raw > 0.5
     assert result.verdict == "FAIL"
+    diagnosis = diagnosis_of(workspace, run, DiagnosisSettings())
+    assert diagnosis.pass_rate.mean == result.mean
+    assert diagnosis_answer(diagnosis, DiagnosisSettings())["pass_rate"]["raw"] == result.raw
+    assert "corrected by 100 random labels" in rate_basis(diagnosis)
+    assert read_digests(workspace, [run])[run.run_id].pass_rate == result.mean
+
+
+def test_twenty_labels_correct_a_pass_rate_that_rests_on_words(workspace: RunStore) -> None:
+    records = [
+        {
+            "question_id": f"q{at:03d}",
+            "question": f"Which town number {at}?",
+            "answer": "Paris" if at % 3 else "Lyon",
+            "reference_answer": "Paris",
+        }
+        for at in range(90)
+    ]
+    add_run(records, "V1", "towns", str(workspace.workspace.root))
+    (run,) = workspace.runs()
+    scored = workspace.scored(run)
+    queue = start_queue(workspace.ledger, run.run_id, "pass", "Ann")
+    remaining = queue_state(workspace.ledger, scored, queue).remaining
+    for at, row in enumerate(remaining[:20]):
+        if at == 19:
+            assert diagnosis_of(workspace, run, DiagnosisSettings()).label_correction is None
+        case = (run.run_id, str(scored.question_ids[scored.question[row]]), 0)
+        workspace.ledger.add_label(case, "Ann", "pass", queue_id=queue.queue_id)
+    corrected = diagnosis_of(workspace, run, DiagnosisSettings()).label_correction
+    assert corrected is not None
+    assert (corrected.n_labelled, corrected.method) == (20, "post-stratified")
+    assert corrected.raw == pytest.approx(2 / 3)
+    assert corrected.mean > 0.85

@@ -16,12 +16,12 @@ from ragtriage.data.labels.ratings import (
     queue_state,
     rate,
     ratings_of,
-    rows_of,
     share_of,
     start_queue,
     undo,
 )
 from ragtriage.data.prompts.prompt import label_wording, load_prompt
+from ragtriage.data.scoring.label_correction import rows_of
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.judge_replies import ADDRESSES, AGREES, COMPLETE

@@ -19,6 +19,8 @@ from ragtriage.dashboard.wording.diagnosis import (
     no_bad_case,
     pattern_meaning,
     ranking_sentence,
+    rate_basis,
+    rate_name,
     refusal_rates_text,
     stage_advice,
     stage_title,
@@ -174,14 +176,15 @@ def _headline(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:
     lost = loss_sentence(diagnosis, findings)
     first = f"{lost}. " if lost else ""
     doubts = doubted_by(pass_rate_doubts(diagnosis, findings))
-    clause = "; ".join(filter(None, [diagnosis.coverage.clause(), doubts]))
+    clause = "; ".join(filter(None, [rate_basis(diagnosis), doubts]))
     bad = bad_cases_text(diagnosis)
     context_metric = f"Context metric: {context_metric_text(diagnosis)}."
     if not rate.n_scored:
         return ranking_sentence(diagnosis) or f"{bad}; pass rate {NOT_MEASURED}. {context_metric}"
     interval = f"(95 % interval {percent(rate.low)} to {percent(rate.high)})"
     over = f"over {count(rate.n_scored, 'question')}{f', {clause}' if clause else ''}"
-    return f"{first}{capital(bad)}; pass rate {percent(rate.mean)} {interval} {over}. {context_metric}"
+    name = rate_name(diagnosis.answers.enough).lower()
+    return f"{first}{capital(bad)}; {name} {percent(rate.mean)} {interval} {over}. {context_metric}"
 
 
 def _stage_table(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:

@@ -17,7 +17,7 @@ from ragtriage.dashboard.shell.blocks import current_theme
 from ragtriage.dashboard.shell.components import clicked
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, open_cases
-from ragtriage.dashboard.wording.diagnosis import doubted_by, rate_title
+from ragtriage.dashboard.wording.diagnosis import doubted_by, rate_basis, rate_labels, rate_title
 from ragtriage.dashboard.wording.escaping import capital, shorten
 from ragtriage.dashboard.wording.formatting import source_text
 from ragtriage.data.comparison.compare import Comparison, MetricDifference
@@ -125,7 +125,7 @@ def _rate_tile(
     state: State = "not measured" if gate is None else STATES[gate.verdict]
     word = "no gate" if gate is None else _word(gate)
     doubts = doubted_by(pass_rate_doubts(diagnosis, findings))
-    doubt = "; ".join(filter(None, [diagnosis.coverage.clause(), doubts]))
+    doubt = "; ".join(filter(None, [rate_basis(diagnosis), doubts]))
     compared = change is not None and _comparable(change)
     return Tile(
         rate_title(diagnosis),
@@ -133,7 +133,7 @@ def _rate_tile(
         state if rate.n_scored and diagnosis.answers.enough else "not measured",
         (word if diagnosis.answers.enough else "answers not checked") if rate.n_scored else "not measured",
         f"{points(change.difference.difference)} vs {base}" if change and compared else "",
-        _foot(rate, percent, ""),
+        _foot(rate, percent, rate_labels(diagnosis)),
         Strip(
             rate.mean if rate.n_scored else None,
             rate.low,
@@ -188,7 +188,7 @@ def _metric_tile(
         state,
         word,
         f"{signed(change.difference.difference)} vs {base}" if change and compared else "",
-        _foot(summary, number, need),
+        _foot(summary, number, " · ".join(filter(None, [need, _by_labels(summary)]))),
         Strip(
             summary.mean,
             summary.low,
@@ -201,6 +201,13 @@ def _metric_tile(
         ),
         f"Mean over questions, {source_text(summary)}. {capital(doubts)}",
     )
+
+
+def _by_labels(summary: MetricSummary) -> str:
+    """Return what the mean was before labels corrected it; "" where none did."""
+    if summary.raw is None:
+        return ""
+    return f"corrected by {summary.n_labels:,} labels, raw {number(summary.raw)}"
 
 
 def _word(gate: GateResult) -> str:

@@ -37,6 +37,7 @@ from ragtriage.dashboard.tables.run import worst_slice_table
 from ragtriage.dashboard.wording.diagnosis import (
     context_metric_text,
     doubted_by,
+    rate_labels,
     rate_title,
 )
 from ragtriage.dashboard.wording.escaping import capital
@@ -210,10 +211,11 @@ def _headline(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
     rate = view.diagnosis.pass_rate
     sentence = "Pass rate not measured: no metric tells good cases from bad ones."
     if rate.n_scored:
+        labels = rate_labels(view.diagnosis)
         sentence = (
             f"{rate_title(view.diagnosis)}: {percent(rate.mean)} of cases "
             f"(95 % interval {percent(rate.low)} to {percent(rate.high)}, "
-            f"{count(rate.n_scored, 'question')})."
+            f"{count(rate.n_scored, 'question')}{f'; {labels}' if labels else ''})."
         )
         doubts = doubted_by(pass_rate_doubts(view.diagnosis, view.findings))
         sentence = f"{sentence[:-1]}, {doubts}." if doubts else sentence

@@ -11,6 +11,7 @@ from ragtriage.dashboard.headlines.headline import State
 from ragtriage.dashboard.present.page_html.blocks import Strip, Tile
 from ragtriage.dashboard.present.stories.context import StoryView
 from ragtriage.dashboard.present.stories.story import Remark, RenderedSection, SlideContent
+from ragtriage.dashboard.wording.diagnosis import rate_labels, rate_name
 from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
 from ragtriage.dashboard.wording.formatting import source_text
 from ragtriage.dashboard.wording.gates import rule_texts
@@ -158,7 +159,8 @@ def _bar(view: StoryView, name: str, paired: MetricDifference | Side | None = No
     if name == GOOD_SHARE:
         rate = view.diagnosis.pass_rate
         value = rate.mean if rate.n_scored else None
-        return MetricBar("Pass rate", value, _known(rate.low), _known(rate.high), before, rate.n_scored)
+        title = rate_name(view.diagnosis.answers.enough)
+        return MetricBar(title, value, _known(rate.low), _known(rate.high), before, rate.n_scored)
     summary = view.summary.get(name)
     if summary is None:
         return MetricBar(name, None, None, None, None, 0)
@@ -192,10 +194,11 @@ def _tile(
         higher_is_better=True if declaration is None else declaration.higher_is_better,
     )
     foot = [f"95 % CI {interval}" if interval else "", count(bar.n, "question")]
+    foot += [rate_labels(view.diagnosis)] if name == GOOD_SHARE else []
     if level is not None:
         foot.append(f"gate {'≤' if level.at_most else '≥'} {write(level.threshold)}")
     change = _change(name, bar, paired, shorten(base, 18)) if paired is not None else ""
-    obtained = "" if name == GOOD_SHARE else source_text(view.summary[name])
+    obtained = rate_labels(view.diagnosis) if name == GOOD_SHARE else source_text(view.summary[name])
     small = " · ".join(filter(None, foot))
     return Tile(bar.title, write(bar.value), state, word, change, small, strip, obtained)
 

@@ -1,0 +1,126 @@
+"""A mean over questions, corrected by the human labels of questions that were drawn at random."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray
+from ragtriage.metrics.statistics.ppi import PpiMean, post_stratified, ppi_mean
+from ragtriage.metrics.statistics.question_means import question_means
+
+FEWEST_LABELS = 30  # questions: with fewer a correction by PPI is no better than the raw mean
+
+
+@dataclass(frozen=True)
+class CorrectedMean:
+    """A mean that labels corrected; the raw one stands beside it.
+
+    Attributes:
+        mean: the estimate.
+        low: lower end of its 95 % interval over questions or conversations.
+        high: upper end.
+        raw: of the judge or the metric alone.
+        n_labelled: questions labelled at random.
+        method: how the interval was obtained.
+        by_question: (q,) values whose mean is the estimate, NaN for questions it is not about. Two of them
+            compare by question: the weight of a labelled question carries the correction of the others.
+    """
+
+    mean: float
+    low: float
+    high: float
+    raw: float
+    n_labelled: int
+    method: Literal["ppi", "post-stratified"]
+    by_question: FloatArray
+
+
+def corrected_mean(
+    predicted: FloatArray,
+    drawn: FloatArray,
+    question: IntArray,
+    clusters: IntArray,
+    bounds: tuple[float, float],
+) -> CorrectedMean | None:
+    """Correct the mean of a metric by prediction-powered inference over questions.
+
+    Args:
+        predicted: (n,) values of the metric, NaN where it has none.
+        drawn: (n,) labels of the samples drawn at random, NaN elsewhere.
+        question: (n,) codes of the question of each sample.
+        clusters: (q,) codes of the independent group of each question.
+        bounds: least and greatest value.
+
+    Returns:
+        The estimate; None with fewer than FEWEST_LABELS labelled questions, or without an interval.
+    """
+    both = np.isfinite(predicted) & np.isfinite(drawn)
+    labels = question_means(np.where(both, drawn, np.nan), question)[0]
+    beside = question_means(np.where(both, predicted, np.nan), question)[0]
+    values = question_means(predicted, question)[0]
+    labelled = np.isfinite(labels)
+    if labelled.sum() < FEWEST_LABELS:
+        return None
+    rest = np.isfinite(values) & ~labelled
+    ppi = ppi_mean(
+        labels[labelled], beside[labelled], values[rest], clusters=(clusters[labelled], clusters[rest])
+    )
+    if not np.isfinite([ppi.estimate, ppi.low, ppi.high]).all():
+        return None
+    mean, low, high = (float(np.clip(value, *bounds)) for value in (ppi.estimate, ppi.low, ppi.high))
+    by_question = _influence(ppi, labels, beside, values)
+    raw = float(values[np.isfinite(values)].mean())
+    return CorrectedMean(mean, low, high, raw, int(labelled.sum()), "ppi", by_question)
+
+
+def _influence(ppi: PpiMean, labels: FloatArray, beside: FloatArray, values: FloatArray) -> FloatArray:
+    """(q,) values whose mean is the estimate: of n labelled and N other questions each part by its share."""
+    n, others = ppi.n_labelled, ppi.n_unlabelled
+    corrected = (labels - ppi.tuning * beside) * (n + others) / n
+    judged = ppi.tuning * values * (n + others) / max(others, 1)
+    return np.where(np.isfinite(labels), corrected, judged)
+
+
+def corrected_share(
+    outcome: FloatArray,
+    drawn: FloatArray,
+    question: IntArray,
+    n_outcomes: int,
+    fewest: int = FEWEST_LABELS,
+) -> CorrectedMean | None:
+    """Correct a share of good cases: of each outcome, its share of the questions times that of its labels.
+
+    Args:
+        outcome: (n,) what is known without labels, as codes from 0; NaN leaves a sample out. The outcome of a
+            question is that of most of its repeats.
+        drawn: (n,) 1 good or 0 bad of the samples drawn at random, NaN elsewhere.
+        question: (n,) codes of the question of each sample.
+        n_outcomes: how many outcomes there are.
+        fewest: labelled questions that it takes.
+
+    Returns:
+        The estimate, whose raw mean is NaN; None with too few labels.
+    """
+    codes = question_means(outcome, question)[0]
+    about = np.isfinite(codes)
+    labels = question_means(np.where(np.isfinite(outcome), drawn, np.nan), question)[0]
+    labelled: BoolArray = np.isfinite(labels) & about
+    if labelled.sum() < fewest:
+        return None
+    code = np.rint(codes[about]).astype(np.int8)
+    of_labels, known = labels[about], labelled[about]
+    estimate = post_stratified(code, known, np.where(known, of_labels, 0.0), n_outcomes)
+    values = np.empty(len(code))
+    for at in range(n_outcomes):
+        mine = code == at
+        good = of_labels[mine & known]
+        values[mine] = (good.sum() + 0.5) / (len(good) + 1)
+        if len(good):
+            values[mine & known] += (good - good.mean()) * mine.sum() / len(good)
+    by_question = np.full(len(codes), np.nan)
+    by_question[about] = values
+    ends = estimate.low, estimate.high
+    return CorrectedMean(estimate.estimate, *ends, np.nan, int(known.sum()), "post-stratified", by_question)

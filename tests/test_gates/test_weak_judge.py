@@ -1,0 +1,81 @@
+"""A judge that passes what people fail doubts the numbers that rest on it, where it does so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ragtriage.data.api import add_run, diagnosis_of, gate
+from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings
+from ragtriage.data.diagnosis.doubts import pass_rate_doubts
+from ragtriage.data.diagnosis.run_checks import check_run
+from ragtriage.data.diagnosis.weak_judge import WEAK_JUDGE, weak_judges
+from ragtriage.data.judge.recorded import RecordedReplies, publish_recorded
+from ragtriage.data.labels.ratings import rate
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.scoring.scored_run import ScoredRun
+
+ENGLISH = "What does the handbook say about leave in the year number {}, and who decides about it?"
+FINNISH = "Mitä käsikirja sanoo lomasta vuonna numero {}, ja kuka siitä meillä lopulta päättää?"
+
+
+@pytest.fixture
+def judged(workspace: RunStore) -> RunStore:
+    """A run in two languages whose judge is right in English and passes everything in Finnish."""
+    records = [
+        {
+            "question_id": f"q{at:02d}",
+            "question": (FINNISH if at % 2 else ENGLISH).format(at),
+            "answer": "Ten days.",
+            "retrieved": [{"id": "a", "text": "Ten days of leave."}],
+        }
+        for at in range(48)
+    ]
+    run = add_run(records, "V1", "leave", str(workspace.workspace.root))
+    replies = {f"q{at:02d}": _reply(bool(at % 2 or at % 4)) for at in range(48)}
+    publish_recorded(workspace.workspace, run, RecordedReplies("a judge", "p", 1, "for this test", replies))
+    return RunStore(workspace.workspace)
+
+
+def _reply(supported: bool) -> dict[str, Any]:
+    verdict = "supported" if supported else "not_in_context"
+    claim = {"text": "Ten days.", "verdict": verdict, "by": [1] if supported else [], "against": []}
+    labels = {"refused": False, "addresses": "fully", "complete": "complete", "contradicts_itself": False}
+    return {**labels, "relevant": [1], "used": [1], "claims": [claim], "instructions": []}
+
+
+def _rate_all(store: RunStore, finnish: bool) -> ScoredRun:
+    (run,) = store.runs()
+    for at in range(48):
+        if finnish or at % 2 == 0:
+            good = bool(at % 4) if at % 2 == 0 else at % 4 == 1
+            rate(store.ledger, (run.run_id, f"q{at:02d}", 0), "Ann", "faithfulness", float(good))
+    return store.scored(run)
+
+
+def test_a_judge_that_people_bear_out_is_not_doubted(judged: RunStore) -> None:
+    assert weak_judges(_rate_all(judged, finnish=False)) == []
+
+
+def test_a_judge_that_is_blind_in_one_language_is_doubted_there(judged: RunStore) -> None:
+    scored = _rate_all(judged, finnish=True)
+    (finding,) = weak_judges(scored)
+    assert finding.title == "The judge of faithfulness passes bad answers in Finnish"
+    assert (
+        "Of 12 answers that people call bad in Finnish, the judge of faithfulness fails 0" in finding.message
+    )
+    assert "It holds in English." in finding.message
+    assert all(scored.question_ids[scored.question[row]] for row in finding.rows)
+    assert len(finding.rows) == 24
+
+
+def test_the_doubt_stands_at_the_gate_and_the_pass_rate(judged: RunStore) -> None:
+    scored = _rate_all(judged, finnish=True)
+    findings = check_run(scored)
+    assert WEAK_JUDGE in [finding.rule for finding in findings]
+    diagnosis = diagnosis_of(judged, scored.run, DiagnosisSettings())
+    assert WEAK_JUDGE in [finding.rule for finding in pass_rate_doubts(diagnosis, findings)]
+    report = gate(scored.run.run_id, workspace=str(judged.workspace.root))
+    doubts = [result.doubt for result in report.results if result.gate.metric == "faithfulness"]
+    assert "the judge of faithfulness passes bad answers in Finnish" in doubts[0]
