@@ -16,15 +16,13 @@ from ragtriage.dashboard.wording.main_loss import loss_sentence
 from ragtriage.dashboard.wording.right import right_by_text_sentence, right_sentences
 from ragtriage.data.comparison.guardrails import Loss
 from ragtriage.data.diagnosis.diagnosis import ENOUGH_LABELS, CheckedAnswers, Diagnosis
-from ragtriage.data.gates.conclusion import conclude
 from ragtriage.data.gates.report import GateReport
 from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
-from ragtriage.metrics.gates.gates import GateResult
+from ragtriage.metrics.gates.gates import OWN_QUESTIONS, UNCHANGED, GateResult
 from ragtriage.metrics.gates.wording import guardrail_change, subject_of
 from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.number_text import MINUS, count, number, percent, settled_by, signed
-from ragtriage.metrics.sanity.rule import Finding
 from ragtriage.metrics.statistics.paired import SIGNIFICANCE
 
 LONGEST_NAME = 40
@@ -36,25 +34,18 @@ TIMES = 2.0  # as a multiple of the baseline from here on, as a percentage below
 MOST_QUESTIONS = 100  # times the questions of the run: a larger sample is no advice
 
 
-def triage_headline(
-    report: GateReport,
-    diagnosis: Diagnosis | None,
-    findings: Sequence[Finding],
-    name: str,
-    strict: bool = False,
-) -> Headline:
+def triage_headline(report: GateReport, name: str, strict: bool = False) -> Headline:
     """Return the verdict of the gates on a run as a headline.
 
     Args:
-        report: of its gates.
-        diagnosis: of the run, at the usual settings; None leaves its pass rate out.
-        findings: of its sanity checks.
+        report: of its gates, with the diagnosis and findings that it rests on.
         name: what the run is called.
         strict: whether gates that had nothing to judge by count too.
     """
+    diagnosis = report.diagnosis
     leaks = "" if diagnosis is None else leak_text(diagnosis.scored)
-    headline = _verdict(report, diagnosis, findings, name, strict)
-    lost = "" if diagnosis is None else loss_sentence(diagnosis, findings)
+    headline = _verdict(report, diagnosis, name, strict)
+    lost = "" if diagnosis is None else loss_sentence(diagnosis, report.findings)
     first = "".join(f"{capital(part)}. " for part in (guardrail_clauses(report), lost) if part)
     return replace(headline, detail=f"{first}{headline.detail}").after(leaks)
 
@@ -96,16 +87,19 @@ def _loss(report: GateReport, loss: Loss) -> str:
     return f"{gate_phrase(gained[0]).removesuffix(' against the baseline')}, but {lost}"
 
 
-def _verdict(
-    report: GateReport, diagnosis: Diagnosis | None, findings: Sequence[Finding], name: str, strict: bool
-) -> Headline:
+def _verdict(report: GateReport, diagnosis: Diagnosis | None, name: str, strict: bool) -> Headline:
     verdict, short = report.verdict_under(strict), shorten(name, LONGEST_NAME)
-    answers = None if diagnosis is None else diagnosis.answers
-    concluded = conclude(report.results, answers, findings, strict, report.mixed, report.losses)
-    decisive, doubt = concluded.decisive, _doubt(concluded.doubts)
+    concluded = report.conclusion(strict)
+    answers, decisive, doubt = (
+        concluded.answers,
+        concluded.decisive,
+        _doubt([each for each in concluded.doubts if each not in report.halves.values()]),
+    )
     if concluded.state == "do_not_ship":
         failing = f"{_many(decisive, 'fails', 'fail')}: {_quoted(report, decisive)}{_questions(decisive)}"
-        detail = "; ".join(filter(None, (failing, _wordy(answers))))
+        quoted = {result.gate.metric for result in decisive}
+        halves = [clause for metric, clause in report.halves.items() if metric not in quoted]
+        detail = "; ".join(filter(None, (failing, *halves, _missing(answers), _wordy(answers))))
         return Headline("bad", f"{short}: do not ship", detail, doubt)
     if verdict == "UNMEASURED":
         known = [] if diagnosis is None else right_sentences(diagnosis)
@@ -124,6 +118,9 @@ def _verdict(
     detail = _holding(report, decisive, diagnosis)
     if concluded.losses:
         return Headline("cannot tell", f"{short}: {_loss(report, concluded.losses[0])}", detail, doubt)
+    if report.halves:
+        statement = f"{short}: gates hold, but {' and '.join(report.halves.values())}"
+        return Headline("cannot tell", statement, detail, doubt)
     if doubt:
         return Headline("doubted", f"{short}: gates hold, numbers doubted", detail, doubt)
     return Headline("good", f"{short}: ready to ship", detail)
@@ -142,7 +139,7 @@ def _unchecked(answers: CheckedAnswers) -> str:
 
 def report_headline(report: GateReport, strict: bool = False) -> Headline:
     """Return the verdict of a report that carries the diagnosis and findings it rests on."""
-    return triage_headline(report, report.diagnosis, report.findings, report.name, strict)
+    return triage_headline(report, report.name, strict)
 
 
 def reported_means_headline(name: str) -> Headline:
@@ -202,8 +199,8 @@ def gate_phrase(result: GateResult, base: str = "") -> str:
         failing = count(round(result.mean * result.n_total), "critical case")
         return f"{failing} of {result.n_total:,} newly {'fails' if failing.startswith('1 ') else 'fail'}"
     if gate.kind == "questions":
-        of = f"{result.n_total:,} questions of {shorten(base, 30) or 'the baseline'}"
-        return f"answered {result.n_scored:,} of {of}"
+        whose = "" if gate.metric == OWN_QUESTIONS else f" of {shorten(base, 30) or 'the baseline'}"
+        return f"answered {result.n_scored:,} of {result.n_total:,} questions{whose}"
     if gate.kind == "guardrail":
         return _guardrail(result)
     if gate.kind == "regression":
@@ -244,7 +241,7 @@ def _undecided(report: GateReport, results: Sequence[GateResult]) -> str:
     """Return which gates the sample cannot decide, and how many questions would decide them."""
     who = f"{len(results):,} {'is' if len(results) == 1 else 'are'} undecided"
     text = f"No blocking gate fails, {who}: {_quoted(report, results)}{_questions(results)}"
-    failed = [result for result in results if result.why]
+    failed = [result for result in results if result.why and result.why != UNCHANGED]
     if failed:
         return f"{text}. Score the values that {failed[0].why} first"
     if any(result.smallest_effect is None for result in results):
@@ -317,12 +314,21 @@ def _holding(report: GateReport, results: Sequence[GateResult], diagnosis: Diagn
     parts = [
         f"{rated} {percent(rate.mean)} ({span(rate)})" if rate and rate.n_scored else "",
         of_labels,
+        _missing(answers),
         _wordy(answers),
         held,
         f"{count(len(open_gates), 'gate')} had nothing to judge by" if open_gates else "",
         f"{fail}: {_quoted(report, warned)}" if warned else "",
     ]
     return "; ".join(filter(None, parts))
+
+
+def _missing(answers: CheckedAnswers | None) -> str:
+    """Return how many questions ended in an error; "" where none did."""
+    if answers is None or not answers.missing:
+        return ""
+    of = count(answers.asked, "question")
+    return f"{answers.missing:,} of {of} ended in an error or without an answer"
 
 
 def _wordy(answers: CheckedAnswers | None) -> str:

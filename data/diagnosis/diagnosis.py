@@ -39,6 +39,7 @@ from ragtriage.metrics.diagnosis.stages import (
     stage_code,
 )
 from ragtriage.metrics.diagnosis.symptoms import Symptom, SymptomEdges, symptoms
+from ragtriage.metrics.metric_registry import declared
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray
 from ragtriage.metrics.statistics.intervals import Interval, interval
 from ragtriage.metrics.statistics.label_correction import FEWEST_LABELS, CorrectedMean, corrected_share
@@ -57,17 +58,21 @@ _OUTCOMES = 3  # of an answer by its words, or of a case: bad, not known, good
 class CheckedAnswers:
     """How many questions of a run are answered, and how many of the answers something checked."""
 
-    n: int  # questions answered, refusals left out
+    # questions answered, also where only scores of the answer are recorded; refusals are left out unless all
+    # of the run are
+    n: int
     # of which it is known whether the answer is right: by a label, its correctness, the claims of the
-    # reference, a check or its words
+    # reference, a check of its content or its words
     checked: int
     drawn: int  # with a human label of a random sample
     say_more: int  # good ones that say more than asked
     by_text: int = 0  # of those checked, the ones of which only their words tell: estimated
+    missing: int = 0  # of those asked, the questions that ended in an error or have no answer
+    asked: int = 0  # questions of the run
 
     @property
     def enough(self) -> bool:
-        """Return whether a conclusion may be drawn from them; a run without answers has none to check."""
+        """Return whether a conclusion may be drawn from them; a run of rankings has none to check."""
         return 2 * self.checked >= self.n or self.drawn >= ENOUGH_LABELS
 
 
@@ -146,18 +151,42 @@ class Diagnosis:
     def answers(self) -> CheckedAnswers:
         """How many answers there are, and how many of them something checked."""
         scored, features = self.scored, self.scored.stage_features
-        answered: BoolArray = features["refused"] == 0
-        labelled = self.human_labels.bad | self.human_labels.good
-        known = np.isfinite(self.right.values) | labelled | self.refusals.answered
-        known |= np.isfinite(features["check_failed"])
-        by_text = self.right.decided_by("text") & ~labelled & np.isnan(features["check_failed"])
+        recorded = np.isfinite(features["answer"]).any()
+        answered: BoolArray = features["answer"] == 1 if recorded else self._scored_answers
+        answered = answered & (features["refused"] != 1)
+        if not answered.any():
+            answered = features["refused"] == 1
+        labelled, checked = (
+            self.human_labels.bad | self.human_labels.good,
+            np.isfinite(features["content_failed"]),
+        )
+        known = np.isfinite(self.right.values) | labelled | checked
+        known |= self.refusals.answered | self.refusals.right | self.refusals.wrong
+        by_text = self.right.decided_by("text") & ~labelled & ~checked
         return CheckedAnswers(
             len(np.unique(scored.question[answered])),
             len(np.unique(scored.question[answered & known])),
             len(np.unique(scored.question[self.human_labels.drawn])),
             len(np.unique(scored.question[self.right.says_more & ~self.bad.bad])),
             len(np.unique(scored.question[answered & by_text])),
+            round(float(question_means(self.unanswered.astype(np.float64), scored.question)[0].sum())),
+            len(scored.question_ids),
         )
+
+    @cached_property
+    def unanswered(self) -> BoolArray:
+        """(n,) True where a sample ended in an error, or has no answer though others of the run have one."""
+        answer, errored = self.scored.stage_features["answer"], self.scored.stage_features["errored"] == 1
+        lacking: BoolArray = errored | (np.isnan(answer) & np.isfinite(answer).any())
+        return lacking
+
+    @property
+    def _scored_answers(self) -> BoolArray:
+        """(n,) True where a score of the answer is recorded, whether or not the answer is."""
+        scored = np.zeros(self.scored.n, dtype=np.bool_)
+        for name in filter(_of_answers, self.scored.metrics):
+            scored |= np.isfinite(self.scored.values(name))
+        return scored
 
     @cached_property
     def cache_key(self) -> tuple[str, DiagnosisSettings, bytes]:
@@ -303,6 +332,11 @@ class Diagnosis:
         return means
 
 
+def _of_answers(name: str) -> bool:
+    metric = declared(name)
+    return metric is not None and metric.component in ("generation", "answer")
+
+
 def pass_rate(diagnosis: Diagnosis, keep: BoolArray | None = None) -> Interval:
     """Return the share of good cases among the samples to keep: a mean over questions, not samples."""
     scored = diagnosis.scored
@@ -375,7 +409,8 @@ def diagnose(scored: ScoredRun, settings: DiagnosisSettings, labels: Sequence[La
         or any(np.isfinite(scores).any() for scores in measurements.values())
     )
     gold_in_context = features["gold_in_context"] if judged else np.full(scored.n, np.nan)
-    has_reference = (features["has_reference"] == 1) & judged
+    # An empty answer is a refusal too, and nobody needs a reference to see that it answers nothing.
+    has_reference = ((features["has_reference"] == 1) | (features["answer"] == 0)) & judged
     bad = bad_cases(
         deciding,
         settings.thresholds,

@@ -59,6 +59,17 @@ def pass_rate_doubts(diagnosis: Diagnosis, findings: Sequence[Finding]) -> list[
     return [finding for finding in findings if finding in doubting]
 
 
+def right_doubts(diagnosis: Diagnosis, findings: Sequence[Finding]) -> list[Finding]:
+    """Return the findings that doubt any metric by which answers count as right or wrong."""
+    everything = np.ones(diagnosis.scored.n, dtype=np.bool_)
+    doubting = [
+        finding
+        for name in _right_by(diagnosis, everything)
+        for finding in metric_doubts(diagnosis.scored, findings, name)
+    ]
+    return [finding for finding in findings if finding in doubting]
+
+
 def stage_doubt(diagnosis: Diagnosis, findings: Sequence[Finding], key: str) -> StageDoubt | None:
     """Return the doubts about the cases of a failure stage; None where no check doubts any."""
     cases: BoolArray = diagnosis.stages.stage == stage_code(key)
@@ -97,15 +108,10 @@ def _doubts_behind(
 
 def _metrics_behind(diagnosis: Diagnosis, key: str, cases: BoolArray) -> list[str]:
     """List the metrics of the run that the rule of a stage looks at, for its cases."""
-    context, metrics, right = diagnosis.context, diagnosis.scored.metrics, diagnosis.right
-    correctness = next((name for name in CORRECTNESS if name in metrics), "correctness")
-    by_source = {"correctness": correctness, "claims": "answer_f1", "text": RIGHT_BY_TEXT}
+    context, metrics = diagnosis.context, diagnosis.scored.metrics
     behind = {
         "context": [name for at, name in enumerate(context.metrics) if (context.code[cases] == at).any()],
-        "correctness": [
-            by_source[source] for source in RIGHT_SOURCES if right.decided_by(source)[cases].any()
-        ]
-        or [correctness],
+        "correctness": _right_by(diagnosis, cases) or [_correctness(diagnosis)],
         "noise_sensitivity": ["noise_sensitivity_relevant", "noise_sensitivity_irrelevant"],
         "contradicts_itself": ["self_contradiction"],
         "contradicts_context": ["contradicted"],
@@ -114,3 +120,14 @@ def _metrics_behind(diagnosis: Diagnosis, key: str, cases: BoolArray) -> list[st
     behind["gold_in_candidates"] = behind["gold_in_context"]
     names = [name for feature in STAGES[stage_code(key)].rests_on for name in behind.get(feature, [feature])]
     return [name for name in dict.fromkeys(names) if name in metrics]
+
+
+def _correctness(diagnosis: Diagnosis) -> str:
+    return next((name for name in CORRECTNESS if name in diagnosis.scored.metrics), "correctness")
+
+
+def _right_by(diagnosis: Diagnosis, cases: BoolArray) -> list[str]:
+    """List the metrics that decide of any of the cases whether its answer is right."""
+    names = {"correctness": _correctness(diagnosis), "claims": "answer_f1", "text": RIGHT_BY_TEXT}
+    decides = diagnosis.right.decided_by
+    return [names[source] for source in RIGHT_SOURCES if decides(source)[cases].any()]

@@ -62,7 +62,7 @@ def conclude(
     answers: CheckedAnswers | None,
     findings: Sequence[Finding] = (),
     strict: bool = False,
-    mixed: str = "",
+    reasons: Sequence[str] = (),
     losses: Sequence[Loss] = (),
 ) -> Conclusion:
     """Return what the gates of a run and its answers allow to say.
@@ -72,8 +72,8 @@ def conclude(
         answers: of the run; None where it is not diagnosed.
         findings: of its sanity checks.
         strict: whether gates that had nothing to judge by count too.
+        reasons: why the run as a whole cannot ship, such as that it asks other questions than its baseline.
         losses: what got worse against the baseline and no gain pays for.
-        mixed: that the run asks other questions than its baseline; "" where it does not.
     """
     verdict = overall(results, strict)
     decisive = tuple(
@@ -82,8 +82,7 @@ def conclude(
         if result.blocks and result.verdict == verdict and (strict or not result.excused)
     )
     clauses = [clause for result in decisive for clause in result.doubt.split("; ") if clause]
-    first = [mixed] if mixed else []
-    doubts = tuple(dict.fromkeys([*first, *(finding.clause for finding in read_first(findings)), *clauses]))
+    doubts = tuple(dict.fromkeys([*reasons, *(finding.clause for finding in read_first(findings)), *clauses]))
     unchecked = answers is not None and not answers.enough
     state: ConclusionState = "ship"
     if verdict == "FAIL":

@@ -42,8 +42,6 @@ from ragtriage.metrics.statistics.max_t import FamilyTest
 from ragtriage.metrics.statistics.quantiles import quantile_interval
 from ragtriage.metrics.statistics.question_means import question_means
 
-RIGHT_ANSWERS = Gate("right answers", 0.5, False, "block", "most of its answers are wrong")
-
 
 def judge_mean_gate(
     gate: Gate,
@@ -60,10 +58,10 @@ def judge_mean_gate(
         return unmeasured(gate, slice_lacking(scored, gate.slice))
     if gate.metric == GOOD_SHARE:
         if keep is not None or run.label_correction is None:
-            return _of_interval(gate, pass_rate(run, keep), "diagnosed")
+            return of_interval(gate, pass_rate(run, keep), "diagnosed")
         correction = run.label_correction
         how = correction_text(correction.n_labelled, correction.method, correction.raw)
-        return replace(_of_interval(gate, run.pass_rate, how), raw=correction.raw)
+        return replace(of_interval(gate, run.pass_rate, how), raw=correction.raw)
     summaries = summarise(scored, [gate.metric], keep) if keep is not None or summary is None else summary
     metric_summary = summaries.get(gate.metric)
     if metric_summary is None:
@@ -137,7 +135,7 @@ def judge_checks(gate: Gate, run: Diagnosis, base: Diagnosis | None) -> GateResu
     if not n_scored:
         return unmeasured(gate, f"none of its checks on {n_total:,} questions has a verdict", 0, n_total)
     binary = bool(np.isin(shares[np.isfinite(shares)], (0.0, 1.0)).all())
-    return _of_interval(gate, interval(shares, scored.clusters, n_total, binary), "computed")
+    return of_interval(gate, interval(shares, scored.clusters, n_total, binary), "computed")
 
 
 def _shares(scored: ScoredRun, name: str, keep: BoolArray | None) -> tuple[FloatArray, int]:
@@ -157,23 +155,8 @@ def _shares(scored: ScoredRun, name: str, keep: BoolArray | None) -> tuple[Float
     return passed_shares(scored, checks, chosen), asked
 
 
-def judge_right_answers(run: Diagnosis) -> GateResult:
-    """Judge whether most of the answers are right, of those of which it is known: a gate of every run.
-
-    Whatever the other gates look at, a run of which most answers are known to be wrong is not ready.
-    """
-    people, refusals, right = run.human_labels, run.refusals, run.right.values
-    wrong = refusals.wrong | refusals.answered | (right < run.settings.thresholds.correctness)
-    known = wrong | refusals.right | np.isfinite(right)
-    values = np.where(people.good | (known & ~wrong), 1.0, np.where(known, 0.0, np.nan))
-    values[people.bad] = 0.0
-    means, _ = question_means(values, run.scored.question)
-    binary = bool(np.isin(means[np.isfinite(means)], (0, 1)).all())
-    measured = interval(means, run.scored.clusters, len(run.scored.question_ids), binary)
-    return _of_interval(RIGHT_ANSWERS, measured, "diagnosed")
-
-
-def _of_interval(gate: Gate, measured: Interval, source: str) -> GateResult:
+def of_interval(gate: Gate, measured: Interval, source: str) -> GateResult:
+    """Judge a mean over questions by its interval."""
     mean = measured.mean if measured.n_scored else None
     low, high = (end if np.isfinite(end) else None for end in (measured.low, measured.high))
     n, total = measured.n_scored, measured.n_applicable

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from ragtriage.data.comparison.answered import refusal_pairs, refusal_sentence
@@ -16,14 +17,21 @@ from ragtriage.data.comparison.question_changes import (
     critical_ids,
     newly_failing,
 )
-from ragtriage.data.comparison.question_match import match_questions
+from ragtriage.data.comparison.question_match import QuestionMatch, match_questions
 from ragtriage.data.declarations import use_declarations
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
-from ragtriage.data.diagnosis.doubts import metric_doubts, pass_rate_doubts
+from ragtriage.data.diagnosis.doubts import metric_doubts, pass_rate_doubts, right_doubts
 from ragtriage.data.diagnosis.run_checks import check_run
 from ragtriage.data.diagnosis.weak_judge import WEAK_JUDGE
 from ragtriage.data.errors import DataError
 from ragtriage.data.gates.baseline import Baseline, unequal_sides
+from ragtriage.data.gates.built_in import (
+    RIGHT_ANSWERS,
+    half_failing,
+    judge_halves,
+    judge_questions,
+    mixed_questions,
+)
 from ragtriage.data.gates.conclusion import FAILING, Conclusion, conclude, exit_code
 from ragtriage.data.gates.config import GateConfig
 from ragtriage.data.gates.gate_kinds import (
@@ -31,25 +39,21 @@ from ragtriage.data.gates.gate_kinds import (
     judge_mean_gate,
     judge_percentile_gate,
     judge_regressions,
-    judge_right_answers,
 )
 from ragtriage.data.gates.next_steps import next_steps
 from ragtriage.data.scoring.run_store import RunStore, distinct_labels
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.gates.gates import (
-    LEAST_ASKED,
     Gate,
     GateResult,
     GateVerdict,
     judge_critical,
     judge_guardrail,
-    missing_questions,
     overall,
     unmeasured,
 )
 from ragtriage.metrics.gates.wording import GOOD_SHARE, gate_sentence, gate_title
-from ragtriage.metrics.number_text import percent
 from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.sanity.rule import Finding
 
@@ -86,7 +90,10 @@ class GateReport:
     cautions: tuple[str, ...] = ()  # what the checks on the numbers say to read before trusting them
     # those findings of the checks, in full, that must be known before the verdict is read
     read_first: tuple[str, ...] = ()
-    mixed: str = ""  # that it asks other questions than the baseline
+    # what keeps it from shipping whatever its gates say, as clauses: shares that are at most half, and other
+    # doubts, such as other questions than the baseline's
+    halves: Mapping[str, str] = field(default_factory=dict)  # by what is counted
+    reasons: tuple[str, ...] = ()
     losses: tuple[Loss, ...] = ()  # what no gain pays for: groundedness and slices that got worse
     # of the run, at the usual settings
     diagnosis: Diagnosis | None = field(default=None, compare=False, repr=False)
@@ -107,9 +114,21 @@ class GateReport:
 
     def conclusion(self, strict: bool = False) -> Conclusion:
         """Return what may be said of the run."""
+        return self._strict_conclusion if strict else self._usual_conclusion
+
+    @cached_property
+    def _usual_conclusion(self) -> Conclusion:
+        return self._conclude(strict=False)
+
+    @cached_property
+    def _strict_conclusion(self) -> Conclusion:
+        return self._conclude(strict=True)
+
+    def _conclude(self, strict: bool) -> Conclusion:
         answers = None if self.diagnosis is None else self.diagnosis.answers
-        doubt = self.mixed or ("" if self.diagnosis is None else _half_wrong(self.diagnosis))
-        concluded = conclude(self.results, answers, self.findings, strict, doubt, self.losses)
+        concluded = conclude(
+            self.results, answers, self.findings, strict, (*self.halves.values(), *self.reasons), self.losses
+        )
         return replace(concluded, next_steps=next_steps(self.diagnosis, self.results, self.findings))
 
     def to_dict(self, strict: bool = False, fail_on: Collection[str] | None = None) -> dict[str, Any]:
@@ -164,6 +183,8 @@ def _result(result: GateResult) -> dict[str, Any]:
         "margin": result.margin,
         "smallest_effect": result.smallest_effect,
         "before": result.before,
+        "largest_loss": result.largest_loss,
+        "needed": result.needed,
         "raw": result.raw,
         "adjusted_p": result.adjusted_p,
         "obtained": result.obtained,
@@ -206,8 +227,6 @@ def gate_run(
     report = judge_run(diagnosis, base, gates, store.summary(run), primary, findings, of_baseline)
     return replace(
         report,
-        diagnosis=diagnosis,
-        findings=tuple(findings),
         name=names[run.run_id],
         baseline=baseline,
         baseline_name="" if baseline.run is None else names[baseline.run.run_id],
@@ -235,6 +254,51 @@ def judge_run(
     The summary is over all questions, where a caller has it; a gate on a family tests the primary metric
     alone.
     """
+    halves = judge_halves(run, gates)
+    results = _judged_gates(run, base, gates, summary, primary)
+    blocked = any(result.verdict == "FAIL" and result.blocks for result in results)
+    results += [
+        result
+        for result in halves
+        if result.verdict == "FAIL"
+        and (result.gate.kind == "checks" or (result.gate == RIGHT_ANSWERS and not blocked))
+    ]
+    results = [replace(result, doubt=_doubt(result, run, findings)) for result in results]
+    shared = None if base is None else match_questions(base.scored, run.scored)
+    if base is not None and shared is not None:
+        results = [_with_doubt_of_baseline(result, base, base_findings) for result in results]
+        results += [
+            judge_guardrail(each.name, each.base, each.other, each.n, each.state, each.change[:3])
+            for each in guardrails(base, run, shared)
+        ]
+    lacking = judge_questions(run, base, shared)
+    worded = tuple(
+        replace(result, sentence=gate_sentence(result))
+        for result in [*([lacking] if lacking else []), *results]
+    )
+    report = GateReport(
+        run.scored.run,
+        run.scored.run.name,
+        Baseline(base.scored.run if base else None, ""),
+        base.scored.run.name if base else "",
+        "",
+        worded,
+        halves=half_failing(halves),
+        reasons=tuple(finding.clause for finding in right_doubts(run, findings)),
+        diagnosis=run,
+        findings=tuple(findings),
+    )
+    return report if base is None or shared is None else _compared(report, run, base, shared, gates)
+
+
+def _judged_gates(
+    run: Diagnosis,
+    base: Diagnosis | None,
+    gates: tuple[Gate, ...],
+    summary: Mapping[str, MetricSummary] | None,
+    primary: str,
+) -> list[GateResult]:
+    """Judge each gate by its kind; those that a run has nothing for are left out where they say so."""
     changes = judge_regressions(run, base, [gate for gate in gates if gate.kind == "regression"], primary)
     results: list[GateResult] = []
     for gate in gates:
@@ -248,80 +312,33 @@ def judge_run(
             results.append(judge_percentile_gate(gate, run))
         else:
             results.append(judge_mean_gate(gate, run, summary))
-    results = [each for each in results if not each.gate.where_measured or _is_measured(each)]
-    mostly_wrong = judge_right_answers(run)
-    if mostly_wrong.verdict == "FAIL" and not any(each.verdict == "FAIL" and each.blocks for each in results):
-        results.append(mostly_wrong)
-    results = [replace(result, doubt=_doubt(result, run, findings)) for result in results]
-    if base is not None:
-        results = [_with_doubt_of_baseline(result, base, base_findings) for result in results]
-    worded = tuple(replace(result, sentence=gate_sentence(result)) for result in results)
-    baseline = Baseline(base.scored.run if base else None, "")
-    if base is None:
-        return GateReport(run.scored.run, run.scored.run.name, baseline, "", "", worded)
+    return [each for each in results if not each.gate.where_measured or _is_measured(each)]
+
+
+def _compared(
+    report: GateReport, run: Diagnosis, base: Diagnosis, shared: QuestionMatch, gates: tuple[Gate, ...]
+) -> GateReport:
+    """Add to a report what the comparison with the baseline says beside its gates."""
     failing = newly_failing(base, run)
-    shared = match_questions(base.scored, run.scored)
-    left_out = None if shared.only_other else _left_out(base, run, len(shared.base))
-    measured = [
-        judge_guardrail(each.name, each.base, each.other, each.n, each.state, each.change[:3])
-        for each in guardrails(base, run, shared)
-    ]
-    worded += tuple(replace(result, sentence=gate_sentence(result)) for result in measured)
-    if left_out is not None:
-        worded = (replace(left_out, sentence=gate_sentence(left_out)), *worded)
-    return GateReport(
-        run.scored.run,
-        run.scored.run.name,
-        baseline,
-        base.scored.run.name,
-        "",
-        worded,
-        _listed(run, base, failing, gates),
-        int(failing.samples.sum()),
-        failing.compared,
-        failing.repaired,
-        (
+    return replace(
+        report,
+        newly_failing=_listed(run, base, failing, gates),
+        n_newly_failing=int(failing.samples.sum()),
+        n_compared=failing.compared,
+        n_repaired=failing.repaired,
+        warnings=(
             *unequal_sides(base, run),
             *filter(None, [left_out_labels(base, run)]),
-            *_refused_in_one_run(base, run, worded),
+            *_refused_in_one_run(base, run, report.results),
         ),
-        mixed=_mixed(base, len(shared.base), shared.only_other),
+        reasons=(*filter(None, [mixed_questions(run, base, shared)]), *report.reasons),
         losses=tuple(losses(*with_shared_labels(base, run), shared)),
     )
-
-
-def _half_wrong(run: Diagnosis) -> str:
-    """Return that no more than half of the answers are right; "" where more are, or it is not known."""
-    right = judge_right_answers(run)
-    if right.mean is None or right.mean > right.gate.threshold:
-        return ""
-    return f"{percent(right.mean)} of the answers are right"
 
 
 def _is_measured(result: GateResult) -> bool:
     """Whether a run has anything for a gate; a check that nothing decides is there all the same."""
     return bool(result.n_scored or (result.gate.kind == "checks" and result.n_total))
-
-
-def _left_out(base: Diagnosis, run: Diagnosis, asked: int) -> GateResult | None:
-    """Return the failed gate of a run that lacks questions of its baseline; None where the sets differ."""
-    ours, theirs = run.scored.run, base.scored.run
-    if (ours.dataset, ours.dataset_version) != (theirs.dataset, theirs.dataset_version):
-        return None
-    of, rate = len(base.scored.question_ids), run.pass_rate
-    told = "none of them can be called good or bad"
-    if rate.n_scored:
-        both = percent(rate.mean), percent(rate.mean * rate.n_scored / max(of - asked + rate.n_scored, 1))
-        told = f"pass rate {both[0]} of those asked, {both[1]} with the missing ones as failed"
-    return missing_questions(asked, of, told)
-
-
-def _mixed(base: Diagnosis, asked: int, own: int) -> str:
-    """Return that a run asks other questions than its baseline; "" where nearly all are shared."""
-    of = len(base.scored.question_ids)
-    if not own or asked >= LEAST_ASKED * of:
-        return ""
-    return f"it shares {asked:,} of the {of:,} questions of the baseline and asks {own:,} of its own"
 
 
 def _doubt(result: GateResult, side: Diagnosis, findings: Sequence[Finding]) -> str:

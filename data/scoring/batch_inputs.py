@@ -41,6 +41,7 @@ def heuristic_use(
     return at, words.shares(at, [answers[row] for row in chosen])
 
 
+ERROR = "error"  # the tag by which importers name what went wrong
 REFUSED_SOURCES = {"human": Source.HUMAN, "judge": Source.JUDGED, "imported": Source.IMPORTED}
 
 
@@ -151,12 +152,23 @@ def _answers(table: Any, context_has_gold: NDArray[np.int8], patterns: tuple[str
     answerable = np.array([codes.get(name, -1) for name in table["answerable"].to_pylist()], dtype=np.int8)
     answers = (context_has_gold != NOT_KNOWN) | (has_reference(table["reference_answer"]) == 1)
     return Answers(
-        refused=np.where(unknown, guessed, recorded).astype(np.int8),
+        refused=np.where(errored(table), -1, np.where(unknown, guessed, recorded)).astype(np.int8),
         refused_source=source,
         answerable=answerable,
         context_has_gold=context_has_gold,
         unread=unread,
         expected=(answerable == codes["yes"]) | ((answerable < 0) & answers),
+    )
+
+
+def errored(table: Any) -> BoolArray:
+    """(n,) True where a sample has no words for an answer and names an error, in the tag of importers."""
+    return np.array(
+        [
+            not (answer or "").strip() and any(tag["key"] == ERROR and tag["value"] for tag in tags or ())
+            for answer, tags in zip(table["answer"].to_pylist(), table["tags"].to_pylist(), strict=True)
+        ],
+        dtype=np.bool_,
     )
 
 

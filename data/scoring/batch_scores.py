@@ -17,7 +17,7 @@ from ragtriage.data.scoring.context_use import use_table
 from ragtriage.data.scoring.gold_join import Match
 from ragtriage.data.scoring.grouping import language_table, noise_table
 from ragtriage.data.scoring.id_overlap import id_mismatch
-from ragtriage.data.scoring.imported_scores import human_scores, imported_scores, recorded_figures
+from ragtriage.data.scoring.imported_scores import FIGURES, human_scores, imported_scores, recorded_figures
 from ragtriage.data.scoring.judged_labels import overlaid
 from ragtriage.data.scoring.judged_scores import (
     EVALUATOR,
@@ -47,7 +47,7 @@ from ragtriage.metrics.schema.metric import CONVENTIONS, Convention
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, Scores, Status
 from ragtriage.metrics.schema.source import Source
 
-SCORES_VERSION = 22  # raise when a definition, a heuristic or a file of the scores changes
+SCORES_VERSION = 23  # raise when a definition, a heuristic or a file of the scores changes
 DEFAULT_KS = (1, 3, 5, 10)
 BATCH_ROWS = 4096
 ScoreKey = tuple[str, Source]
@@ -211,7 +211,9 @@ def score_table(
     blocks |= recorded_figures(table) | imported_scores(table) | human_scores(table)
     blocks |= yielding(judged, blocks)
     features = stage_features_of(table, batch)
-    blocks = over_answers(blocks, features["refused"] == 1, options.convention)
+    blocks = over_answers(
+        without_errors(blocks, features["errored"] == 1), features["refused"] == 1, options.convention
+    )
     evaluated = "judged" in tables
     imported = {
         name for name, source in blocks if source == Source.IMPORTED
@@ -305,7 +307,33 @@ OVER_ANSWERS = (
     "extrinsic_hallucination",
 )
 _GOOD = ("answer_relevancy", "faithfulness", "answer_precision", "answer_recall", "answer_f1")
+ERRORED = "the sample ended in an error"
 REFUSED = "the answer is a refusal, which has its own metrics"
+
+
+def without_errors(
+    blocks: Mapping[tuple[str, Source], Scores], errored: BoolArray
+) -> dict[tuple[str, Source], Scores]:
+    """Leave out what was recorded of samples that ended in an error; people's values stay.
+
+    A tool writes 0 or -1 there, of which neither measures an answer.
+
+    Args:
+        blocks: scores of n samples by metric and source.
+        errored: (n,) True for these samples.
+    """
+    changed = dict(blocks)
+    for (name, source), scores in blocks.items():
+        if source == Source.IMPORTED and errored.any():
+            # The time and cost of a failed call are real, unless nobody measured them.
+            left_out = errored & (scores.values <= 0) if name in FIGURES else errored
+            changed[name, source] = replace(
+                scores,
+                values=np.where(left_out, np.nan, scores.values),
+                status=np.where(left_out, Status.NOT_RUN, scores.status).astype(np.int8),
+                reason=np.where(left_out, ERRORED, scores.reason).astype(object),
+            )
+    return changed
 
 
 def over_answers(

@@ -11,11 +11,12 @@ from ragtriage.data.scoring.batch_inputs import (
     HOLDS_PART,
     LACKS,
     NOT_KNOWN,
+    errored,
     has_reference,
     placed_spans,
 )
 from ragtriage.data.store.ragged import Ragged
-from ragtriage.metrics.diagnosis.check_kinds import FORMAT, suite_code
+from ragtriage.metrics.diagnosis.check_kinds import ANSWER_SUITES, FORMAT, suite_code
 from ragtriage.metrics.schema.batch import ANSWERABLE, Batch, Checks, Claims, Rankings, SpanRankings
 from ragtriage.metrics.schema.scores import FloatArray, Status
 from ragtriage.metrics.schema.source import Source
@@ -32,7 +33,10 @@ STAGE_FEATURES = (
     "gold_documents",
     "gold_in_candidates",
     "has_candidates",
+    "answer",
+    "errored",
     "check_failed",
+    "content_failed",
     "format_failed",
     "failed_kinds",
     "contradicts_context",
@@ -49,10 +53,11 @@ def stage_features_of(table: Any, batch: Batch) -> dict[str, FloatArray]:
         (n,) floats for each name of STAGE_FEATURES: `refused` 1 or 0 with the code of its source,
         `answerable` a code into batch.ANSWERABLE, whether a reference answers the question, the shares of the
         gold in the context and among candidates, whether the context holds the answer (HOLDS, HOLDS_PART or
-        LACKS), the number of relevant documents, whether candidates were recorded, whether any check and
-        whether a format check failed, which kinds of checks did, whether a document contradicts a claim that
-        none supports, the number of documents in the context, and how the words of answer and reference
-        compare: the code of batch.Wordings and the score.
+        LACKS), the number of relevant documents, whether candidates were recorded, whether the answer has
+        words (NaN without answer), whether there is none for an error, whether any check, one of the answer's
+        content and one of its format failed, which kinds of checks did, whether a document contradicts a
+        claim that none supports, the number of documents in the context, and how the words of answer and
+        reference compare: the code of batch.Wordings and the score.
     """
     answers = batch.answers
     assert answers is not None  # noqa: S101 -- batch_of always makes this block
@@ -68,6 +73,7 @@ def stage_features_of(table: Any, batch: Batch) -> dict[str, FloatArray]:
     whole = np.where(gold >= _WHOLE, HOLDS, np.where(gold > 0, HOLDS_PART, LACKS))
     codes = np.where(np.isnan(gold), answers.context_has_gold, whole).astype(np.float64)
     codes[answers.answerable == ANSWERABLE.index("no")] = LACKS
+    texts = table["answer"].to_pylist()
     return {
         "refused": _known(answers.refused),
         "refused_source": answers.refused_source.astype(np.float64),
@@ -78,6 +84,10 @@ def stage_features_of(table: Any, batch: Batch) -> dict[str, FloatArray]:
         "gold_documents": _gold_documents(batch.rankings, batch.n),
         "gold_in_candidates": _share(batch.first_pass_spans, batch.first_pass, table["candidates"]),
         "has_candidates": candidates.recorded.astype(np.float64),
+        "answer": np.where(
+            errored(table), np.nan, [np.nan if text is None else float(bool(text.strip())) for text in texts]
+        ),
+        "errored": errored(table).astype(np.float64),
         **check_features(batch.checks, batch.n),
         "contradicts_context": _contradicts_context(batch.claims, batch.n),
         "documents": batch.documents.astype(np.float64),
@@ -87,11 +97,15 @@ def stage_features_of(table: Any, batch: Batch) -> dict[str, FloatArray]:
 
 
 def check_features(checks: Checks | None, n: int) -> dict[str, FloatArray]:
-    """Return what checks tell of each of n samples: whether any failed, one of format, and of which kinds."""
-    failed, format_failed = _failed_checks(checks, n)
+    """Return what checks tell of each of n samples: whether any failed, by what, and of which kinds."""
+    unknown = np.full(n, np.nan)
+    if checks is None:
+        return dict.fromkeys(("check_failed", "content_failed", "format_failed", "failed_kinds"), unknown)
+    content, of_format = (np.isin(checks.suite.astype(str), names) for names in ([*ANSWER_SUITES], [FORMAT]))
     return {
-        "check_failed": failed,
-        "format_failed": format_failed,
+        "check_failed": _failed(checks, np.ones(len(checks.sample), dtype=np.bool_), n),
+        "content_failed": _failed(checks, content, n),
+        "format_failed": _failed(checks, of_format, n),
         "failed_kinds": _failed_kinds(checks, n),
     }
 
@@ -140,17 +154,8 @@ def _contradicts_context(claims: Claims | None, n: int) -> FloatArray:
     return np.where(decided, (contradicted > 0).astype(np.float64), np.nan)
 
 
-def _failed_checks(checks: Checks | None, n: int) -> tuple[FloatArray, FloatArray]:
-    if checks is None:
-        return np.full(n, np.nan), np.full(n, np.nan)
-    of_format = np.asarray(checks.suite == FORMAT, dtype=np.bool_)
-    return _failed(checks, np.ones(len(checks.sample), dtype=np.bool_), n), _failed(checks, of_format, n)
-
-
-def _failed_kinds(checks: Checks | None, n: int) -> FloatArray:
+def _failed_kinds(checks: Checks, n: int) -> FloatArray:
     """Return the sum of 2**code over the kinds of which a check failed; NaN where none is recorded."""
-    if checks is None:
-        return np.full(n, np.nan)
     codes = {suite: suite_code(str(suite)) for suite in set(checks.suite.tolist())}
     bits = np.zeros(n, dtype=np.int64)
     for suite, code in codes.items():

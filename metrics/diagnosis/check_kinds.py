@@ -9,6 +9,18 @@ from typing import Literal
 
 FORMAT = "format"  # the suite whose failure is a stage of its own, apart from those below
 FORMAT_NAMES = ("format", "answer format", "output format", "citation format")
+# Suites that hold the content of the answer against what is expected. Others, as a valid format or the right
+# route, say nothing of whether the answer is right.
+ANSWER_SUITES = frozenset(
+    {
+        *("memory", "task outcome", "task completion", "outcome", "state", "goal"),
+        *("answer", "answers", "answer match", "content", "correct", "correctness", "answer correctness"),
+        *("equals", "equal", "exact match", "match", "is", "contains", "icontains", "contains all"),
+        *("icontains all", "contains any", "icontains any", "must contain", "must mention", "keywords"),
+        *("fact", "facts", "factual", "factuality", "model graded factuality", "model graded closedqa"),
+        *("closed qa", "llm rubric", "rubric", "g eval"),
+    }
+)
 CRITICAL_SUITES = ("isolation", "safety")  # one failure is too many, whatever the rate
 _TITLES = {
     "filter": "Filters",

@@ -24,6 +24,7 @@ MOST_WORSE = 0.20  # share of the baseline's latency, cost, errors or wrong refu
 LEAST_ASKED = 0.95  # share of the baseline's questions that a run must have
 FEWEST_QUESTIONS = 5  # below this a mean decides nothing
 POWER = 0.80
+OWN_QUESTIONS = "own questions"  # of a gate on the questions that a run answered of its own
 UNCHANGED = "no question changed"
 ORDER: tuple[GateVerdict, ...] = ("FAIL", "INCONCLUSIVE", "UNMEASURED", "PASS")
 _ROUNDING = 1e-9  # a mean of 0.7999999999 of eight tenths is 0.8
@@ -41,7 +42,7 @@ class Gate:
         severity: "block" keeps a version from shipping, "warn" does not.
         reason: why it matters, printed with the verdict.
         kind: "mean" or "percentile" of a metric, "regression" against the baseline, "checks" passed,
-            "critical" cases, "questions" of the baseline that the run has, or a "guardrail" such as latency.
+            "critical" cases, "questions" that the run answered, or a "guardrail" such as latency.
         required: whether INCONCLUSIVE and UNMEASURED keep a version from shipping too.
         slice: (what it groups by, value) of the questions that count; None for all.
         values: of critical: the values of the tag that mean yes.
@@ -390,19 +391,20 @@ def judge_guardrail(
     )
 
 
-def missing_questions(asked: int, of: int, told: str) -> GateResult | None:
-    """Return the failed gate of a run that lacks questions of its baseline; None where it lacks few.
+def missing_questions(asked: int, of: int, both: str, of_baseline: bool = True) -> GateResult | None:
+    """Return the failed gate of a run that lacks questions; None where it lacks few.
 
     Args:
-        asked: questions of the baseline that the run has.
-        of: questions of the baseline.
-        told: both readings of the pass rate, as a clause.
+        asked: questions that the run answered.
+        of: questions that it should have answered.
+        both: both readings of the pass rate, as a clause.
+        of_baseline: whether these are the questions of the baseline, and not the run's own.
     """
     share = asked / of if of else 1.0
     if share >= LEAST_ASKED:
         return None
     gate = Gate(
-        "questions",
+        "questions" if of_baseline else OWN_QUESTIONS,
         LEAST_ASKED,
         False,
         "block",
@@ -410,7 +412,7 @@ def missing_questions(asked: int, of: int, told: str) -> GateResult | None:
         kind="questions",
     )
     return GateResult(
-        gate, "FAIL", share, None, None, asked, of, margin=share - LEAST_ASKED, obtained="counted", why=told
+        gate, "FAIL", share, None, None, asked, of, margin=share - LEAST_ASKED, obtained="counted", why=both
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ragtriage.metrics.gates.gates import FEWEST_QUESTIONS, UNCHANGED, Gate, GateResult
+from ragtriage.metrics.gates.gates import FEWEST_QUESTIONS, OWN_QUESTIONS, UNCHANGED, Gate, GateResult
 from ragtriage.metrics.metric_registry import bounds_of, lookup
 from ragtriage.metrics.number_text import chosen_percent, percent, points, settled_by
 from ragtriage.metrics.schema.scores import MetricsError
@@ -22,7 +22,7 @@ def subject_of(gate: Gate) -> str:
     if gate.kind == "critical":
         return f"Cases tagged {gate.metric}"
     if gate.kind == "questions":
-        return "Questions of the baseline"
+        return "Questions of the run" if gate.metric == OWN_QUESTIONS else "Questions of the baseline"
     if gate.kind == "guardrail":
         return f"{gate.metric[:1].upper()}{gate.metric[1:]}"
     if gate.kind == "regression" and gate.metric in _FAMILIES:
@@ -41,7 +41,7 @@ def gate_title(gate: Gate) -> str:
     if gate.kind == "critical":
         return f"{subject}: none newly fails{where}"
     if gate.kind == "questions":
-        return f"{subject}: at least {chosen_percent(gate.threshold)} in the run"
+        return f"{subject}: at least {chosen_percent(gate.threshold)} answered"
     if gate.kind == "guardrail":
         return f"{subject}: at most {chosen_percent(gate.threshold)} worse than the baseline"
     by = " by the mean" if gate.rule == "mean" else ""
@@ -84,8 +84,8 @@ def _judged(result: GateResult) -> str:
     if result.gate.kind == "critical":
         return _critical(result)
     if result.gate.kind == "questions":
-        there = f"{result.n_scored:,} of the {result.n_total:,} questions of the baseline"
-        return f"The run has {there}; {result.why}."
+        whose = "its own" if result.gate.metric == OWN_QUESTIONS else "the baseline's"
+        return f"The run answered {result.n_scored:,} of {whose} {_count(result.n_total)}; {result.why}."
     if result.mean is None or result.verdict == "UNMEASURED":
         subject = subject_of(result.gate)
         if result.why == "too few":

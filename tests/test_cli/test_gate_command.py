@@ -45,6 +45,8 @@ GATE = {
         "smallest_effect",
         "before",
         "raw",
+        "largest_loss",
+        "needed",
         "adjusted_p",
         "obtained",
     ),

@@ -69,8 +69,72 @@ def test_a_run_without_answers_has_none_to_check(workspace: RunStore) -> None:
     samples = _answers(40)
     for sample in samples:
         del sample["answer"]
+        sample["scores"] = {"context_recall": 1.0}
         sample["retrieved"] = [{"id": "a", "text": "b"}]
     assert _report(workspace, samples).conclusion().unchecked is False
+
+
+def test_scores_of_answers_that_are_not_recorded_check_none(workspace: RunStore) -> None:
+    samples = _answers(40)
+    for sample in samples:
+        del sample["answer"]
+    report = _report(workspace, samples)
+    assert report.conclusion().state == "not_checked"
+    assert report_headline(report).detail.startswith("None of 40 answers was held against a reference")
+
+
+@pytest.mark.parametrize(
+    ("kind", "state"), [("format", "not_checked"), ("router", "not_checked"), ("equals", "ship")]
+)
+def test_only_checks_of_the_content_check_an_answer(workspace: RunStore, kind: str, state: str) -> None:
+    samples = _answers(40)
+    for sample in samples:
+        sample["checks"] = [{"name": "it", "kind": kind, "passed": True}]
+    assert _report(workspace, samples).conclusion().state == state
+
+
+@pytest.mark.parametrize(
+    ("failing", "state", "said"),
+    [
+        (120, "do_not_ship", "checks of kind router: 0 % pass, 50 % must"),
+        (60, "cannot_tell", "gates hold, but 50 % of the checks of kind router pass"),
+        (12, "ship", "Pass rate 90 %"),
+    ],
+)
+def test_a_suite_of_which_most_checks_fail_blocks(
+    workspace: RunStore, failing: int, state: str, said: str
+) -> None:
+    samples = _right(120)
+    for at, sample in enumerate(samples):
+        sample["checks"] = [{"name": "route", "kind": "router", "passed": at >= failing}]
+    report = _report(workspace, samples)
+    assert report.conclusion().state == state
+    assert said in report_headline(report).text
+
+
+@pytest.mark.parametrize(("errors", "state"), [(60, "do_not_ship"), (6, "ship")])
+def test_samples_that_end_in_an_error_are_missing(workspace: RunStore, errors: int, state: str) -> None:
+    samples = _right(120)
+    for sample in samples[:errors]:
+        sample |= {"answer": "", "tags": {"error": "TimeoutError"}}
+        sample["scores"] = dict.fromkeys(sample["scores"], 0.0)
+    report = _report(workspace, samples)
+    assert report.conclusion().state == state
+    text = report_headline(report).text
+    answered = f"answered {120 - errors} of 120 questions"
+    assert (answered if errors > 6 else "6 of 120 questions ended in an error or without an answer") in text
+
+
+def test_an_empty_answer_is_wrong_unless_there_is_none(workspace: RunStore) -> None:
+    samples = _right(120)
+    for sample in samples[:90]:
+        sample |= {"answer": "", "scores": {}}
+    report = _report(workspace, samples)
+    assert report.conclusion().state == "do_not_ship"
+    assert "right answers 0.25, needs 0.50" in report_headline(report).text
+    for sample in samples[:90]:
+        sample["answerable"] = "no"
+    assert "right answers" not in report_headline(_report(workspace, samples)).text
 
 
 def test_an_answer_that_says_more_than_asked_is_no_error(workspace: RunStore) -> None:
@@ -115,7 +179,7 @@ def test_questions_left_out_are_not_passed(workspace: RunStore) -> None:
     assert report.conclusion().state == "do_not_ship"
     assert "answered 34 of 100 questions of base" in report_headline(report).text
     sentence = next(each.sentence for each in report.results if each.gate.kind == "questions")
-    assert "pass rate 100 % of those asked, 34 % with the missing ones as failed" in sentence
+    assert "pass rate 100 % of those answered, 34 % with the missing ones as failed" in sentence
 
 
 def test_a_few_questions_less_are_no_fault(workspace: RunStore) -> None:

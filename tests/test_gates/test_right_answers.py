@@ -46,3 +46,20 @@ def test_right_answers_need_no_gate_of_their_own(workspace: RunStore) -> None:
     report = _gated(workspace, ["In {year}."])
     assert report.conclusion().state == "ship"
     assert "right answers" not in [result.gate.metric for result in report.results]
+
+
+def test_wrong_refusals_do_not_stand_for_answers_that_nobody_checked(workspace: RunStore) -> None:
+    samples = [
+        {
+            "question": f"When was treaty {at} signed?",
+            "answer": ""
+            if at < 8
+            else f"After the long war of {1600 + at}, at a conference in the mountains.",
+            "scores": {} if at < 8 else SCORES,
+        }
+        for at in range(40)
+    ]
+    root = str(workspace.workspace.root)
+    report = gate(add_run(samples, "run", workspace=root).run_id, workspace=root)
+    assert report.conclusion().state == "not_checked"
+    assert report.halves == {}

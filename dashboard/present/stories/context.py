@@ -133,11 +133,7 @@ class StoryView:
     def headline(self) -> Headline:
         """The verdict in one sentence, the same as on the Triage page."""
         try:
-            usual = self.diagnosis
-            if self.settings != DiagnosisSettings():
-                labels = self.store.ledger.labels(self.run.run_id)
-                usual = diagnose(self.scored, DiagnosisSettings(), labels)
-            return triage_headline(self.gates, usual, self.findings, self.short_names[0])
+            return triage_headline(self.gates, self.short_names[0])
         except DataError as error:
             return gates_unreadable(self.short_names[0], str(error))
 
