@@ -16,7 +16,7 @@ from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import json_lines
-from ragtriage.data.importers.parsing.shapes import as_float
+from ragtriage.data.importers.parsing.shapes import as_float, mapping
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
 ACCEPTED = (
@@ -34,7 +34,13 @@ def read_qrels(source: InputFile) -> Qrels:
         InputError: the file is none of these.
     """
     if source.head(64).lstrip()[:1] == b"{":
-        return _of_json(source)
+        document = source.document()
+        if not is_score_json(document):
+            raise source.error("is not JSON of relevance labels", ACCEPTED)
+        return {
+            str(question): [{"id": str(name), "grade": float(grade)} for name, grade in grades.items()]
+            for question, grades in document.items()
+        }
     errors = ValidationErrors(source.name)
     qrels: Qrels = defaultdict(list)
     for line, text in source.lines(errors):
@@ -50,24 +56,13 @@ def read_qrels(source: InputFile) -> Qrels:
     return dict(qrels)
 
 
-def _of_json(source: InputFile) -> Qrels:
-    document = source.document()
-    if not is_score_json(document):
-        raise source.error("is not JSON of relevance labels", ACCEPTED)
-    return {
-        str(question): [{"id": str(name), "grade": float(grade)} for name, grade in grades.items()]
-        for question, grades in document.items()
-    }
-
-
 def with_qrels(records: Iterable[Record], qrels: Qrels) -> Iterator[Record]:
     """Yield the records with `relevant` from the labels of their question, if it has any."""
     for line, record in records:
         labels = qrels.get(str(record.get("question_id"))) if isinstance(record, dict) else None
-        yield (
-            line,
-            record if labels is None or not isinstance(record, dict) else {**record, "relevant": labels},
-        )
+        if isinstance(record, dict) and labels is not None:
+            record = {**record, "relevant": labels}
+        yield line, record
 
 
 RUN_ENDINGS = (".trec", ".run", ".txt", ".json", ".res")
@@ -157,29 +152,21 @@ def _read_questions(source: InputFile, options: Options, errors: ValidationError
     queries = trec.read_queries(options.queries)
     qrels = read_qrels(options.qrels) if options.qrels is not None else {}
     gold = {label["id"] for labels in qrels.values() for label in labels if label["grade"] > 0}
-    texts = _texts(options.corpus, gold, errors) if options.corpus is not None else {}
-    asked = [name for name in queries if name in qrels or not qrels][: options.limit]
-    records = [(at, _record(name, queries[name], qrels, texts)) for at, name in enumerate(asked, start=1)]
-    return question_set(source, KEY, records, notes=_notes(queries, qrels, gold - texts.keys()))
-
-
-def _texts(corpus: InputFile, names: set[str], errors: ValidationErrors) -> dict[str, str]:
-    texts = {}
-    for _, row in json_lines(corpus, errors):
-        name = str(row.get("_id", row.get("id"))) if isinstance(row, dict) else ""
-        if name in names and isinstance(row, dict) and isinstance(row.get("text"), str):
-            texts[name] = row["text"]
-    return texts
-
-
-def _record(name: str, question: str, qrels: Qrels, texts: Mapping[str, str]) -> dict[str, Any]:
-    record: dict[str, Any] = {"question_id": name, "question": question}
-    if name in qrels:
-        record["relevant"] = [
+    texts: dict[str, str] = {}
+    for _, row in json_lines(options.corpus, errors) if options.corpus is not None else ():
+        fields = mapping(row)
+        name, text = str(fields.get("_id", fields.get("id"))), fields.get("text")
+        if name in gold and isinstance(text, str):
+            texts[name] = text
+    records: list[Record] = []
+    for name in [name for name in queries if name in qrels or not qrels][: options.limit]:
+        labels = [
             {**label, **({"text": texts[label["id"]]} if label["id"] in texts else {})}
-            for label in qrels[name]
+            for label in qrels.get(name, ())
         ]
-    return record
+        relevant = {"relevant": labels} if name in qrels else {}
+        records.append((len(records) + 1, {"question_id": name, "question": queries[name], **relevant}))
+    return question_set(source, KEY, records, notes=_notes(queries, qrels, gold - texts.keys()))
 
 
 def _notes(queries: Mapping[str, str], qrels: Qrels, lacking: set[str]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ragtriage.data.errors import ValidationErrors, type_name
 from ragtriage.data.importers.formats.beir import read_qrels
-from ragtriage.data.importers.importer import Importer, Read, ToolRows, each, question_set
+from ragtriage.data.importers.importer import Importer, Read, Row, ToolRows, each, question_set
 from ragtriage.data.importers.parsing.cells import (
     OBJECT_KEYS,
     CellError,
@@ -25,9 +25,8 @@ from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import guessed_fields, metric_name
 from ragtriage.data.importers.parsing.nested_ids import is_nested, nested_value
 from ragtriage.data.importers.parsing.options import Options
-from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import Table, open_table
-from ragtriage.data.importers.parsing.shapes import gold_passages
+from ragtriage.data.importers.parsing.shapes import gold_passages, objects
 from ragtriage.data.importers.parsing.siblings import PASSED
 from ragtriage.data.importers.parsing.spool import Spool
 from ragtriage.data.store.parsed_run import ParsedRun, Record
@@ -80,9 +79,8 @@ def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[
     """Read a table; a column with the pipeline or model splits it into one run each."""
     rows = open_table(source, errors, options.limit, rows=options.rows)
     if has_spans(set(rows.columns)):
-        raise source.error(
-            "holds the spans of traces, several to a question", "a table with one row per sample"
-        )
+        what = "holds the spans of traces, several to a question"
+        raise source.error(what, "a table with one row per sample")
     table = brought_to_samples(rows)
     plan = plan_columns(
         table, options.mapping, source.name, gold_ids=_labelled_ids(options), declared=options.metrics
@@ -128,18 +126,24 @@ def runs_of_table(table: Table, plan: Plan, base: ParsedRun, errors: ValidationE
     base = replace(base, mapping=plan.shown, notes=notes, metrics={**(plan.metrics or {}), **base.metrics})
     if plan.siblings is not None and plan.siblings.scales:
         base = replace(base, config={SCALES: plan.siblings.scales, **base.config})
-    rows = _checked_rows(table.rows(), errors)
-    column = plan.column("run")
+
+    def checked() -> Iterator[tuple[int, dict[str, Any]]]:
+        for line, row in table.rows():
+            if isinstance(row, dict):
+                yield line, row
+            else:
+                errors.add(line, "", f"found {type_name(row)}", ROW_ACCEPTED)
+
+    rows, column = checked(), plan.column("run")
     if column is None:
         return [replace(base, records=records_of(rows, plan, errors, gold))]
     runs = Spool()
     for line, row in rows:
         run_name = row.get(column)
         runs.add(base.name if is_blank(run_name, blank_text=True) else str(run_name), line, row)
+    base = replace(base, named_by_content=True)
     return [
-        replace(
-            base, name=name, named_by_content=True, records=records_of(runs.rows(name), plan, errors, gold)
-        )
+        replace(base, name=name, records=records_of(runs.rows(name), plan, errors, gold))
         for name in runs.keys
     ]
 
@@ -156,14 +160,6 @@ def records_of(
         record = builder.record(line, row)
         if record is not None:
             yield line, record
-
-
-def _checked_rows(rows: Iterator[Record], errors: ValidationErrors) -> Iterator[tuple[int, dict[str, Any]]]:
-    for line, row in rows:
-        if isinstance(row, dict):
-            yield line, row
-        else:
-            errors.add(line, "", f"found {type_name(row)}", ROW_ACCEPTED)
 
 
 @dataclass(frozen=True)
@@ -183,14 +179,11 @@ class _Gold:
             for _, row in table.head
             if isinstance(row, dict)
         )
-        if shared:
-            return cls(
-                True, (f"column {texts!r} holds the relevant passages; they are matched by their text",)
-            )
-        note = (
+        matched = f"column {texts!r} holds the relevant passages; they are matched by their text"
+        none = (
             f"no passage of {texts!r} is among the retrieved ones word for word: kept as extra, not as gold"
         )
-        return cls(False, (note,))
+        return cls(shared, (matched if shared else none,))
 
 
 def _texts(value: object, field: str) -> set[str]:
@@ -323,7 +316,11 @@ class _Builder:
         documents = record.get("retrieved")
         path = self._plan.column("retrieved_ids") or ""
         if is_nested(path) and isinstance(documents, list):
-            documents = [_with_nested_id(document, path) for document in documents]
+            paths = [nested_value(item, path) if isinstance(item, dict) else None for item in documents]
+            documents = [
+                item if name is None else {**item, "id": name}
+                for item, name in zip(documents, paths, strict=True)
+            ]
         for field, part in (("retrieved_ids", "id"), ("retrieved_scores", "score")):
             values = record.pop(field, None)
             if values is None:
@@ -332,17 +329,24 @@ class _Builder:
                 documents = [{} for _ in values]
             if not isinstance(documents, list) or len(documents) != len(values):
                 count = len(documents) if isinstance(documents, list) else 0
-                self._errors.add(
-                    line, field, f"has {len(values)} items for {count} documents", "one item per document"
-                )
+                what = f"has {len(values)} items for {count} documents"
+                self._errors.add(line, field, what, "one item per document")
                 return
-            documents = [_with(item, part, value) for item, value in zip(documents, values, strict=True)]
+            documents = [
+                {**item, part: value} if isinstance(item, dict) else item
+                for item, value in zip(documents, values, strict=True)
+            ]
         if documents is not None:
             record["retrieved"] = documents
         texts = record.pop("relevant_texts", None)
         if texts is not None:
-            listed = documents if isinstance(documents, list) else []  # validation says what is accepted
-            record["relevant"] = [{"id": _id_of_text(text, listed)} for text in texts]
+            listed = objects(documents)  # validation says what is accepted
+            ids = {
+                item["text"]: item["id"] for item in reversed(listed) if item.get("text") and item.get("id")
+            }
+            record["relevant"] = [
+                {"id": ids.get(text, document_id(text)) if isinstance(text, str) else text} for text in texts
+            ]
 
     def _number_repeat(self, record: dict[str, Any]) -> None:
         """Make (question, repeat) unique: keep the record's repeat if it is not taken, else take the next."""
@@ -374,22 +378,6 @@ class _Builder:
         return question if not at else f"{question} ({at + 1})"
 
 
-def _with(item: object, part: str, value: object) -> object:
-    return {**item, part: value} if isinstance(item, dict) else item
-
-
-def _with_nested_id(document: object, path: str) -> object:
-    name = nested_value(document, path) if isinstance(document, dict) else None
-    return document if name is None or not isinstance(document, dict) else {**document, "id": name}
-
-
-def _id_of_text(text: object, documents: list[Any]) -> object:
-    for document in documents:
-        if isinstance(document, dict) and document.get("text") == text and document.get("id"):
-            return document["id"]
-    return document_id(text) if isinstance(text, str) else text
-
-
 def _split_conversation(record: dict[str, Any]) -> None:
     """Split a question in the form of turns: the user's last one is the question, the earlier are history."""
     turns = record.get("question")
@@ -412,40 +400,26 @@ OF_QUESTIONS = {"reference_answer", "relevant", "relevant_texts", "relevant_span
 OF_RUNS = (OF_A_RUN | {"retrieved_ids", "retrieved_scores", "latency_s"}) - {"prompt", "repeat", "row"}
 
 
-def _is_questions(peek: Peek) -> bool:
-    fields = guessed_fields(peek.columns)
-    has_metric = any(metric_name(name)[1] for name in peek.columns)
-    return "question" in fields and bool(fields & OF_QUESTIONS) and not fields & OF_RUNS and not has_metric
-
-
 def _read_questions(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read a question set; where a column turns out to hold scores or what is a run's, the file is a run."""
     rows = open_table(source, errors, options.limit, rows=options.rows)
     plan = plan_columns(rows, options.mapping, source.name)
     targets = set(plan.fields.values())
-    if (
-        targets & OF_RUNS
-        or not targets & OF_QUESTIONS
-        or any(target.startswith("scores.") for target in targets)
-    ):
+    scored = any(target.startswith("scores.") for target in targets)
+    if scored or targets & OF_RUNS or not targets & OF_QUESTIONS:
         return read(source, options, errors)
-    records = _questions(rows, plan, errors)
-    return question_set(source, QUESTIONS, records, mapping=plan.shown, notes=(*rows.notes, *plan.notes))
+
+    def questions() -> Iterator[Record]:
+        for line, row in rows.rows():
+            if not isinstance(row, dict):
+                errors.add(line, "", f"found {type_name(row)}", "an object with a question")
+            elif (record := _question(row, plan, line, errors)) is not None:
+                yield line, record
+
+    return question_set(source, QUESTIONS, questions(), mapping=plan.shown, notes=(*rows.notes, *plan.notes))
 
 
-def _questions(rows: Table, plan: Plan, errors: ValidationErrors) -> Iterator[Record]:
-    for line, row in rows.rows():
-        if not isinstance(row, dict):
-            errors.add(line, "", f"found {type_name(row)}", "an object with a question")
-            continue
-        record = _question(row, plan, line, errors)
-        if record is not None:
-            yield line, record
-
-
-def _question(
-    row: Mapping[str, Any], plan: Plan, line: int, errors: ValidationErrors
-) -> dict[str, Any] | None:
+def _question(row: Row, plan: Plan, line: int, errors: ValidationErrors) -> Row | None:
     record: dict[str, Any] = {}
     before = errors.total
     for column, value in row.items():
@@ -487,7 +461,12 @@ IMPORTERS = (
         QUESTIONS,
         "Table of questions",
         "a column that reads as the question and one with its reference answer or gold, and no answers",
-        _is_questions,
+        lambda peek: (
+            "question" in (fields := guessed_fields(peek.columns))
+            and bool(fields & OF_QUESTIONS)
+            and not fields & OF_RUNS
+            and not any(metric_name(name)[1] for name in peek.columns)
+        ),
         _read_questions,
         mapped=True,
         holds="questions",

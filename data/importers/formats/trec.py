@@ -32,22 +32,17 @@ def read_queries(source: InputFile) -> dict[str, str]:
     errors = ValidationErrors(source.name)
     queries: dict[str, str] = {}
     for line, text in source.lines(errors):
-        pair = _query(text)
-        if pair is None:
-            errors.add(line, "", f"found {text.strip()[:60]!r}", QUERIES_ACCEPTED)
+        if text.lstrip().startswith("{"):
+            record = _object(text)
+            name, query = _identifier(record), record.get("text")
         else:
-            queries[pair[0]] = pair[1]
+            name, _, query = map(str.strip, text.strip("\r\n").partition("\t"))
+        if name and isinstance(query, str) and query.strip():
+            queries[name] = query
+        else:
+            errors.add(line, "", f"found {text.strip()[:60]!r}", QUERIES_ACCEPTED)
     errors.raise_if_any()
     return queries
-
-
-def _query(text: str) -> tuple[str, str] | None:
-    if text.lstrip().startswith("{"):
-        record = _object(text)
-        name, query = _identifier(record), record.get("text") if record else None
-        return (name, query) if name and isinstance(query, str) and query.strip() else None
-    name, tab, query = text.strip("\r\n").partition("\t")
-    return (name.strip(), query.strip()) if tab and name.strip() and query.strip() else None
 
 
 def read_texts(source: InputFile, document_ids: Collection[str]) -> dict[str, str]:
@@ -57,33 +52,28 @@ def read_texts(source: InputFile, document_ids: Collection[str]) -> dict[str, st
         InputError: a line of the corpus is no document.
     """
     errors = ValidationErrors(source.name)
-    texts = {name: text for _, name, text in _documents(source, errors) if name in document_ids}
+    texts: dict[str, str] = {}
+    for line, text in source.lines(errors):
+        record = _object(text)
+        name, body, title = _identifier(record), record.get("text"), record.get("title")
+        if not name or not isinstance(body, str):
+            errors.add(line, "", f"found {text.strip()[:60]!r}", CORPUS_ACCEPTED)
+        elif name in document_ids:
+            texts[name] = f"{title}\n{body}" if isinstance(title, str) and title.strip() else body
     errors.raise_if_any()
     return texts
 
 
-def _documents(source: InputFile, errors: ValidationErrors) -> Iterator[tuple[int, str, str]]:
-    for line, text in source.lines(errors):
-        record = _object(text)
-        name, body = _identifier(record), record.get("text") if record else None
-        if not name or record is None or not isinstance(body, str):
-            errors.add(line, "", f"found {text.strip()[:60]!r}", CORPUS_ACCEPTED)
-            continue
-        title = record.get("title")
-        yield line, name, f"{title}\n{body}" if isinstance(title, str) and title.strip() else body
-
-
-def _object(text: str) -> dict[str, Any] | None:
+def _object(text: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
-def _identifier(record: dict[str, Any] | None) -> str:
-    for key in ("_id", "id", "qid", "query_id", "doc_id"):
-        value = record.get(key) if record else None
+def _identifier(record: Mapping[str, Any]) -> str:
+    for value in map(record.get, ("_id", "id", "qid", "query_id", "doc_id")):
         if isinstance(value, str | int) and not isinstance(value, bool) and value != "":
             return str(value)
     return ""
@@ -134,18 +124,11 @@ def is_trec(lines: Sequence[str]) -> bool:
 
 def is_score_json(document: object) -> bool:
     """Return whether a JSON document is {question id: {document id: score}}."""
-    return (
-        isinstance(document, Mapping)
-        and bool(document)
-        and all(
-            isinstance(scores, Mapping)
-            and all(
-                isinstance(score, int | float) and not isinstance(score, bool) for score in scores.values()
-            )
-            for scores in document.values()
-        )
-        and any(document.values())
-    )
+    if not isinstance(document, Mapping) or not all(isinstance(held, Mapping) for held in document.values()):
+        return False
+    scores = (score for held in document.values() for score in held.values())
+    numbers = all(isinstance(score, int | float) and not isinstance(score, bool) for score in scores)
+    return numbers and any(document.values())
 
 
 def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
@@ -201,22 +184,17 @@ def _grouped_run(source: InputFile, options: Options) -> ParsedRun | None:
     if not questions:
         return None
     queries = read_queries(options.queries) if options.queries else {}
-    return ParsedRun(
-        name=_name(source, tag),
-        records=_streamed(source, options, queries),
-        file=source.name,
-        format="trec",
-        notes=(*_query_notes(questions, queries, options), *_rank_notes(disagreeing, len(questions))),
-        question_ids=questions,
-    )
 
+    def records() -> Iterator[Record]:
+        try:
+            for question, _, hits in _groups(source, options.limit):
+                yield from _records({question: _ordered(hits)}, queries, {})
+        except _ScatteredError as error:
+            raise source.error("was changed while it was read", "a file that stays as it is") from error
 
-def _streamed(source: InputFile, options: Options, queries: Mapping[str, str]) -> Iterator[Record]:
-    try:
-        for question, _, hits in _groups(source, options.limit):
-            yield from _records({question: _ordered(hits)}, queries, {})
-    except _ScatteredError as error:
-        raise source.error("was changed while it was read", "a file that stays as it is") from error
+    notes = (*_query_notes(questions, queries, options), *_rank_notes(disagreeing, len(questions)))
+    name = _name(source, tag)
+    return ParsedRun(name, records(), source.name, "trec", notes=notes, question_ids=questions)
 
 
 def _groups(source: InputFile, limit: int | None) -> Iterator[tuple[str, str, list[_Hit]]]:
@@ -289,14 +267,13 @@ def _parsed_run(source: InputFile, options: Options, name: str, lists: Lists, fi
     queries = read_queries(options.queries) if options.queries else {}
     document_ids = {hit.document for hits in ordered.values() for hit in hits}
     texts = read_texts(options.corpus, document_ids) if options.corpus else {}
-    records = list(_records(ordered, queries, texts))
-    return ParsedRun(
-        name=name,
-        records=records[: options.limit],
-        file=source.name,
-        format=file_format,
-        notes=tuple(_notes(ordered, queries, texts, options)),
-    )
+    records = list(_records(ordered, queries, texts))[: options.limit]
+    notes = list(_query_notes(ordered.keys(), queries, options))
+    missing = sum(hit.document not in texts for hits in ordered.values() for hit in hits)
+    if options.corpus is not None and missing:
+        notes.append(f"retrieved documents that are not in {options.corpus.name}: {missing:,}")
+    notes += _rank_notes(sum(_disagrees(hits) for hits in ordered.values()), len(ordered))
+    return ParsedRun(name, records, source.name, file_format, notes=tuple(notes))
 
 
 def _ordered(hits: Sequence[_Hit]) -> Sequence[_Hit]:
@@ -311,30 +288,9 @@ def _records(
     ordered: Mapping[str, Sequence[_Hit]], queries: Mapping[str, str], texts: Mapping[str, str]
 ) -> Iterator[Record]:
     for question, hits in ordered.items():
-        yield (
-            hits[0].line if hits else 1,
-            {
-                "question_id": question,
-                "question": queries.get(question, question),
-                "retrieved": [
-                    {"id": hit.document, "score": hit.score, "text": texts.get(hit.document)} for hit in hits
-                ],
-            },
-        )
-
-
-def _notes(
-    ordered: Mapping[str, Sequence[_Hit]],
-    queries: Mapping[str, str],
-    texts: Mapping[str, str],
-    options: Options,
-) -> Iterator[str]:
-    yield from _query_notes(ordered.keys(), queries, options)
-    if options.corpus is not None:
-        missing = sum(hit.document not in texts for hits in ordered.values() for hit in hits)
-        if missing:
-            yield f"retrieved documents that are not in {options.corpus.name}: {missing:,}"
-    yield from _rank_notes(sum(_disagrees(hits) for hits in ordered.values()), len(ordered))
+        listed = [{"id": hit.document, "score": hit.score, "text": texts.get(hit.document)} for hit in hits]
+        record = {"question_id": question, "question": queries.get(question, question), "retrieved": listed}
+        yield hits[0].line if hits else 1, record
 
 
 def _query_notes(questions: Set[str], queries: Mapping[str, str], options: Options) -> Iterator[str]:
