@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from difflib import get_close_matches
 from itertools import chain
@@ -10,7 +10,7 @@ from itertools import chain
 from ragtriage.data.errors import InputError, ValidationError, ValidationErrors
 from ragtriage.data.importers.formats import trec
 from ragtriage.data.importers.formats.beir import Qrels, read_qrels, with_qrels
-from ragtriage.data.importers.importer import Importer, recognises, refusing
+from ragtriage.data.importers.importer import recognises, refusing
 from ragtriage.data.importers.parsing.documents_in_json import SeveralListsError, beginning, outline
 from ragtriage.data.importers.parsing.input_file import LIFT, InputFile
 from ragtriage.data.importers.parsing.names import MAP_QUESTION, NoQuestionError
@@ -25,6 +25,8 @@ from ragtriage.data.store.question_sets import LoadedSet
 from ragtriage.data.store.workspace import SCALES
 
 SHOWN_QUESTIONS = 5
+COUNTED = "counted as empty lists, as trec_eval -c does"
+NOT_COUNTED = "left out of the means, as trec_eval does; --all-topics counts them as empty lists"
 OF_ROWS = ("ragchecker", "versions", "native_questions", "native", "ragas", "table_questions", "table")
 KINDS_OF_FILES = ("csv", "tsv", "json", "jsonl", "parquet")
 HELP = "a file of a tool that `ragtriage import --help-formats` lists, or a table with a question in each row"
@@ -121,7 +123,12 @@ def read_runs(source: InputFile, options: Options, errors: ValidationErrors) -> 
     name = _format_of(source, options)
     importer = importer_of(name)
     if importer is None:
-        raise _unknown_format(source, name)
+        accepted = "auto, or one that `ragtriage import --help-formats` lists"
+        if close := get_close_matches(name, ["auto", *importers()], n=3, cutoff=0.7):
+            accepted = f"{accepted} (did you mean {' or '.join(close)}?)"
+        elif kind := get_close_matches(name, KINDS_OF_FILES, n=1, cutoff=0.7):
+            accepted = f"{accepted}; a {kind[0]} file is read with auto"
+        raise source.error(f"the format {name!r} is not known", accepted)
     if options.mapping and not importer.mapped:
         mapped = [key for key, other in importers().items() if other.mapped]
         raise source.error(f"is {name}, which takes no mapping of columns", ", ".join(mapped))
@@ -135,26 +142,16 @@ def read_runs(source: InputFile, options: Options, errors: ValidationErrors) -> 
         file.remark_repeated_keys(errors)
     several = len(runs) > 1
     runs = [_with_options(run, options, qrels, several, errors) for run in _distinctly_named(runs)]
-    return [replace(run, records=_guarded(run.records, source, importer)) for run in runs]
 
+    def guarded(records: Iterable[Record]) -> Iterator[Record]:
+        limit = source.limits.samples
+        with refusing(source, importer):  # most importers read their records only as they are asked for
+            for count, record in enumerate(records):
+                if count == limit:
+                    raise source.error(f"holds more than {limit:,} samples", f"at most {limit:,} a run{LIFT}")
+                yield record
 
-def _unknown_format(source: InputFile, name: str) -> InputError:
-    """Return the error of a format that does not exist, with the one that may be meant."""
-    accepted = "auto, or one that `ragtriage import --help-formats` lists"
-    if close := get_close_matches(name, ["auto", *importers()], n=3, cutoff=0.7):
-        accepted = f"{accepted} (did you mean {' or '.join(close)}?)"
-    elif kind := get_close_matches(name, KINDS_OF_FILES, n=1, cutoff=0.7):
-        accepted = f"{accepted}; a {kind[0]} file is read with auto"
-    return source.error(f"the format {name!r} is not known", accepted)
-
-
-def _guarded(records: Iterable[Record], source: InputFile, importer: Importer) -> Iterator[Record]:
-    limit = source.limits.samples
-    with refusing(source, importer):  # most importers read their records only as they are asked for
-        for count, record in enumerate(records):
-            if count == limit:
-                raise source.error(f"holds more than {limit:,} samples", f"at most {limit:,} a run{LIFT}")
-            yield record
+    return [replace(run, records=guarded(run.records)) for run in runs]
 
 
 def _format_of(source: InputFile, options: Options) -> str:
@@ -173,17 +170,12 @@ def _format_of(source: InputFile, options: Options) -> str:
 
 def _distinctly_named(runs: list[ParsedRun]) -> list[ParsedRun]:
     """Return the runs with a number added to names that occur again."""
-    taken: set[str] = set()
-    renamed = []
+    renamed: dict[str, ParsedRun] = {}
     for run in runs:
-        name = next(
-            candidate
-            for n in range(1, len(runs) + 1)
-            if (candidate := run.name if n == 1 else f"{run.name} ({n})") not in taken
-        )
-        taken.add(name)
-        renamed.append(replace(run, name=name))
-    return renamed
+        numbered = (run.name if n == 1 else f"{run.name} ({n})" for n in range(1, len(runs) + 1))
+        name = next(name for name in numbered if name not in renamed)
+        renamed[name] = replace(run, name=name)
+    return list(renamed.values())
 
 
 def _with_options(
@@ -196,6 +188,15 @@ def _with_options(
     tools = options.tools or run.tools
     if tools:
         run = replace(run, records=with_tools(run.records, tools))
+
+    def not_empty(records: Iterable[Record]) -> Iterator[Record]:
+        is_empty = True
+        for record in records:
+            is_empty = False
+            yield record
+        if is_empty and not errors.total:
+            errors.add(None, "", "holds no records", "at least one record with a question")
+
     name, named_by_content = run.name, run.named_by_content
     if options.name:
         name = f"{options.name} {run.name}" if several else options.name
@@ -207,7 +208,7 @@ def _with_options(
         run,
         name=name,
         named_by_content=named_by_content,
-        records=() if run.means else _not_empty(run.records, errors),
+        records=() if run.means else not_empty(run.records),
         config=config,
         dataset=options.dataset or run.dataset,
         dataset_version=options.dataset_version or run.dataset_version,
@@ -245,7 +246,10 @@ def _labelled(run: ParsedRun, options: Options, qrels: Qrels) -> ParsedRun:
     if present is not None and options.limit is None:
         lacking = [question for question in qrels if question not in present]
         if lacking:
-            notes = (*notes, _unanswered(lacking, len(qrels), options.all_topics))
+            more = " ..." if len(lacking) > SHOWN_QUESTIONS else ""
+            shown = f"{len(lacking):,} of {len(qrels):,} ({', '.join(lacking[:SHOWN_QUESTIONS])}{more})"
+            treated = COUNTED if options.all_topics else NOT_COUNTED
+            notes = (*notes, f"judged questions without results: {shown}; {treated}")
         if lacking and options.all_topics:
             texts = trec.read_queries(options.queries) if options.queries else {}
             empty = (
@@ -254,22 +258,3 @@ def _labelled(run: ParsedRun, options: Options, qrels: Qrels) -> ParsedRun:
             )
             records = chain(records, empty)
     return replace(run, records=with_qrels(records, qrels), notes=notes)
-
-
-def _unanswered(lacking: Sequence[str], judged: int, counted: bool) -> str:
-    shown = ", ".join(lacking[:SHOWN_QUESTIONS]) + (" ..." if len(lacking) > SHOWN_QUESTIONS else "")
-    treated = (
-        "counted as empty lists, as trec_eval -c does"
-        if counted
-        else "left out of the means, as trec_eval does; --all-topics counts them as empty lists"
-    )
-    return f"judged questions without results: {len(lacking):,} of {judged:,} ({shown}); {treated}"
-
-
-def _not_empty(records: Iterable[Record], errors: ValidationErrors) -> Iterator[Record]:
-    count = 0
-    for record in records:
-        count += 1
-        yield record
-    if not count and not errors.total:
-        errors.add(None, "", "holds no records", "at least one record with a question")

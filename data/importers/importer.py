@@ -153,14 +153,15 @@ def read_each(
     def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
         table = open_table(source, errors, options.limit, rows=options.rows)
         notes = (*table.notes, note.format(file=source.name)) if note else table.notes
-        return [ParsedRun(source.stem, _samples(table, errors), source.name, key, notes=notes, **facts)]
 
-    def _samples(table: Table, errors: ValidationErrors) -> Iterator[Record]:
-        for line, row in table.rows():
-            if not isinstance(row, dict):
-                errors.add(line, "", f"found {type_name(row)}", accepted)
-            elif (record := sample(row, line, errors)) is not None:
-                yield line, record
+        def samples() -> Iterator[Record]:
+            for line, row in table.rows():
+                if not isinstance(row, dict):
+                    errors.add(line, "", f"found {type_name(row)}", accepted)
+                elif (record := sample(row, line, errors)) is not None:
+                    yield line, record
+
+        return [run_of(source, key, samples(), notes=notes, **facts)]
 
     return read
 

@@ -65,9 +65,8 @@ def joined(inputs: Sequence[Input]) -> list[Input]:
         if importer is not None and completes and not set(completes) & set(keys) and not importer.alone:
             *others, last = (importers()[host].title for host in completes)
             titles = " or ".join(filter(None, (", ".join(others), last)))
-            raise source.error(
-                f"is {importer.title}, which holds no questions of its own", f"it together with {titles}"
-            )
+            what = f"is {importer.title}, which holds no questions of its own"
+            raise source.error(what, f"it together with {titles}")
         if not set(completes) & set(keys):
             companions = tuple(
                 file

@@ -93,9 +93,7 @@ def load_source(
         InputError: the file is not valid; nothing of it was loaded.
     """
     errors = ValidationErrors(source.name)
-    use_declarations(
-        store.workspace, project, options.metrics
-    )  # a table of means takes declared metrics alone
+    use_declarations(store.workspace, project, options.metrics)  # a table of means takes declared ones alone
     parsed_runs = read_runs(source, options, errors)
     sets = [parsed_set(parsed, errors) for parsed in parsed_runs if parsed.questions]
     runs = [parsed for parsed in parsed_runs if not parsed.questions]
@@ -155,9 +153,8 @@ def import_parsed_runs(
                     ensure_scored(staged, entry.run, options, scoring(entry.run), early)
             imported.append(replace(entry, left_out=errors.left_out - counted))
             counted = Counter(errors.left_out)
-            in_files |= {
-                name: declaration_of(name, entry, parsed.file) for name, entry in parsed.metrics.items()
-            }
+            for name, declared in parsed.metrics.items():
+                in_files[name] = declaration_of(name, declared, parsed.file)
         new = workspace.publish_import(staged)
     known = declarations_of(workspace, project)
     undeclared = {name: entry for name, entry in in_files.items() if name not in known}

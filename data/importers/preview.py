@@ -82,13 +82,14 @@ def preview(source: InputFile, options: Options, limit: int = PREVIEW_RECORDS) -
     runs = read_runs(source, replace(options, limit=limit + 1), errors)
     records_by_run = [list(islice(run.records, limit + 1)) for run in runs]
     records = list(chain.from_iterable(records_by_run))
+    counts = map(len, records_by_run)
     previews = tuple(
-        PreviewRun(
-            run.name, len(run_records), (*run.all_notes, *errors.notes), tuple(run.means), run.questions
-        )
-        for run, run_records in zip(runs, records_by_run, strict=True)
+        PreviewRun(run.name, count, (*run.all_notes, *errors.notes), tuple(run.means), run.questions)
+        for run, count in zip(runs, counts, strict=True)
     )
-    filled = {name: sum(_fills(record, name) for _, record in records) for name in FIELDS}
+    fields = [record for _, record in records if isinstance(record, dict)]
+    blank: tuple[object, ...] = (None, "", [], {})
+    filled = {name: sum(record.get(name) not in blank for record in fields) for name in FIELDS}
     return Preview(
         runs[0].format,
         previews,
@@ -115,10 +116,6 @@ def _off_scale(records: Sequence[Record], config: Mapping[str, Any]) -> dict[str
         if len(known) and not np.isfinite(values).any():
             found[metric] = (float(known.min()), float(known.max()))
     return found
-
-
-def _fills(record: object, name: str) -> bool:
-    return isinstance(record, dict) and record.get(name) not in (None, "", [], {})
 
 
 MAX_SCORED = 40  # records scored for a preview; heuristics on long documents take milliseconds each
@@ -168,9 +165,8 @@ def _representative(samples: Sequence[Sample]) -> Iterator[Sample]:
     for index, sample in enumerate(samples):
         filled = {name for name, value in sample.items() if value not in (None, [], {})}
         for kind in ("scores", "human"):
-            filled |= {
-                f"{kind}.{entry['metric']}" for entry in sample[kind] or () if entry["value"] is not None
-            }
+            entries = sample[kind] or ()
+            filled |= {f"{kind}.{entry['metric']}" for entry in entries if entry["value"] is not None}
         if index % step == 0 or filled - seen:
             yield sample
         seen |= filled

@@ -54,7 +54,13 @@ class QuestionJoin:
         """
         stream = iter(records)
         first = list(islice(stream, LOOKED_AT))
-        self._uses_texts = any(self._matches_by_text(record) for _, record in first)
+        # Whether a gold passage of any question is among the retrieved ones, by its text.
+        self._uses_texts = any(
+            folded(entry.get("text", "")) in _ids_by_text(record)
+            for _, record in first
+            if isinstance(record, dict) and (question := self._question_of(record)[0]) is not None
+            for entry in question.get("relevant", ())
+        )
         for line, record in chain(first, stream):
             self._counts["samples"] += 1
             question, by_text = self._question_of(record)
@@ -98,14 +104,6 @@ class QuestionJoin:
         if by_text is not None and by_text is not by_id:
             return by_text, True
         return by_id, False
-
-    def _matches_by_text(self, record: object) -> bool:
-        """Return whether a gold passage of a record's question is among its retrieved ones, by its text."""
-        question, _ = self._question_of(record)
-        if question is None or not isinstance(record, dict):
-            return False
-        retrieved = _ids_by_text(record)
-        return any(folded(entry.get("text", "")) in retrieved for entry in question.get("relevant", ()))
 
     def _joined(self, record: dict[str, Any], question: Fields) -> dict[str, Any]:
         joined = dict(record)

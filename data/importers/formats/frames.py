@@ -63,9 +63,8 @@ def _rows(frame: Any) -> list[Any]:
         return [_plain(row) for row in frame.to_dict(orient="records")]
     if isinstance(frame, Sequence) and not isinstance(frame, str | bytes):
         return [_plain(row) for row in frame]
-    raise InputError(
-        [ValidationError(type(frame).__name__, None, "", "is neither rows nor a frame", FRAME_ACCEPTED)]
-    )
+    name, what = type(frame).__name__, "is neither rows nor a frame"
+    raise InputError([ValidationError(name, None, "", what, FRAME_ACCEPTED)])
 
 
 def _plain(value: Any) -> Any:

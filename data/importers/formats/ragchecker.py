@@ -88,9 +88,7 @@ class _Row:
             record["scores"] = {METRICS.get(name, name): value for name, value in metrics.items()}
         return {**{key: value for key, value in row.items() if key not in HANDLED_KEYS}, **record}
 
-    def claims(
-        self, names: str, by_text: str, by_document: str, depth: int
-    ) -> list[tuple[Any, Any, Any]] | None:
+    def claims(self, names: str, by_text: str, by_document: str, depth: int) -> list[tuple[Any, ...]] | None:
         """Return each claim with its label against the other text and its labels against the documents."""
         claims = self.row.get(names)
         if claims is None:

@@ -51,10 +51,9 @@ def check_overrides(columns: tuple[str, ...], overrides: Mapping[str, str], file
             errors.append(ValidationError(file, None, column, "no such column to map", ", ".join(columns)))
         if field and field not in all_fields and not is_prefixed(field):
             prefixed = "scores.<metric>, tags.<key>, checks.<kind>.expected, checks.<kind>.actual"
+            what = f"mapped to {field!r}, which is not a field"
             accepted = f"{', '.join(all_fields)}, {prefixed}, or nothing to keep it as extra"
-            errors.append(
-                ValidationError(file, None, column, f"mapped to {field!r}, which is not a field", accepted)
-            )
+            errors.append(ValidationError(file, None, column, what, accepted))
         if field and field in column_of:
             what = f"mapped to {field!r}, as {column_of[field]!r} already is"
             errors.append(ValidationError(file, None, column, what, "each field once"))
@@ -142,7 +141,12 @@ def plan_columns(
     """
     check_overrides(table.columns, overrides, file)
     blank_text = table.kind == "csv"
-    columns = [_head_column(table, name, blank_text) for name in table.columns]
+    rows = [row for _, row in table.head if isinstance(row, dict)]
+    columns = []
+    for name in table.columns:
+        cells = (row.get(name) for row in rows)
+        filled = tuple(cell for cell in cells if not is_blank(cell, blank_text=blank_text))
+        columns.append(HeadColumn(name, filled, len(rows)))
     fields = dict(overrides)
     _guess_fields(columns, fields)
     for name, field in check_columns(table.columns).items():
@@ -153,11 +157,15 @@ def plan_columns(
     fields |= {name: f"checks.{plain_name(name)}.passed" for name in siblings.verdicts}
     reasons = _reasons(columns, fields)
     for column in columns:
-        fields.setdefault(
-            column.name, "" if column.name in reasons else f"tags.{column.name}" if _is_tag(column) else ""
-        )
+        is_tag = column.name not in reasons and _is_tag(column)
+        fields.setdefault(column.name, f"tags.{column.name}" if is_tag else "")
     ordered = {name: fields[name] for name in table.columns}
-    _require_question(ordered, file)
+    if "question" not in ordered.values():
+        what = f"no column reads as the question (columns: {', '.join(map(repr, ordered)) or 'none'})"
+        accepted = (
+            f"one of {', '.join(synonyms()['question'])}; or a mapping of a column to it: {MAP_QUESTION}"
+        )
+        raise NoQuestionError(ValidationError(file, None, "question", what, accepted), tuple(ordered))
     factors, notes = _units(columns, ordered)
     settled = {*overrides, *siblings.limits, *siblings.verdicts}
     guessed = {name: field for name, field in ordered.items() if name not in settled}
@@ -168,9 +176,8 @@ def plan_columns(
     nested = _nested_ids(table, ordered, gold_ids)
     paths = {path: "retrieved_ids" if path == nested.chosen else "" for path in nested.examples}
     paths |= {name: field for name, field in overrides.items() if is_nested(name)}
-    shown += [
-        MappedColumn(path, field, _example((nested.examples.get(path, ""),))) for path, field in paths.items()
-    ]
+    examples = {path: _example((nested.examples.get(path, ""),)) for path in paths}
+    shown += [MappedColumn(path, field, examples[path]) for path, field in paths.items()]
     asked = () if any(map(is_nested, overrides)) else nested.notes
     all_notes = (*notes, *asked, *_left_over(ordered))
     verdicts = {
@@ -221,23 +228,6 @@ def _nested_ids(table: Table, fields: Mapping[str, str], gold_ids: Collection[st
         return NestedIds({}, "", ())
     gold = gold_ids_of(table.head, columns.get("relevant")) or set(gold_ids)
     return nested_ids(table.head, columns["retrieved"], gold)
-
-
-def _require_question(fields: Mapping[str, str], file: str) -> None:
-    if "question" in fields.values():
-        return
-    what = f"no column reads as the question (columns: {', '.join(map(repr, fields)) or 'none'})"
-    names = ", ".join(synonyms()["question"])
-    accepted = f"one of {names}; or a mapping of a column to it: {MAP_QUESTION}"
-    raise NoQuestionError(ValidationError(file, None, "question", what, accepted), tuple(fields))
-
-
-def _head_column(table: Table, name: str, blank_text: bool) -> HeadColumn:
-    rows = [row for _, row in table.head if isinstance(row, dict)]
-    cells = [row.get(name) for row in rows]
-    return HeadColumn(
-        name, tuple(cell for cell in cells if not is_blank(cell, blank_text=blank_text)), len(rows)
-    )
 
 
 def _guess_fields(columns: list[HeadColumn], fields: dict[str, str]) -> None:
@@ -339,10 +329,7 @@ def _is_tag(column: HeadColumn) -> bool:
     numbers_rows = 2 < column.distinct == len(column.values)
     if not column.values or numbers_rows or column.distinct > MAX_TAG_VALUES:
         return False
-    return (
-        column.share(lambda value: isinstance(value, str | int | bool) and len(str(value)) <= MAX_TAG_LENGTH)
-        == 1.0
-    )
+    return all(isinstance(cell, str | int) and len(str(cell)) <= MAX_TAG_LENGTH for cell in column.values)
 
 
 def _units(columns: list[HeadColumn], fields: Mapping[str, str]) -> tuple[dict[str, float], list[str]]:

@@ -307,10 +307,8 @@ def reference_beside_question(example: object) -> str | None:
 
     An object with one text alone is that text to `reference_in`: neither a question nor its id may be left.
     """
-    fields = fields_in(example)
-    return reference_in(
-        {key: value for key, value in fields.items() if key not in (*QUESTION_KEYS, *QUESTION_IDS)}
-    )
+    asked = (*QUESTION_KEYS, *QUESTION_IDS)
+    return reference_in({key: value for key, value in fields_in(example).items() if key not in asked})
 
 
 def kind_in(kind: str, name: object, output: object) -> str:
@@ -322,9 +320,8 @@ def kind_in(kind: str, name: object, output: object) -> str:
         return kind
     returned = decoded(output)
     listed = returned if isinstance(returned, list) and returned else [None]
-    passages = all(
-        isinstance(item, Mapping) and PASSAGE_KEYS & item.keys() and "role" not in item for item in listed
-    )
+    items = [item.keys() if isinstance(item, Mapping) else set[str]() for item in listed]
+    passages = all(PASSAGE_KEYS & keys and "role" not in keys for keys in items)
     named = isinstance(name, str) and bool(RETRIEVAL.search(name))
     return "retriever" if passages or (named and documents_in(returned) is not None) else kind
 

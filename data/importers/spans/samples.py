@@ -181,9 +181,8 @@ class _Calls:
         if documents is None:  # what it made of them is not recorded
             return
         query, before = query_of(step), ranked(step.input_documents)
-        sharing = {
-            place: call for mark in _marks(before) for place, call in self._by_mark.get(mark, {}).items()
-        }
+        by_mark = (self._by_mark.get(mark, {}) for mark in _marks(before))
+        sharing = {place: call for calls in by_mark for place, call in calls.items()}
         of_query = [self.by_query[query]] if query in self.by_query else []
         replaced = [call for _, call in sorted(sharing.items())] or of_query
         replaced = replaced or list(self._fresh.values()) or list(self.by_query.values())

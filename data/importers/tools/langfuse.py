@@ -359,9 +359,7 @@ def _read_items(source: InputFile, options: Options, errors: ValidationErrors) -
             yield line, _with_scores(completed, scores.values(), line, errors, declared)
 
     metrics: dict[str, dict[str, Any]] = {key: {} for key in runs}  # filled while the records are read
-    return [
-        replace(run, records=scored(key, metrics[key]), metrics=metrics[key]) for key, run in runs.items()
-    ]
+    return [replace(runs[key], records=scored(key, metrics[key]), metrics=metrics[key]) for key in runs]
 
 
 def _of_item(row: Fields, _line: int) -> dict[str, Any]:

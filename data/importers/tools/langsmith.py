@@ -112,10 +112,8 @@ def read_results(source: InputFile, options: Options, errors: ValidationErrors) 
         record["tags"] = {**own_tags, **record["tags"], **tags}
         record |= numberings.setdefault(name, Numbering()).of(example_id, record["question"])
         spool.add(name, line, _scored(record, scores, errors, line))
-    stem = source.stem
-    return [
-        run_of(source, "langsmith", spool.rows(name), None if name == stem else name) for name in spool.keys
-    ]
+    titles = {name: None if name == source.stem else name for name in spool.keys}
+    return [run_of(source, "langsmith", spool.rows(name), title) for name, title in titles.items()]
 
 
 def _record(

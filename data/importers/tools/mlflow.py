@@ -73,9 +73,8 @@ def _runs(
             traces.add(line, span)
     runs = traces.runs(source, key, options.limit)
     if not runs and newer:
-        raise source.error(
-            f"holds traces of MLflow in schema {newer}, without a question that is known", KNOWN
-        )
+        what = f"holds traces of MLflow in schema {newer}, without a question that is known"
+        raise source.error(what, KNOWN)
     if not runs:
         raise source.error("holds traces of MLflow, none of them with a question", KNOWN)
     if len(runs) > 1:
@@ -173,9 +172,8 @@ def _read_database(source: InputFile, options: Options, errors: ValidationErrors
     """Read the traces of a database: a run for each run of MLflow, and one for each experiment without."""
     there = table_names(source)
     if lacking := sorted({"trace_info", *NEEDED} - there):
-        raise source.error(
-            f"is a database of MLflow without the tables of traces ({', '.join(lacking)})", ACCEPTED
-        )
+        what = f"is a database of MLflow without the tables of traces ({', '.join(lacking)})"
+        raise source.error(what, ACCEPTED)
     traces = Traces(errors, "MLflow")
     params: dict[str, dict[str, Any]] = {}
     with open_sqlite(source) as connection:
@@ -346,9 +344,8 @@ def _yaml(path: Path) -> dict[str, Any]:
 
 def _texts(folder: Path) -> dict[str, str]:
     """Return the contents of the files in a folder by their names: so MLflow keeps tags and parameters."""
-    files = (
-        path for path in islice(folder.glob("*"), 1_000) if path.is_file() and path.stat().st_size < SMALL
-    )
+    listed = islice(folder.glob("*"), 1_000)
+    files = (path for path in listed if path.is_file() and path.stat().st_size < SMALL)
     return {path.name: path.read_text(encoding="utf-8", errors="replace") for path in files}
 
 

@@ -204,9 +204,7 @@ def _pairs(value: object) -> Fields:
     """Return an object, or a list of {key, value}, as an object."""
     pairs = decoded(value)
     if isinstance(pairs, list):
-        return Fields(
-            {str(pair.get("key")): pair.get("value") for pair in pairs if isinstance(pair, Mapping)}
-        )
+        return Fields({str(pair.at("key")): pair.at("value") for pair in map(Fields, objects_in(pairs))})
     return Fields({str(key): entry for key, entry in fields_in(pairs).items()})
 
 

@@ -320,9 +320,8 @@ def _vector_result(attributes: Attributes) -> dict[str, Any]:
 
 def _fields(attributes: Attributes) -> dict[str, Any]:
     metadata = fields_in(attributes.at("metadata"))
-    named = {
-        name.rpartition(".")[2]: value for name, value in attributes.items() if name.endswith(ENDS_OF_IDS)
-    }
+    ids = ((name, value) for name, value in attributes.items() if name.endswith(ENDS_OF_IDS))
+    named = {name.rpartition(".")[2]: value for name, value in ids}
     references = [reference_in(metadata[key]) for key in REFERENCES if metadata.get(key) is not None]
     fields = {
         "question_id": question_id_in(metadata, named) if metadata or named else None,
