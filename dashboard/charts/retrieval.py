@@ -256,21 +256,15 @@ def gold_figure(
     axes: dict[str, object] = {}
     outside = [depth + 1.6, depth + 2.8, depth + 4.0]
     for at, row in enumerate(rows):
-        axis = f"y{at + 2}"
-        _add_bars(figure, row, axis, k, outside, tokens)
         top = 1 - (CURVES_HEIGHT + ROW_HEIGHT * at + 12) / plot
         low = max(0.0, 1 - (CURVES_HEIGHT + ROW_HEIGHT * (at + 1)) / plot)
-        most = max([*row.counts, row.deeper, row.candidates or 0, row.nowhere, 1])
+        most = _add_bars(figure, row, f"y{at + 2}", k, outside, tokens)
         axes[f"yaxis{at + 2}"] = {
             "domain": [low, top],
             "range": [0, 1.4 * most],
             "visible": False,
             "fixedrange": True,
         }
-        figure.add_annotation(
-            x=depth + 0.45, y=1.36 * most, yref=axis, text=f"<b>{chart_text(shorten(row.title, 40))}</b>",
-            showarrow=False, xanchor="right", yanchor="top", font={"size": 12, "color": tokens.text},
-        )  # fmt: skip
     figure.add_shape(
         type="rect", x0=0.4, x1=k + 0.5, y0=0, y1=1, yref="paper", fillcolor=tokens.good.tint,
         line_width=0, layer="below",
@@ -379,7 +373,8 @@ def _add_base(figure: go.Figure, base: Curve, depth: int, tokens: Tokens) -> Non
 
 def _add_bars(
     figure: go.Figure, row: GoldRow, axis: str, k: int, outside: Sequence[float], tokens: Tokens
-) -> None:
+) -> int:
+    """Draw the bars of a row with its title, and return the most cases that a bar has, at least 1."""
     ranks = list(range(1, len(row.counts) + 1))
     counts = [*row.counts, row.deeper, row.candidates, row.nowhere]
     colours = [
@@ -410,3 +405,9 @@ def _add_bars(
             x=outside[1], y=0, yref=axis, text="not<br>measured", showarrow=False, yanchor="bottom",
             font={"size": 12, "color": tokens.muted}, bordercolor=tokens.muted, borderpad=2,
         )  # fmt: skip
+    most = max([*row.counts, row.deeper, row.candidates or 0, row.nowhere, 1])
+    figure.add_annotation(
+        x=len(ranks) + 0.45, y=1.36 * most, yref=axis, text=f"<b>{chart_text(shorten(row.title, 40))}</b>",
+        showarrow=False, xanchor="right", yanchor="top", font={"size": 12, "color": tokens.text},
+    )  # fmt: skip
+    return most

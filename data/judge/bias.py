@@ -390,7 +390,7 @@ def _mean(values: FloatArray) -> float:
 
 def _length_effects(scored: ScoredRun, ledger: Ledger) -> tuple[LengthEffect, ...]:
     """Return the rank correlation of judged metrics, and of human labels, with the answer's length."""
-    table: Any = pq.read_table(scored.samples_path, columns=["answer"])["answer"].combine_chunks()
+    table: pa.Table = pq.read_table(scored.samples_path, columns=["answer"])["answer"].combine_chunks()
     lengths = pc.fill_null(pc.utf8_length(table), 0).to_numpy(zero_copy_only=False).astype(np.float64)
     clusters = scored.clusters[scored.question]
     by_metric = {human_ratings(scored, ledger, key).metric: key for key in rated_dimensions(scored, ledger)}

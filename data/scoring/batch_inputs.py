@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from ragtriage.data.scoring.gold_join import Match, facets_of, rankings, span_rankings
@@ -31,7 +32,7 @@ from ragtriage.metrics.schema.source import Source
 
 
 def heuristic_use(
-    table: Any, retrieved: Ragged, rows: IntArray, words: BatchWords
+    table: pa.Table, retrieved: Ragged, rows: IntArray, words: BatchWords
 ) -> tuple[IntArray, FloatArray]:
     """Attribute answers to documents by their words: the rows where texts are recorded, and the shares."""
     answers = table["answer"].to_pylist()
@@ -46,7 +47,7 @@ REFUSED_SOURCES = {"human": Source.HUMAN, "judge": Source.JUDGED, "imported": So
 
 
 def batch_of(
-    table: Any,
+    table: pa.Table,
     match: Match = "id",
     ids_match: bool = True,
     style: CitationStyle | None = None,
@@ -101,7 +102,7 @@ def _recorded_status(recorded: BoolArray) -> NDArray[np.int8]:
     return np.where(recorded, Status.SCORED, Status.NOT_RUN).astype(np.int8)
 
 
-def _claims(table: Any, width: int) -> Claims | None:
+def _claims(table: pa.Table, width: int) -> Claims | None:
     claims = Ragged.of(table["claims"])
     if not claims.recorded.any():
         return None
@@ -118,14 +119,14 @@ def _claims(table: Any, width: int) -> Claims | None:
     )
 
 
-def _support_known(table: Any, claims: Ragged, support: Any) -> BoolArray:
+def _support_known(table: pa.Table, claims: Ragged, support: Any) -> BoolArray:
     """(n,) True where support was recorded; an answer without a context has none."""
     mode = table["context_mode"].to_numpy(zero_copy_only=False)
     recorded = support.is_valid().to_numpy(zero_copy_only=False)
     return np.asarray(recorded & (mode != "closed_book")[claims.sample], dtype=np.bool_)
 
 
-def _reference_claims(table: Any, width: int) -> ReferenceClaims | None:
+def _reference_claims(table: pa.Table, width: int) -> ReferenceClaims | None:
     claims = Ragged.of(table["reference_claims"])
     if not claims.recorded.any():
         return None
@@ -140,7 +141,7 @@ def _reference_claims(table: Any, width: int) -> ReferenceClaims | None:
     )
 
 
-def _answers(table: Any, context_has_gold: NDArray[np.int8], patterns: tuple[str, ...]) -> Answers:
+def _answers(table: pa.Table, context_has_gold: NDArray[np.int8], patterns: tuple[str, ...]) -> Answers:
     recorded = flags(table["refused"].combine_chunks())
     names = table["refused_source"].to_pylist()
     source = np.array([REFUSED_SOURCES.get(name, Source.ESTIMATED) for name in names], dtype=np.int8)
@@ -182,7 +183,7 @@ def has_reference(references: Any) -> FloatArray:
 
 
 def _context_has_gold(
-    table: Any, ranked: Rankings | None, reference: ReferenceClaims | None, spans: SpanRankings | None
+    table: pa.Table, ranked: Rankings | None, reference: ReferenceClaims | None, spans: SpanRankings | None
 ) -> NDArray[np.int8]:
     """Codes of Answers.context_has_gold: by gold text, else gold documents, else the reference's claims.
 
@@ -229,7 +230,7 @@ def placed_spans(documents: Any, spans: SpanRankings) -> BoolArray:
     )
 
 
-def _use(table: Any, retrieved: Ragged, refused: BoolArray, words: BatchWords) -> ContextUse | None:
+def _use(table: pa.Table, retrieved: Ragged, refused: BoolArray, words: BatchWords) -> ContextUse | None:
     if retrieved.width == 0:
         return None
     stated, status, source = _stated_use(table, retrieved)
@@ -253,7 +254,7 @@ def _use(table: Any, retrieved: Ragged, refused: BoolArray, words: BatchWords) -
     return ContextUse(used, share, retrieved.lengths, refused, status, source)
 
 
-def _use_by_claims(table: Any, retrieved: Ragged, used: BoolArray, status: NDArray[np.int8]) -> None:
+def _use_by_claims(table: pa.Table, retrieved: Ragged, used: BoolArray, status: NDArray[np.int8]) -> None:
     """Infer use from labels of claims, where use is not recorded and every claim is labelled."""
     claims = _claims(table, retrieved.width)
     if claims is None:
@@ -267,7 +268,7 @@ def _use_by_claims(table: Any, retrieved: Ragged, used: BoolArray, status: NDArr
 
 
 def _stated_use(
-    table: Any, retrieved: Ragged
+    table: pa.Table, retrieved: Ragged
 ) -> tuple[tuple[BoolArray, NDArray[np.float64]], NDArray[np.int8], NDArray[np.int8]]:
     """Use as recorded: the `used` list first, else the documents that `citations` name."""
     n, width = table.num_rows, retrieved.width
@@ -290,7 +291,7 @@ def _stated_use(
     return (used, share), _recorded_status(recorded), source
 
 
-def _cited(table: Any, row: int, width: int) -> BoolArray:
+def _cited(table: pa.Table, row: int, width: int) -> BoolArray:
     cited = {name for part in table["citations"][row].as_py() for name in part["ids"] or ()}
     used = np.zeros(width, dtype=np.bool_)
     for place, document in enumerate(table["retrieved"][row].as_py()):
@@ -298,7 +299,7 @@ def _cited(table: Any, row: int, width: int) -> BoolArray:
     return used
 
 
-def checks_of(table: Any) -> Checks | None:
+def checks_of(table: pa.Table) -> Checks | None:
     """Return the decided checks of an Arrow table of samples, evaluated first; None where none is decided."""
     checks = Ragged.of(table["checks"])
     verdict = flags(checks.field("passed"))

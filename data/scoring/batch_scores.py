@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ragtriage.data.scoring.batch_inputs import batch_of
@@ -54,7 +55,7 @@ ScoreKey = tuple[str, Source]
 T = TypeVar("T")
 
 
-def check_table(table: Any, _batch: Batch) -> Any:
+def check_table(table: pa.Table, _batch: Batch) -> pa.Table:
     """Return the evaluated checks alone, the auxiliary table that ragtriage.data.suites reads."""
     return table.select(["checks"])
 
@@ -185,7 +186,7 @@ def score_batch(workspace: Workspace, run_id: str, groups: list[int], options: S
 
 
 def score_table(
-    samples: Any, facts: RunFacts, options: ScoreOptions, results: Mapping[str, Sequence[JudgedBatch]]
+    samples: pa.Table, facts: RunFacts, options: ScoreOptions, results: Mapping[str, Sequence[JudgedBatch]]
 ) -> ScoredChunk:
     """Score an Arrow table of samples.
 
@@ -241,7 +242,7 @@ def _judgeable(metric: str, judged: Mapping[ScoreKey, Scores], evaluated: bool) 
 
 
 def _judged(
-    table: Any,
+    table: pa.Table,
     results: Mapping[str, Sequence[JudgedBatch]],
     options: ScoreOptions,
     computed: Mapping[str, Scores],

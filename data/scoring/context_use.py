@@ -54,7 +54,7 @@ class RunContextUse:
         return known
 
 
-def use_table(table: Any, batch: Batch) -> Any:
+def use_table(table: pa.Table, batch: Batch) -> pa.Table:
     """Return the table that context_use_of reads; None where no use is known."""
     use = batch.context_use
     if use is None:
@@ -86,7 +86,7 @@ def use_table(table: Any, batch: Batch) -> Any:
     )
 
 
-def _origin(table: Any, use: ContextUse) -> NDArray[np.object_]:
+def _origin(table: pa.Table, use: ContextUse) -> NDArray[np.object_]:
     stated = np.array(table["used_source"].to_pylist(), dtype=object)
     recorded = Ragged.of(table["used"]).recorded
     cited = Ragged.of(table["citations"]).recorded & ~recorded

@@ -118,7 +118,7 @@ NO_MATCH = "ids do not match: no gold id of this run occurs among its retrieved 
 
 
 def rankings(
-    table: Any, match: Match = "id", column: str = "retrieved", ids_match: bool = True
+    table: pa.Table, match: Match = "id", column: str = "retrieved", ids_match: bool = True
 ) -> Rankings | None:
     """Join a ranked list of every sample with its gold documents.
 
@@ -293,7 +293,7 @@ def hop_order(label: str) -> tuple[int, str]:
 
 
 def list_status(
-    table: Any, found: Ragged, gold_recorded: BoolArray, no_gold: str
+    table: pa.Table, found: Ragged, gold_recorded: BoolArray, no_gold: str
 ) -> tuple[NDArray[np.int8], NDArray[np.object_]]:
     """Return for each sample whether a retrieval metric applies to it, and why not."""
     n = table.num_rows
@@ -310,7 +310,7 @@ def list_status(
     return status, reason
 
 
-def span_rankings(table: Any, column: str = "retrieved") -> SpanRankings | None:
+def span_rankings(table: pa.Table, column: str = "retrieved") -> SpanRankings | None:
     """Join ranked chunks that carry character offsets with gold spans; None when no sample has gold spans.
 
     Args:
@@ -340,7 +340,7 @@ def span_rankings(table: Any, column: str = "retrieved") -> SpanRankings | None:
     return SpanRankings(gold_chars, new_gold, union, lengths, status, reason, hits, tokens, relevant)
 
 
-def _tokens(table: Any, width: int) -> FloatArray:
+def _tokens(table: pa.Table, width: int) -> FloatArray:
     """Return the number of tokens of each chunk, NaN where it was not recorded."""
     counts = Ragged.of(table["retrieved_tokens"])
     inside = counts.place < width
@@ -348,7 +348,7 @@ def _tokens(table: Any, width: int) -> FloatArray:
     return padded(sizes[inside], counts.sample[inside], counts.place[inside], (table.num_rows, width), np.nan)
 
 
-def facets_of(table: Any, match: Match = "id") -> Facets | None:
+def facets_of(table: pa.Table, match: Match = "id") -> Facets | None:
     """Return what the documents say of the facets that gold documents name; None where none names one."""
     gold, ranked = Ragged.of(table["relevant"]), Ragged.of(table["retrieved"])
     hops = gold.field("hop")

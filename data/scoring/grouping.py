@@ -90,7 +90,7 @@ _MOST_DOCUMENTS = 2  # of a context are looked at, the first with a text
 _LEAST_SHARE = 0.01  # of the samples: a language told less often is taken for a mistake
 
 
-def language_table(table: Any, _batch: Batch) -> Any:
+def language_table(table: pa.Table, _batch: Batch) -> pa.Table:
     """Return the auxiliary table of the languages: ISO 639 codes, null where none can be told."""
     languages = {
         "question": [language_of(text) for text in table["question"].to_pylist()],
@@ -100,7 +100,7 @@ def language_table(table: Any, _batch: Batch) -> Any:
     return pa.table({name: pa.array(values, pa.string()) for name, values in languages.items()})
 
 
-def language_slices(table: Any) -> list[Slice]:
+def language_slices(table: pa.Table) -> list[Slice]:
     """Return the slices by language of a run, those with two languages at least.
 
     Args:
@@ -142,7 +142,7 @@ def noise_slices(noise: Any) -> list[Slice]:
     return [field_slice("context noise", pc.if_else(noise["noisy"], "noisy context", "clean context"))]
 
 
-def noise_table(_table: Any, batch: Batch) -> Any:
+def noise_table(_table: pa.Table, batch: Batch) -> pa.Table:
     """Return the auxiliary table of retrieval-side noise; None where no context is known to hold its gold.
 
     `noisy` is true where a context holds all of the gold and fewer than half of its documents are relevant:

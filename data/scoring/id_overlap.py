@@ -51,7 +51,7 @@ class IdOverlap:
         self._samples = 0
         self._matches = False
 
-    def add(self, table: Any) -> bool:
+    def add(self, table: pa.Table) -> bool:
         """Look at the samples of an Arrow table; return whether it is certain that ids match."""
         if self._matches:
             return True
@@ -102,7 +102,7 @@ def _row_groups(samples: Path) -> Iterator[Any]:
             yield file.read_row_group(group, columns=["relevant", "retrieved", "candidates"])
 
 
-def _distinct(table: Any, column: str, part: str) -> set[str]:
+def _distinct(table: pa.Table, column: str, part: str) -> set[str]:
     entries = pc.list_flatten(table[column]).combine_chunks()
     if pa.types.is_null(entries.type) or not len(entries):
         return set()

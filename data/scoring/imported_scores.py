@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from ragtriage.data.errors import DataError
@@ -25,7 +26,7 @@ SLIGHT = 0.05  # of the scale: a cosine just below 0 is no other scale
 MOST_STRAY = 0.05  # share of values outside from which on the whole column is on another scale
 
 
-def imported_scores(table: Any) -> dict[tuple[str, Source], Scores]:
+def imported_scores(table: pa.Table) -> dict[tuple[str, Source], Scores]:
     """Return the imported scores of an Arrow table of samples, by metric."""
     entries = Ragged.of(table["scores"])
     blocks: dict[tuple[str, Source], Scores] = {}
@@ -77,7 +78,7 @@ def _spread(sample: IntArray, values: FloatArray, why: NDArray[np.object_], n: i
     return Scores(whole, status.astype(np.int8), reason, np.full(n, Source.IMPORTED, dtype=np.int8))
 
 
-def recorded_figures(table: Any) -> dict[tuple[str, Source], Scores]:
+def recorded_figures(table: pa.Table) -> dict[tuple[str, Source], Scores]:
     """Return what the pipeline recorded, if any sample has it: latency, tokens, cost, memory."""
     blocks = {}
     for name in FIGURES:
@@ -90,7 +91,7 @@ def recorded_figures(table: Any) -> dict[tuple[str, Source], Scores]:
     return blocks
 
 
-def human_scores(table: Any) -> dict[tuple[str, Source], Scores]:
+def human_scores(table: pa.Table) -> dict[tuple[str, Source], Scores]:
     """Return the human scores of an Arrow table of samples, by metric.
 
     A known metric is put on its own 0-1 scale when the file declares the scale people used; a sample's

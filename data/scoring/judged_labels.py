@@ -14,7 +14,7 @@ from ragtriage.data.store.judge_replies import JudgeReply, reply_from
 from ragtriage.data.store.sample_schema import SCHEMA
 
 
-def overlaid(table: Any, payloads: Mapping[int, str]) -> tuple[Any, dict[int, JudgeReply]]:
+def overlaid(table: pa.Table, payloads: Mapping[int, str]) -> tuple[Any, dict[int, JudgeReply]]:
     """Replace the labels of an Arrow table of samples by a judge's, where there are any.
 
     A person's word on a refusal stays; everything else that the judge says takes the place of what was
@@ -66,7 +66,7 @@ def judged_sample(sample: Mapping[str, Any], read: JudgeReply) -> dict[str, Any]
     return labelled
 
 
-def _replaced(table: Any, name: str, values: Mapping[int, Any]) -> Any:
+def _replaced(table: pa.Table, name: str, values: Mapping[int, Any]) -> pa.Table:
     """Put values into a column at their places."""
     if not values:
         return table
@@ -113,7 +113,7 @@ def _used(one: JudgeReply) -> list[dict[str, Any]]:
     return [{"rank": rank, "share": None} for rank in one.used]
 
 
-def _relevance(table: Any, readings: Mapping[int, JudgeReply]) -> dict[int, list[dict[str, Any]]]:
+def _relevance(table: pa.Table, readings: Mapping[int, JudgeReply]) -> dict[int, list[dict[str, Any]]]:
     """Label the documents that the judge was shown; those without a text keep no label."""
     places = sorted(at for at, reply in readings.items() if reply.form.ranks)
     lists = table["retrieved"].take(pa.array(places, pa.int64())).to_pylist() if places else []

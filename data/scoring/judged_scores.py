@@ -91,7 +91,7 @@ class JudgedInputs:
     present: Mapping[str, BoolArray]
 
     @classmethod
-    def of(cls, table: Any) -> JudgedInputs:
+    def of(cls, table: pa.Table) -> JudgedInputs:
         """Look at an Arrow table of samples."""
         retrieved = Ragged.of(table["retrieved"])
         documents = np.zeros(table.num_rows, dtype=np.bool_)
@@ -230,7 +230,7 @@ def _loads(text: str) -> Any:
 
 
 def judged_scores(
-    table: Any,
+    table: pa.Table,
     readings: Mapping[int, JudgeReply],
     found: JudgedBatch,
     scoring: tuple[Sequence[int], Convention, Match],
@@ -268,7 +268,7 @@ def judged_scores(
 
 
 def _made(
-    table: Any,
+    table: pa.Table,
     readings: Mapping[int, JudgeReply],
     places: IntArray,
     scoring: tuple[Sequence[int], Convention, Match],

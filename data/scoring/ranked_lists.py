@@ -46,7 +46,7 @@ class RankedLists:
     spans: SpanRankings | None
 
 
-def ranked_table(table: Any, batch: Batch) -> Any:
+def ranked_table(table: pa.Table, batch: Batch) -> pa.Table:
     """Return the table that ranked_lists reads; null where a sample has no gold.
 
     A batch without any gold has its rows too: other batches of the run may have some.
@@ -97,7 +97,7 @@ def _lists(values: FloatArray) -> Any:
     return pa.ListArray.from_arrays(pa.array(offsets), pa.array(values[known]))
 
 
-def _hops(table: Any, n: int) -> Any:
+def _hops(table: pa.Table, n: int) -> Any:
     """Return the hop labels of each sample, in the order of its hops."""
     gold = Ragged.of(table["relevant"])
     labels = gold.field("hop").to_pylist() if len(gold.sample) else []
@@ -196,7 +196,7 @@ def missed_names(lists: RankedLists, missed: BoolArray) -> NDArray[np.object_]:
     return names
 
 
-def context_list_table(table: Any, _batch: Batch) -> Any:
+def context_list_table(table: pa.Table, _batch: Batch) -> pa.Table:
     """Return the auxiliary table of the lists: a digest of each, null where nothing was retrieved.
 
     Documents are told apart by their text, or by their id where no text is recorded, since some tools number

@@ -424,7 +424,7 @@ class ScoredRun:
 def _stored_table(path: Path, columns: Sequence[str] | None = None) -> Any:
     """Return columns of a stored file, in the order of its rows where it numbers them."""
     with reading(path):
-        table: Any = pq.ParquetFile(path).read(columns)
+        table: pa.Table = pq.ParquetFile(path).read(columns)
     add_costs(queries=1, rows=table.num_rows)
     if "row" in table.column_names:
         rows = table["row"].to_numpy()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from ragtriage.data.scoring.batch_inputs import (
     HOLDS,
@@ -46,7 +47,7 @@ STAGE_FEATURES = (
 )
 
 
-def stage_features_of(table: Any, batch: Batch) -> dict[str, FloatArray]:
+def stage_features_of(table: pa.Table, batch: Batch) -> dict[str, FloatArray]:
     """Gather the evidence of an Arrow table of samples.
 
     Returns:

@@ -87,7 +87,7 @@ class EarlyScores:
             self._file[1].close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def add(self, group: Any) -> None:
+    def add(self, group: pa.Table) -> None:
         """Take the next row group of the run, an Arrow batch."""
         self._overlap.add(pa.Table.from_batches([group]))
         if self._rows < STYLED:
@@ -146,7 +146,7 @@ class EarlyScores:
             self._style = rows, style_of(head.slice(0, STYLED).to_pylist(), self._options.citations)
         return RunFacts(self._overlap.mismatch is None, self._style[1])
 
-    def _write(self, group: Any) -> None:
+    def _write(self, group: pa.Table) -> None:
         """Write a row group to the file of its batch, and send the batch where it is full."""
         if self._file is None:
             self._folder.mkdir(OWNER_ONLY, exist_ok=True)

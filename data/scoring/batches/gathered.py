@@ -35,7 +35,7 @@ class _Narrow:
     reasons: pa.DictionaryArray
 
 
-def _stored(table: Any, key: ScoreKey, row: int) -> list[tuple[int, _Narrow]]:
+def _stored(table: pa.Table, key: ScoreKey, row: int) -> list[tuple[int, _Narrow]]:
     """Return the scores of a metric and source from the file of a batch, if it has any.
 
     Args:

@@ -19,7 +19,7 @@ from ragtriage.metrics.schema.source import Source
 PARTS = ("value", "status", "reason")  # of the scores of a metric
 
 
-def to_table(batch: ScoredChunk) -> Any:
+def to_table(batch: ScoredChunk) -> pa.Table:
     """Return the scores of a batch as one Arrow table with a row per sample, for from_table to read."""
     columns: dict[str, Any] = {}
     for (metric, source), scores in batch.blocks.items():
@@ -40,7 +40,7 @@ def score_column(key: ScoreKey, part: str) -> str:
     return json.dumps(["score", key[0], int(key[1]), part])
 
 
-def from_table(table: Any) -> ScoredChunk:
+def from_table(table: pa.Table) -> ScoredChunk:
     """Return the scores of a batch from the table that to_table made."""
     facts = json.loads(table.schema.metadata[b"facts"])
     kinds: dict[str, list[tuple[list[Any], Any]]] = {"score": [], "evidence": [], "table": []}
