@@ -170,7 +170,12 @@ _with_shared_options(app)
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; every error ends it with one sentence and exit code 2."""
-    _open_closed_streams()
+    # A stream that the caller closed, as with `>&-`, takes what is written to it and keeps nothing: its
+    # descriptor would else be that of the next file that is opened.
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            sink = Path(os.devnull).open(mode, encoding="utf-8")  # noqa: SIM115 -- open to the end
+            setattr(sys, name, sink)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # names of files and text may be of any alphabet
@@ -190,17 +195,6 @@ def main(arguments: list[str] | None = None) -> None:
         click.echo(f"error: {error_text(error)}", err=True)
         sys.exit(2)
     sys.exit(code if isinstance(code, int) else 0)
-
-
-def _open_closed_streams() -> None:
-    """Let a stream that the caller closed, as with `>&-`, take what is written to it and keep nothing.
-
-    Its descriptor would else be that of the next file that is opened.
-    """
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            stream = Path(os.devnull).open(mode, encoding="utf-8")  # noqa: SIM115 -- open to the end
-            setattr(sys, name, stream)
 
 
 @contextmanager

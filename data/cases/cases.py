@@ -93,7 +93,10 @@ def keep_mask(diagnosis: Diagnosis, chosen: CaseFilter) -> BoolArray:
     if chosen.cohort:
         keep &= cohort_rows(scored, chosen.cohort)
     if chosen.text.strip():
-        keep &= _text_mask(scored, chosen.text.strip())
+        hits = query("case_search", {"samples": str(scored.samples_path), "text": chosen.text.strip()})
+        matching = np.zeros(scored.n, dtype=np.bool_)
+        matching[hits["row"].to_numpy()] = True
+        keep &= matching
     return keep
 
 
@@ -110,13 +113,6 @@ def _label_mask(diagnosis: Diagnosis, chosen: CaseFilter) -> BoolArray:
             for label in labels
         )
     return ~matches if chosen.label == "none" else matches
-
-
-def _text_mask(scored: ScoredRun, text: str) -> BoolArray:
-    hits = query("case_search", {"samples": str(scored.samples_path), "text": text})
-    keep = np.zeros(scored.n, dtype=np.bool_)
-    keep[hits["row"].to_numpy()] = True
-    return keep
 
 
 def case_rows(diagnosis: Diagnosis, chosen: CaseFilter) -> IntArray:

@@ -287,17 +287,14 @@ class _Locator:
         if named is not None and (place := FoldedText(named.text).find(folded(text))):
             self.counts["folded"] += 1
             return _span(named, *place)
-        return self._anywhere(text)
-
-    def _anywhere(self, text: str) -> Span | None:
-        at = self._joined.find(text)
-        if at >= 0:
+        start = self._joined.find(text)
+        if start >= 0:
             self.counts["verbatim"] += 1
-            self.counts["repeated"] += self._joined.find(text, at + 1) >= 0
-            return self._in_document(at, at + len(text))
-        place = self._folded.find(folded(text))
-        self.counts["missing" if place is None else "folded"] += 1
-        return None if place is None else self._in_document(*place)
+            self.counts["repeated"] += self._joined.find(text, start + 1) >= 0
+            return self._in_document(start, start + len(text))
+        position = self._folded.find(folded(text))
+        self.counts["missing" if position is None else "folded"] += 1
+        return None if position is None else self._in_document(*position)
 
     def _in_document(self, start: int, end: int) -> Span:
         at = int(np.searchsorted(self._starts, start, side="right")) - 1

@@ -52,18 +52,15 @@ def combinations(factors: Mapping[str, Sequence[Level]], one_at_a_time: bool) ->
 
 def _design(questions: Questions, parameters: Mapping[str, Any]) -> Design:
     settings = combinations(parameters.get("factors") or {}, bool(parameters.get("one_at_a_time")))
+    # runs name the levels: of models' folders the names, unless two would be one
+    shown = [{name: _shown(level) for name, level in entry.items()} for entry in settings]
+    if len({tuple(entry.values()) for entry in shown}) < len(settings):
+        shown = [dict(entry) for entry in settings]
     arms = (
         _arm(questions.questions, entry, levels, number)
-        for number, (entry, levels) in enumerate(zip(settings, _shown_levels(settings), strict=True), 1)
+        for number, (entry, levels) in enumerate(zip(settings, shown, strict=True), 1)
     )
     return Design(tuple(arms))
-
-
-def _shown_levels(settings: Sequence[Mapping[str, Level]]) -> list[dict[str, Level]]:
-    """Return the levels as runs name them: of models' folders the names, unless two would be one."""
-    shown = [{name: _shown(level) for name, level in entry.items()} for entry in settings]
-    distinct = {tuple(entry.values()) for entry in shown}
-    return shown if len(distinct) == len(settings) else [dict(entry) for entry in settings]
 
 
 def _arm(

@@ -24,7 +24,7 @@ from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 from ragtriage.data.store.read_only import must_write
 from ragtriage.data.store.sample_validation import normalise
-from ragtriage.data.store.workspace import Run, Workspace
+from ragtriage.data.store.workspace import Run
 from ragtriage.data.suites.evaluate import check_problems
 from ragtriage.data.suites.safety import RULE_KEYS
 from ragtriage.data.systems.runner import Asked, AskProgress, ask_all
@@ -342,7 +342,10 @@ def run_attack(
     """
     must_write("the workspace")
     requests = [(prompt, prompt.request(repeat)) for prompt in prompts for repeat in range(repeats)]
-    journal = _journal(store.workspace, system, [request for _, request in requests])
+    digest = hashlib.sha256(system.identity.encode())
+    for _, request in requests:
+        digest.update(request.key.encode())
+    journal = store.workspace.root / "experiments" / f"attack-{digest.hexdigest()[:16]}.jsonl"
     asked = ask_all(system, [request for _, request in requests], journal, limits or SystemLimits(), progress)
     reasons = Counter(reply.reason for reply in asked.replies.values() if reply.status == "failed")
     commonest = tuple(reasons.most_common(MOST_REASONS))
@@ -356,13 +359,6 @@ def run_attack(
     [imported] = import_parsed_runs(store, [parsed], project or store.usual_project(), errors)
     journal.unlink(missing_ok=True)
     return AttackResult(asked, imported.run, commonest)
-
-
-def _journal(workspace: Workspace, system: System, requests: Sequence[SystemRequest]) -> Path:
-    digest = hashlib.sha256(system.identity.encode())
-    for request in requests:
-        digest.update(request.key.encode())
-    return workspace.root / "experiments" / f"attack-{digest.hexdigest()[:16]}.jsonl"
 
 
 def _parsed(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ragtriage.data.errors import ValidationErrors, WorkspaceError
@@ -131,7 +131,10 @@ def run_experiment(
         and all(asked.replies[sample.request.key].status != "not_asked" for sample in arm.samples)
     ]
     if complete:
-        experiment = _with_runs(store, planned, experiment, complete, asked.replies)
+        parsed = [_parsed_arm(planned, experiment, arm, asked.replies) for arm in complete]
+        imported = import_parsed_runs(store, parsed, experiment.project, ValidationErrors(parsed[0].file))
+        for arm, entry in zip(complete, imported, strict=True):
+            experiment = experiment.with_run(arm.key, entry.run.run_id)
         keep_experiment(store.workspace, experiment)
     failed = Counter(reply.reason for reply in asked.replies.values() if reply.status == "failed")
     return ExperimentOutcome(experiment, asked.progress, asked.stopped, tuple(failed.most_common(5)))
@@ -144,21 +147,6 @@ def _begun(store: RunStore, planned: PlannedExperiment) -> Experiment:
     except WorkspaceError:
         keep_experiment(store.workspace, planned.experiment)
         return planned.experiment
-
-
-def _with_runs(
-    store: RunStore,
-    planned: PlannedExperiment,
-    experiment: Experiment,
-    arms: Sequence[Arm],
-    replies: Mapping[str, SystemReply],
-) -> Experiment:
-    """Import the runs of arms, which appear together, and return the experiment with them."""
-    parsed = [_parsed_arm(planned, experiment, arm, replies) for arm in arms]
-    imported = import_parsed_runs(store, parsed, experiment.project, ValidationErrors(parsed[0].file))
-    for arm, entry in zip(arms, imported, strict=True):
-        experiment = experiment.with_run(arm.key, entry.run.run_id)
-    return experiment
 
 
 def _parsed_arm(

@@ -31,7 +31,6 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.sample_reader import StoredSamples
 from ragtriage.data.store.workspace import Run, Workspace
-from ragtriage.metrics.schema.scores import IntArray
 
 MEASURED_REQUESTS = 100  # texts whose tokens are counted; the others are estimated by their length
 TOKENS_FOR_ONE = 1.3  # tokens of the models per token of the bundled tokenizer, from its English and Chinese
@@ -110,20 +109,19 @@ def choose_rows(
     for slices in scored.slices:
         if slices.name in STRATA:
             codes = codes * len(slices.labels) + slices.codes
-    drawn = _stratified(np.unique(codes[rows], return_inverse=True)[1], sample, seed)
-    return sorted(int(rows[at]) for at in drawn)
-
-
-def _stratified(strata: IntArray, sample: int, seed: int) -> list[int]:
-    """Draw from each stratum in proportion to its size, rounded by largest remainder."""
+    # from each stratum in proportion to its size, rounded by largest remainder
+    strata = np.unique(codes[rows], return_inverse=True)[1]
     rng = np.random.default_rng(seed)
     sizes = np.bincount(strata)
     exact = sizes * sample / sizes.sum()
     counts = np.floor(exact).astype(np.int64)
     order = np.argsort(-(exact - counts), kind="stable")
     counts[order[: sample - counts.sum()]] += 1
-    drawn = [rng.permutation(np.flatnonzero(strata == code))[:count] for code, count in enumerate(counts)]
-    return [int(row) for rows in drawn for row in rows]
+    by_stratum = [
+        rng.permutation(np.flatnonzero(strata == code))[:count] for code, count in enumerate(counts)
+    ]
+    drawn = [int(row) for rows in by_stratum for row in rows]
+    return sorted(int(rows[at]) for at in drawn)
 
 
 def plan_task(

@@ -37,25 +37,19 @@ def imported_scores(table: pa.Table) -> dict[tuple[str, Source], Scores]:
     for name, places in _entries_by_name(names):
         why = np.array([reasons[at] or FAILED for at in places], dtype=object)
         of_name = values[places]
-        coded = _failed_codes(name, of_name)
+        # A score of -1 stands for a failed judgement where no other value is negative. Labels of -1, 0 and
+        # 1 are a scale of their own, unless the metric starts at 0; cosines and differences have other
+        # negative values too.
+        known = of_name[np.isfinite(of_name)]
+        others = known[known != -1]
+        metric = REGISTRY.get(known_name(name))
+        labels = (metric is None or metric.bounds[0] < 0) and bool(np.isin(others, (0.0, 1.0)).all())
+        is_value = not len(others) or labels or bool((others < 0).any())
+        coded = np.asarray((of_name == -1) & (not is_value), dtype=np.bool_)
         of_name[coded], why[coded] = np.nan, FAILED_CODE
         scores = _spread(entries.sample[places], of_name, why, table.num_rows)
         blocks[(known_name(name), Source.IMPORTED)] = scores
     return blocks
-
-
-def _failed_codes(name: str, values: FloatArray) -> BoolArray:
-    """True where a score is -1 and stands for a failed judgement, as no other value is negative.
-
-    Labels of -1, 0 and 1 are a scale of their own, unless the metric is one that starts at 0; cosines and
-    differences have other negative values too.
-    """
-    known = values[np.isfinite(values)]
-    others = known[known != -1]
-    metric = REGISTRY.get(known_name(name))
-    labels = (metric is None or metric.bounds[0] < 0) and bool(np.isin(others, (0.0, 1.0)).all())
-    is_value = not len(others) or labels or bool((others < 0).any())
-    return np.asarray((values == -1) & (not is_value), dtype=np.bool_)
 
 
 def _entries_by_name(names: Any) -> Iterator[tuple[str, IntArray]]:

@@ -177,7 +177,12 @@ def plan_of(store: RunStore, project: str, use_case: str, diagnosed: Callable[[R
         raise DataError(f"use case {use_case[:40]!r}; accepted: {', '.join(USE_CASES)}")
     case = USE_CASES[use_case]
     runs = [run for run in store.runs(project) if not run.means and not run.config.get("generated_from")]
-    own = [run for run in runs if not _is_a_trial(run)] or runs
+    # attack prompts and changed contexts are no version of the system
+    own = [
+        run
+        for run in runs
+        if run.origin.get("format") not in TRIALS or run.config.get("experiment_kind") == "arms"
+    ] or runs
     newest = _newest_measured(own, diagnosed)
     recent = [diagnosed(run) for run in runs[::-1][:MOST_RUNS]]
     held = holdings_of(store, project, newest, runs, recent)
@@ -189,11 +194,6 @@ def plan_of(store: RunStore, project: str, use_case: str, diagnosed: Callable[[R
     metrics = tuple(PlannedMetric(name, why, _measured(newest, name)) for name, why in case.metrics)
     steps = _Steps(case, held, own, needed, labels, size).in_order()
     return Plan(case, held, size, needed, labels, metrics, tuple(steps))
-
-
-def _is_a_trial(run: Run) -> bool:
-    """Return whether a run asked attack prompts or changed the context: it is no version of the system."""
-    return run.origin.get("format") in TRIALS and run.config.get("experiment_kind") != "arms"
 
 
 def _newest_measured(runs: Sequence[Run], diagnosed: Callable[[Run], Diagnosis]) -> Diagnosis | None:

@@ -100,10 +100,6 @@ def _all_gold(spans: SpanRankings, max_k: int) -> FloatArray:
     return np.broadcast_to(spans.gold_chars[:, None], (len(spans.gold_chars), max_k))
 
 
-def _span_recall(spans: SpanRankings, max_k: int) -> FloatArray:
-    return _over(_covered(spans, max_k), _all_gold(spans, max_k))
-
-
 def _span_precision(spans: SpanRankings, max_k: int) -> FloatArray:
     text_chars = _widened(spans.chunk_chars, max_k).cumsum(axis=1)
     return np.where(_all_gold(spans, max_k) > 0, _over(_covered(spans, max_k), text_chars), np.nan)
@@ -122,7 +118,7 @@ DOCUMENT_CURVES: Mapping[str, Callable[[Rankings, int], FloatArray]] = {
     "all_hops_recall": _all_hops,
 }
 SPAN_CURVES: Mapping[str, Callable[[SpanRankings, int], FloatArray]] = {
-    "span_recall": _span_recall,
+    "span_recall": lambda spans, max_k: _over(_covered(spans, max_k), _all_gold(spans, max_k)),
     "span_precision": _span_precision,
     "span_ndcg": _span_ndcg,
 }

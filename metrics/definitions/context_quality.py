@@ -105,20 +105,17 @@ def context_consistency(claims: Claims | None, passages: Passages | None, n: int
     if claims is not None and claims.contradicted.any():
         for sample in np.unique(claims.sample[claims.contradicted.any(axis=1)]):
             of_sample = claims.sample == sample
-            same[sample], against[sample] = _pairs_of_claims(
-                claims.supported[of_sample], claims.contradicted[of_sample]
-            )
+            # the pairs that speak of one claim, and those that disagree on one
+            supported = claims.supported[of_sample]
+            contradicted = claims.contradicted[of_sample]
+            speaks = (supported | contradicted).astype(np.int64)
+            together = (speaks.T @ speaks) > 0
+            opposed = (supported.astype(np.int64).T @ contradicted.astype(np.int64)) > 0
+            upper = np.triu(np.ones_like(together), 1)
+            same[sample] = (together & upper).sum()
+            against[sample] = ((opposed | opposed.T) & upper).sum()
     nothing = (same == 0, Status.NOT_APPLICABLE, _NO_PAIR)
     return Scores.build(1.0 - ratio(against, same), [nothing])
-
-
-def _pairs_of_claims(supported: BoolArray, contradicted: BoolArray) -> tuple[int, int]:
-    """Return the pairs that speak of a claim, and those that disagree on one. Both (claims, K)."""
-    speaks = (supported | contradicted).astype(np.int64)
-    same = (speaks.T @ speaks) > 0
-    against = (supported.astype(np.int64).T @ contradicted.astype(np.int64)) > 0
-    upper = np.triu(np.ones_like(same), 1)
-    return int((same & upper).sum()), int(((against | against.T) & upper).sum())
 
 
 def alpha_dcg(documents: BoolArray, k: int, alpha: float = ALPHA) -> float:

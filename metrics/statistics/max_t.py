@@ -113,7 +113,11 @@ def max_t(family: Sequence[ClusterSums], seed: int = 0) -> list[FamilyTest]:
     for step, place in enumerate(order):
         metric = family[members[place]]
         rejected = step < n_rejected
-        critical = _critical_value(greatest[:, step if rejected else n_rejected])
+        # the least value that a statistic must exceed for its share of hits to be below 0.05
+        statistics = greatest[:, step if rejected else n_rejected]
+        allowed = int(np.ceil(SIGNIFICANCE * len(statistics) - _TIE)) - 1
+        last = len(statistics) - 1 - allowed
+        critical = float(np.partition(statistics, last)[last])
         low, high = _inverted(metric, critical, float(observed[place]), rejected)
         results[members[place]] = FamilyTest(float(adjusted[step]), low, high)
     return results
@@ -153,12 +157,6 @@ def _flipped_statistics(sums: FloatArray, seed: int) -> FloatArray:
         heads = np.unpackbits(bits, axis=1, count=clusters).astype(np.float64)
         totals[start : start + rows] = 2 * (heads @ sums) - totals[0]
     return _statistics(totals, sums)
-
-
-def _critical_value(greatest: FloatArray) -> float:
-    """Return the least value that a statistic must exceed for its share of hits to be below 0.05."""
-    allowed = int(np.ceil(SIGNIFICANCE * len(greatest) - _TIE)) - 1
-    return float(np.partition(greatest, len(greatest) - 1 - allowed)[len(greatest) - 1 - allowed])
 
 
 def _inverted(metric: ClusterSums, critical: float, observed: float, rejected: bool) -> tuple[float, float]:

@@ -21,17 +21,12 @@ def question_means(values: FloatArray, question: IntArray) -> tuple[FloatArray, 
     same_length(values, question)
     size = int(question.max()) + 1 if len(question) else 0
     if size == len(question) and values.ndim == 1 and (np.bincount(question) == 1).all():
-        return _of_single_samples(values, question)
+        single = np.empty(len(values))
+        single[question] = values + 0.0  # a sum that starts at 0 has no -0
+        scored = np.isfinite(single)
+        return np.where(scored, single, np.nan), scored.astype(np.int64)
     columns = values.reshape(len(values), -1)
     sums, counts = sum_by(columns, question, size)
     means = np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
     shape = (size, *values.shape[1:])
     return means.reshape(shape), counts.astype(np.int64).reshape(shape)
-
-
-def _of_single_samples(values: FloatArray, question: IntArray) -> tuple[FloatArray, IntArray]:
-    """Return the values by question where every question has one sample."""
-    means = np.empty(len(values))
-    means[question] = values + 0.0  # a sum that starts at 0 has no -0
-    scored = np.isfinite(means)
-    return np.where(scored, means, np.nan), scored.astype(np.int64)

@@ -36,7 +36,7 @@ from ragtriage.data.cases.refusal_cohorts import REFUSAL_CELLS, refusal_counts
 from ragtriage.data.diagnosis.context import context_choice, context_metrics_of, part_title
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import metric_doubts, stage_doubt
-from ragtriage.metrics.diagnosis.patterns import PATTERNS, Pattern, pattern_code
+from ragtriage.metrics.diagnosis.patterns import PATTERNS, pattern_code
 from ragtriage.metrics.diagnosis.stages import DEFAULT_ORDER, STAGES, stage_code
 from ragtriage.metrics.diagnosis.symptoms import SYMPTOMS
 from ragtriage.metrics.number_text import count, number, percent
@@ -77,7 +77,15 @@ def pattern_table(diagnosis: Diagnosis, findings: Sequence[Finding]) -> None:
         row.html(pattern_head(_conditions(diagnosis, findings)))
         bars.caption(f"Cases of {diagnosis.scored.n:,}")
         for pattern in PATTERNS:
-            _pattern_row(diagnosis, pattern, counts[pattern.key], findings)
+            cases = diagnosis.pattern == pattern_code(pattern.key)
+            meaning = pattern_meaning(diagnosis, pattern)
+            in_full = f"{meaning} {pattern_stages(diagnosis, pattern.key, findings)}"
+            with st.container(key=f"pattern_{pattern.key}", gap=None):
+                cell, bar = st.columns(ROW_WIDTHS, vertical_alignment="center")
+                text = _stages_and_advice(diagnosis, cases, findings) or meaning
+                cell.html(pattern_row(pattern, text, in_full, empty=counts[pattern.key] == 0))
+                if _bar_button(bar, diagnosis, cases, f"open_{pattern.key}"):
+                    open_cases(pattern=pattern.key)
 
 
 def _conditions(diagnosis: Diagnosis, findings: Sequence[Finding]) -> list[tuple[str, str, str]]:
@@ -98,17 +106,6 @@ def _conditions(diagnosis: Diagnosis, findings: Sequence[Finding]) -> list[tuple
         )
         for title, threshold, names in metrics
     ]
-
-
-def _pattern_row(diagnosis: Diagnosis, pattern: Pattern, n: int, findings: Sequence[Finding]) -> None:
-    cases, meaning = diagnosis.pattern == pattern_code(pattern.key), pattern_meaning(diagnosis, pattern)
-    in_full = f"{meaning} {pattern_stages(diagnosis, pattern.key, findings)}"
-    with st.container(key=f"pattern_{pattern.key}", gap=None):
-        row, bar = st.columns(ROW_WIDTHS, vertical_alignment="center")
-        text = _stages_and_advice(diagnosis, cases, findings) or meaning
-        row.html(pattern_row(pattern, text, in_full, empty=n == 0))
-        if _bar_button(bar, diagnosis, cases, f"open_{pattern.key}"):
-            open_cases(pattern=pattern.key)
 
 
 def _stages_and_advice(diagnosis: Diagnosis, cases: BoolArray, findings: Sequence[Finding]) -> str:

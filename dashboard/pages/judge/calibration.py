@@ -95,7 +95,13 @@ def calibration_section(view: View) -> None:
     scored, ledger = view.scored(view.run), view.store.ledger
     dimensions = _dimensions(scored, ledger)
     if not dimensions:
-        _no_labels()
+        st.info(
+            "No case of this run has a human label, and no human score came with its file. Label "
+            f"cases at random on the Cases page: {ADVISED_LABELS[0]} to {ADVISED_LABELS[1]} labels are "
+            "advised, and with them this page shows how far each metric can be trusted."
+        )
+        if may_write() and st.button("Label cases at random", key="calibration_label"):
+            open_cases()
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
         dimension = choose("Human labels", "dimension", dimensions, _offered, {"evaluated": ""}, width=280)
@@ -120,16 +126,6 @@ def calibration_section(view: View) -> None:
         _no_random_labels(ratings, estimate)
     else:
         _draw_estimate(estimate, metric, ratings, thresholds)
-
-
-def _no_labels() -> None:
-    st.info(
-        "No case of this run has a human label, and no human score came with its file. Label "
-        f"cases at random on the Cases page: {ADVISED_LABELS[0]} to {ADVISED_LABELS[1]} labels are advised, "
-        "and with them this page shows how far each metric can be trusted."
-    )
-    if may_write() and st.button("Label cases at random", key="calibration_label"):
-        open_cases()
 
 
 def _offered(key: str) -> str:

@@ -68,7 +68,11 @@ def type_section(view: View, lists: RankedLists, k: int) -> None:
         "type_lines",
         "The primary metric of each type of question over k; the table below has the numbers",
     )
-    _type_table(scored, types, k)
+    chosen = choose_row(type_table(types, k), "types")
+    type_name = "" if chosen is None else types[chosen].name
+    sliced = next((group.labels for group in scored.slices if group.name == "query_type"), ())
+    if type_name and type_name in sliced:
+        open_cases(slices={"query_type": type_name})
     facts(*_notes(types, len(all_types), types_named(scored)))
     with st.expander("Gain of each further document"):
         for question_type in types:
@@ -80,14 +84,6 @@ def type_section(view: View, lists: RankedLists, k: int) -> None:
             name, key = question_type.name, f"kind_{question_type.name}"
             show_in(key, question_type.kind)
             st.selectbox(markdown_text(name), list(KINDS), key=key, on_change=_keep_kind, args=(name, key))
-
-
-def _type_table(scored: ScoredRun, types: Sequence[TypeCurve], k: int) -> None:
-    chosen = choose_row(type_table(types, k), "types")
-    name = "" if chosen is None else types[chosen].name
-    sliced = next((group.labels for group in scored.slices if group.name == "query_type"), ())
-    if name and name in sliced:
-        open_cases(slices={"query_type": name})
 
 
 def _notes(types: Sequence[TypeCurve], total: int, named: int) -> list[str]:

@@ -69,6 +69,13 @@ def _page(report: Report, paper: bool) -> str:
     )
     # Markup: both are our own templates
     block_styles = Markup(f"{light}\n@media screen and (prefers-color-scheme: dark) {{ {dark} }}")  # noqa: S704
+    # the scripts of this file by their digests, and no connection at all
+    digests = (hashlib.sha256(script.encode()).digest() for script in scripts)
+    allowed = " ".join(f"'sha256-{base64.b64encode(each).decode('ascii')}'" for each in digests) or "'none'"
+    policy = (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; "
+        "connect-src 'none'; form-action 'none'; base-uri 'none'"
+    )
     return render(
         "report.html",
         report=report,
@@ -85,7 +92,7 @@ def _page(report: Report, paper: bool) -> str:
         # from outside
         style=Markup(style),  # noqa: S704 -- see above
         scripts=[Markup(script) for script in scripts],  # noqa: S704 -- see above
-        policy=Markup(_policy(scripts)),  # noqa: S704 -- see above
+        policy=Markup(policy),  # noqa: S704 -- see above
     )
 
 
@@ -184,13 +191,3 @@ def _figure_json(chart: Chart | Heatmap) -> Markup:
 @cache
 def _own_file(name: str) -> str:
     return (FOLDER / name).read_text(encoding="utf-8")
-
-
-def _policy(scripts: Sequence[str]) -> str:
-    """Return a policy that allows the scripts of this file by their digests, and no connection at all."""
-    digests = (hashlib.sha256(script.encode()).digest() for script in scripts)
-    allowed = " ".join(f"'sha256-{base64.b64encode(each).decode('ascii')}'" for each in digests) or "'none'"
-    return (
-        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; "
-        "connect-src 'none'; form-action 'none'; base-uri 'none'"
-    )

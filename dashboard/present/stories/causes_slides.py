@@ -154,7 +154,8 @@ def _decision(view: StoryView) -> str:
     """Return what the audience is asked to decide."""
     state, name = view.headline.state, shorten(view.short_names[0], LONGEST_NAME)
     base = shorten(view.short_names[1], LONGEST_NAME)
-    keep = f"keep {base}; " if base and _baseline_is_no_worse(view) else ""
+    gained = view.comparison is not None and view.comparison.primary.difference.difference > 0
+    keep = f"keep {base}; " if base and not gained else ""
     if state == "good":
         return f"release {name}."
     if state == "bad":
@@ -162,11 +163,6 @@ def _decision(view: StoryView) -> str:
     if state == "not measured":
         return f"{keep}agree on what has to be measured before {name} can be judged."
     return f"{keep}decide on {name} after these steps."
-
-
-def _baseline_is_no_worse(view: StoryView) -> bool:
-    """Return whether the primary metric, over the shared questions, is at least as good in the baseline."""
-    return view.comparison is None or not view.comparison.primary.difference.difference > 0
 
 
 LONGEST_TITLE, LONGEST_DETAIL = 70, 150

@@ -38,7 +38,14 @@ class Deck:
     def __init__(self, title: str) -> None:
         self.deck = Presentation()
         self.title = printable(title)
-        _widen(self.deck)
+        # the default deck at 16:9, its layouts with it, so that slides added later fit too
+        share = Inches(SLIDE_WIDTH) / self.deck.slide_width
+        self.deck.slide_width, self.deck.slide_height = Inches(SLIDE_WIDTH), Inches(SLIDE_HEIGHT)
+        for holder in (self.deck.slide_master, *self.deck.slide_layouts):
+            for shape in holder.placeholders:
+                # the others take the place of their master
+                if shape._element.spPr.find(qn("a:xfrm")) is not None:
+                    shape.left, shape.width = round(shape.left * share), round(shape.width * share)
         _theme(self.deck)
         self.deck.core_properties.title = self.title[:255]
         self.deck.core_properties.author = "ragtriage"
@@ -102,7 +109,15 @@ class Deck:
             self.text(slide, line, (MARGIN, FACTS_TOP, WIDTH, FOOT_TOP - FACTS_TOP - 0.05), FACT_SIZES, FAINT)
 
     def _foot(self, slide: Slide, foot: str) -> None:
-        _add_mark(slide)
+        # the mark of the product: a square with three shrinking bars, as one group
+        group = slide.shapes.add_group_shape()
+        ground = group.shapes.add_shape(
+            MSO_SHAPE.ROUNDED_RECTANGLE, *map(Inches, (MARGIN, FOOT_TOP, 0.26, 0.26))
+        )
+        paint(ground, ACCENT)
+        for at, width in enumerate((0.16, 0.11, 0.06)):
+            mark = (MARGIN + 0.05, FOOT_TOP + 0.055 + 0.06 * at, width, 0.03)
+            paint(group.shapes.add_shape(MSO_SHAPE.RECTANGLE, *map(Inches, mark)), "FFFFFF")
         box = (MARGIN + 0.35, FOOT_TOP + 0.02, WIDTH - 1.35, 0.25)
         self.text(slide, printable(foot).replace("\n", " "), box, (11, 10, 9), FAINT)
         shape = slide.shapes.add_textbox(*map(Inches, (MARGIN + WIDTH - 0.9, FOOT_TOP + 0.02, 0.9, 0.25)))
@@ -131,16 +146,6 @@ def paint(shape: Any, colour: str) -> None:
     shape._element.remove(shape._element.find(qn("p:style")))  # which would add a shadow
 
 
-def _add_mark(slide: Slide) -> None:
-    """Draw the mark of the product: a square with three shrinking bars, as one group."""
-    group = slide.shapes.add_group_shape()
-    ground = group.shapes.add_shape(MSO_SHAPE.ROUNDED_RECTANGLE, *map(Inches, (MARGIN, FOOT_TOP, 0.26, 0.26)))
-    paint(ground, ACCENT)
-    for at, width in enumerate((0.16, 0.11, 0.06)):
-        box = (MARGIN + 0.05, FOOT_TOP + 0.055 + 0.06 * at, width, 0.03)
-        paint(group.shapes.add_shape(MSO_SHAPE.RECTANGLE, *map(Inches, box)), "FFFFFF")
-
-
 def lay_out(frame: Any, anchor: MSO_ANCHOR = MSO_ANCHOR.TOP) -> None:
     """Let a text frame wrap words, keep its size, and have no margins."""
     frame.word_wrap, frame.auto_size, frame.vertical_anchor = True, MSO_AUTO_SIZE.NONE, anchor
@@ -165,18 +170,6 @@ def _write(
             run.font.color.rgb = RGBColor.from_string(colour)
             if font:
                 run.font.name = font
-
-
-def _widen(deck: Any) -> None:
-    """Make the default deck 16:9, its layouts with it, so that slides added later fit too."""
-    share = Inches(SLIDE_WIDTH) / deck.slide_width
-    deck.slide_width, deck.slide_height = Inches(SLIDE_WIDTH), Inches(SLIDE_HEIGHT)
-    for holder in (deck.slide_master, *deck.slide_layouts):
-        for shape in holder.placeholders:
-            if (
-                shape._element.spPr.find(qn("a:xfrm")) is not None
-            ):  # the others take the place of their master
-                shape.left, shape.width = round(shape.left * share), round(shape.width * share)
 
 
 def _theme(deck: Any) -> None:
