@@ -10,8 +10,8 @@ import plotly.graph_objects as go
 from ragtriage.dashboard.charts.chart import Axis, Chart, ErrorBars, Note, ReferenceLine, Series, finite
 from ragtriage.dashboard.charts.style import BLUE, FRAME, GREEN, GREY, HOVER, ROW, VERMILION
 from ragtriage.dashboard.charts.tokens import FONT, Tokens
+from ragtriage.dashboard.wording.diagnosis import depth_of
 from ragtriage.dashboard.wording.escaping import chart_text, shorten
-from ragtriage.dashboard.wording.f1_tree import depth_of
 from ragtriage.data.comparison.oracle_gap import GapEstimate, GapKind, OracleGap
 from ragtriage.metrics.diagnosis.f1_tree import F1Branch, F1Tree
 from ragtriage.metrics.diagnosis.stages import Owner

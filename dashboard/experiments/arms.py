@@ -61,7 +61,7 @@ def _parts(summary: ExperimentSummary, findings: ArmsFindings) -> Sequence[Part]
         return [arm_chart(summary)]
 
     def forest(tokens: Tokens) -> go.Figure:
-        from ragtriage.dashboard.charts.ablation import effect_forest
+        from ragtriage.dashboard.charts.experiments import effect_forest
 
         return effect_forest(effects, title, tokens)
 

@@ -14,7 +14,7 @@ from ragtriage.data.suites.safety import OVER_REFUSAL, SAFETY
 from ragtriage.data.suites.summary import SuiteSummary
 from ragtriage.metrics.diagnosis.check_kinds import CRITICAL_SUITES
 from ragtriage.metrics.number_text import count, percent
-from ragtriage.metrics.statistics.rule_of_three import still_possible
+from ragtriage.metrics.statistics.power import still_possible
 
 ENOUGH = 0.9  # share of questions whose checks pass; a gate sets the team's own threshold
 LONGEST_NAME, LONGEST_SUITE = 24, 30

@@ -8,7 +8,7 @@ from ragtriage.dashboard.suites.view import Failing, SuiteView, figure_table
 from ragtriage.data.suites.isolation import ISOLATION_SUITE, IsolationFindings
 from ragtriage.metrics.number_text import count, percent
 from ragtriage.metrics.result_table import ResultTable
-from ragtriage.metrics.statistics.rule_of_three import still_possible
+from ragtriage.metrics.statistics.power import still_possible
 
 MOST_ROWS = 10
 NOTE = (

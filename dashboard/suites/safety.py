@@ -20,8 +20,8 @@ from ragtriage.data.suites.safety_findings import (
 )
 from ragtriage.metrics.number_text import count, percent
 from ragtriage.metrics.result_table import Cell, ResultTable
+from ragtriage.metrics.statistics.power import still_possible
 from ragtriage.metrics.statistics.prevalence import LEAST_LABELS
-from ragtriage.metrics.statistics.rule_of_three import still_possible
 from ragtriage.metrics.suites.safety import FEWEST_PROMPTS, all_pass_bound
 
 ROW, FRAME = 44, 90  # pixels

@@ -9,7 +9,7 @@ from ragtriage.data.suites.summary import SuiteSummary
 from ragtriage.metrics.number_text import count, percent
 from ragtriage.metrics.result_table import Of, ResultTable, Row
 from ragtriage.metrics.statistics.intervals import FEW_CLUSTERS
-from ragtriage.metrics.statistics.rule_of_three import still_possible
+from ragtriage.metrics.statistics.power import still_possible
 
 SOURCE = "recorded or computed verdicts; rate: mean over questions, 95 % interval"
 

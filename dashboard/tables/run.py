@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from ragtriage.dashboard.wording.comparisons import OUTCOME_MARKS
+from ragtriage.dashboard.wording.diagnosis import depth_of, f1_part_title
 from ragtriage.dashboard.wording.escaping import capital
-from ragtriage.dashboard.wording.f1_tree import depth_of, part_title
 from ragtriage.dashboard.wording.formatting import metric_label, source_text
 from ragtriage.data.analysis.citations import RunCitations
 from ragtriage.data.comparison.compare import MetricDifference
@@ -170,8 +170,8 @@ def expected_table(gains: Sequence[ExpectedGain]) -> ResultTable:
     """Return the expected gains, oldest first."""
     rows: list[Row] = [
         {
-            "Assumption": entry.measure or part_title(entry.part),
-            "Part": part_title(entry.part),
+            "Assumption": entry.measure or f1_part_title(entry.part),
+            "Part": f1_part_title(entry.part),
             "Expected F1": Change(entry.gain, 2),
             "By": entry.who,
             "Entered": entry.at[:16].replace("T", " "),

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ragtriage.data.cases.agreement_cohorts import AGREEMENT_COHORTS
 from ragtriage.data.cases.alignment_cohorts import ALIGNMENT_COHORTS
 from ragtriage.data.cases.cohort import Cohort
 from ragtriage.data.cases.comparison_cohorts import COMPARISON_COHORTS
 from ragtriage.data.cases.context_cohorts import CITATION_COHORTS, CONTEXT_COHORTS
-from ragtriage.data.cases.diagnosis_cohorts import DIAGNOSIS_COHORTS
-from ragtriage.data.cases.f1_cohorts import F1_COHORTS
-from ragtriage.data.cases.judge_cohorts import JUDGE_COHORTS
+from ragtriage.data.cases.diagnosis_cohorts import DIAGNOSIS_COHORTS, F1_COHORTS
+from ragtriage.data.cases.judge_cohorts import AGREEMENT_COHORTS, JUDGE_COHORTS
 from ragtriage.data.cases.refusal_cohorts import REFUSAL_COHORTS
 from ragtriage.data.cases.retrieval_cohorts import RETRIEVAL_COHORTS
 from ragtriage.data.cases.suite_cohorts import PART_COHORTS, SAFETY_COHORTS, SUITE_COHORTS

@@ -1,4 +1,4 @@
-"""Cohorts of the Diagnosis page: the cases of one bubble of its map, by context metric and faithfulness."""
+"""Cohorts of the Diagnosis page: bubbles of its map, and the cases whose F1 a perfect part would raise."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import numpy as np
 
 from ragtriage.data.cases.cohort import Cohort
 from ragtriage.data.diagnosis.context import context_choice, context_metrics_of
+from ragtriage.data.diagnosis.f1_tree import f1_cases
 from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.metrics.diagnosis.f1_tree import F1_PARTS
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray
 
 MAP_CELLS = 10  # along each side: cells of 0.1
@@ -55,3 +57,13 @@ def _rows(scored: ScoredRun, text: str) -> BoolArray:
 
 
 DIAGNOSIS_COHORTS: Mapping[str, Cohort] = {"map_cell": Cohort(_title, _rows)}
+
+
+def _part_title(key: str) -> str:
+    titles = {part.key: part.title for part in F1_PARTS}
+    if key not in titles:
+        raise ValueError(f"{key[:30]!r}; accepted: {', '.join(titles)}")
+    return f"F1 lost to {titles[key].lower()}"
+
+
+F1_COHORTS: Mapping[str, Cohort] = {"f1": Cohort(_part_title, f1_cases)}

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from ragtriage.data.analysis.gold_reach import STEPS, Step, hop_ranks, reach_rows
-from ragtriage.data.analysis.reranking import misranked, nowhere
+from ragtriage.data.analysis.gold_reach import STEPS, Step, hop_ranks, misranked, nowhere, reach_rows
 from ragtriage.data.analysis.retrieval_curves import first_ranks
 from ragtriage.data.cases.cohort import Cohort, parse_rank
 from ragtriage.data.diagnosis.context import gold_parts, part_title

@@ -30,7 +30,7 @@ from ragtriage.data.suites.safety import RULE_KEYS
 from ragtriage.data.systems.runner import Asked, AskProgress, ask_all
 from ragtriage.data.systems.system import System, SystemLimits, SystemReply, SystemRequest, sample_record
 from ragtriage.metrics.diagnosis.check_kinds import suite_of
-from ragtriage.metrics.statistics.rule_of_three import still_possible
+from ragtriage.metrics.statistics.power import still_possible
 from ragtriage.metrics.suites.safety import FEWEST_PROMPTS, all_pass_bound, attack_type
 
 BUNDLED = "bundled"

@@ -37,9 +37,9 @@ from ragtriage.metrics.gates.gates import (
 from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import bounds_of, is_share, ordered
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
+from ragtriage.metrics.statistics.distributions import quantile_interval
 from ragtriage.metrics.statistics.intervals import Interval, interval
 from ragtriage.metrics.statistics.max_t import FamilyTest
-from ragtriage.metrics.statistics.quantiles import quantile_interval
 from ragtriage.metrics.statistics.question_means import question_means
 
 

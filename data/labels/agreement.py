@@ -11,7 +11,7 @@ import numpy as np
 from ragtriage.data.errors import DataError
 from ragtriage.data.labels.human_ratings import UNANSWERABLE, HumanRatings, annotator_values
 from ragtriage.data.labels.ratings import PASS
-from ragtriage.data.scoring.lexical_groundedness import LEXICAL_GROUNDEDNESS, lexical_groundedness
+from ragtriage.data.scoring.context_use import LEXICAL_GROUNDEDNESS, lexical_groundedness
 from ragtriage.data.scoring.scored_run import MetricColumn, ScoredRun
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.metrics.metric_registry import bounds_of, declared, ordered, title_of

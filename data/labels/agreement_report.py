@@ -25,7 +25,7 @@ from ragtriage.data.labels.human_ratings import (
     human_ratings,
     rated_dimensions,
 )
-from ragtriage.data.scoring.lexical_groundedness import LEXICAL_GROUNDEDNESS
+from ragtriage.data.scoring.context_use import LEXICAL_GROUNDEDNESS
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.judge_replies import EVALUATION

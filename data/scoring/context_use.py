@@ -1,23 +1,23 @@
-"""Which documents each answer uses: the auxiliary table of the Alignment page, one row per sample.
-
-It is written once at scoring, so that a page need not estimate use again.
-"""
+"""Which documents each answer uses, a row per sample, and how much of its wording is in its context."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.scoring.scored_run import MetricColumn, ScoredRun
 from ragtriage.data.store.ragged import Ragged, flags, padded
+from ragtriage.data.text.context_attribution import ContextAttributor
 from ragtriage.metrics.schema.batch import Batch, ContextUse
-from ragtriage.metrics.schema.scores import BoolArray, FloatArray, Status
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
 from ragtriage.metrics.schema.source import Source
 
 ORIGINS: Mapping[str, str] = {  # sources of context use, most trusted first
@@ -156,3 +156,47 @@ def context_use_of(scored: ScoredRun) -> RunContextUse | None:
 
 def _array(column: Any, kind: Any) -> NDArray[Any]:
     return np.asarray(column.to_numpy(), dtype=kind)
+
+
+LEXICAL_GROUNDEDNESS = "lexical_support"
+AT_ONCE = 256  # samples whose texts are in memory at a time
+# NaN: no value, _UNREAD: not computed yet
+_cache: WeakKeyDictionary[ScoredRun, FloatArray] = WeakKeyDictionary()
+_lock = Lock()
+_UNREAD = -1.0
+
+
+def lexical_groundedness(scored: ScoredRun, rows: IntArray) -> MetricColumn:
+    """Estimate for some samples the share of the answer's content words that a document supports.
+
+    Args:
+        scored: the run.
+        rows: the samples; the first time it takes about a millisecond each.
+
+    Returns:
+        (n,) values from 0 to 1; not applicable for a refusal, and not run where the answer or the texts of
+        its documents are missing or the row is not among `rows`.
+    """
+    refused = scored.stage_features["refused"] == 1
+    with _lock:
+        shares = _cache.setdefault(scored, np.full(scored.n, _UNREAD))
+        unread = rows[(shares[rows] == _UNREAD) & ~refused[rows]]
+        for start in range(0, len(unread), AT_ONCE):
+            part = unread[start : start + AT_ONCE]
+            shares[part] = _shares(scored, part)
+        values = np.where((shares == _UNREAD) | refused, np.nan, shares)
+    status = np.where(
+        np.isfinite(values), Status.SCORED, np.where(refused, Status.NOT_APPLICABLE, Status.NOT_RUN)
+    )
+    return MetricColumn(values, status.astype(np.int8), np.full(scored.n, Source.ESTIMATED, dtype=np.int8))
+
+
+def _shares(scored: ScoredRun, rows: IntArray) -> FloatArray:
+    attributor, shares = ContextAttributor(), np.full(len(rows), np.nan)
+    for at, sample in enumerate(scored.samples.read(rows.tolist(), ("answer", "retrieved"))):
+        texts = [document["text"] or "" for document in sample["retrieved"] or ()]
+        if sample["answer"] and any(texts):
+            attribution = attributor.attribute(sample["answer"], texts)
+            if attribution.sentences:
+                shares[at] = min(1.0, sum(attribution.shares))
+    return shares

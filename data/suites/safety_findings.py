@@ -31,8 +31,8 @@ from ragtriage.data.suites.suite import Suite
 from ragtriage.data.suites.summary import rate_of, rate_values
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray
 from ragtriage.metrics.statistics.intervals import Interval
+from ragtriage.metrics.statistics.power import still_possible
 from ragtriage.metrics.statistics.prevalence import LEAST_LABELS, CorrectedRate
-from ragtriage.metrics.statistics.rule_of_three import still_possible
 from ragtriage.metrics.suites.safety import (
     ATTACK_TYPES,
     FEWEST_PROMPTS,

@@ -8,11 +8,10 @@ from math import isfinite
 from typing import Literal
 
 from ragtriage.metrics.schema.scores import MetricsError
-from ragtriage.metrics.statistics.distributions import normal_quantile
+from ragtriage.metrics.statistics.distributions import QuantileInterval, normal_quantile
 from ragtriage.metrics.statistics.margins import margin_test
 from ragtriage.metrics.statistics.max_t import FamilyTest
 from ragtriage.metrics.statistics.paired import PairedDifference
-from ragtriage.metrics.statistics.quantiles import QuantileInterval
 
 GateVerdict = Literal["PASS", "FAIL", "INCONCLUSIVE", "UNMEASURED"]
 GateKind = Literal["mean", "percentile", "regression", "checks", "critical", "questions", "guardrail"]

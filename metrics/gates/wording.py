@@ -6,9 +6,9 @@ from ragtriage.metrics.gates.gates import FEWEST_QUESTIONS, OWN_QUESTIONS, UNCHA
 from ragtriage.metrics.metric_registry import bounds_of, lookup
 from ragtriage.metrics.number_text import chosen_percent, percent, points, settled_by
 from ragtriage.metrics.schema.scores import MetricsError
+from ragtriage.metrics.statistics.distributions import fewest_values
 from ragtriage.metrics.statistics.paired import MARGIN
-from ragtriage.metrics.statistics.quantiles import fewest_values
-from ragtriage.metrics.statistics.rule_of_three import still_possible
+from ragtriage.metrics.statistics.power import still_possible
 
 GOOD_SHARE = "pass rate"
 SHARES = ("errors", "wrong refusals")  # guardrails that are shares of the questions

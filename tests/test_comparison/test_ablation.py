@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from ragtriage.dashboard.charts.ablation import cost_map, effect_forest
+from ragtriage.dashboard.charts.experiments import cost_map, effect_forest
 from ragtriage.dashboard.charts.tokens import LIGHT
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.dashboard.tables.comparison import effect_table

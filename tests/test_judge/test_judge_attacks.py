@@ -11,7 +11,7 @@ from command_line import run as command
 from judge_server import JudgeServer, Script, parts_of
 
 from ragtriage.data.api import add_run
-from ragtriage.data.judge.attacks import AttackTask, rows_for_the_judge, waiting_questions
+from ragtriage.data.judge.evaluators import AttackTask, rows_for_the_judge, waiting_questions
 from ragtriage.data.judge.requests import ModelCall, TaskSample
 from ragtriage.data.labels.ratings import rate
 from ragtriage.data.scoring.run_store import RunStore

@@ -9,8 +9,8 @@ import pytest
 
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.data.api import add_run
-from ragtriage.data.cases.agreement_cohorts import confusion_cohort, disagreement_cohort
 from ragtriage.data.cases.cohorts import cohort_rows, cohort_title
+from ragtriage.data.cases.judge_cohorts import confusion_cohort, disagreement_cohort
 from ragtriage.data.errors import DataError
 from ragtriage.data.labels.agreement import (
     CELLS,
@@ -25,7 +25,7 @@ from ragtriage.data.labels.agreement import (
 from ragtriage.data.labels.corrected_means import ppi_estimate
 from ragtriage.data.labels.human_ratings import UNANSWERABLE, HumanRatings, human_ratings, rated_dimensions
 from ragtriage.data.labels.ratings import queue_state, rate, start_queue
-from ragtriage.data.scoring.lexical_groundedness import LEXICAL_GROUNDEDNESS, lexical_groundedness
+from ragtriage.data.scoring.context_use import LEXICAL_GROUNDEDNESS, lexical_groundedness
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.metrics.schema.scores import Status

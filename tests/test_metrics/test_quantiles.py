@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ragtriage.metrics.gates.gates import Gate, judge_percentile
 from ragtriage.metrics.gates.wording import gate_sentence, gate_title
 from ragtriage.metrics.schema.scores import MetricsError
-from ragtriage.metrics.statistics.quantiles import (
+from ragtriage.metrics.statistics.distributions import (
     QuantileInterval,
     fewest_values,
     quantile_interval,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ragtriage.metrics.schema.scores import MetricsError
-from ragtriage.metrics.statistics.rule_of_three import still_possible
+from ragtriage.metrics.statistics.power import still_possible
 
 
 @pytest.mark.parametrize(("n", "bound"), [(1, 0.95), (2, 1 - 0.05**0.5), (100, 0.02951), (236, 0.01261)])

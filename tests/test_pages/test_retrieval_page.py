@@ -17,9 +17,8 @@ from streamlit.testing.v1 import AppTest
 from ragtriage.dashboard.charts.plotly_figure import plotly_figure
 from ragtriage.dashboard.charts.retrieval import hop_bars, k_curves
 from ragtriage.dashboard.shell.selection import Selection
-from ragtriage.data.analysis.gold_reach import STEPS, gold_reach, reach_curve
+from ragtriage.data.analysis.gold_reach import STEPS, gold_reach, reach_curve, reranking_effect
 from ragtriage.data.analysis.question_types import kind_of, type_curves
-from ragtriage.data.analysis.reranking import reranking_effect
 from ragtriage.data.analysis.retrieval_curves import curves, first_gold, hop_tallies
 from ragtriage.data.api import add_run
 from ragtriage.data.cases.cases import CaseFilter, case_rows

@@ -16,8 +16,8 @@ from streamlit.testing.v1 import AppTest
 from ragtriage.dashboard.charts.plotly_figure import plotly_figure
 from ragtriage.dashboard.charts.retrieval import hop_lines, k_curves, move_bars, type_lines
 from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.data.analysis.gold_reach import reranking_effect
 from ragtriage.data.analysis.question_types import type_curves
-from ragtriage.data.analysis.reranking import reranking_effect
 from ragtriage.data.analysis.retrieval_curves import curves, first_gold, hop_curves, hop_tallies, list_lengths
 from ragtriage.data.api import add_run
 from ragtriage.data.cases.cohorts import cohort_rows

@@ -9,7 +9,7 @@ import pytest
 from places import FIXTURES
 
 from ragtriage.data.suites.safety_findings import garak_calibration
-from ragtriage.metrics.statistics.rule_of_three import still_possible
+from ragtriage.metrics.statistics.power import still_possible
 from ragtriage.metrics.suites.safety import (
     all_pass_bound,
     corrected_attack_rate,

@@ -27,10 +27,15 @@ from ragtriage.dashboard.cli.terminal import mean_cells, plain, print_answer, pr
 from ragtriage.data.api import open_store
 from ragtriage.data.demo import LABELLED_SETS, labelled_runs
 from ragtriage.data.errors import DataError
-from ragtriage.data.judge.attacks import AttackTask, answers_on_attacks, rows_for_the_judge
 from ragtriage.data.judge.bias import JudgeBias, ShuffledTask, judge_bias, share_of_rows
 from ragtriage.data.judge.evaluation import REFERENCE_WAYS, EvaluationTask, ReferenceWay
-from ragtriage.data.judge.evaluators import judge_task, prompt_folder
+from ragtriage.data.judge.evaluators import (
+    AttackTask,
+    answers_on_attacks,
+    judge_task,
+    prompt_folder,
+    rows_for_the_judge,
+)
 from ragtriage.data.judge.job_spec import AGAIN, STOP_AFTER, JobSpec
 from ragtriage.data.judge.messages import ClientSettings
 from ragtriage.data.judge.plan import JudgePlan, choose_rows, plan_task

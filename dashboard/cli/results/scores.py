@@ -13,14 +13,14 @@ from ragtriage.dashboard.wording.comparisons import (
     tested_text,
     undirected_text,
 )
-from ragtriage.dashboard.wording.escaping import capital
-from ragtriage.dashboard.wording.f1_tree import (
+from ragtriage.dashboard.wording.diagnosis import (
     BOUND_NOTE,
     expected_text,
     f1_sentence,
     largest_leaf,
     left_out_text,
 )
+from ragtriage.dashboard.wording.escaping import capital
 from ragtriage.data.api import comparison_answer, comparisons_with, metrics_answer, open_store
 from ragtriage.data.comparison.compare import Comparison
 from ragtriage.data.comparison.published_results import band_scale, interpretations

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from ragtriage.dashboard.charts.ablation import cost_map, effect_forest
 from ragtriage.dashboard.charts.comparison import leaderboard_chart, leaderboard_height, stage_flow
+from ragtriage.dashboard.charts.experiments import cost_map, effect_forest
 from ragtriage.dashboard.charts.tokens import THEMES
 from ragtriage.dashboard.pages.compare.compared import MOST_VERSIONS, Compared, version_names
 from ragtriage.dashboard.shell.blocks import current_theme

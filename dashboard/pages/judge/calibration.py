@@ -25,7 +25,7 @@ from ragtriage.dashboard.shell.widgets import choose, slide
 from ragtriage.dashboard.tables.judge import agreement_table
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.dashboard.wording.formatting import METHODS
-from ragtriage.data.cases.agreement_cohorts import confusion_cohort, disagreement_cohort
+from ragtriage.data.cases.judge_cohorts import confusion_cohort, disagreement_cohort
 from ragtriage.data.errors import DataError
 from ragtriage.data.labels.agreement import (
     CELLS,

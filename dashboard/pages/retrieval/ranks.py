@@ -21,8 +21,15 @@ from ragtriage.dashboard.shell.session import View, open_cases
 from ragtriage.dashboard.tables.retrieval import curve_table
 from ragtriage.dashboard.wording.escaping import capital, markdown_text, shorten
 from ragtriage.dashboard.wording.formatting import METHODS
-from ragtriage.data.analysis.gold_reach import GoldReach, Step, gold_reach, hop_ranks, reach_curve
-from ragtriage.data.analysis.reranking import misranked, nowhere
+from ragtriage.data.analysis.gold_reach import (
+    GoldReach,
+    Step,
+    gold_reach,
+    hop_ranks,
+    misranked,
+    nowhere,
+    reach_curve,
+)
 from ragtriage.data.analysis.retrieval_curves import (
     HOPS,
     LONGEST_K,

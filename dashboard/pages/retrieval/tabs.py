@@ -22,8 +22,8 @@ from ragtriage.dashboard.tables.retrieval import (
 )
 from ragtriage.dashboard.wording.comparisons import family_text
 from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.data.analysis.gold_reach import RerankingEffect, misranked, nowhere, reranking_effect
 from ragtriage.data.analysis.question_types import EVERY, TypeCurve, type_curves, types_named
-from ragtriage.data.analysis.reranking import RerankingEffect, misranked, nowhere, reranking_effect
 from ragtriage.data.analysis.retrieval_curves import HOPS, Curve, hop_curves, hop_tallies
 from ragtriage.data.cases.cohorts import cohort_rows, cohort_title
 from ragtriage.data.cases.context_cohorts import CONTEXT_COHORTS

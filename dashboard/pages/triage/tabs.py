@@ -26,16 +26,16 @@ from ragtriage.dashboard.tables.run import (
     worst_slice_table,
 )
 from ragtriage.dashboard.wording.comparisons import tested_text
-from ragtriage.dashboard.wording.diagnosis import doubted_by
-from ragtriage.dashboard.wording.escaping import capital, markdown_text
-from ragtriage.dashboard.wording.f1_tree import (
+from ragtriage.dashboard.wording.diagnosis import (
     BOUND_NOTE,
+    doubted_by,
     expected_text,
+    f1_part_title,
     f1_sentence,
     largest_leaf,
     left_out_text,
-    part_title,
 )
+from ragtriage.dashboard.wording.escaping import capital, markdown_text
 from ragtriage.dashboard.wording.gates import newly_failing_text, rule_texts
 from ragtriage.data.comparison.compare import Comparison, MetricDifference
 from ragtriage.data.comparison.compared_metrics import shared_metrics
@@ -265,7 +265,7 @@ def _part_table(view: View, tree: F1Tree) -> None:
     leaf = largest_leaf(tree)
     first = 0 if leaf is None else list(parts).index(leaf.part.key)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        key = st.selectbox("Part", list(parts), first, format_func=part_title, key="f1_part", width=320)
+        key = st.selectbox("Part", list(parts), first, format_func=f1_part_title, key="f1_part", width=320)
         if st.button(f"Open its {parts[key].n_cases:,} cases", key="open_f1_part"):
             open_cases(cohort=f"f1:{key}")
     st.markdown("\n".join(f"- {measure}" for measure in parts[key].part.measures))
@@ -294,7 +294,7 @@ def _expectation_form(view: View, tree: F1Tree) -> None:
     keys = [branch.part.key for branch in tree.branches if branch.part.costs_f1]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.text_input("Measure", key=_MEASURE, max_chars=200, placeholder="What is to be done", width=300)
-        st.selectbox("Works on", keys, format_func=part_title, key=_PART, width=260)
+        st.selectbox("Works on", keys, format_func=f1_part_title, key=_PART, width=260)
         st.number_input(
             "Expected F1", min_value=0.01, max_value=1.0, step=0.01, value=0.02, key=_GAIN, width=130
         )
@@ -326,6 +326,6 @@ def _undo(view: View) -> None:
         entry = undo_gain(view.store.ledger, view.run.run_id, current_user())
         if entry is None:
             return "You have no entry on this run."
-        return f"Removed: {markdown_text(entry.measure or part_title(entry.part))} {signed(entry.gain)}"
+        return f"Removed: {markdown_text(entry.measure or f1_part_title(entry.part))} {signed(entry.gain)}"
 
     attempt(change)

@@ -18,8 +18,8 @@ from ragtriage.dashboard.suites.registry import shown_suite
 from ragtriage.dashboard.suites.summary import suite_table
 from ragtriage.dashboard.tables.run import citation_table, f1_table
 from ragtriage.dashboard.wording.citations import NOT_CITED, citation_facts, citations_sentence
+from ragtriage.dashboard.wording.diagnosis import BOUND_NOTE, expected_text, f1_sentence, left_out_text
 from ragtriage.dashboard.wording.escaping import capital
-from ragtriage.dashboard.wording.f1_tree import BOUND_NOTE, expected_text, f1_sentence, left_out_text
 from ragtriage.data.analysis.alignment import by_rank, rate_of, sources_of_use
 from ragtriage.data.analysis.citations import citations_of_run
 from ragtriage.data.analysis.retrieval_curves import curves
