@@ -266,6 +266,7 @@ def gate(
         name=answer["name"],
         project=answer["project"],
         verdict=answer["verdict"],
+        state=answer["conclusion"]["state"],
         exit_code=answer["exit_code"],
         baseline_id=answer["baseline"]["run"] if answer["baseline"] else None,
         baseline_note=answer["baseline_note"],

@@ -146,7 +146,7 @@ class AssertGate:
         fault = ""
         try:
             report = gate_answer(run, base, config, strict, self._workspace, fail_on)
-            summary = f"{WORDS[report['verdict']]}: {_title(report)}"
+            summary = f"{_state(report)}: {_title(report)}"
             self._test.user_properties.append((JUDGED, _plain(summary)))
             if report["exit_code"] == 0:
                 return
@@ -174,9 +174,14 @@ def _title(report: Mapping[str, Any]) -> str:
     return f"{report['name']} ({report['project']}) {base}, {passed} of {len(gates)} gates pass"
 
 
+def _state(report: Mapping[str, Any]) -> str:
+    """Return the conclusion: ship, do not ship, cannot tell or not checked."""
+    return str(report["conclusion"]["state"]).replace("_", " ")
+
+
 def _failure(report: Mapping[str, Any], cases: Mapping[str, Any], temporary: bool) -> list[str]:
     """Return the lines of a failed assertion: verdict, each gate that does not pass, the failing cases."""
-    lines = [f"{report['verdict']}: {_title(report)}"]
+    lines = [f"{_state(report)}: {_title(report)}"]
     lines += [f"  read first: {sentence}" for sentence in report["read_first"]]
     shown = [gate for gate in report["gates"] if gate["verdict"] not in ("PASS", "UNMEASURED")]
     shown += [  # a gate without a value that keeps the version from shipping
@@ -186,7 +191,7 @@ def _failure(report: Mapping[str, Any], cases: Mapping[str, Any], temporary: boo
         and gate["severity"] == "block"
         and (report["strict"] or gate["required"])
     ]
-    lines += [f"  {gate['verdict']} ({gate['severity']}): {gate['sentence']}" for gate in shown]
+    lines += [f"  {WORDS[gate['verdict']]} ({gate['severity']}): {gate['sentence']}" for gate in shown]
     passed = sum(gate["verdict"] == "PASS" for gate in report["gates"])
     if rest := len(report["gates"]) - passed - len(shown):
         lines.append(f"  {rest} {'gate was' if rest == 1 else 'gates were'} not measured")

@@ -112,6 +112,7 @@ class GateReport:
         name: of the run.
         project: of the run.
         verdict: the worst among the blocking gates.
+        state: the conclusion: ship, do_not_ship, cannot_tell or not_checked.
         exit_code: what `ragtriage gate` ends with: 0, 1 where the version must not ship, 3 where it
             cannot tell or nothing was checked.
         baseline_id: run id of the baseline; None where there is none.
@@ -126,6 +127,7 @@ class GateReport:
     name: str
     project: str
     verdict: Literal["PASS", "FAIL", "INCONCLUSIVE", "UNMEASURED"]
+    state: Literal["ship", "do_not_ship", "cannot_tell", "not_checked"]
     exit_code: int
     baseline_id: str | None
     baseline_note: str
@@ -140,6 +142,8 @@ class GateReport:
         return self.exit_code != 0
 
     def __str__(self) -> str:
-        """Write the verdict, and a line for each gate that does not pass."""
+        """Write the conclusion, and a line for each gate that does not pass."""
         sentences: list[Any] = self.gates.loc[self.gates["verdict"] != "PASS", "sentence"].tolist()
-        return "\n".join([f"{self.verdict}: {self.name} ({self.project})", *map(str, sentences)])
+        return "\n".join(
+            [f"{self.state.replace('_', ' ')}: {self.name} ({self.project})", *map(str, sentences)]
+        )

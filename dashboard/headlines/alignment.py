@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 from ragtriage.dashboard.headlines.headline import Headline, State
 from ragtriage.dashboard.wording.escaping import shorten
-from ragtriage.dashboard.wording.formatting import METHODS, span
+from ragtriage.dashboard.wording.formatting import span
 from ragtriage.data.analysis.alignment import ALERT, Group, Rate
 from ragtriage.data.scoring.context_use import ORIGINS
 from ragtriage.metrics.number_text import count, percent
 from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.sanity.rule import Finding
+from ragtriage.metrics.statistics.intervals import METHODS
 
 LONGEST_NAME = 24
 FEWEST = 5  # answers of which a share can be said at all

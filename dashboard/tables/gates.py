@@ -9,6 +9,7 @@ from ragtriage.dashboard.wording.gates import consequence
 from ragtriage.data.gates.report import GateReport
 from ragtriage.metrics.gates.gates import GateResult
 from ragtriage.metrics.gates.wording import (
+    VERDICT_WORDS,
     distance_text,
     guardrail_change,
     guardrail_interval,
@@ -25,7 +26,7 @@ def gate_table(results: Sequence[GateResult]) -> ResultTable:
     """Return what each gate measured, in the order of the results."""
     rows: list[Row] = [
         {
-            "Verdict": result.verdict,
+            "Verdict": VERDICT_WORDS[result.verdict],
             "Gate": judged_title(result),
             "Measured": _measured(result),
             "95 % interval": _interval(result),

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ragtriage.dashboard.wording.formatting import METHODS
 from ragtriage.data.judge.bias import LengthEffect, OrderEffect, PositionEffect, Variance
 from ragtriage.data.labels.failure_taxonomy import LabelCount
 from ragtriage.data.labels.human_ratings import HumanRatings, answer_words
@@ -26,7 +25,7 @@ from ragtriage.metrics.result_table import (
     ends_of,
 )
 from ragtriage.metrics.statistics.agreement import Agreement
-from ragtriage.metrics.statistics.intervals import Interval
+from ragtriage.metrics.statistics.intervals import METHODS, Interval
 from ragtriage.metrics.statistics.prevalence import EvaluatorAccuracy
 
 _AGREEMENTS = {

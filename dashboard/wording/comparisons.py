@@ -13,6 +13,7 @@ from ragtriage.data.declarations import HOW_TO_DECLARE
 from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import declared, is_share, title_of
 from ragtriage.metrics.number_text import count, interval_text, number, p_value, settled_by
+from ragtriage.metrics.statistics.intervals import METHODS
 from ragtriage.metrics.statistics.margins import MarginTest, Outcome
 from ragtriage.metrics.statistics.paired import Verdict
 
@@ -200,6 +201,12 @@ def correction_text(comparison: Comparison, change: MetricDifference) -> str:
     if change.primary:
         return "primary, tested alone"
     return "tested alone" if comparison.n_family == 1 else f"corrected over {comparison.n_family} metrics"
+
+
+def paired_method_text(method: str) -> str:
+    """Return how the interval and the test of a paired difference were obtained, in words."""
+    interval, _, test = method.partition(" interval, ")
+    return f"{METHODS.get(interval, interval)}; {test}"
 
 
 def effect_label(effect: Effect) -> str:

@@ -8,19 +8,7 @@ from ragtriage.dashboard.wording.escaping import capital
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.metrics.metric_registry import declared, title_of
 from ragtriage.metrics.number_text import NOT_MEASURED, interval_text, number, percent
-from ragtriage.metrics.statistics.intervals import Interval
-
-METHODS = {
-    "wilson": "Wilson's interval",
-    "exact": "exact interval",
-    "t": "interval by Student's t",
-    "dirichlet": "Dirichlet-weighted mean over questions or conversations",
-    "bootstrap": "bootstrap over questions or conversations",
-    "normal": "normal interval",
-    "no variance": "bound, as no value differs",
-    "ppi": "corrected by random labels (PPI)",
-    "post-stratified": "corrected by random labels (post-stratified)",
-}
+from ragtriage.metrics.statistics.intervals import METHODS, Interval
 
 
 def method_text(method: str, too_few: bool = False) -> str:

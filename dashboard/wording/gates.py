@@ -19,12 +19,17 @@ EXPLAINED: Mapping[GateVerdict, str] = {
 }
 
 
+def state_text(report: GateReport, strict: bool = False) -> str:
+    """Return the conclusion on a run: ship, do not ship, cannot tell or not checked."""
+    return report.conclusion(strict).state.replace("_", " ")
+
+
 def rule_texts(report: GateReport) -> list[str]:
     """Return the rules by which the gates of a report pass and fail, in Markdown, each without full stop."""
     ruled = [result.gate for result in report.results if result.gate.kind in RULED]
     by_interval = {gate.kind for gate in ruled if gate.rule == "interval"}
     texts = {
-        "PASS and FAIL need the whole 95 % interval on one side of the threshold": bool(
+        "a gate holds or fails where the whole 95 % interval is on one side of the threshold": bool(
             by_interval - {"regression"}
         ),
         "a change fails where the drop is at least what is allowed and a one-sided exact test says worse, "
@@ -62,7 +67,8 @@ def verdict_text(report: GateReport, strict: bool = False) -> str:
         for result in report.results
         if result.blocks and result.verdict == verdict != "PASS" and (strict or not result.excused)
     ]
-    return f"{EXPLAINED[verdict]}{': ' if titles else ''}{'; '.join(titles)}"
+    unchecked = "; answers not checked" if report.conclusion(strict).unchecked else ""
+    return f"{EXPLAINED[verdict]}{': ' if titles else ''}{'; '.join(titles)}{unchecked}"
 
 
 def newly_failing_text(report: GateReport) -> str:

@@ -38,7 +38,7 @@ from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import bounds_of, is_share, ordered
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
 from ragtriage.metrics.statistics.distributions import quantile_interval
-from ragtriage.metrics.statistics.intervals import Interval, interval
+from ragtriage.metrics.statistics.intervals import METHODS, Interval, interval
 from ragtriage.metrics.statistics.max_t import FamilyTest
 from ragtriage.metrics.statistics.question_means import question_means
 
@@ -80,7 +80,7 @@ def judge_mean_gate(
         metric_summary.n_scored,
         metric_summary.n_applicable,
         metric_summary.best if gate.at_most else metric_summary.worst,  # if all values that failed were so
-        f"{metric_summary.source}, {metric_summary.method}",
+        f"{metric_summary.source}, {METHODS.get(metric_summary.method, metric_summary.method)}",
     )
     if metric_summary.raw is None:
         return judged
@@ -160,7 +160,9 @@ def of_interval(gate: Gate, measured: Interval, source: str) -> GateResult:
     mean = measured.mean if measured.n_scored else None
     low, high = (end if np.isfinite(end) else None for end in (measured.low, measured.high))
     n, total = measured.n_scored, measured.n_applicable
-    return judge_gate(gate, mean, low, high, n, total, obtained=f"{source}, {measured.method}")
+    return judge_gate(
+        gate, mean, low, high, n, total, obtained=f"{source}, {METHODS.get(measured.method, measured.method)}"
+    )
 
 
 def judge_percentile_gate(gate: Gate, run: Diagnosis) -> GateResult:

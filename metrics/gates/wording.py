@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from ragtriage.metrics.gates.gates import FEWEST_QUESTIONS, OWN_QUESTIONS, UNCHANGED, Gate, GateResult
+from collections.abc import Mapping
+
+from ragtriage.metrics.gates.gates import (
+    FEWEST_QUESTIONS,
+    OWN_QUESTIONS,
+    UNCHANGED,
+    Gate,
+    GateResult,
+    GateVerdict,
+)
 from ragtriage.metrics.metric_registry import bounds_of, lookup
 from ragtriage.metrics.number_text import chosen_percent, percent, points, settled_by
 from ragtriage.metrics.schema.scores import MetricsError
@@ -11,6 +20,13 @@ from ragtriage.metrics.statistics.paired import MARGIN
 from ragtriage.metrics.statistics.power import still_possible
 
 GOOD_SHARE = "pass rate"
+# of a gate, for people; of a run its conclusion is said
+VERDICT_WORDS: Mapping[GateVerdict, str] = {
+    "PASS": "holds",
+    "FAIL": "fails",
+    "INCONCLUSIVE": "cannot tell",
+    "UNMEASURED": "not measured",
+}
 SHARES = ("errors", "wrong refusals")  # guardrails that are shares of the questions
 _FAMILIES = ("headline", "retrieval", "generation", "answer", "system", "all")
 

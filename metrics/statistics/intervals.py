@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -29,6 +29,17 @@ Method = Literal[
     "ppi",
     "post-stratified",
 ]
+METHODS: Mapping[str, str] = {  # the same in words
+    "wilson": "Wilson's interval",
+    "exact": "exact interval",
+    "t": "interval by Student's t",
+    "dirichlet": "Dirichlet-weighted mean over questions or conversations",
+    "bootstrap": "bootstrap over questions or conversations",
+    "normal": "normal interval",
+    "no variance": "bound, as no value differs",
+    "ppi": "corrected by random labels (PPI)",
+    "post-stratified": "corrected by random labels (post-stratified)",
+}
 FEW_CLUSTERS = 10  # below this the misses of an interval are not held to what it promises
 MANY_CLUSTERS = 2000  # from here on the normal interval equals the others and is far cheaper
 TWO_SIDED, ONE_SIDED = 0.975, 0.95  # level of each end

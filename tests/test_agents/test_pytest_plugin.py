@@ -68,7 +68,7 @@ def test_a_run_that_holds_passes_and_is_told(session: pytest.Pytester) -> None:
     _write(session.path / "good.jsonl", "good", 40)
     result = _run(session, "--ragtriage-file", "good.jsonl")
     result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(["*= ragtriage gates =*", "holds: good (default) without a baseline, *pass*"])
+    result.stdout.fnmatch_lines(["*= ragtriage gates =*", "not checked: good (default) without a *, *pass*"])
     assert not (session.path / "ragtriage-workspace").exists()
 
 
@@ -78,14 +78,14 @@ def test_a_run_that_fails_lists_gates_and_cases(session: pytest.Pytester) -> Non
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
         [
-            "FAIL: poor (default) without a baseline, *",
-            "  FAIL (block): Faithfulness: *below 0.8*",
+            "do not ship: poor (default) without a baseline, *",
+            "  fails (block): Faithfulness: *below 0.8*",
             "  * gates were not measured",
             "14 bad cases, to fix in this order:",
             "  q00: *: Question 0?*red",
             "  and 4 more; --ragtriage-workspace FOLDER keeps the run, and `ragtriage serve` shows all*",
             "*= ragtriage gates =*",
-            "fails: poor *test_version.py::test_the_version_holds?",
+            "do not ship: poor *test_version.py::test_the_version_holds?",
         ]
     )
     assert sum(line.startswith("  q") for line in result.outlines) == 10
@@ -103,7 +103,10 @@ def test_newly_failing_cases_come_from_the_baseline(session: pytest.Pytester) ->
     result = _run(session, "--ragtriage-baseline", "released")
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
-        ["FAIL: candidate (default) against released, *", "7 newly failing cases, to fix in this order:"]
+        [
+            "do not ship: candidate (default) against released, *",
+            "7 newly failing cases, to fix in this order:",
+        ]
     )
     ids = [line.strip().split(":")[0] for line in result.outlines if line.startswith("  q")]
     assert ids == [f"q{at:02d}" for at in range(2, 9)]
@@ -113,11 +116,11 @@ def test_a_sample_that_cannot_tell_passes_unless_strict(session: pytest.Pytester
     _write(session.path / "small.jsonl", "small", 12, unfaithful=1)
     result = _run(session, "--ragtriage-file", "small.jsonl")
     result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(["cannot tell: small *"])
+    result.stdout.fnmatch_lines(["not checked: small *"])
     session.makepyfile(test_version=TEST.replace("(ragtriage_run)", "(ragtriage_run, strict=True)"))
     strict = _run(session, "--ragtriage-file", "small.jsonl")
     strict.assert_outcomes(failed=1)
-    strict.stdout.fnmatch_lines(["INCONCLUSIVE: small *"])
+    strict.stdout.fnmatch_lines(["not checked: small *"])
 
 
 @pytest.mark.parametrize(

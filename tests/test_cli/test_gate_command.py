@@ -210,7 +210,7 @@ def test_markdown_holds_names_as_data(
     rows = [line for line in lines if line.startswith("|")]
     bars = {len([1 for at, mark in enumerate(line) if mark == "|" and line[at - 1] != "\\"]) for line in rows}
     assert len(bars) == 1, "every row of the table has as many cells"
-    assert "| ❌ FAIL | Faithfulness: at least 0.90 | 0.51 |" in text
+    assert "| ❌ fails | Faithfulness: at least 0.90 | 0.51 |" in text
     run(capsys, root, *words, "--config", own)
     assert target.read_text(encoding="utf-8") == text, "written anew"
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(target))

@@ -248,7 +248,7 @@ def test_partners_are_found_by_origin_first_then_by_questions(workspace: RunStor
     _run(workspace, _records(CLOSED, "closed_book"), "closed", generated_from=original.run_id)
     few = _records(ORACLE[:6], "oracle")
     for at, one in enumerate(few[1:]):
-        one["question_id"] = f"another {at}"
+        one["question_id"], one["question"] = f"another {at}", f"Another {at}?"
     _run(workspace, few, "few in common")
     _run(workspace, _records(ORACLE, "oracle"), "other set", dataset="another")
     runs = workspace.runs("p")

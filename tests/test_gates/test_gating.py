@@ -15,6 +15,7 @@ from streamlit.testing.v1 import AppTest
 from docs.doc_tables import gates_table, verdicts_table
 from ragtriage.dashboard.headlines.triage import report_headline
 from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.dashboard.wording.comparisons import paired_method_text
 from ragtriage.data.api import add_run, gate
 from ragtriage.data.comparison.compare import compare
 from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings, diagnose
@@ -25,6 +26,9 @@ from ragtriage.data.gates.report import GateReport, gate_run
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.gates.gates import GateResult
+from ragtriage.metrics.gates.wording import VERDICT_WORDS
+from ragtriage.metrics.statistics.intervals import METHODS
+from ragtriage.metrics.statistics.paired import paired
 
 Records = list[dict[str, Any]]
 MEAN = (
@@ -178,7 +182,7 @@ BRANCHES: dict[str, Row] = {
         warns=("5 questions of the baseline are missing from this run: q035, q036, q037 and 2 more.",),
     ),
     "different question sets": Row(
-        [{**one, "question_id": f"other{at}"} for at, one in enumerate(GOOD)],
+        [{**one, "question_id": f"other{at}", "question": f"Other {at}?"} for at, one in enumerate(GOOD)],
         DROP,
         "UNMEASURED",
         base=GOOD,
@@ -578,7 +582,7 @@ def test_triage_gives_the_verdict_of_the_gate(demo: RunStore, monkeypatch: pytes
         app = _triage(demo.workspace.root, chosen, monkeypatch)
         assert not app.exception
         table = next(one.value for one in app.dataframe if "Verdict" in one.value.columns)
-        assert list(table["Verdict"]) == [one.verdict for one in report.results]
+        assert list(table["Verdict"]) == [VERDICT_WORDS[one.verdict] for one in report.results]
         assert headline(app) == report_headline(report).statement
         assert "judged at the usual" in _said(app), "a moved cut-off does not move the gates"
 
@@ -625,3 +629,18 @@ def test_gates_that_are_there_and_no_file_are_never_the_bundled_ones(workspace: 
         path.symlink_to("nowhere.toml")
     with pytest.raises(DataError, match=r"gates\.toml: cannot be read"):
         load_gates(workspace.workspace)
+
+
+def test_no_raw_key_of_a_method_is_shown(workspace: RunStore) -> None:
+    samples = [
+        {"question_id": f"q{at}", "question": f"{at}?", "answer": "a", "scores": {"faithfulness": at / 12}}
+        for at in range(12)
+    ]
+    root = str(workspace.workspace.root)
+    base, run = (add_run(samples, name, "p", root, {"name": name}) for name in ("V1", "V2"))
+    results = gate(run.run_id, base.run_id, workspace=root).results
+    obtained = {result.obtained for result in results}
+    assert "imported, Dirichlet-weighted mean over questions or conversations" in obtained
+    assert not [how for how in obtained for key in METHODS if how.endswith(f", {key}")]
+    method = paired(np.ones(4), np.zeros(4), np.arange(4)).method
+    assert paired_method_text(method) == f"{METHODS['dirichlet']}; exact sign-flip test"

@@ -216,7 +216,7 @@ def test_the_command_and_its_files_say_the_same_sentence(
     root, config = workspace.workspace.root, str(workspace.workspace.root / "own.toml")
     words = ("gate", report.run.run_id, "--config", config)
     told = command(capsys, root, *words, "--markdown", str(target))
-    assert " ".join(told.out.split()).startswith(f"FAIL: {found.text}")
+    assert " ".join(told.out.split()).startswith(found.text)
     lines = target.read_text(encoding="utf-8").replace("\\", "").splitlines()
     assert lines[0] == f"## ❌ {found.statement}"
     assert found.detail in lines[2]

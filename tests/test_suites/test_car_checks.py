@@ -29,7 +29,7 @@ def test_an_import_says_that_a_run_leaks(workspace: RunStore, capsys: Capture) -
 
 def test_a_leak_comes_first(car: Path, capsys: Capture) -> None:
     gate = run_command(capsys, car, "gate", "s_car_checks").out
-    assert gate.startswith(f"FAIL: s_car_checks: do not ship. {LEAKS}. 1 blocking gate fails")
+    assert gate.startswith(f"s_car_checks: do not ship. {LEAKS}. 1 blocking gate fails")
     diagnosed = run_command(capsys, car, "diagnose", "s_car_checks").out
     assert diagnosed.startswith(f"{LEAKS}.")
     assert "Fix first: Failed an isolation check" in diagnosed

@@ -12,10 +12,10 @@ from ragtriage.dashboard.cli.terminal import plain
 from ragtriage.dashboard.headlines.triage import report_headline
 from ragtriage.dashboard.tables.gates import gate_table
 from ragtriage.dashboard.wording.escaping import capital, markdown_text, shorten
-from ragtriage.dashboard.wording.gates import consequence, newly_failing_text, rule_texts
+from ragtriage.dashboard.wording.gates import consequence, newly_failing_text, rule_texts, state_text
 from ragtriage.dashboard.wording.next_steps import step_sentences
 from ragtriage.data.gates.report import GateReport, NewlyFailingCase
-from ragtriage.metrics.gates.wording import gate_title
+from ragtriage.metrics.gates.wording import VERDICT_WORDS, gate_title
 from ragtriage.metrics.result_table import text_rows
 
 MOST_LISTED = 50  # newly failing questions that are written out
@@ -23,7 +23,7 @@ FOOTER = (
     "*Detectable difference*: the smallest distance from the threshold that a sample of this size detects "
     "with 80 % power."
 )
-MARKS = {"PASS": "✅", "FAIL": "❌", "INCONCLUSIVE": "⚠️", "UNMEASURED": "❔"}  # of a gate
+MARKS = {"holds": "✅", "fails": "❌", "cannot tell": "⚠️", "not measured": "❔"}  # of a gate
 CONCLUDED: Mapping[str, str] = {"good": "✅", "bad": "❌", "cannot tell": "⚠️", "doubted": "⚠️"}  # else ❔
 _HARMLESS = re.compile(
     r"\\(?:(?<=\d\\)(\.)(?=\d)|(?:(?<=[^\W\d]\\)|(?<=[%)]\\))(\.)(?= |$)|"
@@ -54,7 +54,7 @@ def junit_xml(report: GateReport, strict: bool = False) -> str:
             # whether the gate keeps the version from shipping
             blocking = result.blocks and (result.verdict == "FAIL" or result.gate.required or strict)
             failures, skipped = failures + blocking, skipped + (not blocking)
-            message = _xml(f"{result.verdict} ({consequence(result)})")
+            message = _xml(f"{VERDICT_WORDS[result.verdict]} ({consequence(result)})")
             if blocking:
                 failure = ET.SubElement(case, "failure", type=result.verdict, message=message)
                 failure.text = _xml(result.sentence)
@@ -122,13 +122,13 @@ def _xml(text: str) -> str:
 
 def markdown_summary(report: GateReport, strict: bool = False) -> str:
     """Write the report as Markdown for a job summary; names and questions are data in it, never markup."""
-    verdict, headline = report.verdict_under(strict), report_headline(report, strict)
+    headline = report_headline(report, strict)
     base = f"against {_md(report.baseline_name)}: {_md(report.baseline.note)}"
     if report.baseline.run is None:
         base = f"against nothing: {_md(report.baseline.note)}"
     lines = [
-        f"## {CONCLUDED.get(headline.state, MARKS['UNMEASURED'])} {_md(headline.statement)}",
-        f"**{verdict}.** {_md(headline.detail)}.",
+        f"## {CONCLUDED.get(headline.state, MARKS['not measured'])} {_md(headline.statement)}",
+        f"**{capital(state_text(report, strict))}.** {_md(headline.detail)}.",
         *([f"⚠️ **Doubted:** {_md(headline.doubt)}."] if headline.doubt else []),
         f"Project {_md(report.run.project)}, run `{report.run.run_id}`, {base}. "
         f"Gates: {_md(Path(report.source).name)}{', strict' if strict else ''}.",

@@ -14,10 +14,11 @@ from ragtriage.dashboard.cli.terminal import plain, print_json, row_table, step_
 from ragtriage.dashboard.headlines.triage import report_headline
 from ragtriage.dashboard.tables.gates import DETECTABLE, gate_table
 from ragtriage.dashboard.wording.escaping import capital
-from ragtriage.dashboard.wording.gates import newly_failing_text, rule_texts
+from ragtriage.dashboard.wording.gates import newly_failing_text, rule_texts, state_text
 from ragtriage.data import api
 from ragtriage.data.gates.conclusion import FAILING
 from ragtriage.data.gates.report import GateReport
+from ragtriage.metrics.gates.wording import VERDICT_WORDS
 
 MOST_LISTED = 20  # newly failing questions that are written out
 
@@ -64,7 +65,7 @@ def gate(
     markdown: str | None,
     as_json: bool,
 ) -> None:
-    """Judge a run by its gates: PASS, FAIL, INCONCLUSIVE or UNMEASURED, and whether to ship it.
+    """Judge a run by its gates: ship, do not ship, cannot tell or not checked.
 
     Exit code 0: ship, 1: do not ship, 2: bad usage or input, 3: cannot tell or not checked. The last is 0
     unless --fail-on or --strict says otherwise, or no gate measured anything.
@@ -83,12 +84,13 @@ def gate(
 
 
 def _report_text(report: GateReport, strict: bool, code: int) -> str:
-    verdict = report.verdict_under(strict)
-    headline = f"{verdict}: {plain(report_headline(report, strict).text)}"
+    headline = plain(report_headline(report, strict).text)
     rows = gate_table(report.results).rows
     gates = row_table(rows, [name for name in rows[0] if name != DETECTABLE])  # the sentences below have it
     sentences = [
-        f"{result.verdict}: {result.sentence}" for result in report.results if result.verdict != "PASS"
+        f"{VERDICT_WORDS[result.verdict]}: {result.sentence}"
+        for result in report.results
+        if result.verdict != "PASS"
     ]
     base = report.baseline_name if report.baseline.run else "nothing"
     notes = [f"Compared with {base}: {report.baseline.note}. Gates: {report.source}."]
@@ -105,7 +107,7 @@ def _report_text(report: GateReport, strict: bool, code: int) -> str:
         "\n".join(wrapped(plain(line), "  ") for line in notes),
         _newly_failing_text(report),
         step_list(report.conclusion().next_steps),
-        f"Exit code {code}{' (strict)' if strict else ''}.",
+        f"Conclusion: {state_text(report, strict)}. Exit code {code}{' (strict)' if strict else ''}.",
     ]
     return "\n\n".join(section for section in sections if section)
 

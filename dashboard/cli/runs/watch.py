@@ -14,7 +14,7 @@ import click
 
 from ragtriage.dashboard.cli.options import BASELINE, GATES_FILE, JSON, NEW_PROJECT
 from ragtriage.dashboard.cli.terminal import on_signals, plain
-from ragtriage.dashboard.wording.gates import verdict_text
+from ragtriage.dashboard.wording.gates import state_text, verdict_text
 from ragtriage.data.api import open_store
 from ragtriage.data.gates.config import load_gates
 from ragtriage.data.gates.watch import Watched, Watcher, WatchOptions, command_words, run_hook
@@ -33,9 +33,7 @@ from ragtriage.data.gates.watch import Watched, Watcher, WatchOptions, command_w
 @click.option(
     "--on-fail", metavar="COMMAND", help="Command to run, without a shell, when a run fails (docs/watch.md)."
 )
-@click.option(
-    "--strict", is_flag=True, help="A run fails also where a blocking gate is INCONCLUSIVE or UNMEASURED."
-)
+@click.option("--strict", is_flag=True, help="Every conclusion but ship counts as failing.")
 @JSON
 @click.pass_obj
 def watch(
@@ -102,13 +100,13 @@ def _watch(
 def _line(watched: Watched, strict: bool) -> str:
     """Write what became of a run on one line; nothing in it can break the line or steer the terminal."""
     if watched.run is None:
-        outcome = "KEPT" if watched.status == "kept" else "REFUSED"
+        outcome = "kept" if watched.status == "kept" else "refused"
         return f"{outcome:<12}  {_printable(watched.file)}: {_problem(watched)}"
     report = watched.report
     if report is None:
-        verdict, name, reason = "NOT GATED", watched.run.name, _problem(watched)
+        verdict, name, reason = "not gated", watched.run.name, _problem(watched)
     else:
-        verdict, name = report.verdict_under(strict), report.name
+        verdict, name = state_text(report, strict), report.name
         reason = plain(verdict_text(report, strict))
     origin = f"{watched.status} from {_printable(watched.file)}"
     return f"{verdict:<12}  {plain(name)} ({watched.run.run_id}), {origin}: {reason}"

@@ -22,7 +22,7 @@ from ragtriage.dashboard.suites.registry import ShownSuite, shown_suite
 from ragtriage.dashboard.suites.summary import check_name_table, counts_text, reason_table, source_of
 from ragtriage.dashboard.suites.view import SuiteChart
 from ragtriage.dashboard.wording.escaping import markdown_text, shorten
-from ragtriage.dashboard.wording.formatting import METHODS, span
+from ragtriage.dashboard.wording.formatting import span
 from ragtriage.data.cases.suite_cohorts import check_cohort, suite_cohort
 from ragtriage.data.suites.check import DIFFERS
 from ragtriage.data.suites.router import RouterFindings, RouterScores
@@ -38,6 +38,7 @@ from ragtriage.data.suites.summary import (
 from ragtriage.metrics.diagnosis.check_kinds import CRITICAL_SUITES
 from ragtriage.metrics.number_text import NOT_MEASURED, count, number, percent, points
 from ragtriage.metrics.result_table import ResultTable
+from ragtriage.metrics.statistics.intervals import METHODS
 
 MOST_TILES = 8
 WORDS: Mapping[State, str] = {

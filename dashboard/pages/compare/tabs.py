@@ -40,6 +40,7 @@ from ragtriage.dashboard.wording.comparisons import (
     is_flipped,
     not_compared_text,
     on_share_scale,
+    paired_method_text,
     tested_text,
     undirected_text,
 )
@@ -80,7 +81,7 @@ def draw_numbers(compared: Compared) -> None:
         comparison = compared.comparisons[run_id]
         show_table(difference_table(comparison, compared.names[run_id]))
         method = next(row.difference.method for row in comparison.differences if row.difference.n_pairs)
-        facts(method, "paired on question, repeats averaged")
+        facts(paired_method_text(method), "paired on question, repeats averaged")
 
 
 def _in_detail(compared: Compared) -> str:

@@ -13,7 +13,7 @@ from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, keep, open_cases
 from ragtriage.dashboard.shell.widgets import choose
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.dashboard.wording.formatting import METHODS, method_text
+from ragtriage.dashboard.wording.formatting import method_text
 from ragtriage.data.cases.comparison_cohorts import oracle_gap_cohort_key
 from ragtriage.data.comparison.oracle_gap import (
     CLOSED_BOOK,
@@ -36,6 +36,7 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.number_text import count, interval_text, number
 from ragtriage.metrics.result_table import Change, Count, Number, ResultTable, ends_of
+from ragtriage.metrics.statistics.intervals import METHODS
 
 TITLE = "Oracle gap: retrieval error and generation error"
 GOLD_FIELDS = {"relevant", "relevant_spans"}

@@ -24,7 +24,6 @@ from ragtriage.dashboard.shell.user import may_write
 from ragtriage.dashboard.shell.widgets import choose, slide
 from ragtriage.dashboard.tables.judge import agreement_table
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.dashboard.wording.formatting import METHODS
 from ragtriage.data.cases.judge_cohorts import confusion_cohort, disagreement_cohort
 from ragtriage.data.errors import DataError
 from ragtriage.data.labels.agreement import (
@@ -55,6 +54,7 @@ from ragtriage.data.store.ledger import Ledger
 from ragtriage.metrics.number_text import count, interval_text, number, signed
 from ragtriage.metrics.schema.source import Source
 from ragtriage.metrics.statistics.agreement import Agreement
+from ragtriage.metrics.statistics.intervals import METHODS
 
 ADVICE = f"{ADVISED_LABELS[0]} to {ADVISED_LABELS[1]} labels drawn at random are advised"
 _COMPARED = {"nominal": "same or not", "ordinal": "by their order", "interval": "by their distance"}

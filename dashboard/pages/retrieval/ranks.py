@@ -20,7 +20,6 @@ from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, open_cases
 from ragtriage.dashboard.tables.retrieval import curve_table
 from ragtriage.dashboard.wording.escaping import capital, markdown_text, shorten
-from ragtriage.dashboard.wording.formatting import METHODS
 from ragtriage.data.analysis.gold_reach import (
     GoldReach,
     Step,
@@ -46,7 +45,7 @@ from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.number_text import count, number, percent
 from ragtriage.metrics.schema.scores import IntArray
-from ragtriage.metrics.statistics.intervals import Interval
+from ragtriage.metrics.statistics.intervals import METHODS, Interval
 
 DEEPEST = 10  # ranks that have a bar of their own
 MOST_HOPS = 3  # rows of hops

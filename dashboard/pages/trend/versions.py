@@ -14,9 +14,8 @@ from ragtriage.dashboard.shell.blocks import current_theme
 from ragtriage.dashboard.shell.components import draw, export_menu, facts, show_table
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, current_selection, go_to_page, keep
-from ragtriage.dashboard.wording.comparisons import outcome_label
+from ragtriage.dashboard.wording.comparisons import outcome_label, paired_method_text
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.dashboard.wording.formatting import METHODS
 from ragtriage.data.comparison.answered import Answered, answered_of
 from ragtriage.data.comparison.compare import Comparison
 from ragtriage.data.comparison.compared_metrics import shared_metrics
@@ -38,6 +37,7 @@ from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.number_text import NOT_MEASURED, count, interval_text, signed
 from ragtriage.metrics.result_table import Count, Number, Of, PValue, ResultTable, Row, ends_of, text_rows
+from ragtriage.metrics.statistics.intervals import METHODS
 from ragtriage.metrics.statistics.margins import Outcome
 from ragtriage.metrics.statistics.paired import MARGIN
 
@@ -312,7 +312,7 @@ def show_numbers(view: View, trend: Trend) -> None:
     differing = [change for change in trend.changes.values() if change.row.difference.n_pairs]
     facts(
         "paired on question, repeats averaged" if differing else "",
-        differing[0].row.difference.method if differing else "",
+        paired_method_text(differing[0].row.difference.method) if differing else "",
         _correction(trend),
         "choose a row or click a point to show that version",
     )

@@ -28,7 +28,7 @@ from ragtriage.data.diagnosis.pipeline import pipeline_of
 from ragtriage.data.gates.report import GateReport
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.metrics.gates.gates import GateResult, GateVerdict
-from ragtriage.metrics.gates.wording import GOOD_SHARE
+from ragtriage.metrics.gates.wording import GOOD_SHARE, VERDICT_WORDS
 from ragtriage.metrics.metric_registry import declared, is_share, title_of
 from ragtriage.metrics.number_text import NOT_MEASURED, number, percent, points, signed
 from ragtriage.metrics.sanity.rule import Finding
@@ -216,7 +216,7 @@ def _word(gate: GateResult) -> str:
         return (
             "worse" if gate.gate.kind == "regression" else "above gate" if gate.gate.at_most else "below gate"
         )
-    return {"PASS": "holds", "INCONCLUSIVE": "cannot tell"}.get(gate.verdict, "not measured")
+    return VERDICT_WORDS[gate.verdict]
 
 
 def gate_need(result: GateResult) -> str:

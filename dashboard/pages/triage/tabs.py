@@ -53,7 +53,7 @@ from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.data.store.workspace import Run
 from ragtriage.data.strategy.expected_gains import expect_gain, outlook_of, undo_gain
 from ragtriage.metrics.diagnosis.f1_tree import F1Tree
-from ragtriage.metrics.gates.wording import GOOD_SHARE
+from ragtriage.metrics.gates.wording import GOOD_SHARE, VERDICT_WORDS
 from ragtriage.metrics.number_text import count, number, signed
 
 MOST_SLICES = 6
@@ -217,7 +217,10 @@ def gate_section(view: View, report: GateReport | DataError) -> None:
         "judged at the usual thresholds and convention, whatever is selected" if moved else "",
     )
     with st.expander("The gates in sentences"):
-        lines = [f"- **{result.verdict}** {markdown_text(result.sentence)}" for result in report.results]
+        lines = [
+            f"- **{VERDICT_WORDS[result.verdict]}** {markdown_text(result.sentence)}"
+            for result in report.results
+        ]
         st.markdown("\n".join(lines))
     for warning in report.warnings:
         st.caption(f"⚠ {markdown_text(warning)}")

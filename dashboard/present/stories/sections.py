@@ -42,7 +42,7 @@ from ragtriage.dashboard.wording.diagnosis import (
 )
 from ragtriage.dashboard.wording.escaping import capital
 from ragtriage.dashboard.wording.formatting import source_text
-from ragtriage.dashboard.wording.gates import rule_texts, verdict_text
+from ragtriage.dashboard.wording.gates import rule_texts, state_text, verdict_text
 from ragtriage.data.cases.cases import read_judged_cases
 from ragtriage.data.cases.export import native_record
 from ragtriage.data.comparison.published_results import band_scale, interpretations
@@ -175,7 +175,7 @@ def gate_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection
     ranked = sorted(report.results, key=lambda result: (not result.blocks, ORDER.index(result.verdict)))
     return RenderedSection(
         "gates",
-        f"Gates: {report.verdict}",
+        f"Gates: {state_text(report)}",
         sentence or f"{capital(verdict_text(report))}.",
         rows=[
             {column: cell for column, cell in row.items() if column in GATE_COLUMNS}

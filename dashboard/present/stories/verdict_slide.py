@@ -14,10 +14,10 @@ from ragtriage.dashboard.present.stories.story import Remark, RenderedSection, S
 from ragtriage.dashboard.wording.diagnosis import rate_labels, rate_name
 from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
 from ragtriage.dashboard.wording.formatting import source_text
-from ragtriage.dashboard.wording.gates import rule_texts
+from ragtriage.dashboard.wording.gates import rule_texts, state_text
 from ragtriage.data.comparison.compare import MetricDifference, Side, metric_sides
-from ragtriage.metrics.gates.gates import GateKind, GateResult
-from ragtriage.metrics.gates.wording import GOOD_SHARE, subject_of
+from ragtriage.metrics.gates.gates import GateKind, GateResult, GateVerdict
+from ragtriage.metrics.gates.wording import GOOD_SHARE, VERDICT_WORDS, subject_of
 from ragtriage.metrics.metric_registry import bounds_of, declared, title_of
 from ragtriage.metrics.number_text import count, number, percent, points, signed
 
@@ -115,7 +115,7 @@ def _facts(view: StoryView) -> list[str]:
     if report is None:
         return facts
     return [
-        f"gate verdict: {report.verdict}",
+        f"conclusion: {state_text(report)}",
         f"baseline: {report.baseline_name or 'none'} ({report.baseline.note})",
         *facts,
         *(rule.replace("*", "") for rule in rule_texts(report)),
@@ -219,9 +219,8 @@ def _state(result: GateResult) -> tuple[State, str]:
         if result.gate.kind == "regression":
             return "bad", "worse"
         return "bad", "above gate" if result.gate.at_most else "below gate"
-    if result.verdict == "INCONCLUSIVE":
-        return "cannot tell", "cannot tell"
-    return ("good", "holds") if result.verdict == "PASS" else ("not measured", "not judged")
+    states: dict[GateVerdict, State] = {"PASS": "good", "INCONCLUSIVE": "cannot tell"}
+    return states.get(result.verdict, "not measured"), VERDICT_WORDS[result.verdict]
 
 
 def _remarks(view: StoryView, base: str, compared: bool, drawn: bool) -> list[Remark]:
