@@ -26,6 +26,7 @@ SUBSTANCE = 15  # words on anything else: a remark in passing has fewer, a usefu
 COURTESY = 30  # words of a greeting, of an apology, of advice: more of them are substance
 ADVICE = 12  # and behind a "but"
 CONTRAST = 3  # words after "but": what is not known, but this is, is an answer
+REASON = 2  # words after "because" or "therefore": who knows why a document is silent knows of the matter
 SENTENCES = 12  # that are looked at
 _READ = 4000  # characters examined: a longer answer is no refusal, whatever follows
 _UNIT = 500  # characters of a sentence that are searched
@@ -37,7 +38,8 @@ _BLANK = re.compile(
     r"^#{1,6} [^\n]*$|\[[^\[\]\n]{1,200}\]|\([^()\n]{1,200}\)|（[^（）\n]{1,200}）|[*`#>_]", re.M
 )
 _LETTER = re.compile(r"[^\W\d_]")
-_JOINT = re.compile("[;；؛]")
+_JOINT = re.compile("[;；؛]| [–—-] ")
+Link = Literal["contrast", "reason"]  # how a part of a sentence goes on from the one before it
 _COLON = re.compile(r"[:：]\s*")
 
 
@@ -63,7 +65,7 @@ class _Part:
     text: str
     sentence: int
     span: tuple[int, int]
-    contrast: bool
+    link: Link | None
     kind: Kind | None
     phrase: tuple[int, int] | None
 
@@ -76,7 +78,7 @@ class _Unit:
     sentence: int
     words: int
     span: tuple[int, int]
-    contrast: bool
+    link: Link | None
 
 
 def detect_refusal(answer: str) -> DetectedRefusal:
@@ -91,11 +93,10 @@ def detect_refusal(answer: str) -> DetectedRefusal:
     """
     folded = FoldedLetters(answer[:_READ])
     grammar = grammar_for(folded.text)
-    parts = [] if grammar is None else list(_parts(folded, grammar))
-    if grammar is None or not any(part.phrase for part in parts):
+    if grammar is None:
         return DetectedRefusal(False, None, None)
-    units = []
-    for part in parts:
+    units: list[_Unit] = []
+    for part in _parts(folded, grammar):
         units.append(_unit(part, grammar))
         if sum(unit.words for unit in units) > SUBSTANCE:
             break
@@ -113,14 +114,15 @@ def _declines(units: list[_Unit], first: _Unit) -> bool:
     leading = sorted({unit.sentence for unit in units if unit.kind not in ("courtesy", "about")})[:LEADING]
     before = sum(unit.words for unit in units if unit.span < first.span)
     plain = any(unit.kind == "unable" for unit in units)
-    turned = [unit for unit in units if unit.contrast and unit.span > first.span]
+    turned = [unit for unit in units if unit.link and unit.span > first.span]
     if first.kind == "unable":  # "I don't know. However, ..." goes on with what the sources have instead
-        turned = [unit for unit in turned if unit.sentence == first.sentence]
+        turned = [unit for unit in turned if unit.link == "contrast" and unit.sentence == first.sentence]
     return (
         first.sentence in leading
         and sum(unit.words for unit in units) <= SUBSTANCE
         and sum(unit.words for unit in turned) <= CONTRAST
-        and (not before or (plain and not first.contrast))
+        and sum(unit.words for unit in turned if unit.link == "reason") <= REASON
+        and (not before or (plain and first.link != "contrast"))
     )
 
 
@@ -143,16 +145,20 @@ def _parts(folded: FoldedLetters, grammar: Grammar) -> Iterator[_Part]:
     cased = outside_quotes(folded.cased)
     readable = folded_letters(lowered(cased))
     for number, (start, end) in enumerate(split_sentences(cased)[:SENTENCES]):
-        turns = {match.start(): match.end() for match in grammar.turn.finditer(readable, start, end)}
-        joints = turns | {match.start(): match.end() for match in _JOINT.finditer(readable, start, end)}
-        for a, b in pairwise(sorted({start, *joints, end})):
-            begin = joints.get(a, a)
-            contrast = a in turns or grammar.opening.match(readable[begin:b]) is not None
-            yield from _split_at_colon(readable, number, (begin, b), contrast, grammar)
+        joints: dict[int, tuple[int, Link | None]] = {start: (start, None)}
+        links: tuple[tuple[re.Pattern[str], Link | None], ...]
+        links = ((_JOINT, None), (grammar.reason, "reason"), (grammar.turn, "contrast"))
+        for pattern, link in links:
+            for match in pattern.finditer(readable, start, end):
+                joints[match.start()] = (match.end(), link)
+        for a, b in pairwise([*sorted(joints), end]):
+            begin, link = joints[a]
+            turned = "contrast" if grammar.opening.match(readable[begin:b]) else link
+            yield from _split_at_colon(readable, number, (begin, b), turned, grammar)
 
 
 def _split_at_colon(
-    readable: str, sentence: int, span: tuple[int, int], contrast: bool, grammar: Grammar
+    readable: str, sentence: int, span: tuple[int, int], link: Link | None, grammar: Grammar
 ) -> Iterator[_Part]:
     """Yield a range as a part; what a colon behind a refusal introduces is a part of its own."""
     start, end = span
@@ -160,11 +166,13 @@ def _split_at_colon(
     start += len(text) - len(text.lstrip())
     text = text.strip().rstrip(".。!！…～~ ")
     kind, phrase = _declining_phrase(text, grammar)
-    yield _Part(text, sentence, (start, end), contrast, kind, phrase)
+    yield _Part(text, sentence, (start, end), link, kind, phrase)
     colon = None if phrase is None else _COLON.search(text, phrase[1])
     if colon is not None and colon.end() < len(text):
         behind = (start + colon.end(), end)
-        yield from _split_at_colon(readable, sentence, behind, contrast or kind == "lacking", grammar)
+        yield from _split_at_colon(
+            readable, sentence, behind, "contrast" if kind == "lacking" else link, grammar
+        )
 
 
 def _declining_phrase(text: str, grammar: Grammar) -> tuple[Kind, tuple[int, int]] | tuple[None, None]:
@@ -183,15 +191,15 @@ def _unit(part: _Part, grammar: Grammar) -> _Unit:
     start = part.span[0]
     if part.kind is not None and part.phrase is not None:
         at, end = part.phrase
-        return _Unit(part.kind, part.sentence, 0, (start + at, start + end), part.contrast)
+        return _Unit(part.kind, part.sentence, 0, (start + at, start + end), part.link)
     words = count_words(part.text)
-    polite = words <= (ADVICE if part.contrast else COURTESY)
+    polite = words <= (ADVICE if part.link == "contrast" else COURTESY)
     if polite and part.text.endswith(("?", "？", "؟")):
-        return _Unit("courtesy", part.sentence, 0, part.span, part.contrast)
+        return _Unit("courtesy", part.sentence, 0, part.span, part.link)
     for kind in BESIDE:
         if (kind == "about" or polite) and first_match(grammar.phrases[kind], part.text) is not None:
-            return _Unit(kind, part.sentence, 0, part.span, part.contrast)
-    return _Unit("substance", part.sentence, words, part.span, part.contrast)
+            return _Unit(kind, part.sentence, 0, part.span, part.link)
+    return _Unit("substance", part.sentence, words, part.span, part.link)
 
 
 def outside_quotes(text: str) -> str:

@@ -37,13 +37,15 @@ class Grammar:
         sign: a word that is in every sentence that declines.
         phrases: of each kind.
         turn: where a sentence turns to the contrary.
+        reason: where it gives a reason or draws a conclusion.
         opening: how a sentence begins that does.
-        aside: conditions, which say nothing of the sources.
+        aside: conditions and reported speech, which say nothing of the sources.
     """
 
     sign: re.Pattern[str]
     phrases: dict[Kind, tuple[Phrase, ...]]
     turn: re.Pattern[str]
+    reason: re.Pattern[str]
     opening: re.Pattern[str]
     aside: re.Pattern[str]
 
@@ -81,16 +83,17 @@ def _sign(language: str) -> re.Pattern[str]:
 @cache
 def _grammar(languages: tuple[str, ...]) -> Grammar:
     """Return the grammar of some languages together."""
-    lists = [expressions(language) for language in languages]
+    expressions_of = [expressions(language) for language in languages]
     phrases: dict[Kind, tuple[Phrase, ...]] = {
         kind: tuple(phrase for language in languages for phrase in _phrases(language, kind))
         for kind in (*DECLINING, *BESIDE)
     }
 
     def joined(kind: str) -> re.Pattern[str]:
-        return re.compile("|".join(phrase for one in lists for phrase in one[kind]))
+        return re.compile("|".join(phrase for lists in expressions_of for phrase in lists[kind]))
 
-    return Grammar(joined("sign"), phrases, joined("turn"), joined("opening"), joined("aside"))
+    kinds = ("sign", "turn", "reason", "opening", "aside")
+    return Grammar(phrases=phrases, **{kind: joined(kind) for kind in kinds})
 
 
 @cache

@@ -28,7 +28,7 @@ from ragtriage.data.text.refusal_grammar import LANGUAGES, expressions, signs
         ("I cannot answer based on the provided information.", "I cannot answer"),
         ("The provided documents do not contain any information on this.", "documents do not contain"),
         ("Sorry, I don’t have that information at the moment.", "I don’t have that information"),
-        ("There is no mention of it in the article.", "There is no mention of it in"),
+        ("There is no mention of it in the article.", "There is no mention of it in the article"),
         ("Metformin is not mentioned in any of the provided documents.", None),
         (
             "Hello! I'm sorry, but I am unable to help with this. Is there anything else?",
@@ -110,7 +110,9 @@ def test_the_grammar_names_its_languages_and_every_expression_compiles() -> None
     assert tuple(tomllib.loads(text)) == LANGUAGES
     for language in LANGUAGES:
         kinds = expressions(language)
-        assert set(kinds) == {"sign", "unable", "lacking", "about", "courtesy", "turn", "opening", "aside"}
+        assert set(kinds) == {
+            *("sign", "unable", "lacking", "about", "courtesy", "turn", "reason", "opening", "aside")
+        }
         for kind, found in kinds.items():
             assert found, f"{language} has no phrases of kind {kind}"
             assert all(
