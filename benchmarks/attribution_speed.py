@@ -45,7 +45,9 @@ def measure(folder: Path, questions: int) -> dict[str, float]:
         found[f"attribution, {name}"] = len(samples) / _seconds(_attribute, made, samples)
         found[f"attribution and overlap, {name}"] = len(samples) / _seconds(_both, made, samples)
     answers = [sample["answer"] for sample in samples]
-    found["refusal"] = _seconds(lambda: [detect_refusal(answer) for answer in answers]) / len(answers) * 1e6
+    found["refusal"] = (
+        _seconds(lambda: [detect_refusal.__wrapped__(answer) for answer in answers]) / len(answers) * 1e6
+    )
     return found
 
 

@@ -35,19 +35,22 @@ def estimated_refusals(
     """
     answers = table["answer"].to_pylist()
     questions = table["question"].to_pylist()
-    found = np.full(len(answers), -1, dtype=np.int8)
-    unread = np.full(len(answers), "", dtype=object)
+    estimates = np.full(len(answers), -1, dtype=np.int8)
+    unmeasured = np.full(len(answers), "", dtype=object)
     refused = refused_answers(table["answer"], wanted)
     for row in np.flatnonzero(wanted).tolist():
         answer = answers[row]
         if answer is None:
             continue
-        if refused[row] or not answer.strip() or any(found_in(pattern, answer) for pattern in patterns):
-            found[row] = 1
+        if not answer.strip() or any(found_in(pattern, answer) for pattern in patterns):
+            estimates[row] = 1
             continue
         language = _unmeasured_language(answer, questions[row])
-        found[row], unread[row] = (0, "") if language is None else (-1, language_name(language))
-    return found, unread
+        if language is None:
+            estimates[row] = refused[row]
+        else:
+            unmeasured[row] = language_name(language)
+    return estimates, unmeasured
 
 
 def _unmeasured_language(answer: str, question: str | None) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, lru_cache
 from importlib import import_module
 from typing import Any
@@ -18,41 +18,73 @@ class Phrase:
         self.expression = expression
 
     @cached_property
-    def pattern(self) -> re.Pattern[str]:
-        """The expression, compiled when it is first searched."""
-        return re.compile(self.expression)
+    def search(self) -> Callable[[str], re.Match[str] | None]:
+        """Search a text, compiled for the first. An expression that begins with ^ is tried there alone."""
+        pattern = re.compile(self.expression)
+        parsed = import_module("re._parser").parse(self.expression)
+        anchored = [str(part) for part in parsed[0]] == ["AT", "AT_BEGINNING"]
+        return pattern.match if anchored else pattern.search
 
     @cached_property
     def needs(self) -> list[tuple[str, ...]]:
         """What `required_literals` returns for the expression."""
         return required_literals(self.expression)
 
-    @cached_property
-    def beyond_ascii(self) -> bool:
-        """Whether the expression cannot match in ASCII text."""
-        return any(not any(map(str.isascii, literals)) for literals in self.needs)
 
-    def possible_in(self, text: str) -> bool:
-        """Return False only where the expression cannot match: the text lacks every literal of a need."""
-        if self.beyond_ascii and text.isascii():
-            return False
-        for literals in self.needs:
-            for literal in literals:
-                if literal in text:
-                    break
-            else:
-                return False
-        return True
+Candidates = dict[str, list[Phrase]]  # phrases that may match in a text, by kind
+
+
+class PhraseIndex:
+    """The phrases of several kinds, by the literals that a text needs for them: one pass finds all."""
+
+    def __init__(self, phrases: Mapping[str, tuple[Phrase, ...]]) -> None:
+        self.phrases = phrases
+        listed = [(kind, phrase) for kind, of_kind in phrases.items() for phrase in of_kind]
+        bits = {need: 1 << at for at, need in enumerate(dict.fromkeys(n for _, p in listed for n in p.needs))}
+        self._needs = [(sum(bits[need] for need in phrase.needs), kind, phrase) for kind, phrase in listed]
+        met_by: dict[str, int] = {}  # the needs that a literal meets, as bits
+        for need, bit in bits.items():
+            for literal in need:
+                met_by[literal] = met_by.get(literal, 0) | bit
+        self._met = list(met_by.values())
+        self._literals = expression_set(map(re.escape, met_by))
+
+    def candidates(self, text: str) -> Candidates:
+        """Return the phrases of each kind that may match in a text, in their order."""
+        met = 0
+        for number in self._literals(text):
+            met |= self._met[number]
+        possible: Candidates = {}
+        for needs, kind, phrase in self._needs:
+            if needs & met == needs:
+                possible.setdefault(kind, []).append(phrase)
+        return possible
+
+
+def expression_set(expressions: Iterable[str]) -> Callable[[str], Iterable[int]]:
+    """Return a function from a text to the numbers of the expressions that match in it, in one pass."""
+    listed = list(expressions)
+    try:
+        import re2  # compiled code: not at import
+    except ImportError:
+        compiled = [re.compile(expression) for expression in listed]
+        return lambda text: [number for number, each in enumerate(compiled) if each.search(text)]
+    options = re2.Options()
+    options.max_mem = _SET_MEMORY
+    whole = re2.Set.SearchSet(options)
+    for expression in listed:
+        whole.Add(expression)
+    whole.Compile()
+    return lambda text: whole.Match(text if text.isascii() else _plain(text)) or ()
 
 
 def first_match(phrases: Iterable[Phrase], text: str) -> re.Match[str] | None:
     """Return the match that one expression of all phrases, joined by "|" in this order, would find."""
     first: re.Match[str] | None = None
     for phrase in phrases:
-        if phrase.possible_in(text):
-            match = phrase.pattern.search(text)
-            if match is not None and (first is None or match.start() < first.start()):
-                first = match
+        match = phrase.search(text)
+        if match is not None and (first is None or match.start() < first.start()):
+            first = match
     return first
 
 
@@ -112,6 +144,7 @@ def _without_longer(literals: set[str]) -> tuple[str, ...]:
 LONGEST_PATTERN = 2_000  # characters
 LONGEST_TEXT = 200_000
 _MEMORY = 8 << 20  # bytes that a compiled pattern may take
+_SET_MEMORY = 64 << 20  # and a set of some hundred literals: one that needs more would find nothing
 
 
 class PatternError(ValueError):

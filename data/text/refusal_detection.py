@@ -8,16 +8,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any, Literal
+from functools import lru_cache
+from itertools import islice, pairwise
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow.compute as pc
 
 from ragtriage.data.text.folding import FoldedLetters, folded_letters
-from ragtriage.data.text.patterns import first_match
-from ragtriage.data.text.refusal_grammar import BESIDE, DECLINING, Grammar, Kind, grammar_for, signs
-from ragtriage.data.text.sentences import split_sentences
+from ragtriage.data.text.patterns import Candidates, first_match
+from ragtriage.data.text.refusal_grammar import (
+    BESIDE,
+    DECLINING,
+    Grammar,
+    Kind,
+    grammar_for,
+    signed_in,
+    signs,
+)
+from ragtriage.data.text.sentences import iter_sentences
 from ragtriage.data.text.tokens import count_words, lowered
 from ragtriage.metrics.schema.scores import BoolArray
 
@@ -30,13 +39,13 @@ REASON = 2  # words after "because" or "therefore": who knows why a document is 
 SENTENCES = 12  # that are looked at
 _READ = 4000  # characters examined: a longer answer is no refusal, whatever follows
 _UNIT = 500  # characters of a sentence that are searched
-_QUOTED = re.compile(
-    r"[“„]([^“”„\n]{1,300})[“”]|«([^«»\n]{1,300})»|「([^「」\n]{1,300})」|『([^『』\n]{1,300})』"
-    r'|"([^"\n]{1,300})"'
-)
+_QUOTE = 300  # characters of the longest quotation that is blanked
+_MARKS = ("“„", "“”„", "“”"), ("«", "«»", "»"), ("「", "「」", "」"), ("『", "『』", "』"), ('"', '"', '"')
+_QUOTED = re.compile("|".join(f"[{begin}][^{any_}\n]{{1,{_QUOTE}}}[{end}]" for begin, any_, end in _MARKS))
 _BLANK = re.compile(
     r"^#{1,6} [^\n]*$|\[[^\[\]\n]{1,200}\]|\([^()\n]{1,200}\)|（[^（）\n]{1,200}）|[*`#>_]", re.M
 )
+_MARKUP = re.compile('[\\[(（*`#>_"“„«「『]')  # without one there is nothing to blank
 _LETTER = re.compile(r"[^\W\d_]")
 _JOINT = re.compile("[;；؛]| [–—-] ")
 Link = Literal["contrast", "reason"]  # how a part of a sentence goes on from the one before it
@@ -58,21 +67,11 @@ class DetectedRefusal:
     span: tuple[int, int] | None
 
 
-@dataclass(frozen=True)
-class _Part:
-    """A sentence, or a part of one between turns such as ", but", and the range of the words that decline."""
+class _Unit(NamedTuple):
+    """A sentence, or a part of one between turns such as ", but", and what it does; substance counts words.
 
-    text: str
-    sentence: int
-    span: tuple[int, int]
-    link: Link | None
-    kind: Kind | None
-    phrase: tuple[int, int] | None
-
-
-@dataclass(frozen=True)
-class _Unit:
-    """A part with what it says; only substance counts its words."""
+    Its span is that of the words that decline, or of the whole part.
+    """
 
     kind: Kind | Literal["substance"]
     sentence: int
@@ -81,6 +80,7 @@ class _Unit:
     link: Link | None
 
 
+@lru_cache(maxsize=1_000)  # systems that refuse do so in the same words
 def detect_refusal(answer: str) -> DetectedRefusal:
     """Detect whether an answer declines to answer.
 
@@ -95,18 +95,30 @@ def detect_refusal(answer: str) -> DetectedRefusal:
     grammar = grammar_for(folded.text)
     if grammar is None:
         return DetectedRefusal(False, None, None)
-    units: list[_Unit] = []
-    for part in _parts(folded, grammar):
-        units.append(_unit(part, grammar))
-        if sum(unit.words for unit in units) > SUBSTANCE:
-            break
-    declining = [unit for unit in units if unit.kind in DECLINING]
-    if not declining:
+    units = _units(folded, grammar)
+    first = next((unit for unit in units if unit.kind in DECLINING), None)
+    if first is None:
         return DetectedRefusal(False, None, None)
-    first = declining[0]
     span = folded.span(*first.span)
     refused = _declines(units, first) and len(answer) <= _READ
     return DetectedRefusal(refused, answer[slice(*span)], span)
+
+
+def _units(folded: FoldedLetters, grammar: Grammar) -> list[_Unit]:
+    """Return the units of a text, up to the one with which it has too much substance for a refusal."""
+    cased = outside_quotes(folded.cased)
+    readable = folded.text if cased is folded.cased else folded_letters(lowered(cased))
+    units: list[_Unit] = []
+    for number, sentence in enumerate(islice(iter_sentences(cased), SENTENCES)):
+        for span, link in _parts(readable, sentence, grammar):
+            units += _units_of_part(readable, number, span, link, grammar)
+            if _substance(units) > SUBSTANCE:
+                return units
+    return units
+
+
+def _substance(units: list[_Unit]) -> int:
+    return sum(unit.words for unit in units)
 
 
 def _declines(units: list[_Unit], first: _Unit) -> bool:
@@ -119,7 +131,7 @@ def _declines(units: list[_Unit], first: _Unit) -> bool:
         turned = [unit for unit in turned if unit.link == "contrast" and unit.sentence == first.sentence]
     return (
         first.sentence in leading
-        and sum(unit.words for unit in units) <= SUBSTANCE
+        and _substance(units) <= SUBSTANCE
         and sum(unit.words for unit in turned) <= CONTRAST
         and sum(unit.words for unit in turned if unit.link == "reason") <= REASON
         and (not before or (plain and first.link != "contrast"))
@@ -140,70 +152,77 @@ def refused_answers(answers: Any, wanted: BoolArray | None = None) -> BoolArray:
     return refused
 
 
-def _parts(folded: FoldedLetters, grammar: Grammar) -> Iterator[_Part]:
-    """Yield the parts of a text in order, its first sentences only."""
-    cased = outside_quotes(folded.cased)
-    readable = folded_letters(lowered(cased))
-    for number, (start, end) in enumerate(split_sentences(cased)[:SENTENCES]):
-        joints: dict[int, tuple[int, Link | None]] = {start: (start, None)}
-        links: tuple[tuple[re.Pattern[str], Link | None], ...]
-        links = ((_JOINT, None), (grammar.reason, "reason"), (grammar.turn, "contrast"))
-        for pattern, link in links:
-            for match in pattern.finditer(readable, start, end):
-                joints[match.start()] = (match.end(), link)
-        for a, b in pairwise([*sorted(joints), end]):
-            begin, link = joints[a]
-            turned = "contrast" if grammar.opening.match(readable[begin:b]) else link
-            yield from _split_at_colon(readable, number, (begin, b), turned, grammar)
+def _parts(
+    readable: str, sentence: tuple[int, int], grammar: Grammar
+) -> Iterator[tuple[tuple[int, int], Link | None]]:
+    """Yield the ranges between the joints of a sentence, and how each goes on from the one before it."""
+    start, end = sentence
+    joints: dict[int, tuple[int, Link | None]] = {start: (start, None)}
+    links: tuple[tuple[re.Pattern[str], Link | None], ...]
+    links = ((_JOINT, None), (grammar.reason, "reason"), (grammar.turn, "contrast"))
+    for pattern, link in links:
+        for match in pattern.finditer(readable, start, end):
+            joints[match.start()] = (match.end(), link)
+    for at, behind in pairwise([*sorted(joints), end]):
+        begin, link = joints[at]
+        yield (begin, behind), link
 
 
-def _split_at_colon(
+def _units_of_part(
     readable: str, sentence: int, span: tuple[int, int], link: Link | None, grammar: Grammar
-) -> Iterator[_Part]:
-    """Yield a range as a part; what a colon behind a refusal introduces is a part of its own."""
+) -> list[_Unit]:
+    """Return what a part of a sentence does; what follows a colon behind a refusal is another unit."""
     start, end = span
     text = readable[start:end][:_UNIT]
     start += len(text) - len(text.lstrip())
     text = text.strip().rstrip(".。!！…～~ ")
-    kind, phrase = _declining_phrase(text, grammar)
-    yield _Part(text, sentence, (start, end), link, kind, phrase)
-    colon = None if phrase is None else _COLON.search(text, phrase[1])
+    if grammar.opening.match(text):
+        link = "contrast"
+    candidates = grammar.phrases.candidates(text)
+    kind, phrase = _declining_phrase(text, candidates, grammar)
+    if kind is None or phrase is None:
+        return [_aside_or_substance(text, sentence, (start, end), link, candidates)]
+    units = [_Unit(kind, sentence, 0, (start + phrase[0], start + phrase[1]), link)]
+    colon = _COLON.search(text, phrase[1])
     if colon is not None and colon.end() < len(text):
-        behind = (start + colon.end(), end)
-        yield from _split_at_colon(
-            readable, sentence, behind, "contrast" if kind == "lacking" else link, grammar
-        )
+        behind = "contrast" if kind == "lacking" else link
+        units += _units_of_part(readable, sentence, (start + colon.end(), end), behind, grammar)
+    return units
 
 
-def _declining_phrase(text: str, grammar: Grammar) -> tuple[Kind, tuple[int, int]] | tuple[None, None]:
+def _declining_phrase(
+    text: str, candidates: Candidates, grammar: Grammar
+) -> tuple[Kind, tuple[int, int]] | tuple[None, None]:
     """Return the kind and the range of the words that decline."""
-    if grammar.sign.search(text):
-        said = grammar.aside.sub(lambda match: "_" * len(match[0]), text)
-        for kind in DECLINING:
-            match = first_match(grammar.phrases[kind], said)
-            if match is not None and match[0].strip("_ "):
-                return kind, match.span()
+    declining = [phrase for kind in DECLINING for phrase in candidates.get(kind, ())]
+    if first_match(declining, text) is None or signed_in(text).isdisjoint(grammar.languages):
+        return None, None
+    said = grammar.aside.sub(lambda match: "_" * len(match[0]), text)
+    for kind in DECLINING:
+        match = first_match(candidates.get(kind, ()), said)
+        if match is not None and match[0].strip("_ "):
+            return kind, match.span()
     return None, None
 
 
-def _unit(part: _Part, grammar: Grammar) -> _Unit:
-    """Return a part as a unit: what it is about, and its words of substance."""
-    start = part.span[0]
-    if part.kind is not None and part.phrase is not None:
-        at, end = part.phrase
-        return _Unit(part.kind, part.sentence, 0, (start + at, start + end), part.link)
-    words = count_words(part.text)
-    polite = words <= (ADVICE if part.link == "contrast" else COURTESY)
-    if polite and part.text.endswith(("?", "？", "؟")):
-        return _Unit("courtesy", part.sentence, 0, part.span, part.link)
+def _aside_or_substance(
+    text: str, sentence: int, span: tuple[int, int], link: Link | None, candidates: Candidates
+) -> _Unit:
+    """Return a part that does not decline: a courtesy, what the sources are about, or substance."""
+    words = count_words(text)
+    polite = words <= (ADVICE if link == "contrast" else COURTESY)
+    if polite and text.endswith(("?", "？", "؟")):
+        return _Unit("courtesy", sentence, 0, span, link)
     for kind in BESIDE:
-        if (kind == "about" or polite) and first_match(grammar.phrases[kind], part.text) is not None:
-            return _Unit(kind, part.sentence, 0, part.span, part.link)
-    return _Unit("substance", part.sentence, words, part.span, part.link)
+        if (kind == "about" or polite) and first_match(candidates.get(kind, ()), text) is not None:
+            return _Unit(kind, sentence, 0, span, link)
+    return _Unit("substance", sentence, words, span, link)
 
 
 def outside_quotes(text: str) -> str:
     """Return a text with quotations, brackets, headings and markup blanked, unless nothing else is there."""
+    if _MARKUP.search(text) is None:
+        return text
     readable = _BLANK.sub(lambda match: " " * len(match[0]), text)
     readable = _QUOTED.sub(lambda match: "_" * len(match[0]), readable)
     return readable if _LETTER.search(readable) else text

@@ -4,26 +4,37 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
 
 from ragtriage.data.text.folding import MARKS, folded_letters
-from ragtriage.data.text.patterns import Phrase
+from ragtriage.data.text.patterns import Phrase, PhraseIndex, expression_set
 
 Kind = Literal["unable", "lacking", "about", "courtesy"]
 DECLINING: tuple[Kind, ...] = ("unable", "lacking")
 BESIDE: tuple[Kind, ...] = ("courtesy", "about")
 LANGUAGES = ("en", "de", "fr", "es", "pt", "ru", "zh", "ja", "ar")  # in which refusals were measured
-_LATIN = ("en", "de", "fr", "es", "pt")
 _SCRIPTS = {
     "ja": re.compile("[\u3041-\u3096\u30a1-\u30fa]"),
     "zh": re.compile("[\u3400-\u4dbf\u4e00-\u9fff]"),
     "ru": re.compile("[\u0400-\u04ff]"),
     "ar": re.compile("[\u0620-\u064a]"),
 }
+# What tells languages in Latin letters apart, folded: an English answer is not searched for Spanish phrases.
+_FREQUENT = {
+    "en": "the of and to is in that for it not with this are was on i you be by an or from no do have your",
+    "de": "der die das und ist nicht ich zu den mit sie es ein eine von auf fur im dem des sich leider keine",
+    "fr": "le la les et est pas des du un une je vous ne que dans pour sur en au par qui ce cette nous sont",
+    "es": "el la los las y es no de que en un una por para con se lo del su al como sobre pero esta puedo",
+    "pt": "o a os as e nao de que em um uma por para com se do da no na dos das ao como sobre mas nos foi",
+}
+_FREQUENT_WORDS = {language: frozenset(words.split()) for language, words in _FREQUENT.items()}
 _LETTERS = re.compile("[a-z]")
+_WORDS = re.compile("[a-z]+")
+_LEAD = 300  # characters that show the language
 MOST_LATIN = 2  # Latin letters for each of another script: names, in a text of that script
 _SLOT = re.compile("<([a-z]+)>")
 _GAP = ".{0,60}"
@@ -34,7 +45,7 @@ class Grammar:
     """The phrases of one language, or of several.
 
     Attributes:
-        sign: a word that is in every sentence that declines.
+        languages: of which a sign is in every sentence that declines.
         phrases: of each kind.
         turn: where a sentence turns to the contrary.
         reason: where it gives a reason or draws a conclusion.
@@ -42,8 +53,8 @@ class Grammar:
         aside: conditions and reported speech, which say nothing of the sources.
     """
 
-    sign: re.Pattern[str]
-    phrases: dict[Kind, tuple[Phrase, ...]]
+    languages: tuple[str, ...]
+    phrases: PhraseIndex
     turn: re.Pattern[str]
     reason: re.Pattern[str]
     opening: re.Pattern[str]
@@ -53,10 +64,22 @@ class Grammar:
 def grammar_for(text: str) -> Grammar | None:
     """Return the grammar of the languages in which a folded text may decline; None where it cannot.
 
-    Its script leaves some languages, and of these it has to have a sign: a word as "not" or "without".
+    Its script and its frequent words leave some languages, and of these it has to have a sign: a word as
+    "not" or "without".
     """
-    languages = tuple(language for language in _by_script(text) if _sign(language).search(text))
+    signed = signed_in(text)
+    languages = tuple(language for language in _languages_of(text) if language in signed)
     return _grammar(languages) if languages else None
+
+
+def signed_in(text: str) -> set[str]:
+    """Return the languages that have a sign of declining in a folded text."""
+    return {LANGUAGES[number] for number in _signs()(text)}
+
+
+@cache
+def _signs() -> Callable[[str], Iterable[int]]:
+    return expression_set("|".join(expressions(language)["sign"]) for language in LANGUAGES)
 
 
 def signs() -> str:
@@ -66,25 +89,25 @@ def signs() -> str:
     return "|".join(dict.fromkeys([*borders, *map(folded_letters, borders), MARKS.pattern]))
 
 
-def _by_script(text: str) -> tuple[str, ...]:
+def _languages_of(text: str) -> tuple[str, ...]:
+    """Return the language of a script of its own, or those that share the frequent words of a Latin text."""
+    text = text[:_LEAD]
     if not text.isascii():
         latin = len(_LETTERS.findall(text))
         for language, script in _SCRIPTS.items():
             if (letters := len(script.findall(text))) and latin <= MOST_LATIN * letters:
                 return (language,)
-    return _LATIN
-
-
-@cache
-def _sign(language: str) -> re.Pattern[str]:
-    return re.compile("|".join(expressions(language)["sign"]))
+    words = set(_WORDS.findall(text))
+    shared = {language: len(words & frequent) for language, frequent in _FREQUENT_WORDS.items()}
+    most = max(shared.values())
+    return tuple(language for language, n in shared.items() if 2 * n > most or not most)
 
 
 @cache
 def _grammar(languages: tuple[str, ...]) -> Grammar:
     """Return the grammar of some languages together."""
     expressions_of = [expressions(language) for language in languages]
-    phrases: dict[Kind, tuple[Phrase, ...]] = {
+    phrases: dict[str, tuple[Phrase, ...]] = {
         kind: tuple(phrase for language in languages for phrase in _phrases(language, kind))
         for kind in (*DECLINING, *BESIDE)
     }
@@ -92,8 +115,8 @@ def _grammar(languages: tuple[str, ...]) -> Grammar:
     def joined(kind: str) -> re.Pattern[str]:
         return re.compile("|".join(phrase for lists in expressions_of for phrase in lists[kind]))
 
-    kinds = ("sign", "turn", "reason", "opening", "aside")
-    return Grammar(phrases=phrases, **{kind: joined(kind) for kind in kinds})
+    kinds = ("turn", "reason", "opening", "aside")
+    return Grammar(languages, PhraseIndex(phrases), **{kind: joined(kind) for kind in kinds})
 
 
 @cache

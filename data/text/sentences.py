@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from itertools import pairwise
 
 from ragtriage.data.text.tokens import word_list
@@ -27,7 +28,12 @@ def split_sentences(text: str) -> list[tuple[int, int]]:
     A line break ends a sentence; so do 。！？ anywhere, and . ! ? … before white space or the end, except
     after an abbreviation, an initial or a list number, or before a lower-case letter.
     """
-    ranges, start = [], 0
+    return list(iter_sentences(text))
+
+
+def iter_sentences(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of `split_sentences` one by one, for those who need the first few."""
+    start = 0
     for match in _END.finditer(text):
         end = match.end()
         if end <= start:
@@ -37,10 +43,13 @@ def split_sentences(text: str) -> list[tuple[int, int]]:
                 end += 1
             if not _ends_sentence(text, start, match.span(), end):
                 continue
-        ranges.append(_trim(text, start, end))
+        left, right = _trim(text, start, end)
+        if right > left:
+            yield left, right
         start = end
-    ranges.append(_trim(text, start, len(text)))
-    return [(start, end) for start, end in ranges if end > start]
+    left, right = _trim(text, start, len(text))
+    if right > left:
+        yield left, right
 
 
 def split_clauses(text: str, start: int, end: int) -> list[tuple[int, int]]:
