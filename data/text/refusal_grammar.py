@@ -26,8 +26,8 @@ _SCRIPTS = {
 # What tells languages in Latin letters apart, folded: an English answer is not searched for Spanish phrases.
 _FREQUENT = {
     "en": "the of and to is in that for it not with this are was on i you be by an or from no do have your",
-    "de": "der die das und ist nicht ich zu den mit sie es ein eine von auf fur im dem des sich leider keine kein keinen "
-    "zum zur aus bei uns mir wir ob wie werden wird",
+    "de": "der die das und ist nicht ich zu den mit sie es ein eine von auf fur im dem des sich leider keine "
+    "kein keinen zum zur aus bei uns mir wir ob wie werden wird",
     "fr": "le la les et est pas des du un une je vous ne que dans pour sur en au par qui ce cette nous sont",
     "es": "el la los las y es no de que en un una por para con se lo del su al como sobre pero esta puedo",
     "pt": "o a os as e nao de que em um uma por para com se do da no na dos das ao como sobre mas nos foi",

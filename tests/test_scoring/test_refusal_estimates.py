@@ -41,6 +41,7 @@ def _scored(store: RunStore, answers: list[str], name: str = "run", **fields: An
         ("Quanti giorni di ferie ho ogni anno?", "Hai 25 giorni di ferie.", "Italian"),
         ("休暇は何日ですか。", "25日です。", ""),
         (HINDI, "I don't know.", ""),
+        ("Хто написав цю книгу і коли вона вийшла?", "Я не знаю, хто написав цю книгу.", "Ukrainian"),
     ],
 )
 def test_an_estimate_exists_only_in_languages_that_it_was_measured_in(

@@ -162,6 +162,48 @@ def test_refusals_are_found_in_every_language(name: str, recall: float, precisio
         assert outcomes["all"]["partial", True] <= 1, "of 20"
 
 
+@pytest.mark.parametrize(
+    ("name", "recall", "precision", "lowest"),
+    [
+        # Limits just below what was measured, over all languages; the last is for the recall of each. The
+        # grammar has not seen the third set: NOTICE.md has the figures of each as first measured.
+        ("first.jsonl", 0.99, 0.99, 0.95),
+        ("second.jsonl", 0.97, 0.99, 0.95),
+        ("third.jsonl", 0.65, 0.95, 0.60),
+    ],
+)
+def test_refusals_are_found_in_texts_written_without_the_grammar(
+    name: str, recall: float, precision: float, lowest: float
+) -> None:
+    outcomes = outcomes_of((REFUSALS / name).read_text("utf-8").splitlines())
+    assert len(outcomes) == 11, "ten languages, and all"
+    assert outcomes["all"].total() == 800
+    assert outcomes["all"].recall >= recall
+    assert outcomes["all"].precision >= precision
+    assert min(counts.recall for counts in outcomes.values()) >= lowest
+
+
+@pytest.mark.parametrize(
+    ("answer", "refused"),
+    [
+        ("We do not have any rooms left for that weekend.", False),  # of a firm
+        ("We do not have any information on that weekend.", True),
+        ("Wir haben sonntags nicht geöffnet.", False),
+        ("No podemos ofrecer descuentos.", False),
+        ("У нас нет филиала в Омске.", False),
+        ("我们无法提供折扣。", False),
+        ("The pilot said he had no information about the storm.", False),  # reported speech
+        ("The report makes no mention of costs because the audit covered safety alone.", False),  # a reason
+        ("The report makes no mention of costs, so I cannot tell you.", True),
+        ("The letters do not reveal who paid for it.", True),  # the present tense, an indirect question
+        ("The company did not reveal who paid for it.", False),
+        ("Meine Wissensdatenbank enthält keinen Eintrag zum Fehlercode E47.", True),
+    ],
+)
+def test_who_declines_and_of_what(answer: str, refused: bool) -> None:
+    assert detect_refusal(answer).refused is refused
+
+
 def test_refusals_of_real_systems_in_english_chinese_and_russian() -> None:
     # Labels of NoMIRACL: whether the answer begins with "I don't know" or its like. Not tuned to, except that
     # explanations of what contexts are about were added to the grammar after a look at thirty of them.
