@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from ragtriage.dashboard.headlines.headline import Headline, State
 from ragtriage.dashboard.wording.diagnosis import (
@@ -15,9 +16,11 @@ from ragtriage.dashboard.wording.diagnosis import (
 )
 from ragtriage.dashboard.wording.escaping import shorten
 from ragtriage.dashboard.wording.leaks import leak_text
+from ragtriage.dashboard.wording.main_loss import loss_sentence, loss_statement, wordy_statement
 from ragtriage.dashboard.wording.right import right_sentences
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import pass_rate_doubts, stage_doubt
+from ragtriage.data.diagnosis.main_loss import main_loss
 from ragtriage.data.diagnosis.ranking import ranking_of
 from ragtriage.metrics.definitions.wording import RIGHT_BY_TEXT
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
@@ -52,7 +55,11 @@ def diagnosis_headline(
         findings: of its sanity checks.
         has_answers: whether the run records answers.
     """
-    return _conclusion(name, diagnosis, findings, has_answers).after(leak_text(diagnosis.scored))
+    headline = _conclusion(name, diagnosis, findings, has_answers)
+    lost = loss_sentence(diagnosis, findings, with_stage=False)
+    if lost and not headline.statement.endswith(lost):
+        headline = replace(headline, detail=f"{lost}. {headline.detail}")
+    return headline.after(leak_text(diagnosis.scored))
 
 
 def _conclusion(name: str, diagnosis: Diagnosis, findings: Sequence[Finding], has_answers: bool) -> Headline:
@@ -73,13 +80,17 @@ def _conclusion(name: str, diagnosis: Diagnosis, findings: Sequence[Finding], ha
         measured = int(diagnosis.measured.sum())
         statement = f"{name}: {n_bad:,} of {count(measured, 'answer')} are not what the reference says"
         return Headline("bad", statement, f"{_STAGE_UNKNOWN}. {_detail(diagnosis)}", doubt)
-    if lacking > n_bad:
+    loss = main_loss(diagnosis, findings)
+    lost = "" if loss is None else loss_statement(loss)
+    if lacking > n_bad and not lost:
         verb = "lacks" if lacking == 1 else "lack"
-        statement = f"{name}: {lacking:,} of {count(n, 'case')} {verb} a deciding value"
-        return Headline("cannot tell", statement, _detail(diagnosis), doubt)
+        wordy = "" if loss is None else wordy_statement(loss)
+        unknown = f"{lacking:,} of {count(n, 'case')} {verb} a deciding value"
+        return Headline("cannot tell", f"{name}: {wordy or unknown}", _detail(diagnosis), doubt)
     if not bad[top]:
         return _without_bad(name, diagnosis, doubt)
-    statement = f"{name}: {_common(diagnosis, top, bad[top], n_bad)}"
+    more = lost and (lacking > n_bad or (loss is not None and loss.lacking > bad[top]))
+    statement = f"{name}: {lost if more else _common(diagnosis, top, bad[top], n_bad)}"
     state: State = "doubted" if _all_doubted(diagnosis, findings) else "bad"
     return Headline(state, statement, _detail(diagnosis), doubt)
 

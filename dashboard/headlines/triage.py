@@ -27,7 +27,6 @@ from ragtriage.metrics.statistics.paired import SIGNIFICANCE
 
 LONGEST_NAME = 40
 _FIELD = re.compile(r": (`[^`]+`)")  # as ragtriage.metrics.schema.applicability names what a metric lacks
-MOSTLY = 0.25  # share of answers from which on it is said that they say more than asked
 MOST_QUOTED = 3  # gates in the second line
 MOST_DOUBTS = 2
 TIMES = 2.0  # as a multiple of the baseline from here on, as a percentage below
@@ -99,7 +98,7 @@ def _verdict(report: GateReport, diagnosis: Diagnosis | None, name: str, strict:
         failing = f"{_many(decisive, 'fails', 'fail')}: {_quoted(report, decisive)}{_questions(decisive)}"
         quoted = {result.gate.metric for result in decisive}
         halves = [clause for metric, clause in report.halves.items() if metric not in quoted]
-        detail = "; ".join(filter(None, (failing, *halves, _missing(answers), _wordy(answers))))
+        detail = "; ".join(filter(None, (failing, *halves, _missing(answers))))
         return Headline("bad", f"{short}: do not ship", detail, doubt)
     if verdict == "UNMEASURED":
         known = [] if diagnosis is None else right_sentences(diagnosis)
@@ -315,7 +314,6 @@ def _holding(report: GateReport, results: Sequence[GateResult], diagnosis: Diagn
         f"{rated} {percent(rate.mean)} ({span(rate)})" if rate and rate.n_scored else "",
         of_labels,
         _missing(answers),
-        _wordy(answers),
         held,
         f"{count(len(open_gates), 'gate')} had nothing to judge by" if open_gates else "",
         f"{fail}: {_quoted(report, warned)}" if warned else "",
@@ -329,13 +327,6 @@ def _missing(answers: CheckedAnswers | None) -> str:
         return ""
     of = count(answers.asked, "question")
     return f"{answers.missing:,} of {of} ended in an error or without an answer"
-
-
-def _wordy(answers: CheckedAnswers | None) -> str:
-    """Return how many answers say more than asked; "" where these are few."""
-    if answers is None or not answers.say_more or answers.say_more < MOSTLY * answers.n:
-        return ""
-    return f"{answers.say_more:,} of {count(answers.n, 'answer')} say more than asked"
 
 
 def _doubt(doubts: Sequence[str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.good_case import corrected_right_rate, right_by_context
-from ragtriage.data.diagnosis.main_loss import main_loss
+from ragtriage.data.diagnosis.main_loss import WORDY, main_loss
 from ragtriage.metrics.diagnosis.right import WordingCounts
 from ragtriage.metrics.number_text import count, percent
 
@@ -54,9 +54,12 @@ def _bounds(wording: WordingCounts) -> str:
 
 
 def says_more_sentence(diagnosis: Diagnosis) -> str:
-    """Return how many right answers say more than asked, and what to do; "" for few."""
+    """Return how many right answers say more than asked, and what to do; "" for few.
+
+    Where they are many, the first sentence on the run says it.
+    """
     answers = diagnosis.answers
-    if answers.say_more < max(1, NAMED_FROM * answers.n):
+    if answers.say_more < max(1, NAMED_FROM * answers.n) or answers.say_more >= WORDY * answers.n:
         return ""
     say = "says" if answers.say_more == 1 else "say"
     return (

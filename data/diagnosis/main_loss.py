@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import stage_doubt
@@ -11,10 +11,11 @@ from ragtriage.data.diagnosis.good_case import right_by_context
 from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED
 from ragtriage.metrics.diagnosis.repairs import UPSTREAM
 from ragtriage.metrics.diagnosis.slices import Concentration
-from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.sanity.rule import Finding
 
+FEWEST = 10  # measured cases from which on a share of them is a conclusion
+WORDY = 0.25  # share of the answers from which on it is said that they say more than asked
 CONCLUSIVE = 0.4  # share of the measured cases from which on their stage is the conclusion on the run
 
 
@@ -31,6 +32,9 @@ class MainLoss:
         stage: the stage that loses many cases, where the context does not.
         n: its cases.
         where: the slice that most bad cases come from.
+        say_more: right answers that say more than asked, where these are many.
+        answers: answers there are.
+        asked_for: mean share of the claims of those answers that was asked for.
     """
 
     of: int
@@ -41,6 +45,9 @@ class MainLoss:
     stage: str = ""
     n: int = 0
     where: Concentration | None = None
+    say_more: int = 0
+    answers: int = 0
+    asked_for: float = 1.0
 
     @property
     def mostly_from_memory(self) -> bool:
@@ -50,27 +57,23 @@ class MainLoss:
 
 def main_loss(diagnosis: Diagnosis, findings: Sequence[Finding] = ()) -> MainLoss | None:
     """Return where most cases are lost; None where no place stands out, or the numbers are doubted."""
-    entries, where = diagnosis.fix_first, diagnosis.concentration
-    if not entries or read_first(findings):
+    of, answers = int(diagnosis.measured.sum()), diagnosis.answers
+    if of < FEWEST or read_first(findings):
         return None
-    of = int(diagnosis.measured.sum())
+    loss = MainLoss(of, where=diagnosis.concentration if diagnosis.fix_first else None)
+    if answers.say_more >= max(1, WORDY * answers.n):
+        precision = diagnosis.scored.values("answer_precision")[diagnosis.right.says_more]
+        loss = replace(loss, say_more=answers.say_more, answers=answers.n, asked_for=float(precision.mean()))
     sure = [
         entry
-        for entry in entries
+        for entry in diagnosis.fix_first
         if (doubt := stage_doubt(diagnosis, findings, entry.key)) is None or not doubt.whole
     ]
     lacking = sum(entry.n_bad for entry in sure if entry.owner in UPSTREAM)
-    if lacking >= CONCLUSIVE * of:
-        return MainLoss(
-            of,
-            lacking,
-            diagnosis.stage_counts()["partial_gold"],
-            next(iter(diagnosis.gold_parts.items()), None),
-            right_by_context(diagnosis).right_without,
-            where=where,
-        )
-    for entry in sure[:1]:
-        explained = entry.key != UNEXPLAINED and STAGES[stage_code(entry.key)].owner != UNEXPLAINED
-        if explained and entry.n_bad >= CONCLUSIVE * of:
-            return MainLoss(of, stage=entry.key, n=entry.n_bad, where=where)
-    return None if where is None else MainLoss(of, where=where)
+    if sure and lacking >= CONCLUSIVE * of:
+        part = next(iter(diagnosis.gold_parts.items()), None)
+        partial, right = diagnosis.stage_counts()["partial_gold"], right_by_context(diagnosis).right_without
+        return replace(loss, lacking=lacking, partial=partial, part=part, from_memory=right)
+    if sure and sure[0].owner != UNEXPLAINED and sure[0].n_bad >= CONCLUSIVE * of:
+        return replace(loss, stage=sure[0].key, n=sure[0].n_bad)
+    return loss if loss.where or loss.say_more else None

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import stage_doubt
 from ragtriage.data.diagnosis.good_case import passing_with_gold
+from ragtriage.data.diagnosis.main_loss import WORDY
 from ragtriage.metrics.diagnosis.check_kinds import CRITICAL_SUITES
 from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED, FixFirst
 from ragtriage.metrics.diagnosis.repairs import Effort, Gain, expected_gain
@@ -33,7 +34,6 @@ EFFORTS: dict[StepKind, Effort] = {
 }
 NOTABLE_SHARE = 0.05  # of the measured cases that a stage must lose to come now or next
 FEWEST_CASES = 2  # that it must lose
-WORDY_SHARE = 0.25  # of the answers that must say more than asked
 MOST_LABELS = 50
 _CRITICAL = tuple(f"check_{suite}" for suite in CRITICAL_SUITES)
 
@@ -132,7 +132,7 @@ def _doubts(diagnosis: Diagnosis, findings: Sequence[Finding]) -> Iterator[NextS
 def _wordy(diagnosis: Diagnosis) -> Iterator[NextStep]:
     """Right answers that say more than asked, where they are many."""
     answers = diagnosis.answers
-    if answers.say_more >= max(FEWEST_CASES, WORDY_SHARE * answers.n):
+    if answers.say_more >= max(FEWEST_CASES, WORDY * answers.n):
         yield NextStep("next" if diagnosis.fix_first else "now", "wordy", "", answers.say_more, answers.n)
 
 

@@ -146,7 +146,19 @@ def test_an_answer_that_says_more_than_asked_is_no_error(workspace: RunStore) ->
     assert report.diagnosis is not None
     assert not report.diagnosis.bad.bad.any()
     assert report.diagnosis.answers.say_more == 40
-    assert report_headline(report).detail.endswith("40 of 40 answers say more than asked")
+    asked = "on average 10 % of what they claim was asked for"
+    assert report_headline(report).detail.startswith(f"40 of 40 answers say more than asked: {asked}.")
+    assert "answer_f1" not in [result.gate.metric for result in report.results], "the bundled gate"
+
+
+def test_answers_beside_those_that_say_more_than_asked_are_judged_by_f1(workspace: RunStore) -> None:
+    samples = _answers(40)
+    for at, sample in enumerate(samples):
+        wordy = {"answer_f1": 0.2, "answer_precision": 0.1, "answer_recall": 1.0}
+        wrong = {"answer_f1": 0.1, "answer_precision": 0.1, "answer_recall": 0.1}
+        sample["scores"] |= wordy if at < 20 else wrong
+    (result,) = (each for each in _report(workspace, samples).results if each.gate.metric == "answer_f1")
+    assert (result.verdict, result.n_scored) == ("FAIL", 20)
 
 
 @pytest.mark.parametrize("fails", [0, 1])
