@@ -316,6 +316,7 @@ def diagnosis_answer(diagnosis: Diagnosis, settings: DiagnosisSettings) -> dict[
         "worst_slices": [asdict(worst) for worst in diagnosis.worst_slices],
         "refusals": refusal_counts(diagnosis.scored),
         "symptoms": [symptom.key for symptom in diagnosis.symptoms],
+        "precision_recall": [asdict(reading) for reading in diagnosis.pair_readings],
     }
 
 

@@ -23,8 +23,9 @@ from ragtriage.dashboard.mcp_server.single_case import case_values
 from ragtriage.dashboard.wording.diagnosis import stage_advice
 from ragtriage.data.cases.cases import CaseFilter, case_rows, read_cases, stage_order
 from ragtriage.data.comparison.question_changes import newly_failing
+from ragtriage.data.diagnosis.case_scores import CORRECTNESS
 from ragtriage.data.diagnosis.context import GOLD_IN_CONTEXT
-from ragtriage.data.diagnosis.diagnosis import CORRECTNESS, Diagnosis
+from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import pass_rate_doubts
 from ragtriage.data.diagnosis.run_checks import check_run
 from ragtriage.data.errors import DataError

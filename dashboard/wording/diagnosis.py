@@ -159,6 +159,20 @@ def pattern_stages(diagnosis: Diagnosis, key: str, findings: Sequence[Finding]) 
     return f"Bad: {'; '.join(listed)}. {stage_advice(diagnosis, stages[0], findings)}"
 
 
+def pair_sentences(diagnosis: Diagnosis) -> list[str]:
+    """Return what precision and recall say together, of the context and of the answers, with their means."""
+    return [
+        f"{title_of(each.precision)} {number(each.values[0])} ({_level(each.high[0])}), "
+        f"{in_sentence(title_of(each.recall))} {number(each.values[1])} ({_level(each.high[1])}): "
+        f"{each.meaning} {each.advice}".rstrip()
+        for each in diagnosis.pair_readings
+    ]
+
+
+def _level(high: bool) -> str:
+    return "high" if high else "low"
+
+
 def case_conclusion(diagnosis: Diagnosis, row: int) -> str:
     """Return the one conclusion on a case: the failure stage of a bad one, else label or pattern."""
     stage = int(diagnosis.stages.stage[row])

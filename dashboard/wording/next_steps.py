@@ -14,7 +14,11 @@ from ragtriage.metrics.gates.wording import gate_title
 from ragtriage.metrics.number_text import count, percent
 
 MOST_NAMED = 2  # gates in one sentence
-FINDINGS = {"ids": "Match the ids", "same_list": "Check the retriever"}
+FINDINGS = {
+    "ids": "Match the ids",
+    "same_list": "Check the retriever",
+    "scale": "Import the run again with its scales (`--scale METRIC=LEAST..GREATEST`)",
+}
 
 _REPAIRS: dict[Owner, str] = {
     "retrieval": "retrieval",
@@ -72,10 +76,9 @@ def _other_words(step: NextStep) -> tuple[str, str]:
     more = f"; and {step.n - MOST_NAMED} more" if step.n > MOST_NAMED else ""
     listed = f"{'; '.join(titles)}{more}"
     if step.kind == "gates":
-        return (
-            "Meet the gate that fails" if step.n == 1 else f"Meet the {step.n:,} gates that fail",
-            f"{listed}.",
-        )
+        fail = "fail" if step.gates[0].blocks else "warn"
+        what = f"Meet the gate that {fail}s" if step.n == 1 else f"Meet the {step.n:,} gates that {fail}"
+        return what, f"{listed}."
     if step.kind == "questions":
         return "Ask more questions", f"The sample cannot tell whether these gates hold: {listed}."
     return "Measure what the gates need", f"These gates are not measured: {listed}."

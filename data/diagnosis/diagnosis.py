@@ -10,13 +10,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ragtriage.data.diagnosis.context import GOLD_IN_CONTEXT, context_choice, context_metrics_of, gold_parts
+from ragtriage.data.diagnosis.case_scores import case_scores, measurements_of
+from ragtriage.data.diagnosis.context import context_choice, context_metrics_of, gold_parts
 from ragtriage.data.diagnosis.coverage import DiagnosisCoverage, diagnosis_coverage
 from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.grouping import NOT_GIVEN
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.ledger import Label
-from ragtriage.metrics.definitions.wording import RIGHT_BY_TEXT
 from ragtriage.metrics.diagnosis.context_metric import ContextChoice
 from ragtriage.metrics.diagnosis.fix_first import FixFirst, fix_first
 from ragtriage.metrics.diagnosis.patterns import (
@@ -28,7 +28,8 @@ from ragtriage.metrics.diagnosis.patterns import (
     pattern,
     refusals,
 )
-from ragtriage.metrics.diagnosis.right import RIGHT_SOURCES, ClaimScores, Right, right_answers
+from ragtriage.metrics.diagnosis.precision_recall import PAIRS, PairReading, pair_readings
+from ragtriage.metrics.diagnosis.right import Right
 from ragtriage.metrics.diagnosis.slices import Concentration, SliceFinding, concentration, worst_slices
 from ragtriage.metrics.diagnosis.stage_rules import StageFeatures
 from ragtriage.metrics.diagnosis.stages import (
@@ -38,16 +39,15 @@ from ragtriage.metrics.diagnosis.stages import (
     attribute_failures,
     stage_code,
 )
-from ragtriage.metrics.diagnosis.symptoms import Symptom, SymptomEdges, symptoms
+from ragtriage.metrics.diagnosis.symptoms import SYMPTOMS, Symptom, SymptomEdges, symptoms
 from ragtriage.metrics.metric_registry import declared
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray
 from ragtriage.metrics.statistics.intervals import Interval, interval
 from ragtriage.metrics.statistics.label_correction import FEWEST_LABELS, CorrectedMean, corrected_share
 from ragtriage.metrics.statistics.question_means import question_means
 
-CORRECTNESS = ("correctness", "answer_correctness", "factual_correctness")  # the first that a run has
-
 MOST_SLICES = 10
+SYMPTOM_METRICS = tuple(sorted({name for symptom in SYMPTOMS for need in symptom.needs for name in need}))
 # slices that tell of the system and not of what it was asked
 NOT_OF_THE_QUESTION = ("answerable", "context_mode", "answer language", "document language", "context noise")
 ENOUGH_LABELS = 20  # random labels from which on the others need not be checked
@@ -315,21 +315,21 @@ class Diagnosis:
     @cached_property
     def symptom_means(self) -> dict[str, float]:
         """The means that the symptom table uses; NaN where not measured."""
-        means = {}
-        for name in (
-            "answer_f1",
-            "answer_precision",
-            "answer_recall",
-            "context_recall",
-            "context_utilization",
-            "faithfulness",
-            "hallucination",
-            "noise_sensitivity_relevant",
-            "noise_sensitivity_irrelevant",
-        ):
-            values = question_means(self.scored.values(name), self.scored.question)[0]
-            means[name] = float(np.nanmean(values)) if np.isfinite(values).any() else float("nan")
-        return means
+        means = {name: self._mean(self.scored.values(name)) for name in SYMPTOM_METRICS}
+        # what an answer adds to all that was asked for lowers its precision, and is no symptom
+        precision = np.where(self.right.says_more, np.nan, self.scored.values("answer_precision"))
+        return means | {"answer_precision": self._mean(precision)}
+
+    @cached_property
+    def pair_readings(self) -> list[PairReading]:
+        """What precision and recall say together, of the context and of the answers."""
+        names = [name for pair in PAIRS.values() for side in pair for name in side]
+        return pair_readings({name: self._mean(self.scored.values(name)) for name in names})
+
+    def _mean(self, values: FloatArray) -> float:
+        """Return the mean over questions; NaN where nothing is measured."""
+        means = question_means(values, self.scored.question)[0]
+        return float(np.nanmean(means)) if np.isfinite(means).any() else float("nan")
 
 
 def _of_answers(name: str) -> bool:
@@ -365,54 +365,24 @@ def diagnose(scored: ScoredRun, settings: DiagnosisSettings, labels: Sequence[La
         raise DataError(f"{run.name} ({run.run_id}) has summary scores only; accepted: a run with samples")
     wanted = settings.context_metric
     context = context_choice(scored, wanted if wanted and wanted in context_metrics_of(scored) else None)
-    metrics = {
-        "faithfulness": "faithfulness",
-        "answer_relevancy": "answer_relevancy",
-        "correctness": next((name for name in CORRECTNESS if name in scored.sources), "correctness"),
-    }
-    values = {"context": context.values, **{key: scored.values(metric) for key, metric in metrics.items()}}
-    contradictions = _contradictions(scored)
-    # A similarity to the reference can take the place of correctness, but it does not make a case bad.
-    similarity = None if "correctness" in scored.sources else values["correctness"]
-    claims = ClaimScores(
-        scored.values("answer_f1"),
-        scored.values("answer_precision"),
-        scored.values("answer_recall"),
-        values["faithfulness"],
-        contradictions["contradicts_context"],
-    )
-    right = right_answers(
-        values["correctness"] if similarity is None else np.full(scored.n, np.nan),
-        claims,
-        np.where(np.isnan(values["correctness"]), scored.stage_features["text_outcome"], np.nan),
-        settings.thresholds,
-    )
-    deciding = {**values, "correctness": right.values}
-    values["correctness"] = right.values
-    if similarity is not None:
-        values["correctness"] = np.where(
-            np.isnan(similarity) | right.decided_by("claims"), right.values, similarity
-        )
+    scores = case_scores(scored, context, settings.thresholds)
+    values, contradictions = scores.values, scores.contradictions
     human_labels = human_labels_of(scored, labels)
+    measurements = measurements_of(context, scores)
     features = scored.stage_features
     refused, answerable = _codes(features["refused"]), _codes(features["answerable"])
-    by_metric = {metrics[key]: deciding[key] for key in ("faithfulness", "answer_relevancy")}
-    right_by = (metrics["correctness"], "answer_f1", RIGHT_BY_TEXT)
-    for name, source in zip(right_by, RIGHT_SOURCES, strict=True):
-        by_metric[name] = np.where(right.decided_by(source), right.values, np.nan)
-    measurements = _measurements(context, by_metric, contradictions)
     checked = np.isfinite(features["check_failed"])
     # Beside answers of which none is measured no refusal counts as wrong: all known cases would be bad.
     judged = bool(
         (refused == 1).all()
         or checked.any()
-        or any(np.isfinite(scores).any() for scores in measurements.values())
+        or any(np.isfinite(column).any() for column in measurements.values())
     )
     gold_in_context = features["gold_in_context"] if judged else np.full(scored.n, np.nan)
     # An empty answer is a refusal too, and nobody needs a reference to see that it answers nothing.
     has_reference = ((features["has_reference"] == 1) | (features["answer"] == 0)) & judged
     bad = bad_cases(
-        deciding,
+        scores.deciding,
         settings.thresholds,
         checks_failed=features["check_failed"] == 1,
         human_bad=human_labels.bad,
@@ -436,14 +406,9 @@ def diagnose(scored: ScoredRun, settings: DiagnosisSettings, labels: Sequence[La
     )
     stage_features = _stage_features(scored, values, contradictions, bad.bad)
     stages = attribute_failures(stage_features, settings.order, settings.thresholds)
+    labelled = human_labels.bad | human_labels.good
     coverage = diagnosis_coverage(
-        measurements,
-        checked,
-        judged_refusals,
-        human_labels.bad | human_labels.good,
-        bad,
-        patterns,
-        right,
+        measurements, checked, judged_refusals, labelled, bad, patterns, scores.right
     )
     return Diagnosis(
         scored,
@@ -456,41 +421,12 @@ def diagnose(scored: ScoredRun, settings: DiagnosisSettings, labels: Sequence[La
         stage_features,
         human_labels,
         coverage,
-        right,
+        scores.right,
     )
-
-
-def _measurements(
-    context: ContextChoice, by_metric: Mapping[str, FloatArray], contradictions: Mapping[str, FloatArray]
-) -> dict[str, FloatArray]:
-    """Return metric -> (n,) values of all that can make a case bad, NaN where it does not decide a case."""
-    of_context = {
-        name: np.where(context.code == at, context.values, np.nan)
-        for at, name in enumerate(context.metrics)
-        if name != GOLD_IN_CONTEXT  # gold that was handed over measures nothing of the system
-    }
-    return {
-        **of_context,
-        **by_metric,
-        "self_contradiction": contradictions["self_contradiction"],
-        "contradicted": contradictions["contradicts_context"],
-    }
 
 
 def _codes(values: FloatArray) -> NDArray[np.int8]:
     return np.where(np.isnan(values), -1, np.nan_to_num(values)).astype(np.int8)
-
-
-def _contradictions(scored: ScoredRun) -> dict[str, FloatArray]:
-    """Return whether answers contradict themselves or their context; NaN where that is not known.
-
-    A share of contradicted claims that another tool computed is taken where the claims are not recorded.
-    """
-    by_claims, shares = scored.stage_features["contradicts_context"], scored.values("contradicted")
-    return {
-        "self_contradiction": scored.values("self_contradiction"),
-        "contradicts_context": np.where(np.isnan(by_claims), shares, by_claims),
-    }
 
 
 def _stage_features(

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ragtriage.data.diagnosis.diagnosis import CORRECTNESS, Diagnosis
+from ragtriage.data.diagnosis.case_scores import CORRECTNESS
+from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.metrics.definitions.wording import RIGHT_BY_TEXT
 from ragtriage.metrics.diagnosis.right import RIGHT_SOURCES

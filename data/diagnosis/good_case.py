@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ragtriage.data.diagnosis.diagnosis import CORRECTNESS, Diagnosis
+from ragtriage.data.diagnosis.case_scores import CORRECTNESS
+from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.metrics.definitions.wording import RIGHT_BY_TEXT
 from ragtriage.metrics.diagnosis.right import RIGHT_SOURCES
 from ragtriage.metrics.schema.batch import SAME

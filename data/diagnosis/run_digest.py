@@ -16,7 +16,8 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 
 from ragtriage.data.declarations import declarations_of, use_declarations
-from ragtriage.data.diagnosis.diagnosis import CORRECTNESS, Diagnosis, DiagnosisSettings, diagnose
+from ragtriage.data.diagnosis.case_scores import CORRECTNESS
+from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
 from ragtriage.data.diagnosis.doubts import stage_doubt
 from ragtriage.data.diagnosis.run_checks import check_run
 from ragtriage.data.errors import DataError

@@ -123,6 +123,13 @@ def _doubts(diagnosis: Diagnosis, findings: Sequence[Finding]) -> Iterator[NextS
     for finding in read_first(findings)[:1]:
         yield NextStep("now", "finding", finding.rule, finding.n_affected, diagnosis.scored.n, finding.clause)
         return
+    off_scale = [each for each in findings if each.rule == "scale" and each.severity == "error"]
+    if off_scale:
+        names = ", ".join(name for finding in off_scale for name in finding.metrics)
+        because = f"no value of {names} is scored, for all are on another scale"
+        n = max(finding.n_affected for finding in off_scale)
+        yield NextStep("now", "finding", "scale", n, diagnosis.scored.n, because)
+        return
     for entry in diagnosis.fix_first[:1]:
         doubt = stage_doubt(diagnosis, findings, entry.key)
         if doubt is not None:

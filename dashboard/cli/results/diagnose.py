@@ -17,6 +17,7 @@ from ragtriage.dashboard.wording.diagnosis import (
     fix_first_sentence,
     gold_part_text,
     no_bad_case,
+    pair_sentences,
     pattern_meaning,
     ranking_sentence,
     rate_basis,
@@ -149,7 +150,7 @@ def _diagnosis_text(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:
         wrapped(f"{symptom.title} ({symptom.condition_at(edges)}): {symptom.meaning} {symptom.advice}")
         for symptom in diagnosis.symptoms
     ]
-    sections += map(wrapped, unused_context_metrics(diagnosis))
+    sections += map(wrapped, [*pair_sentences(diagnosis), *unused_context_metrics(diagnosis)])
     return "\n\n".join(sections)
 
 

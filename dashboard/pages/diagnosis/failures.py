@@ -22,6 +22,7 @@ from ragtriage.dashboard.wording.diagnosis import (
     context_metric_text,
     doubted_by,
     no_bad_case,
+    pair_sentences,
     pattern_meaning,
     pattern_stages,
     refusal_rates_text,
@@ -187,6 +188,8 @@ def stage_table(diagnosis: Diagnosis, findings: Sequence[Finding]) -> None:
 def symptom_section(diagnosis: Diagnosis) -> None:
     """List the symptoms that the means show and those that could not be checked; edges can be changed."""
     edges = diagnosis.settings.symptom_edges
+    for sentence in pair_sentences(diagnosis):
+        st.write(markdown_text(sentence))
     for symptom in diagnosis.symptoms:
         condition = symptom.condition_at(edges)
         st.warning(f"{symptom.meaning} {symptom.advice}  \n:gray[{condition}]", title=symptom.title)
