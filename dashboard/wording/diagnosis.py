@@ -14,6 +14,7 @@ from ragtriage.data.diagnosis.context import not_the_context, part_title
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import metric_doubts, stage_doubt
 from ragtriage.data.diagnosis.f1_tree import F1Diagnosis
+from ragtriage.data.diagnosis.other_languages import refusals_not_measured, right_not_measured
 from ragtriage.data.diagnosis.ranking import ranking_of
 from ragtriage.data.scoring.summaries import summarise
 from ragtriage.data.strategy.expected_gains import Outlook
@@ -87,7 +88,21 @@ def rate_name(enough_checked: bool) -> str:
 
 def rate_basis(diagnosis: Diagnosis) -> str:
     """Return what the pass rate rests on, as part of a sentence: human labels, and what was measured."""
-    return "; ".join(filter(None, [rate_labels(diagnosis), diagnosis.coverage.clause()]))
+    parts = [rate_labels(diagnosis), not_measured_in(diagnosis), diagnosis.coverage.clause()]
+    return "; ".join(filter(None, parts))
+
+
+def not_measured_in(diagnosis: Diagnosis) -> str:
+    """Return in which languages no estimate tells what is right or a refusal; "" where that concerns none."""
+    unmeasured = {
+        "refusals": refusals_not_measured(diagnosis.scored),
+        "right by text": right_not_measured(diagnosis.scored),
+    }
+    languages: dict[str, list[str]] = {}
+    for estimate, where in unmeasured.items():
+        if where.n:
+            languages.setdefault(where.languages, []).append(estimate)
+    return "; ".join(f"{' and '.join(names)} not measured in {where}" for where, names in languages.items())
 
 
 def rate_labels(diagnosis: Diagnosis) -> str:

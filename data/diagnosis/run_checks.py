@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
@@ -15,6 +14,7 @@ import pyarrow.parquet as pq
 
 from ragtriage.data.declarations import HOW_TO_DECLARE
 from ragtriage.data.diagnosis.answer_shift import answer_shift
+from ragtriage.data.diagnosis.other_languages import other_languages
 from ragtriage.data.diagnosis.weak_judge import weak_judges
 from ragtriage.data.scoring.batch_scores import OVER_ANSWERS
 from ragtriage.data.scoring.id_overlap import id_mismatch
@@ -24,8 +24,6 @@ from ragtriage.data.scoring.score_run import match_of
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.stored_file import reading
 from ragtriage.data.store.workspace import Run
-from ragtriage.data.text.language import language_name
-from ragtriage.data.text.refusal_grammar import LANGUAGES
 from ragtriage.metrics.metric_registry import bounds_of, declared
 from ragtriage.metrics.sanity.columns import zero_columns
 from ragtriage.metrics.sanity.means import Means, check_means, looks_uncomputed
@@ -70,7 +68,7 @@ def check_run(scored: ScoredRun, convention: Convention = "default") -> list[Fin
             retrieval_dependent=tuple(filter(_depends_on_retrieval, scored.metrics)),
         )
     )
-    of_scores = [*failed_codes(scored), *refused_scores(scored), *unread_refusals(scored)]
+    of_scores = [*failed_codes(scored), *refused_scores(scored), *other_languages(scored)]
     of_scores += [*_undirected(scored), *weak_judges(scored)]
     known = frozenset(scored.metrics)
     return [
@@ -282,31 +280,6 @@ def refused_scores(scored: ScoredRun) -> list[Finding]:
     )
     title = "Scores of estimated refusals left out"
     return [Finding("refused_scores", "note", title, message, (), n, rows_of(left_out), tuple(means))]
-
-
-def unread_refusals(scored: ScoredRun) -> list[Finding]:
-    """Return the finding on answers in languages in which refusals by their words were not measured."""
-    languages = scored.auxiliary_table("languages")
-    if languages is None:
-        return []
-    pairs = zip(languages["answer"].to_pylist(), languages["question"].to_pylist(), strict=True)
-    others = [
-        next((code for code in codes if code not in LANGUAGES), None) if all(codes) else None
-        for codes in pairs
-    ]
-    unread = np.isnan(scored.stage_features["refused"]) & np.array([code is not None for code in others])
-    n = int(unread.sum())
-    if not n:
-        return []
-    counts = Counter(language_name(str(others[row])) for row in np.flatnonzero(unread).tolist())
-    named = " and ".join(name for name, _ in counts.most_common(MOST_REFUSED_NAMED))
-    which = "answer declines" if n == 1 else "answers decline"
-    message = (
-        f"Refusals are not measured in {named}: whether {n:,} {which} is not known. Record `refused` in the "
-        "file, run the judge, or declare patterns under [refusals] in metrics.toml."
-    )
-    title = f"Refusals not measured in {named}"
-    return [Finding("unread_refusals", "note", title, message, (), n, rows_of(unread), ("refused",))]
 
 
 @lru_cache(maxsize=64)  # the samples of a run never change

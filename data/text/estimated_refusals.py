@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,7 @@ def estimated_refusals(
         if not answer.strip() or any(found_in(pattern, answer) for pattern in patterns):
             estimates[row] = 1
             continue
-        language = _unmeasured_language(answer, questions[row])
+        language = unmeasured_language(answer, questions[row])
         if language is None:
             estimates[row] = refused[row]
         else:
@@ -53,17 +54,19 @@ def estimated_refusals(
     return estimates, unmeasured
 
 
-def _unmeasured_language(answer: str, question: str | None) -> str | None:
-    """Return the language of an answer if refusals were not measured in it; None also where none can be told.
+def unmeasured_language(
+    answer: str, question: str | None, measured: Collection[str] = LANGUAGES
+) -> str | None:
+    """Return the language of an answer if an estimate was not measured in it; None also if none can be told.
 
     A short answer, as a name, is in the language of its question, unless its script is another one.
     """
     start = answer[:TELLING]
     latin = _ASCII.search(start) is not None
     asked = language_of(question)
-    if not _LETTER.search(start) or (latin and asked in LANGUAGES):
+    if not _LETTER.search(start) or (latin and asked in measured):
         return None  # of a text full of names the model is sometimes wrong
     language = language_of(answer)
-    if language is None or (latin and len(answer) < TELLING and language not in LANGUAGES):
+    if language is None or (latin and len(answer) < TELLING and language not in measured):
         language = asked
-    return None if language is None or language in LANGUAGES else language
+    return None if language is None or language in measured else language

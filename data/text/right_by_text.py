@@ -18,6 +18,8 @@ from ragtriage.data.text.answer_values import WORDS, ComparedText, Token, is_num
 
 Outcome = Literal["other", "unknown", "same"]
 OUTCOMES: tuple[Outcome, ...] = ("other", "unknown", "same")  # from the worst to the best
+# by people's labels, in Russian and Arabic by whether an answer is its own reference
+MEASURED_IN = ("en", "de", "es", "ca", "gl", "eu", "zh", "ru", "ar")
 COVERED = 0.85  # share of the words that a sentence adds to the question from which on it is covered
 UNRELATED = 0.10  # share of words in either direction up to which nothing is shared
 SIMILAR_NAME = 60  # partial ratio above which two names may be spellings of one

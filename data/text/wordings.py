@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ragtriage.data.text.right_by_text import OUTCOMES, right_by_text
-from ragtriage.metrics.schema.batch import Wordings
+from ragtriage.data.text.estimated_refusals import unmeasured_language
+from ragtriage.data.text.right_by_text import MEASURED_IN, OUTCOMES, right_by_text
+from ragtriage.metrics.schema.batch import OTHER_LANGUAGE, Wordings
 from ragtriage.metrics.schema.scores import BoolArray
 
 
@@ -28,6 +29,9 @@ def wordings_of(table: Any, refused: BoolArray) -> Wordings | None:
         if answer is None:
             continue
         reference, question = references[row].as_py(), questions[row].as_py() or ""
+        if unmeasured_language(answer, question, MEASURED_IN) is not None:
+            outcome[row] = OTHER_LANGUAGE
+            continue
         match = right_by_text(answer, [reference], question, bool(refused[row]))
         if match is not None:
             outcome[row], score[row] = OUTCOMES.index(match.outcome), match.score

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ragtriage.metrics.schema.applicability import require
-from ragtriage.metrics.schema.batch import SAME, UNDECIDED, Wordings
+from ragtriage.metrics.schema.batch import OTHER_LANGUAGE, SAME, UNDECIDED, Wordings
 from ragtriage.metrics.schema.metric import Metric
 from ragtriage.metrics.schema.scores import Scores, Status
 from ragtriage.metrics.schema.source import Source
@@ -18,11 +18,13 @@ MOST_UNDECIDED = 0.3  # share of the answers above which those that are decided 
 def right_by_text(wordings: Wordings) -> Scores:
     """1 where the words of an answer are those of its reference, 0 where they are others, else not run."""
     decided = (wordings.outcome == SAME).astype(np.float64)
-    no_reference = (wordings.outcome < 0) & wordings.has_answer
+    unread = wordings.outcome == OTHER_LANGUAGE
+    no_reference = (wordings.outcome < 0) & wordings.has_answer & ~unread
     return Scores.build(
         decided,
         [
             (~wordings.has_answer, Status.NOT_RUN, "no answer was recorded"),
+            (unread, Status.NOT_RUN, "the estimate was not measured in the language of the answer"),
             (no_reference, Status.NOT_APPLICABLE, "no reference answer was recorded"),
             (wordings.outcome == UNDECIDED, Status.NOT_RUN, NOT_DECIDED),
         ],

@@ -200,7 +200,8 @@ class JudgeLabels:
     has_answer: BoolArray
 
 
-OTHER, UNDECIDED, SAME = range(3)  # codes of Wordings.outcome; -1 where nothing was compared
+OTHER, UNDECIDED, SAME = range(3)  # codes of Wordings.outcome; below 0 where nothing was compared
+OTHER_LANGUAGE = -2  # the estimate was not measured in the language of the answer
 
 
 @dataclass(frozen=True)
@@ -208,7 +209,8 @@ class Wordings:
     """How the words of n answers compare with those of their references.
 
     Attributes:
-        outcome: (n,) int8: SAME, OTHER, UNDECIDED where the words do not tell, -1 without a reference.
+        outcome: (n,) int8: SAME, OTHER, UNDECIDED where the words do not tell, -1 without a reference,
+            OTHER_LANGUAGE where the estimate was not measured.
         score: (n,) from 0 to 1, to sort by; NaN where nothing was compared.
         has_answer: (n,) whether an answer was recorded.
     """

@@ -17,7 +17,13 @@ from ragtriage.dashboard.shell.blocks import current_theme
 from ragtriage.dashboard.shell.components import clicked
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, open_cases
-from ragtriage.dashboard.wording.diagnosis import doubted_by, rate_basis, rate_labels, rate_title
+from ragtriage.dashboard.wording.diagnosis import (
+    doubted_by,
+    not_measured_in,
+    rate_basis,
+    rate_labels,
+    rate_title,
+)
 from ragtriage.dashboard.wording.escaping import capital, shorten
 from ragtriage.dashboard.wording.formatting import source_text
 from ragtriage.data.comparison.compare import Comparison, MetricDifference
@@ -133,7 +139,7 @@ def _rate_tile(
         state if rate.n_scored and diagnosis.answers.enough else "not measured",
         (word if diagnosis.answers.enough else "answers not checked") if rate.n_scored else "not measured",
         f"{points(change.difference.difference)} vs {base}" if change and compared else "",
-        _foot(rate, percent, rate_labels(diagnosis)),
+        _foot(rate, percent, " · ".join(filter(None, [rate_labels(diagnosis), not_measured_in(diagnosis)]))),
         Strip(
             rate.mean if rate.n_scored else None,
             rate.low,
