@@ -18,8 +18,7 @@ from ragtriage.data.importers.parsing.payloads import (
     reference_in,
 )
 from ragtriage.data.importers.parsing.peek import Peek
-from ragtriage.data.importers.parsing.rows import open_table
-from ragtriage.data.importers.parsing.spool import Spool
+from ragtriage.data.importers.parsing.rows import Spool, open_table
 from ragtriage.data.importers.parsing.sqlite_file import open_sqlite, rows_of
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 

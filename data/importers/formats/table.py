@@ -25,10 +25,9 @@ from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import guessed_fields, metric_name
 from ragtriage.data.importers.parsing.nested_ids import is_nested, nested_value
 from ragtriage.data.importers.parsing.options import Options
-from ragtriage.data.importers.parsing.rows import Table, open_table
+from ragtriage.data.importers.parsing.rows import Spool, Table, open_table
 from ragtriage.data.importers.parsing.shapes import gold_passages, objects
 from ragtriage.data.importers.parsing.siblings import PASSED
-from ragtriage.data.importers.parsing.spool import Spool
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 from ragtriage.data.store.question_sets import OF_A_RUN
 from ragtriage.data.store.sample_schema import FIELDS, document_id

@@ -12,8 +12,8 @@ from typing import Any
 from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.importer import run_of
 from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.rows import Spool
 from ragtriage.data.importers.parsing.shapes import storable
-from ragtriage.data.importers.parsing.spool import Spool
 from ragtriage.data.importers.parsing.values import moment, ranked
 from ragtriage.data.importers.spans.samples import STEPS, sample_of_trace
 from ragtriage.data.importers.spans.span import Labels, Span

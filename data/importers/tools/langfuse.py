@@ -9,7 +9,6 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from ragtriage.data.declarations import declaration_fault
 from ragtriage.data.errors import InputError, ValidationErrors
 from ragtriage.data.importers.importer import Importer, refuse, row_names, run_of
 from ragtriage.data.importers.parsing.input_file import InputFile
@@ -23,8 +22,7 @@ from ragtriage.data.importers.parsing.payloads import (
     reference_in,
 )
 from ragtriage.data.importers.parsing.peek import Peek
-from ragtriage.data.importers.parsing.rows import rows_at
-from ragtriage.data.importers.parsing.spool import Spool
+from ragtriage.data.importers.parsing.rows import Spool, rows_at
 from ragtriage.data.importers.parsing.values import (
     Fields,
     error_tag,
@@ -40,110 +38,8 @@ from ragtriage.data.importers.parsing.values import (
 from ragtriage.data.importers.spans.samples import SCORED_WITHOUT_ANSWER, sample_of_trace, samples_of
 from ragtriage.data.importers.spans.span import Span, kind_of
 from ragtriage.data.importers.spans.traces import Traces
+from ragtriage.data.importers.tools.langfuse_scores import AVERAGED, ScoresById, is_scores, with_scores
 from ragtriage.data.store.parsed_run import ParsedRun, Record
-
-ANNOTATOR = "langfuse"  # where a rating does not say whose it is
-AVERAGED = "several scores of one name on a trace are averaged"
-
-
-def _is_scores(peek: Peek) -> bool:
-    """Return whether these are scores alone: in the API by subject, on the screen and before by trace."""
-    return any(
-        {"name", "dataType"} <= row.keys()
-        and (isinstance(row.get("subject"), dict) or {"traceId", "value"} <= row.keys())
-        for row in peek.rows_at("data")
-    )
-
-
-class ScoresById:
-    """Scores of files that hold nothing else, on disk by the trace or observation that they are about."""
-
-    def __init__(self, files: Iterable[InputFile], errors: ValidationErrors) -> None:
-        self._spool = Spool()
-        for file in files:
-            for line, row in rows_at(file, "data", errors):
-                self.add(line, row)
-
-    def add(self, line: int, row: object) -> None:
-        """Keep a score."""
-        score = Fields(row)
-        subject = score.fields("subject")
-        about = (subject.text("id"), subject.text("traceId"), score.text("traceId", "observationId"))
-        for name in {name for name in about if name}:
-            self._spool.add(name, line, row)
-
-    def of(self, *ids: object) -> list[Mapping[str, Any]]:
-        """Return the scores of a trace, or of its observations, each once."""
-        rows = [row for about in ids if isinstance(about, str) for _, row in self._spool.rows(about)]
-        return list({str(row.get("id", position)): row for position, row in enumerate(rows)}.values())
-
-
-def _with_scores(
-    record: dict[str, Any],
-    rows: Iterable[Mapping[str, Any]],
-    line: int,
-    errors: ValidationErrors,
-    declared: dict[str, Any],
-) -> dict[str, Any]:
-    """Return a record with scores: those by people as human labels, categories without a direction as tags.
-
-    Several numbers of one name are averaged, as the tool does. A metric whose categories say which side is
-    good is added to `declared`.
-    """
-    by_name: dict[str, list[tuple[float, str | None]]] = {}
-    human: list[dict[str, Any]] = []
-    tags: dict[str, Any] = {}
-    for row in map(Fields, rows):
-        name = row.text("name")
-        if name is None:
-            continue
-        metric, comment = metric_name(name)[0], row.text("comment")
-        value, word = _value_and_word(row)
-        if value is not None and word is not None and metric not in declared:
-            declaration = {"direction": "higher", "range": [0, 1]}
-            if declaration_fault(metric, declaration) is None:
-                declared[metric] = declaration
-        if row.at("source") == "ANNOTATION":
-            annotator = row.text("authorUserId", "author", "userId") or ANNOTATOR
-            note = ": ".join(filter(None, (word, comment))) or None
-            # One of two sides, or a word that says which, is on a scale of 0 to 1.
-            two_sided = value is not None and row.at("dataType") in ("CATEGORICAL", "BOOLEAN")
-            scale = {"low": 0.0, "high": 1.0} if two_sided else {}
-            human.append({"annotator": annotator, "metric": metric, "value": value, "note": note, **scale})
-        elif value is not None:
-            by_name.setdefault(metric, []).append((value, comment))
-        elif word is not None:
-            tags[name] = word
-    scores = {
-        name: {"value": fmean(value for value, _ in same), "reason": next((c for _, c in same if c), None)}
-        for name, same in by_name.items()
-    }
-    if any(len(same) > 1 for same in by_name.values()):
-        errors.remark(AVERAGED, line)
-    if scores and record.get("answer") is None:
-        errors.remark(SCORED_WITHOUT_ANSWER, line)
-    return {
-        **record,
-        **({"scores": {**record.get("scores", {}), **scores}} if scores else {}),
-        **({"human": [*record.get("human", []), *human]} if human else {}),
-        **({"tags": {**record.get("tags", {}), **tags}} if tags else {}),
-    }
-
-
-def _value_and_word(row: Fields) -> tuple[float | None, str | None]:
-    """Return the number of a score, and its category or text; of a number the word is None.
-
-    A category is a number where its word says which side is good: the number beside it is its place in a
-    list, not a value.
-    """
-    kind, value = row.at("dataType"), row.at("value")
-    word = row.at("stringValue") or value
-    word = word.strip() or None if isinstance(word, str) and number(word) is None else None
-    if kind in ("TEXT", "CORRECTION"):
-        return None, word
-    if kind == "CATEGORICAL" or (word is not None and value in (None, "", word)):
-        return value_in(word) if word is not None else None, word
-    return value_in(value), word
 
 
 def _error_of(row: Fields) -> str | None:
@@ -199,7 +95,7 @@ def _read_observations(source: InputFile, options: Options, errors: ValidationEr
     """Read observations: one sample per trace."""
     rows = rows_at(source, "data", errors)
     traces = Traces(errors, "Langfuse").read(rows, lambda row: [_span_of(Fields(row))], "observation")
-    scores = ScoresById((file for file in options.companions if _is_scores(Peek(file))), errors)
+    scores = ScoresById((file for file in options.companions if is_scores(Peek(file))), errors)
     return _scored(traces.runs(source, "langfuse_observations", options.limit), scores, errors)
 
 
@@ -239,7 +135,7 @@ def _scored(runs: Sequence[ParsedRun], scores: ScoresById, errors: ValidationErr
 
     def scored(records: Iterable[Any]) -> Iterator[Record]:
         for line, record in records:
-            yield line, _with_scores(record, scores.of(record["trace_id"]), line, errors, declared)
+            yield line, with_scores(record, scores.of(record["trace_id"]), line, errors, declared)
 
     return [replace(run, records=scored(run.records), metrics=declared) for run in runs]
 
@@ -306,10 +202,10 @@ class Companions:
     """What other files of one import hold on a trace: its scores, and its observations."""
 
     def __init__(self, files: Iterable[InputFile], errors: ValidationErrors) -> None:
-        kinds = [(file, _is_scores(Peek(file))) for file in files]
-        self.scores = ScoresById((file for file, is_scores in kinds if is_scores), errors)
+        kinds = [(file, is_scores(Peek(file))) for file in files]
+        self.scores = ScoresById((file for file, of_scores in kinds if of_scores), errors)
         self._spans = Spool()
-        for file in (file for file, is_scores in kinds if not is_scores):
+        for file in (file for file, of_scores in kinds if not of_scores):
             for line, row in rows_at(file, "data", errors):
                 if (span := _span_of(Fields(row))).trace_id:
                     self._spans.add(span.trace_id, line, vars(span))
@@ -356,7 +252,7 @@ def _read_items(source: InputFile, options: Options, errors: ValidationErrors) -
             beside = companions.scores.of(trace, record.get("observation_id"))
             scores |= {str(score.get("id")): score for score in beside}
             completed = companions.completed(record, trace, line)
-            yield line, _with_scores(completed, scores.values(), line, errors, declared)
+            yield line, with_scores(completed, scores.values(), line, errors, declared)
 
     metrics: dict[str, dict[str, Any]] = {key: {} for key in runs}  # filled while the records are read
     return [replace(runs[key], records=scored(key, metrics[key]), metrics=metrics[key]) for key in runs]
@@ -409,7 +305,7 @@ def _read_rows(source: InputFile, options: Options, errors: ValidationErrors) ->
                 named = {str(score.get("name")) for score in scores}
                 record = _with_columns(without_blanks(record), row, named, line, errors)
                 record = companions.completed(record, row.at("id"), line)
-                yield line, _with_scores(record, scores, line, errors, declared)
+                yield line, with_scores(record, scores, line, errors, declared)
 
     return [run_of(source, TRACES, records(), metrics=declared)]
 
@@ -477,7 +373,7 @@ IMPORTERS = (
         "langfuse_scores",
         "Langfuse scores",
         "JSON of the API or an export of the screen, one score per row: name, dataType and what it is about",
-        _is_scores,
+        is_scores,
         refuse(
             "holds Langfuse scores alone, without questions",
             "them in one command with the traces, observations or experiment items that they are about",

@@ -25,7 +25,7 @@ from ragtriage.data.importers.parsing.payloads import (
     reference_in,
 )
 from ragtriage.data.importers.parsing.peek import Peek
-from ragtriage.data.importers.parsing.rows import open_table, rows_at
+from ragtriage.data.importers.parsing.rows import Spool, open_table, rows_at
 from ragtriage.data.importers.parsing.shapes import (
     Numbering,
     all_tags_of,
@@ -35,7 +35,6 @@ from ragtriage.data.importers.parsing.shapes import (
     storable,
     tag_value,
 )
-from ragtriage.data.importers.parsing.spool import Spool
 from ragtriage.data.importers.parsing.values import (
     Fields,
     error_tag,

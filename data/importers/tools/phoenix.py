@@ -16,9 +16,9 @@ from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import rows_at
 from ragtriage.data.importers.parsing.shapes import mapping, objects
 from ragtriage.data.importers.parsing.values import Fields, number, text_in, value_in
+from ragtriage.data.importers.spans.conventions import score_of, span_of_attributes
 from ragtriage.data.importers.spans.span import Labels, Span
 from ragtriage.data.importers.spans.traces import Traces, with_labels
-from ragtriage.data.importers.tools.otel_conventions import score_of, span_of_attributes
 from ragtriage.data.store.parsed_run import ParsedRun
 
 UNJOINABLE = "holds annotations of Phoenix without the spans that they belong to: its index was lost"

@@ -21,7 +21,7 @@ from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.payloads import answer_in, contexts_in, documents_of, question_in
 from ragtriage.data.importers.parsing.peek import Peek
-from ragtriage.data.importers.parsing.rows import open_table
+from ragtriage.data.importers.parsing.rows import Spool, open_table
 from ragtriage.data.importers.parsing.shapes import (
     Numbering,
     all_tags_of,
@@ -34,7 +34,6 @@ from ragtriage.data.importers.parsing.shapes import (
     unquoted_number,
     with_ids,
 )
-from ragtriage.data.importers.parsing.spool import Spool
 from ragtriage.data.importers.parsing.values import error_tag, moment, text_in
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 

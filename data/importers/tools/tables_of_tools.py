@@ -15,8 +15,8 @@ from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.payloads import decoded
+from ragtriage.data.importers.parsing.rows import Spool
 from ragtriage.data.importers.parsing.shapes import items, objects, others, unquoted_number
-from ragtriage.data.importers.parsing.spool import Spool
 from ragtriage.data.importers.parsing.values import fields_in
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 

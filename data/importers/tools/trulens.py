@@ -16,8 +16,7 @@ from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.payloads import answer_in, decoded, question_in
-from ragtriage.data.importers.parsing.rows import open_table
-from ragtriage.data.importers.parsing.spool import Spool
+from ragtriage.data.importers.parsing.rows import Spool, open_table
 from ragtriage.data.importers.parsing.sqlite_file import RowsByKey, open_sqlite, rows_of, table_names
 from ragtriage.data.importers.parsing.values import (
     Fields,

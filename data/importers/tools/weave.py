@@ -16,8 +16,7 @@ from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.payloads import answer_in, contexts_in, decoded, question_in
 from ragtriage.data.importers.parsing.peek import Peek
-from ragtriage.data.importers.parsing.rows import rows_at
-from ragtriage.data.importers.parsing.spool import Spool
+from ragtriage.data.importers.parsing.rows import Spool, rows_at
 from ragtriage.data.importers.parsing.values import (
     Fields,
     error_tag,
