@@ -43,6 +43,8 @@ def main() -> None:
         rules["drop, two-sided p"] = _drop_and_p
         installed = {"statgate": _statgate, "evalproof": _evalproof}
         rules |= {name: rule for name, rule in installed.items() if find_spec(name)}
+        for name in installed.keys() - rules.keys():
+            print(f"{name} is not installed: its column is left out")
     print(f"| questions | true change | {' | '.join(rules)} |")
     print(f"|---|---|{'---|' * len(rules)}")
     for n in SIZES:

@@ -13,10 +13,12 @@ from ragtriage.dashboard.wording.comparisons import (
     gain_title,
     hidden_loss,
     is_flipped,
+    loss_text,
     primary_statement,
 )
 from ragtriage.dashboard.wording.escaping import in_sentence, shorten
 from ragtriage.data.comparison.compare import Comparison, MetricDifference
+from ragtriage.data.comparison.guardrails import Loss
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import metric_doubts, pass_rate_doubts
 from ragtriage.metrics.gates.wording import GOOD_SHARE
@@ -141,7 +143,7 @@ def compare_headline(
     outcome = _Outcome.of(comparison, metrics)
     if not (outcome.better or outcome.worse or outcome.open):
         return Headline("not measured", f"No metric is shared with {base}", _nothing_to_draw(comparison))
-    state, statement, rows = _statement(outcome, name, base)
+    state, statement, rows = _statement(outcome, name, base, comparison.losses)
     detail = " ".join(
         filter(
             None,
@@ -155,7 +157,9 @@ def compare_headline(
     return Headline(state, statement, detail, _doubt(rows, comparison, doubts or {}))
 
 
-def _statement(outcome: _Outcome, name: str, base: str) -> tuple[State, str, tuple[MetricDifference, ...]]:
+def _statement(
+    outcome: _Outcome, name: str, base: str, losses: Sequence[Loss]
+) -> tuple[State, str, tuple[MetricDifference, ...]]:
     """Return state and statement, and the differences that it rests on, the first of which it names.
 
     A version that gains and loses is bad: the loss needs a decision before it replaces the baseline.
@@ -164,6 +168,11 @@ def _statement(outcome: _Outcome, name: str, base: str) -> tuple[State, str, tup
     if better and worse:
         statement = f"{name} gains and loses: {_change(better[0])}, {_change(worse[0])}"
         return "bad", statement, (better[0], worse[0], *better[1:], *worse[1:])
+    if losses and not worse:
+        rows = better or outcome.open
+        gained = f"{_change(better[0])}, but " if better else ""
+        verb = "gains and loses" if better else f"is worse than {base}"
+        return "bad", f"{name} {verb}: {gained}{loss_text(losses[0])}", rows
     if better:
         return "good", f"{name} beats {base}{_scope(better, outcome)}: {_change(better[0])}", better
     if worse:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ragtriage.dashboard.headlines.headline import Headline, State
-from ragtriage.dashboard.wording.comparisons import bound_text, hidden_loss, primary_statement
+from ragtriage.dashboard.wording.comparisons import bound_text, hidden_loss, loss_text, primary_statement
 from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
 from ragtriage.data.comparison.compare import Comparison, MetricDifference
 from ragtriage.metrics.metric_registry import title_of
@@ -93,6 +93,12 @@ def _compared(facts: TrendFacts, comparison: Comparison, doubt: str) -> Headline
         if all(row.verdict == "no direction" for row in tested):
             statement = f"{newest} against {base}: no metric has a direction"
         return Headline("cannot tell", statement, detail, doubt)
+    if comparison.losses and not worse:
+        lost = loss_text(comparison.losses[0])
+        statement = f"{newest} is worse than {base}: {lost}"
+        if better:
+            statement = f"{newest} is mixed against {base}: {_short(better[0])}, but {lost}"
+        return Headline("bad", statement, f"{_text(tested[0])}. {basis}", doubt)
     if better and worse:
         detail = f"Better: {_list(better)}. Worse: {_list(worse)}. {basis}"
         return Headline(

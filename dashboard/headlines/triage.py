@@ -8,6 +8,7 @@ from dataclasses import replace
 from math import ceil
 
 from ragtriage.dashboard.headlines.headline import Headline
+from ragtriage.dashboard.wording.comparisons import loss_text
 from ragtriage.dashboard.wording.diagnosis import rate_labels, rate_name
 from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
 from ragtriage.dashboard.wording.formatting import span
@@ -21,7 +22,6 @@ from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 from ragtriage.metrics.gates.gates import OWN_QUESTIONS, UNCHANGED, GateResult
 from ragtriage.metrics.gates.wording import guardrail_change, subject_of
-from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.number_text import MINUS, count, number, percent, settled_by, signed
 from ragtriage.metrics.statistics.paired import SIGNIFICANCE
 
@@ -70,8 +70,7 @@ def _guardrail(result: GateResult) -> str:
 
 def _loss(report: GateReport, loss: Loss) -> str:
     """Return what was lost, after what was gained where the primary metric rose beyond chance."""
-    where = f" where {loss.slice[0]} is {loss.slice[1]}" if loss.slice else ""
-    lost = f"{in_sentence(title_of(loss.metric))}{where} {number(loss.base)} to {number(loss.other)}"
+    lost = loss_text(loss)
     gained = [
         result
         for result in report.results

@@ -105,8 +105,8 @@ def difference_table(comparison: Comparison, name: str) -> ResultTable:
         rows.append(
             {
                 "Metric": f"{capital(title_of(metric.metric))}{' (primary)' if metric.primary else ''}",
-                "Baseline": Number(metric.base, 2),
-                "Version": Number(metric.other, 2),
+                "Baseline, paired": Number(metric.base, 2),
+                "Version, paired": Number(metric.other, 2),
                 "Difference": Change(difference.difference, 2),
                 "Interval": ends_of(metric, 2),
                 "Unadjusted 95 %": ends_of(difference, 2),

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from math import isfinite
 from types import MappingProxyType
 
-from ragtriage.dashboard.wording.escaping import capital, shorten
+from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
 from ragtriage.data.comparison.ablation import Effect
 from ragtriage.data.comparison.compare import Comparison, MetricDifference
+from ragtriage.data.comparison.guardrails import CRITICAL, Loss
 from ragtriage.data.declarations import HOW_TO_DECLARE
 from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import declared, is_share, title_of
@@ -201,6 +202,14 @@ def correction_text(comparison: Comparison, change: MetricDifference) -> str:
     if change.primary:
         return "primary, tested alone"
     return "tested alone" if comparison.n_family == 1 else f"corrected over {comparison.n_family} metrics"
+
+
+def loss_text(loss: Loss) -> str:
+    """Return what got worse, whatever else got better."""
+    where = f" where {loss.slice[0]} is {loss.slice[1]}" if loss.slice else ""
+    if loss.slice and loss.slice[0] == CRITICAL[0]:
+        where = " of critical cases"
+    return f"{in_sentence(title_of(loss.metric))}{where} {number(loss.base)} to {number(loss.other)}"
 
 
 def paired_method_text(method: str) -> str:

@@ -11,8 +11,14 @@ from numpy.typing import NDArray
 
 from ragtriage.data.comparison.answered import RefusalPairs, own_answered, refusal_pairs, refusal_sentence
 from ragtriage.data.comparison.compared_metrics import higher_is_better, question_values
+from ragtriage.data.comparison.guardrails import Loss, losses
 from ragtriage.data.comparison.pair_labels import left_out_labels, with_shared_labels
-from ragtriage.data.comparison.question_match import QuestionMatch, match_questions, paired_by_text
+from ragtriage.data.comparison.question_match import (
+    QuestionMatch,
+    first_rows,
+    match_questions,
+    paired_by_text,
+)
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.judge_replies import EVALUATION
@@ -31,11 +37,6 @@ from ragtriage.metrics.statistics.paired import (
     paired,
 )
 from ragtriage.metrics.statistics.question_means import question_means
-
-
-def first_rows(scored: ScoredRun) -> IntArray:
-    """(q,) row of the first sample of each question."""
-    return np.unique(scored.question, return_index=True)[1].astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,8 @@ class Comparison:
     matched: QuestionMatch  # which questions are shared
     # the metrics of answers for which the runs refuse different questions
     refusals: tuple[RefusalPairs, ...] = ()
+    # what got worse and no gain pays for: groundedness, a query type, a language, critical cases
+    losses: tuple[Loss, ...] = ()
 
     @property
     def primary(self) -> MetricDifference:
@@ -191,7 +194,8 @@ def compare(
     )
     refused = refusal_pairs(base, other, (matched.base, matched.other), [side.metric for side in family])
     warnings += [refusal_sentence(pairs, base_name) for pairs in refused]
-    return Comparison(tuple(warnings), differences, matched, tuple(refused))
+    lost = tuple(losses(base, other, matched))
+    return Comparison(tuple(warnings), differences, matched, tuple(refused), lost)
 
 
 def margin_of(metric: str) -> float | None:

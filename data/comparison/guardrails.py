@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from ragtriage.data.comparison.answered import unanswered
 from ragtriage.data.comparison.compared_metrics import higher_is_better, question_values
-from ragtriage.data.comparison.question_changes import SliceChange, slice_changes
+from ragtriage.data.comparison.question_changes import slice_changes
 from ragtriage.data.comparison.question_match import QuestionMatch
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.importers.parsing.values import Fields, moment
@@ -27,13 +27,14 @@ from ragtriage.metrics.gates.wording import GOOD_SHARE, SHARES
 from ragtriage.metrics.metric_registry import bounds_of
 from ragtriage.metrics.schema.scores import FloatArray, IntArray
 from ragtriage.metrics.statistics.distributions import normal_quantile, normal_tail
-from ragtriage.metrics.statistics.paired import MARGIN, SIGNIFICANCE, PairedDifference, drop_of, holm, paired
+from ragtriage.metrics.statistics.paired import MARGIN, SIGNIFICANCE, drop_of, holm, paired
 from ragtriage.metrics.statistics.question_means import question_means
 
 _DRAWS = 999
 _MOST_VALUES = 4_000_000  # draws x questions held at once
 FEWEST_TIMES = 10  # requests with a time without which a run has no throughput
 DECLARED_SLICES = ("query_type", "language")
+CRITICAL = ("critical", ("yes", "true"))  # the tag of critical cases and its values, as in the bundled gates
 GROUNDEDNESS = ("faithfulness", "hallucination")
 TAIL = 0.95
 THROUGHPUT = "throughput"
@@ -183,7 +184,7 @@ class Loss:
     """Something that got worse beyond chance and by the margin, whatever else got better."""
 
     metric: str  # of groundedness, or the pass rate
-    slice: tuple[str, str] | None  # name and value; None for all questions
+    slice: tuple[str, str] | None  # name and value, of critical cases their tag; None for all questions
     base: float
     other: float
     n: int  # shared questions
@@ -192,7 +193,7 @@ class Loss:
 
 
 def losses(base: Diagnosis, other: Diagnosis, shared: QuestionMatch) -> list[Loss]:
-    """List where groundedness or a slice by query type or language got worse, the largest loss first."""
+    """List where groundedness, a query type, a language or critical cases got worse, the largest first."""
     candidates = [*_groundedness(base, other, shared), *_slices(base, other)]
     adjusted = holm([loss.adjusted_p for loss in candidates])
     certain = [
@@ -218,12 +219,9 @@ def _groundedness(base: Diagnosis, other: Diagnosis, shared: QuestionMatch) -> I
 
 
 def _slices(base: Diagnosis, other: Diagnosis) -> Iterator[Loss]:
-    for change in slice_changes(base, other):
-        if change.name in DECLARED_SLICES:
-            yield _of_slice(change, change.difference)
-
-
-def _of_slice(change: SliceChange, difference: PairedDifference) -> Loss:
-    where = (change.name, change.value)
-    drop = drop_of(difference, True)
-    return Loss(GOOD_SHARE, where, change.base, change.other, difference.n_pairs, drop, difference.p)
+    for change in slice_changes(base, other, (*DECLARED_SLICES, CRITICAL[0])):
+        critical = change.name == CRITICAL[0] and change.value.casefold() in CRITICAL[1]
+        if critical or change.name in DECLARED_SLICES:
+            difference, where = change.difference, (change.name, change.value)
+            drop = drop_of(difference, True)
+            yield Loss(GOOD_SHARE, where, change.base, change.other, difference.n_pairs, drop, difference.p)

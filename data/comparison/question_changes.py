@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
@@ -10,10 +10,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ragtriage.data.comparison.compare import first_rows
 from ragtriage.data.comparison.compared_metrics import question_values
 from ragtriage.data.comparison.pair_labels import with_shared_labels
-from ragtriage.data.comparison.question_match import match_questions
+from ragtriage.data.comparison.question_match import first_rows, match_questions
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, passing_of
 from ragtriage.data.scoring.grouping import NOT_GIVEN, Slice
 from ragtriage.data.scoring.scored_run import ScoredRun
@@ -143,11 +142,14 @@ class SliceChange:
     high: float  # its upper end
 
 
-def slice_changes(base: Diagnosis, other: Diagnosis) -> list[SliceChange]:
+def slice_changes(
+    base: Diagnosis, other: Diagnosis, names: Collection[str] | None = None
+) -> list[SliceChange]:
     """Compare the pass rate of two runs in each slice, the largest change first.
 
     Slices are properties of the questions: those that put a question elsewhere in the two runs, as the
-    length of its answer does, are left out, and so are slices of fewer than FEWEST_PAIRS questions.
+    length of its answer does, are left out, and so are slices of fewer than FEWEST_PAIRS questions, and of
+    other names than those asked for.
     """
     matched = match_questions(base.scored, other.scored)
     base, other = with_shared_labels(base, other)
@@ -159,7 +161,7 @@ def slice_changes(base: Diagnosis, other: Diagnosis) -> list[SliceChange]:
     columns: list[ClusteredValues] = []
     theirs = {group.name: group for group in base.scored.slices}
     for group in other.scored.slices:
-        if group.name not in theirs:
+        if group.name not in theirs or (names is not None and group.name not in names):
             continue
         labels = _of_questions(other, group)[matched.other]
         if not (labels == _of_questions(base, theirs[group.name])[matched.base]).all():

@@ -46,6 +46,11 @@ def match_questions(base: ScoredRun, other: ScoredRun) -> QuestionMatch:
     return QuestionMatch(at_base[order].astype(np.int64), at_other[order].astype(np.int64), *only, by_text)
 
 
+def first_rows(scored: ScoredRun) -> IntArray:
+    """(q,) row of the first sample of each question."""
+    return np.unique(scored.question, return_index=True)[1].astype(np.int64)
+
+
 def paired_by_text(matched: QuestionMatch) -> Iterator[str]:
     """Yield a sentence on the questions that are paired by text; none where all are paired by id."""
     if matched.by_text:

@@ -51,10 +51,10 @@ def test_the_handbook_shows_for_whom_the_reranker_helped(
     demo: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs = {run.name[:2]: run for run in demo.runs("handbook") if run.name[:2] in ("V1", "V4")}
-    sides = [diagnose(demo.scored(runs[name]), DiagnosisSettings(), []) for name in ("V1", "V4")]
+    first, last = (diagnose(demo.scored(runs[name]), DiagnosisSettings(), []) for name in ("V1", "V4"))
     with gzip.open(BUNDLED / "handbook" / "V4.jsonl.gz", "rt", encoding="utf-8") as lines:
         kinds = [json.loads(line).get("query_type") for line in lines]
-    changes = [change for change in slice_changes(*sides) if change.name == "query_type"]
+    changes = [change for change in slice_changes(first, last) if change.name == "query_type"]
     assert changes
     for change in changes:
         assert change.difference.n_pairs <= kinds.count(change.value)

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ragtriage.dashboard.headlines.compare import compare_headline, drawn_metrics
 from ragtriage.dashboard.headlines.triage import report_headline
 from ragtriage.dashboard.wording.gates import not_compared
-from ragtriage.data.api import add_run, gate
+from ragtriage.data.api import add_run, comparisons_with, gate
 from ragtriage.data.gates.report import GateReport
 from ragtriage.data.scoring.run_store import RunStore
 
@@ -136,3 +137,26 @@ def test_a_language_that_is_lost_is_the_first_sentence_whatever_the_mean(workspa
     report = _report(workspace, before, after)
     assert report.conclusion().state == "cannot_tell"
     assert "but pass rate where language is fi 1.00 to 0.67" in report_headline(report).statement
+
+
+def test_critical_cases_that_are_lost_are_the_first_sentence_of_gate_and_comparison(
+    workspace: RunStore,
+) -> None:
+    before, after = _samples(1800, failing=55), _samples(1800, failing=0)
+    for at in range(100, N):
+        before[at]["tags"] = after[at]["tags"] = {"critical": "yes"}
+        after[at]["scores"]["correctness"] = float(at < 110)
+    root = str(workspace.workspace.root)
+    base, run = (add_run(side, name, "shop", root) for side, name in ((before, "V1"), (after, "V2")))
+    workspace.workspace.root.joinpath("gates.toml").write_text(
+        '[[gate]]\nmetric = "correctness"\nat_least = 0.5\nseverity = "block"\nreason = "wrong"\n',
+        encoding="utf-8",
+    )
+    lost = "pass rate +0.38, but pass rate of critical cases 1.00 to 0.50"
+    assert report_headline(gate(run.run_id, base.run_id, workspace=root)).statement.endswith(
+        "a loss to decide on: pass rate of critical cases 1.00 to 0.50"
+    ), "no gate of this file looks at the gain"
+    (comparison,) = comparisons_with(workspace, base, [run], "headline")
+    versions, names = {"v": comparison}, {"v": "V2"}
+    headline = compare_headline("v", versions, names, "V1", drawn_metrics(comparison))
+    assert (headline.state, headline.statement) == ("bad", f"V2 gains and loses: {lost}")

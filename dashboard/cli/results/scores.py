@@ -144,7 +144,8 @@ def _f1_text(diagnosis: F1Diagnosis, outlook: Outlook, scale: BandScale) -> str:
 
 
 FOOTER = (
-    "Differences are paired on question, over the n pairs that both runs scored. The primary metric (*) "
+    "Means and differences are paired on question, over the n pairs that both runs scored; the mean of one "
+    "run alone, as metrics and gate print it, is over all that it scored. The primary metric (*) "
     "is tested alone; the others together, by step-down max-T over sign flips that they share. The interval "
     "excludes 0 where p is below 0.05. “worse”: by at least 0.05 and beyond chance; “no worse”: by less than "
     "0.05. The loss beside it and beside “cannot tell” is the one-sided 95 % bound of the primary metric, of "
