@@ -20,6 +20,7 @@ from ragtriage.data.comparison.question_match import (
     paired_by_text,
 )
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.data.scoring.label_correction import corrected
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.judge_replies import EVALUATION
 from ragtriage.data.store.judge_results import judge_of
@@ -27,6 +28,7 @@ from ragtriage.metrics.diagnosis.stages import STAGES
 from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import bounds_of, is_share
 from ragtriage.metrics.schema.scores import FloatArray, IntArray
+from ragtriage.metrics.statistics.label_correction import CorrectedMean
 from ragtriage.metrics.statistics.margins import MarginTest, Outcome, margin_test
 from ragtriage.metrics.statistics.max_t import ClusterSums, FamilyTest, cluster_sums, max_t
 from ragtriage.metrics.statistics.paired import (
@@ -99,16 +101,37 @@ class Side:
 def metric_sides(base: ScoredRun, other: ScoredRun, metrics: Sequence[str]) -> list[Side]:
     """Compare two runs metric by metric. The result depends on no threshold, so a page can cache it."""
     matched = match_questions(base, other)
-    return [
-        paired_side(
-            metric,
-            question_means(base.values(metric), base.question)[0],
-            question_means(other.values(metric), other.question)[0],
-            base,
-            matched,
-        )
-        for metric in metrics
-    ]
+    return [metric_side(base, other, metric, matched) for metric in metrics]
+
+
+def metric_side(base: ScoredRun, other: ScoredRun, metric: str, matched: QuestionMatch) -> Side:
+    """Compare two runs on a metric, corrected where labels of a random sample correct it on both sides."""
+    before, after = (question_means(scored.values(metric), scored.question)[0] for scored in (base, other))
+    side = paired_side(metric, before, after, base, matched)
+    return _by_labels(side, (corrected(base, metric), corrected(other, metric)), base, matched)
+
+
+def rate_side(base: Diagnosis, other: Diagnosis, matched: QuestionMatch) -> Side:
+    """Compare two runs on their pass rates, corrected likewise; else by the labels that both sides share."""
+    before, after = (question_values(each, GOOD_SHARE) for each in with_shared_labels(base, other))
+    side = paired_side(GOOD_SHARE, before, after, base.scored, matched)
+    return _by_labels(side, (base.label_correction, other.label_correction), base.scored, matched)
+
+
+def _by_labels(
+    side: Side,
+    corrections: tuple[CorrectedMean | None, CorrectedMean | None],
+    base: ScoredRun,
+    matched: QuestionMatch,
+) -> Side:
+    """Return a side by its corrected values; which questions changed is said by the values themselves."""
+    before, after = corrections
+    if before is None or after is None:
+        return side
+    by_labels = paired_side(side.metric, before.by_question, after.by_question, base, matched)
+    counts = side.difference
+    difference = replace(by_labels.difference, better=counts.better, worse=counts.worse, same=counts.same)
+    return replace(by_labels, difference=difference)
 
 
 def paired_side(
@@ -149,16 +172,8 @@ def compare(
     """
     matched = match_questions(base.scored, other.scored)
     left_out = left_out_labels(base, other)
+    family = [rate_side(base, other, matched)]
     base, other = with_shared_labels(base, other)
-    family = [
-        paired_side(
-            GOOD_SHARE,
-            question_values(base, GOOD_SHARE),
-            question_values(other, GOOD_SHARE),
-            base.scored,
-            matched,
-        )
-    ]
     family += metric_sides(base.scored, other.scored, metrics) if sides is None else sides
     warnings = unequal_runs(base.scored, other.scored, matched, base_name)
     warnings += _unanswered(base.scored, base_name) + _unanswered(other.scored, "the other run")

@@ -7,14 +7,18 @@ from functools import lru_cache
 
 from ragtriage.data.comparison.question_match import match_questions
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, diagnose
+from ragtriage.metrics.number_text import percent
 
 
 def with_shared_labels(base: Diagnosis, other: Diagnosis) -> tuple[Diagnosis, Diagnosis]:
     """Return both sides by the labels of questions that both sides label.
 
-    A label of one side alone would set what a person says against what the metrics say.
+    A label of one side alone would set what a person says against what the metrics say; so would a side that
+    labels of a random sample correct beside one that they do not: then no label counts.
     """
     ours, theirs = labelled_questions(base), labelled_questions(other)
+    if _corrected_alone(base, other):
+        return _by_labels_of(base, ours, frozenset()), _by_labels_of(other, theirs, frozenset())
     both = [
         (first, second) for first, second in _shared_ids(base, other) if first in ours and second in theirs
     ]
@@ -38,7 +42,21 @@ def labelled_questions(side: Diagnosis) -> frozenset[str]:
 
 
 def left_out_labels(base: Diagnosis, other: Diagnosis) -> str:
-    """Return how many questions only one side labels, as a sentence; "" where none is."""
+    """Return which labels a comparison leaves out, as a sentence; "" where none is.
+
+    Where labels of random samples correct both sides, all of them count.
+    """
+    before, after = base.label_correction, other.label_correction
+    if before is not None and after is not None:
+        return (
+            "Labels of a random sample correct the pass rate on both sides "
+            f"(raw {percent(before.raw)} and {percent(after.raw)})."
+        )
+    if _corrected_alone(base, other):
+        return (
+            "Labels of a random sample correct the pass rate of one of the two runs only: the comparison "
+            "leaves all labels out."
+        )
     ours, theirs = labelled_questions(base), labelled_questions(other)
     both = sum(first in ours and second in theirs for first, second in _shared_ids(base, other))
     n = len(ours) + len(theirs) - 2 * both
@@ -46,6 +64,10 @@ def left_out_labels(base: Diagnosis, other: Diagnosis) -> str:
         return ""
     are = "1 question has human labels" if n == 1 else f"{n:,} questions have human labels"
     return f"{are} in one of the two runs only: the comparison leaves these labels out."
+
+
+def _corrected_alone(base: Diagnosis, other: Diagnosis) -> bool:
+    return (base.label_correction is None) != (other.label_correction is None)
 
 
 def _by_labels_of(side: Diagnosis, labelled: Collection[str], shared: frozenset[str]) -> Diagnosis:

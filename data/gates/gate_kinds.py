@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 import numpy as np
 
-from ragtriage.data.comparison.compare import Side, family_tests, paired_side
+from ragtriage.data.comparison.compare import Side, family_tests, metric_side, paired_side, rate_side
 from ragtriage.data.comparison.compared_metrics import (
     FAMILIES,
     SHOWN_K,
@@ -226,6 +226,7 @@ def judge_regressions(
     """
     if base is None:
         return {gate: [unmeasured(gate, "there is no baseline", excused=True)] for gate in gates}
+    labelled = base, run
     base, run = with_shared_labels(base, run)
     named = {(gate.metric, gate.slice) for gate in gates}
     shared = match_questions(base.scored, run.scored)
@@ -234,7 +235,7 @@ def judge_regressions(
         family = _expand(written, named, base, primary)
         reasons = {gate: _lacking(gate, run, base) for gate in family}
         compared = [gate for gate in family if not reasons[gate]]
-        sides = [_side(gate, run, base, shared) for gate in compared]
+        sides = [_side(gate, run, base, shared, labelled) for gate in compared]
         alone = primary if len(family) > 1 else written.metric
         judged = {
             gate: _judged(
@@ -291,8 +292,18 @@ def _lacking(gate: Gate, run: Diagnosis, base: Diagnosis) -> str:
     return ""
 
 
-def _side(gate: Gate, run: Diagnosis, base: Diagnosis, shared: QuestionMatch) -> Side:
-    """Compare one metric with the baseline, over the questions of the gate's slice."""
+def _side(
+    gate: Gate,
+    run: Diagnosis,
+    base: Diagnosis,
+    shared: QuestionMatch,
+    labelled: tuple[Diagnosis, Diagnosis],
+) -> Side:
+    """Compare one metric with the baseline, over the questions of the gate's slice; corrected over all."""
+    if gate.slice is None and gate.metric == GOOD_SHARE:
+        return rate_side(*labelled, shared)
+    if gate.slice is None:
+        return metric_side(base.scored, run.scored, gate.metric, shared)
     then = _by_question(base, case_values(base, gate.metric), gate.slice)
     now = _by_question(run, case_values(run, gate.metric), gate.slice)
     return paired_side(gate.metric, then, now, base.scored, shared)

