@@ -132,18 +132,6 @@ def first_ranks(lists: RankedLists) -> FloatArray:
     return np.where(known, first, np.nan)
 
 
-def first_gold(lists: RankedLists, depth: int = 10) -> dict[str, int]:
-    """Count the cases by the rank of their first gold: "1" to the depth, "deeper", "not found"."""
-    ranks = first_ranks(lists)
-    first = ranks[~np.isnan(ranks)]
-    counts = {str(rank): int((first == rank).sum()) for rank in range(1, depth + 1)}
-    return {
-        **counts,
-        "deeper": int((np.isfinite(first) & (first > depth)).sum()),
-        "not found": int(np.isinf(first).sum()),
-    }
-
-
 MOST_HOPS = 4  # curves of single hops; the curve of all hops comes on top
 
 

@@ -47,12 +47,6 @@ class ParserMeans:
     by_score: float
 
 
-def parser_means(scored: ScoredRun) -> ParserMeans:
-    """Return the means of a parser's run."""
-    columns = {name: scored.values(name) for name in PAGE_SCORES if name in scored.metrics}
-    return means_of(columns)
-
-
 def means_of(columns: Mapping[str, FloatArray]) -> ParserMeans:
     """Return the means of a parser.
 

@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 from ragtriage.data.errors import DataError
 from ragtriage.data.experiments.experiment import Arm, Design, Level, PlannedSample, asked_from
@@ -26,22 +26,6 @@ HIDINGS: Mapping[str, str] = {
 }
 _ZERO_WIDTH = "\u200b"
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+")
-
-
-class AttackCase(NamedTuple):
-    """One instruction in one context at one place, by their positions."""
-
-    attack: int
-    context: int
-    place: str
-
-
-def attack_cases(attacks: int, contexts: int, places: Sequence[str] = PLACES) -> Iterator[AttackCase]:
-    """Yield every instruction in every context at every place, as BIPIA has them."""
-    for attack in range(attacks):
-        for context in range(contexts):
-            for place in places:
-                yield AttackCase(attack, context, place)
 
 
 def canary_instruction(question_id: str) -> tuple[str, str]:

@@ -26,7 +26,7 @@ import numpy as np
 from ragtriage.metrics.schema.applicability import from_lists, ratio, require
 from ragtriage.metrics.schema.batch import Rankings
 from ragtriage.metrics.schema.metric import Compute, Metric
-from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Scores, Status
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Scores
 
 _NO_GOLD = "the question has no relevant document"
 
@@ -49,13 +49,6 @@ def _ranks(width: int) -> IntArray:
 def _scores(values: FloatArray, rankings: Rankings) -> Scores:
     without = _count(~np.isnan(rankings.gold[:, :1])) == 0
     return from_lists(values, rankings, without, _NO_GOLD)
-
-
-def shorter_than(rankings: Rankings, k: int) -> BoolArray:
-    """(n,) True where a recorded list has fewer than k documents, which flags its values at k."""
-    length = _count(~np.isnan(rankings.grades))
-    short: BoolArray = (rankings.status == Status.SCORED) & (length < k)
-    return short
 
 
 def recall(rankings: Rankings, k: int) -> Scores:

@@ -9,7 +9,6 @@ from ragtriage.metrics.sanity.columns import COLUMN_RULES
 from ragtriage.metrics.sanity.documents import ANSWER_RULES, DOCUMENT_RULES
 from ragtriage.metrics.sanity.identities import IDENTITY_RULES
 from ragtriage.metrics.sanity.rule import CheckInput, Finding, Rule, Severity
-from ragtriage.metrics.schema.scores import MetricsError
 
 RULES: Mapping[str, Rule[CheckInput]] = MappingProxyType(
     {rule.key: rule for rule in (*DOCUMENT_RULES, *ANSWER_RULES, *IDENTITY_RULES, *COLUMN_RULES)}
@@ -21,14 +20,3 @@ def check_numbers(run: CheckInput) -> list[Finding]:
     """Run every rule; errors first, then warnings, then notes, each in the order of RULES."""
     findings = [finding for rule in RULES.values() for finding in rule.run(run)]
     return sorted(findings, key=lambda finding: _SEVERITIES.index(finding.severity))
-
-
-def find_rule(key: str) -> Rule[CheckInput]:
-    """Return the rule with this key.
-
-    Raises:
-        MetricsError: the key is not known; the message lists those that are.
-    """
-    if key not in RULES:
-        raise MetricsError(f"unknown check {key!r}; known: {', '.join(RULES)}")
-    return RULES[key]

@@ -17,7 +17,6 @@ from ragtriage.data.experiments.languages import word_index
 from ragtriage.data.experiments.plan import plan_experiment
 from ragtriage.data.experiments.planted_text import (
     HIDINGS,
-    attack_cases,
     canary_instruction,
     follows_attack,
     follows_canary,
@@ -96,12 +95,6 @@ def test_bm25_ranks_the_poisoned_documents_of_a_question_on_top() -> None:
     )
     found = poisoned_retrieval(in_top, np.full(len(in_top), 5.0), np.full(len(in_top), 5.0))
     assert found.precision.mean == pytest.approx(0.987, abs=0.0015)
-
-
-def test_every_attack_is_put_in_every_context_at_every_place() -> None:
-    attacks = (FIXTURES / "bipia" / "attacks.jsonl").read_text(encoding="utf-8").splitlines()
-    contexts = (FIXTURES / "bipia" / "table_contexts.jsonl").read_text(encoding="utf-8").splitlines()
-    assert len(set(attack_cases(len(attacks), len(contexts)))) == 9_000
 
 
 def test_a_canary_stands_in_no_instruction_and_no_report_of_it() -> None:

@@ -21,7 +21,6 @@ from ragtriage.data.experiments.parsed_pages import (
 )
 from ragtriage.data.experiments.parsing import (
     means_of,
-    parser_means,
     run_parsing_experiment,
     table_recall,
 )
@@ -90,10 +89,9 @@ def test_each_parser_becomes_a_run_with_a_case_for_each_page(tmp_path: Path) -> 
     assert [(run.name, run.n) for run in runs] == [
         *[("docling", 30), ("markitdown", 30), ("mineru", 30), ("pymupdf4llm", 30)]
     ]
-    docling, markitdown = (parser_means(store.scored(run)) for run in runs[:2])
-    assert docling.means["teds"].n_scored == 22
-    assert markitdown.means["teds"].mean == 0
     findings = experiment_summary(store, experiment).findings
+    assert findings.parsers["docling"].means["teds"].n_scored == 22
+    assert findings.parsers["markitdown"].means["teds"].mean == 0
     assert (findings.best_text, findings.best_tables) == ("docling", "docling")
     assert findings.parsers["markitdown"].by_page.mean > 1.4 * findings.parsers["markitdown"].by_score
 

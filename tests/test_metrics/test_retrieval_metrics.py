@@ -101,11 +101,6 @@ def test_gold_that_turns_out_empty_is_not_applicable() -> None:
     )
 
 
-def test_short_lists_are_marked() -> None:
-    rows = [LIST, Row(retrieved=["a"], gold={"a": 1}), Row(gold={"a": 1})]
-    assert retrieval.shorter_than(rankings(rows), 5).tolist() == [False, True, False]
-
-
 # gold of 100 characters; chunks bring 40 + 60 other, 0 + 50 (a repeat of gold already read), 40 + 10
 CHUNKS = Row(spans=[(40, 60), (0, 50), (40, 10)], gold_chars=100)
 

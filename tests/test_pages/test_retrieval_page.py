@@ -19,7 +19,7 @@ from ragtriage.dashboard.charts.retrieval import hop_bars, k_curves
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.data.analysis.gold_reach import STEPS, gold_reach, reach_curve, reranking_effect
 from ragtriage.data.analysis.question_types import kind_of, type_curves
-from ragtriage.data.analysis.retrieval_curves import curves, first_gold, hop_tallies
+from ragtriage.data.analysis.retrieval_curves import curves, first_ranks, hop_tallies
 from ragtriage.data.api import add_run
 from ragtriage.data.cases.cases import CaseFilter, case_rows
 from ragtriage.data.cases.cohorts import COHORTS, cohort_rows, cohort_title
@@ -132,7 +132,7 @@ def test_what_a_reranker_lifts_and_pushes_out(workspace: RunStore) -> None:
 
 def test_ranks_of_the_first_gold_document(workspace: RunStore) -> None:
     scored, lists = _loaded(workspace, RERANKED)
-    assert first_gold(lists, 3) == {"1": 2, "2": 1, "3": 0, "deeper": 2, "not found": 1}
+    assert first_ranks(lists).tolist() == [1, 4, 2, 4, np.inf, 1]
     assert np.flatnonzero(cohort_rows(scored, "gold_at:1")).tolist() == [0, 5]
     assert np.flatnonzero(cohort_rows(scored, "gold_below:3")).tolist() == [1, 3]
     assert np.flatnonzero(cohort_rows(scored, "gold_missed")).tolist() == [4]

@@ -18,7 +18,13 @@ from ragtriage.dashboard.charts.retrieval import hop_lines, k_curves, move_bars,
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.data.analysis.gold_reach import reranking_effect
 from ragtriage.data.analysis.question_types import type_curves
-from ragtriage.data.analysis.retrieval_curves import curves, first_gold, hop_curves, hop_tallies, list_lengths
+from ragtriage.data.analysis.retrieval_curves import (
+    curves,
+    first_ranks,
+    hop_curves,
+    hop_tallies,
+    list_lengths,
+)
 from ragtriage.data.api import add_run
 from ragtriage.data.cases.cohorts import cohort_rows
 from ragtriage.data.scoring.ranked_lists import RankedLists, ranked_lists
@@ -322,7 +328,7 @@ def test_gold_text_has_its_curves_and_its_first_ranks(workspace: RunStore) -> No
     assert [point.mean for point in found["span_recall"].points] == pytest.approx(
         [(1 + 5 / 8) / 3, 2 / 3, 2 / 3, 2 / 3]
     )
-    assert first_gold(lists, 4) == {"1": 2, "2": 0, "3": 0, "4": 0, "deeper": 0, "not found": 1}
+    assert first_ranks(lists).tolist() == [1, 1, np.inf]
     assert np.flatnonzero(cohort_rows(scored, "gold_missed")).tolist() == [2]
 
 
