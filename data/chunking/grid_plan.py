@@ -185,6 +185,7 @@ def run_configuration(
         notes=(*plan.corpus.notes, *plan.questions.notes),
         measured=timings.seconds,
     )
+    # a run of its own, so that a grid that is stopped keeps what is finished
     return import_parsed_runs(store, [parsed], project, ValidationErrors(parsed.file))[0].run
 
 

@@ -336,6 +336,7 @@ def run_grid_job(
         progress.update(asdict(step))
         if watch is not None:
             watch(step)
+        # between configurations alone: one that has begun is worth its end
         if heartbeat.stop_asked and step.done < step.total:
             raise GridStoppedError(STOPPED)
 
@@ -348,6 +349,7 @@ def run_grid_job(
     except (GridStoppedError, KeyboardInterrupt):
         state, message = "stopped", STOPPED
         raise
+    # also what is no Exception: the job would else look as if it still ran
     except BaseException as error:
         message = (
             str(error) if isinstance(error, DataError | MetricsError) else f"{type(error).__name__}: {error}"

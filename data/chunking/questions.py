@@ -62,6 +62,7 @@ def read_questions(source: InputFile, corpus: Corpus) -> Questions:
         columns.update(map(str, row) if isinstance(row, Mapping) else ())
         record = _native(row, line, corpus, problems)
         if record is None:
+            # a row of chunking_evaluation about another corpus is no fault of the file
             elsewhere += isinstance(row, Mapping) and "references" in row
             continue
         sample = normalise(record, line, problems)
@@ -284,6 +285,7 @@ class _Locator:
         if named is not None and (at := named.text.find(text)) >= 0:
             self.counts["verbatim"] += 1
             return _span(named, at, at + len(text))
+        # text from PDF and HTML differs in spaces and typographic marks
         if named is not None and (place := FoldedText(named.text).find(folded(text))):
             self.counts["folded"] += 1
             return _span(named, *place)

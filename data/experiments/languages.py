@@ -257,6 +257,7 @@ def _findings(measured: Measured, quality: str) -> LanguageFindings:
     runs = {name: measured.scored[at] for name, at in passages.items()}
     asked = list(dict.fromkeys(name for run in runs.values() for name in _question_languages(run)[1]))
     there = [name for name in passages if name != ALL]
+    # the diagonal first: languages with both questions and passages
     languages = [*(name for name in there if name in asked), *(name for name in asked if name not in there)]
     languages += [name for name in there if name not in asked]
     cells = [

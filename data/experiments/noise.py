@@ -66,6 +66,7 @@ def _design(questions: Questions, parameters: Mapping[str, Any]) -> Design:
             f"{questions.name}: no question has the text of a gold passage; accepted: rows with `gold` or "
             "`relevant` entries that have a `text`, or a run with gold documents"
         )
+    # once for all arms: those of a larger share hold the documents of the smaller one
     drawn, notes = draw_distractors(questions, with_gold, documents)
     asked = [entry for entry in with_gold if entry.question_id in drawn]
     if not asked:

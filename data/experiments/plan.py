@@ -205,6 +205,7 @@ def estimate(
         requests=len(requests),
         kept=len(kept),
         tokens=use.input_tokens if use is not None and use.calls else _tokens(waiting),
+        # what the kept replies cost says more than what the system expects
         cost_usd=_mean(costs) * len(waiting) if costs else None if use is None else use.cost_usd,
         seconds=None if not seconds else per_request * len(waiting) / max(limits.concurrency, 1),
         model_calls=None if use is None else use.calls,

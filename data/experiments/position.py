@@ -148,6 +148,7 @@ def _findings(measured: Measured, quality: str) -> PositionFindings | None:
     places = [ranks[arm] for arm in arms]
     values = measured.matrix(arms, quality)
     closed = measured.column(CLOSED_BOOK, quality) if CLOSED_BOOK in measured.arms else None
+    # what the model knows without a context hides where the gold stands
     unknown = np.zeros(len(values), dtype=np.bool_) if closed is None else closed < 0.5
     enough = int(unknown.sum()) >= FEWEST_UNKNOWN
     return PositionFindings(

@@ -122,6 +122,7 @@ def run_experiment(
     path = journal_path(store.workspace, experiment.experiment_id)
     before = _journal_replies(store, planned, system)
     asked = ask_all(system, distinct_requests(planned.design), path, limits, progress, stopped)
+    # read before the journal goes on: a failed request that is answered now makes its run stale
     mended = {key for key, reply in before.items() if reply.status == "failed" != asked.replies[key].status}
     kept = {arm.key for arm in experiment.arms if arm.run_id}
     complete = [

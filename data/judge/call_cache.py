@@ -157,6 +157,7 @@ class CachedCalls:
             return cached
         request = request if cached is None else again(request, cached)
         amount = most_cost(request, self.claude.settings.model)
+        # after the look in the cache: what is kept is used even where nothing more is sent
         if self.streak.reason:
             return None
         if not await self.budget.reserve(amount):
@@ -173,6 +174,7 @@ class CachedCalls:
         except StoppedError:
             return None
         finally:
+            # the reserve was for the dearest reply; what was not spent goes back to the others
             await self.budget.settle(amount, cost)
 
     async def keep(self, request: Request, call: ModelCall, batch: str = "") -> None:

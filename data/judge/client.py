@@ -196,6 +196,7 @@ class Claude:
             return "timeout", f"no answer within {self.settings.timeout:g} s", True
         if isinstance(error, errors.APIConnectionError):
             self._unanswered += 1
+            # a service that never answered is not there; one that did may be back
             if not self.answered and self._unanswered >= HOPELESS:
                 where = service_host(self.settings)
                 raise JudgeStoppedError(

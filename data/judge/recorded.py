@@ -117,6 +117,7 @@ def parse_first_form(reply: object, requested: RequestedLabels) -> JudgeReply:
         ReplyError: a field is missing, unknown or not as accepted, a rank was not sent, the verdict on a
             claim does not follow from its ranks, or a refusal is said to address the question.
     """
+    # recordings keep the form they were made with: they are checked by its model, not by the present one
     model = _model(requested.answer, requested.reference, bool(requested.ranks))
     labels = dict(validate_reply(reply, model, Sent(requested.ranks)))
     claims = [

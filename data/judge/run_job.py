@@ -193,6 +193,8 @@ class Session:
         batches = BatchRound(calls.claude, self.ledger, keep, lambda: self.stop_asked, self.spec.stop_after)
         waiting = {(sample.row, sample.attempt): self.task.workflow(sample) for sample in self._samples()}
         received: dict[SampleKey, ModelCall | None] = dict.fromkeys(waiting)
+        # a batch takes up to a day: all samples go one step together, since single steps would each wait for
+        # one
         while waiting and not self.stop_asked:
             requests = self._advance(waiting, received)
             keys = {sample: request_key(request, self.settings.judge) for sample, request in requests.items()}
@@ -287,6 +289,7 @@ def run_task(
     job_id = begin_job(ledger, task.kind, run.run_id, _spec_record(task, settings, spec))
     session = Session(workspace, run, task, settings, spec, job_id, watch)
     state: JobState = "failed"
+    # holds where anything else than what is caught below ends the job
     message = "the job ended unexpectedly"
     judge_result = None
     try:

@@ -264,6 +264,7 @@ def _judged(
             blocks |= local_scores(rounds[0])
         elif kind == EVALUATION:
             overlays = [overlaid(table, each.payloads) for each in rounds]
+            # one evaluation has to be shown whole; the scores are means over all
             labelled, replies = overlays[0]
             counts = np.array([[at in each.payloads for each in rounds] for at in range(table.num_rows)])
             tables["judged"] = rounds[0].told(replies, counts.reshape(table.num_rows, -1).sum(axis=1))

@@ -54,7 +54,7 @@ class RunContextUse:
         return known
 
 
-def use_table(table: pa.Table, batch: Batch) -> pa.Table:
+def use_table(table: pa.Table, batch: Batch) -> pa.Table | None:
     """Return the table that context_use_of reads; None where no use is known."""
     use = batch.context_use
     if use is None:
@@ -63,6 +63,7 @@ def use_table(table: pa.Table, batch: Batch) -> pa.Table:
     gold = _gold_rank(batch)
     offsets = np.concatenate(([0], np.cumsum(listed.sum(axis=1)))).astype(np.int32)
     of_ranks = pa.ListArray.from_arrays(pa.array(offsets), pa.array(use.share[listed]))
+    # -1 where it is not known, as an int8 has no NaN
     known = ~np.isnan(gold) & (batch.documents > 0)
     retrieved = Ragged.of(table["retrieved"])
     lengths = np.full(batch.n, np.nan)

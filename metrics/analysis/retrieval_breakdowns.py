@@ -116,6 +116,7 @@ def rank_moves(first_pass: Rankings, final: Rankings, k: int) -> RankMoves:
         k: number of top ranks.
     """
     compared: BoolArray = (first_pass.status == Status.SCORED) & (final.status == Status.SCORED)
+    # lists are padded with NaN: only units that a sample has count, and only where both passes were recorded
     unit = ~np.isnan(final.unit_rank) & compared[:, None]
     before, after = first_pass.unit_rank <= k, final.unit_rank <= k
     retrieved = np.isfinite(first_pass.unit_rank) | np.isfinite(final.unit_rank)

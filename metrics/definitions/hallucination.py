@@ -30,6 +30,7 @@ def _share(claims: Claims, against: bool, convention: Convention) -> Scores:
     known = claims.support_known.copy()
     if claims.contradiction_known is not None:
         known &= claims.contradiction_known
+    # an estimate by shared words cannot tell a contradiction from a claim that is merely absent
     known &= claims.source[claims.sample] != Source.ESTIMATED
     chosen = (1 - claims.grounding()) * (claims.contradicted.any(axis=1) == against)
     whole = _count(claims, np.ones(len(claims.sample), dtype=np.bool_))

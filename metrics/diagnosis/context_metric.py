@@ -116,6 +116,7 @@ def choose_per_question(columns: Sequence[ContextColumn], n: int) -> ContextChoi
             for column in columns
             if column.metric.partition("@")[0] == entry.name and entry.origin in (column.origin, "any")
         ]
+        # a later metric fills only the samples that no earlier one measured
         for column in sorted(
             candidates, key=lambda column: (_k_of(column.metric), column.origin), reverse=True
         ):

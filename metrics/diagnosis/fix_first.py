@@ -83,6 +83,7 @@ def fix_first(
     )
     names = np.array([entry.key if by == "stage" else entry.owner for entry in STAGES], dtype=object)
     entries = []
+    # in the order of STAGES, so that equal entries keep the order in which the stages are tried
     for name in dict.fromkeys(names):
         codes = np.flatnonzero(names == name)
         attributed = np.isin(stage, codes)
@@ -119,6 +120,7 @@ class _Cases:
 
 def _entry(key: str, titles: tuple[str, str], owner: Owner, attributed: BoolArray, cases: _Cases) -> FixFirst:
     upstream = owner in _UPSTREAM
+    # perfect retrieval cannot repair a case that fails with the oracle context too
     stays_bad = attributed & (cases.oracle == 1) & upstream
     n_oracle = int((attributed & (cases.oracle >= 0)).sum()) if upstream else 0
     unrepaired = (

@@ -151,6 +151,7 @@ def pattern(
     relevant = relevance >= minimum.answer_relevancy
     wrong = np.zeros(len(context), dtype=bool) if correct is None else correct < minimum.correctness
     failing = np.zeros(len(context), dtype=bool) if bad is None else bad
+    # the first rule that holds wins; a comparison with NaN holds for none, which leaves "not measured"
     rules = (
         ("refusal", refused == 1),
         ("retrieval", context < minimum.context),
@@ -271,6 +272,7 @@ def bad_cases(
     reasons["checks"] = none if checks_failed is None else checks_failed
     labelled_bad = none if human_bad is None else human_bad
     labelled_good = (none if human_good is None else human_good) & ~labelled_bad
+    # before the labels join the reasons: a label "good" overrules every reason but a label "bad"
     failing = np.logical_or.reduce(list(reasons.values()))
     reasons["human"] = labelled_bad
     return BadCases((failing & ~labelled_good) | labelled_bad, failing & labelled_good, reasons)

@@ -106,6 +106,7 @@ def right_answers(
     supported = (claims.faithfulness >= minimum.faithfulness) & ~(claims.contradicted > 0)
     says_more = (claims.recall >= minimum.correctness) & (claims.precision < minimum.correctness) & supported
     by_claims = np.where(says_more, np.fmax(claims.f1, claims.recall), claims.f1)
+    # words decide only where nothing better does
     left = np.isnan(correctness) & np.isnan(by_claims)
     outcome = np.where(left, text_outcome, np.nan)
     counts = [int((outcome == code).sum()) for code in (OTHER, UNDECIDED, SAME)]
@@ -114,6 +115,7 @@ def right_answers(
     if not wording.enough:
         by_text = np.full(len(by_text), np.nan)
     known = np.stack([np.isfinite(values) for values in (correctness, by_claims, by_text)])
+    # argmax finds the first that is known: correctness before claims before words
     source = np.where(known.any(axis=0), known.argmax(axis=0), -1).astype(np.int8)
     values = np.select(list(known), [correctness, by_claims, by_text], np.nan)
     undecided = np.asarray((outcome == UNDECIDED) & wording.enough, dtype=np.bool_)

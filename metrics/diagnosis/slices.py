@@ -99,6 +99,7 @@ def fisher_upper(bad_in: int, n_in: int, bad_all: int, n_all: int) -> float:
         expected = n_in * bad_all / n_all
         spread = expected * (1 - bad_all / n_all) * (n_all - n_in) / (n_all - 1)
         return normal_tail((bad_in - 0.5 - expected) / float(np.sqrt(spread)))
+    # in logarithms: the binomial coefficients of large runs overflow
     logs = _log_factorials(n_all)
     hits = np.arange(bad_in, most + 1)
     weights = (
@@ -139,6 +140,7 @@ def worst_slices(
         if len(values) != len(bad):
             raise MetricsError(f"slice {name!r} has {len(values)} values for {len(bad)} rows")
         tests += _slices_of(name, _labels(values[first]), is_bad, min_size)
+    # over all slices that were tested, not over those shown: finding them was a search
     adjusted = holm([p for *_, p in tests])
     findings = [
         SliceFinding(

@@ -148,6 +148,8 @@ def _forest_distances(
     for node in range(first, i + 1):
         above = forests[-1]
         row = [above[0] + 1.0] + [0.0] * (columns - 1)
+        # Zhang and Shasha 1989: where both are whole trees, the nodes are matched; else the subtrees are
+        # taken as done
         whole, before, node_costs = left[node] == first, forests[left[node] - first], costs[node]
         for column in range(1, columns):
             other = second + column - 1
@@ -359,6 +361,7 @@ def _tree(tables: Sequence[Table]) -> tuple[OrderedTree, list[Node]]:
                 close(len(nodes), cell)
             close(row_start, "row")
         close(table_start, "table")
+    # the root comes last in postorder, and its leftmost leaf is node 0
     close(0, "page")
     return OrderedTree(np.array(leftmost, dtype=np.int64)), nodes
 

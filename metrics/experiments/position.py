@@ -94,6 +94,7 @@ def position_effect(ranks: Sequence[int], values: FloatArray, seed: int = 0) -> 
     """
     if len(ranks) < 3 or values.shape[1:] != (len(ranks),):
         raise MetricsError(f"position_effect takes 3 or more ranks with a column each, not {values.shape}")
+    # the tests pair ranks within a question, so a question counts where it was measured at every rank
     full = values[np.isfinite(values).all(axis=1)]
     means = tuple(mean_over_questions(values[:, at]) for at in range(len(ranks)))
     last = len(ranks) - 1
@@ -132,6 +133,7 @@ def _verdict(test: ConditionTest, pairs: Sequence[PairTest], ends: PairTest, las
         }
         for end in (0, last)
     }
+    # a rank that is worse than both ends is a sag; the other shapes need one end alone, or the ends to differ
     if worse[0] & worse[last]:
         return "middle"
     differ = ends.p < SIGNIFICANCE

@@ -41,6 +41,7 @@ def flips(values: FloatArray, threshold: float = 0.5) -> Flips:
     asked = known.sum(axis=1)
     compared: BoolArray = asked > 1
     flipped: BoolArray = compared & (passes > 0) & (passes < asked)
+    # one variant alone cannot flip
     share = np.where(compared, passes / np.maximum(asked, 1), np.nan)
     clusters = np.arange(len(values))
     return Flips(

@@ -229,6 +229,7 @@ def _judged(
 ) -> GateResult:
     """Return the verdict on a value with its interval; a pass that unscored values could undo is none."""
     value, low, high = measured
+    # a gate passes only if the end of the interval that counts against it meets the threshold
     worst, best = (high, low) if gate.at_most else (low, high)
     verdict = _verdict(gate, value, worst, best)
     why = ""

@@ -117,6 +117,7 @@ class EarlyScores:
             options: what the scores depend on, now that the run is known.
             progress: called with the number of samples scored so far.
         """
+        # scored in hope: what the whole file turned out to be must be what was assumed
         if self._rows != n or self._options != options:
             return None
         if self._held is not None:
