@@ -142,7 +142,7 @@ QUESTION_FILES: tuple[Format, ...] = (
 GENERAL: tuple[Format, ...] = (
     Format("formats.trec", "trec", "kind:csv"),
     Format("formats.inspectorraget", "inspectorraget", "tasks"),
-    Format("formats.pipelines", "pipeline_results", "pipeline_results"),
+    Format("formats.versions", "pipeline_results", "pipeline_results"),
     Format("formats.trec", "scores_json", "kind:json"),
     Format("formats.ragchecker", "ragchecker", "gt_answer response_claims"),
     Format("formats.versions", "versions", "version"),

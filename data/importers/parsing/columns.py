@@ -141,12 +141,7 @@ def plan_columns(
     """
     check_overrides(table.columns, overrides, file)
     blank_text = table.kind == "csv"
-    rows = [row for _, row in table.head if isinstance(row, dict)]
-    columns = []
-    for name in table.columns:
-        cells = (row.get(name) for row in rows)
-        filled = tuple(cell for cell in cells if not is_blank(cell, blank_text=blank_text))
-        columns.append(HeadColumn(name, filled, len(rows)))
+    columns = _head_columns(table, blank_text)
     fields = dict(overrides)
     _guess_fields(columns, fields)
     for name, field in check_columns(table.columns).items():
@@ -160,12 +155,7 @@ def plan_columns(
         is_tag = column.name not in reasons and _is_tag(column)
         fields.setdefault(column.name, f"tags.{column.name}" if is_tag else "")
     ordered = {name: fields[name] for name in table.columns}
-    if "question" not in ordered.values():
-        what = f"no column reads as the question (columns: {', '.join(map(repr, ordered)) or 'none'})"
-        accepted = (
-            f"one of {', '.join(synonyms()['question'])}; or a mapping of a column to it: {MAP_QUESTION}"
-        )
-        raise NoQuestionError(ValidationError(file, None, "question", what, accepted), tuple(ordered))
+    _require_question(ordered, file)
     factors, notes = _units(columns, ordered)
     settled = {*overrides, *siblings.limits, *siblings.verdicts}
     guessed = {name: field for name, field in ordered.items() if name not in settled}
@@ -228,6 +218,24 @@ def _nested_ids(table: Table, fields: Mapping[str, str], gold_ids: Collection[st
         return NestedIds({}, "", ())
     gold = gold_ids_of(table.head, columns.get("relevant")) or set(gold_ids)
     return nested_ids(table.head, columns["retrieved"], gold)
+
+
+def _require_question(fields: Mapping[str, str], file: str) -> None:
+    if "question" not in fields.values():
+        what = f"no column reads as the question (columns: {', '.join(map(repr, fields)) or 'none'})"
+        names = ", ".join(synonyms()["question"])
+        accepted = f"one of {names}; or a mapping of a column to it: {MAP_QUESTION}"
+        raise NoQuestionError(ValidationError(file, None, "question", what, accepted), tuple(fields))
+
+
+def _head_columns(table: Table, blank_text: bool) -> list[HeadColumn]:
+    rows = [row for _, row in table.head if isinstance(row, dict)]
+    columns = []
+    for name in table.columns:
+        cells = (row.get(name) for row in rows)
+        filled = tuple(cell for cell in cells if not is_blank(cell, blank_text=blank_text))
+        columns.append(HeadColumn(name, filled, len(rows)))
+    return columns
 
 
 def _guess_fields(columns: list[HeadColumn], fields: dict[str, str]) -> None:

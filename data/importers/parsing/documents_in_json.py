@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import Any
+from typing import Any, BinaryIO
 
 import ijson
 import numpy as np
@@ -69,11 +70,8 @@ def items_at(source: InputFile, path: str) -> Iterator[tuple[int, Any]]:
         listed = value_at(source, path)
         yield from enumerate(listed if isinstance(listed, list) else (), start=1)
         return
-    with source.open() as stream:
-        try:
-            yield from enumerate(ijson.items(stream, _prefix(path, "item"), use_float=True), start=1)
-        except (ijson.JSONError, UnicodeDecodeError) as error:
-            raise _damaged(source, error) from error
+    with _streamed(source) as stream:
+        yield from enumerate(ijson.items(stream, _prefix(path, "item"), use_float=True), start=1)
 
 
 def value_at(source: InputFile, path: str) -> Any:
@@ -86,11 +84,8 @@ def value_at(source: InputFile, path: str) -> Any:
         for key in filter(None, path.split(".")):
             value = value.get(key) if isinstance(value, dict) else None
         return value
-    with source.open() as stream:
-        try:
-            return next(ijson.items(stream, path, use_float=True), None)
-        except (ijson.JSONError, UnicodeDecodeError) as error:
-            raise _damaged(source, error) from error
+    with _streamed(source) as stream:
+        return next(ijson.items(stream, path, use_float=True), None)
 
 
 def names_of(source: InputFile) -> list[str]:
@@ -102,12 +97,9 @@ def names_of(source: InputFile) -> list[str]:
     if _parsed_at_once(source):
         document = source.document()
         return list(document) if isinstance(document, dict) else []
-    with source.open() as stream:
-        try:
-            events = ijson.parse(stream)
-            return [value for prefix, event, value in events if event == "map_key" and not prefix]
-        except (ijson.JSONError, UnicodeDecodeError) as error:
-            raise _damaged(source, error) from error
+    with _streamed(source) as stream:
+        events = ijson.parse(stream)
+        return [value for prefix, event, value in events if event == "map_key" and not prefix]
 
 
 def small_values(source: InputFile, path: str, names: Collection[str]) -> dict[str, Any]:
@@ -123,23 +115,20 @@ def small_values(source: InputFile, path: str, names: Collection[str]) -> dict[s
         return {name: value[name] for name in names if name in value} if isinstance(value, dict) else {}
     wanted = {_prefix(path, name): name for name in names}
     values: dict[str, Any] = {}
-    with source.open() as stream:
-        try:
-            events = ijson.parse(stream, use_float=True)
-            for prefix, event, value in events:
-                name = wanted.get(prefix)
-                if name is None or event in ("end_map", "end_array"):
-                    continue
-                builder = ijson.ObjectBuilder()
-                builder.event(event, value)
-                if event in ("start_map", "start_array"):
-                    for inner, event, value in events:
-                        builder.event(event, value)
-                        if inner == prefix and event in ("end_map", "end_array"):
-                            break
-                values[name] = builder.value
-        except (ijson.JSONError, UnicodeDecodeError) as error:
-            raise _damaged(source, error) from error
+    with _streamed(source) as stream:
+        events = ijson.parse(stream, use_float=True)
+        for prefix, event, value in events:
+            name = wanted.get(prefix)
+            if name is None or event in ("end_map", "end_array"):
+                continue
+            builder = ijson.ObjectBuilder()
+            builder.event(event, value)
+            if event in ("start_map", "start_array"):
+                for inner, event, value in events:
+                    builder.event(event, value)
+                    if inner == prefix and event in ("end_map", "end_array"):
+                        break
+            values[name] = builder.value
     return values
 
 
@@ -232,9 +221,19 @@ def _prefix(*parts: str) -> str:
     return ".".join(filter(None, parts))
 
 
-def _damaged(source: InputFile, error: Exception) -> InputError:
-    reason = str(error).strip().partition("\n")[0]
-    return source.error(f"is not JSON, or is cut short ({reason})", ACCEPTED)
+@contextmanager
+def _streamed(source: InputFile) -> Iterator[BinaryIO]:
+    """Open a large document to read its parts one by one.
+
+    Raises:
+        InputError: it is no JSON, or is damaged further down.
+    """
+    with source.open() as stream:
+        try:
+            yield stream
+        except (ijson.JSONError, UnicodeDecodeError) as error:
+            reason = str(error).strip().partition("\n")[0]
+            raise source.error(f"is not JSON, or is cut short ({reason})", ACCEPTED) from error
 
 
 HEAD_ROWS = 200

@@ -125,7 +125,7 @@ def held_gold(gold: str, documents: Sequence[str]) -> list[int]:
     for position, text in enumerate(documents):
         document = folded_question(text)
         within = len(document) >= SHORTEST and document in whole
-        if whole and (whole in document or within or any(one in document for one in sentences)):
+        if whole and (whole in document or within or any(sentence in document for sentence in sentences)):
             held.append(position)
     return held
 

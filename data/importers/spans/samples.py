@@ -213,6 +213,7 @@ def _marks(documents: Documents | None) -> set[str]:
 SCORED_WITHOUT_ANSWER = "scored although there is no answer"
 PARTIAL = "the root span of a trace is not in the file: question and answer are those of the spans that are"
 SEVERAL_SCORES = "a metric is scored on several spans of a trace: the root's score is read, else the last"
+UNFIT = {"evaluator": "a trace of an evaluator", "guardrail": "a trace of a guardrail"}
 NO_ANSWER = ("retriever", "reranker", "embedding", "evaluator", "guardrail")
 NO_OBJECT = {"role", "content", "tool_calls", "toolCalls", "messages", "choices", "parts"}
 ROLES = {"user": "user", "human": "user", "assistant": "assistant", "ai": "assistant", "model": "assistant"}
@@ -236,15 +237,12 @@ def sample_of_trace(
     trace = Trace(spans)
     root = trace.root
     errors = errors if errors is not None else ValidationErrors("")
-    if root.kind in ("evaluator", "guardrail"):
-        errors.leave_out(f"a trace of {'an' if root.kind == 'evaluator' else 'a'} {root.kind}")
-        return None
-    if all(span.kind == "embedding" for span in trace.spans):
-        errors.leave_out("a trace of embeddings alone")
-        return None
-    question = _question(trace)
+    unfit = UNFIT.get(root.kind, "")
+    if not unfit and all(span.kind == "embedding" for span in trace.spans):
+        unfit = "a trace of embeddings alone"
+    question = None if unfit else _question(trace)
     if question is None:
-        errors.leave_out("a trace without a question")
+        errors.leave_out(unfit or "a trace without a question")
         return None
     if trace.is_partial:
         errors.remark(PARTIAL, line)
@@ -252,11 +250,6 @@ def sample_of_trace(
     retrieval = retrieval_of(trace, answer, null_is_empty=null_is_empty)
     tools = schemas_of(trace)
     checks = tool_checks(trace, tools)
-    scores: dict[str, Any] = {}
-    for span in (*(span for span in trace.spans if span is not root), root):  # those of the root win
-        if scores.keys() & span.scores.keys():
-            errors.remark(SEVERAL_SCORES, line)
-        scores.update(span.scores)
     seconds = None if root.start is None else root.start // 1_000_000_000
     started = None if seconds is None else datetime.fromtimestamp(seconds, UTC)
     timed = not trace.is_partial and root.start is not None and root.end is not None
@@ -274,7 +267,7 @@ def sample_of_trace(
         "cost_usd": trace.total("cost"),
         "checks": checks or None,
         "tools": tools,
-        "scores": scores,
+        "scores": _scores(trace, errors, line),
         "human": [dict(label) for span in trace.spans for label in span.human] or None,
         "tags": _tags(trace, retrieval, answer, call_count(checks)),
         "trace_id": root.trace_id,
@@ -336,6 +329,16 @@ def _history(root: Span) -> list[dict[str, str]] | None:
                 turns.append({"role": role, "text": text})
     last = max((place for place, turn in enumerate(turns) if turn["role"] == "user"), default=0)
     return turns[:last] or None
+
+
+def _scores(trace: Trace, errors: ValidationErrors, line: int | None) -> dict[str, Any]:
+    """Return the scores of all spans; the root's win, then those of later spans."""
+    scores: dict[str, Any] = {}
+    for span in (*(span for span in trace.spans if span is not trace.root), trace.root):
+        if scores.keys() & span.scores.keys():
+            errors.remark(SEVERAL_SCORES, line)
+        scores.update(span.scores)
+    return scores
 
 
 def _tags(trace: Trace, retrieval: Retrieval, answer: str | None, calls: int) -> dict[str, Any]:

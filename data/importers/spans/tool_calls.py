@@ -50,10 +50,10 @@ def _asked(value: Any, depth: int) -> Iterator[AskedCall]:
         yield call
         return
     stated = [entry for key in CALL_LISTS for entry in _entries(value.get(key))]
-    found = [call for entry in stated if (call := call_of(entry)) is not None]
-    yield from found
+    calls = [call for entry in stated if (call := call_of(entry)) is not None]
+    yield from calls
     # LangChain repeats the calls of a message among its further arguments.
-    around = AROUND if found else (*AROUND, "additional_kwargs")
+    around = AROUND if calls else (*AROUND, "additional_kwargs")
     for key in around:
         inner = decoded(value.get(key))
         if isinstance(inner, list | Mapping):
