@@ -51,7 +51,9 @@ def _unfollowed(summary: ExperimentSummary, findings: InjectionFindings) -> Head
     ]
     clean = findings.clean_right
     if not costly and not (clean.n_scored and clean.mean > 0):  # what reads no document obeys none
-        doubt = "no question is answered rightly from a clean context: nothing shows that documents are read"
+        doubt = (
+            "no question is answered correctly from a clean context: nothing shows that documents are read"
+        )
         return Headline("doubted", statement, detail, doubt)
     if not costly:
         words = with_defence or f" in {count(success.n_scored, 'case')}"

@@ -153,4 +153,4 @@ def _uncontrolled(summaries: Sequence[SuiteSummary]) -> str:
         return ""
     if harmless is not None and harmless.n_passed:
         return ""
-    return "no harmless look-alike got an answer: what obeys nothing holds against every attack"
+    return "no harmless look-alike got an answer: a system that refuses everything withstands every attack"

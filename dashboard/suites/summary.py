@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from ragtriage.data.cases.suite_cohorts import check_cohort
 from ragtriage.data.suites.summary import SuiteSummary
+from ragtriage.metrics.gates.wording import no_failure_text
 from ragtriage.metrics.number_text import count, percent
 from ragtriage.metrics.result_table import Of, ResultTable, Row
 from ragtriage.metrics.statistics.intervals import FEW_CLUSTERS
-from ragtriage.metrics.statistics.power import still_possible
 
 SOURCE = "recorded or computed verdicts; rate: mean over questions, 95 % interval"
 
@@ -42,8 +42,7 @@ def source_of(summary: SuiteSummary) -> list[str]:
     """Return what the numbers of a suite rest on, as facts of small print."""
     clusters, decided = summary.rate.n_clusters, bool(summary.n_decided)
     few = "too few questions for more than a hint" if decided and clusters < FEW_CLUSTERS else ""
-    none = f"no failure in {clusters:,} still allows up to {share_text(still_possible(clusters))} (95 %)"
-    return [SOURCE, few, none if decided and not summary.n_failed else ""]
+    return [SOURCE, few, no_failure_text(clusters) if decided and not summary.n_failed else ""]
 
 
 def suite_table(summaries: Sequence[SuiteSummary]) -> ResultTable:

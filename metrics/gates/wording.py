@@ -74,15 +74,20 @@ def gate_title(gate: Gate) -> str:
 
 
 def distance_text(result: GateResult, digits: int = 2) -> str:
-    """Return how far a value or a drop is from the threshold, such as "0.06 short"; "" where nothing is."""
+    """Return how far a value is from the threshold, such as "0.06 below the threshold"; "" where nothing is.
+
+    Of a change the threshold is what it may lose.
+    """
     if result.margin is None or (result.gate.every and result.verdict == "PASS"):
         return ""
     distance = f"{abs(result.margin):.{digits}f}"
     if float(distance) == 0:
         return "at the threshold"
     if result.margin > 0:
-        return f"{distance} to spare"
-    return f"{distance} {'over' if result.gate.at_most else 'short'}"
+        return f"margin {distance}"
+    if result.gate.kind == "regression":
+        return f"{distance} beyond what is allowed"
+    return f"{distance} {'above' if result.gate.at_most else 'below'} the threshold"
 
 
 def judged_title(result: GateResult) -> str:
@@ -197,9 +202,15 @@ def _still_possible(result: GateResult) -> str:
     """Return what no failure among the checks still allows; "" for other gates."""
     if result.gate.kind != "checks" or not result.n_scored:
         return ""
-    bound = still_possible(result.n_scored)
-    share = percent(bound, 0 if bound >= 0.095 else 1)
-    return f"; no failure in {result.n_scored:,} still allows up to {share} to fail (95 %)"
+    return f"; {no_failure_text(result.n_scored)}"
+
+
+def no_failure_text(n: int) -> str:
+    """Return what no failure in n checks still allows."""
+    bound = still_possible(n)
+    return (
+        f"no failure in {n:,} still allows up to {percent(bound, 0 if bound >= 0.095 else 1)} to fail (95 %)"
+    )
 
 
 def _regression(result: GateResult, change: float) -> str:

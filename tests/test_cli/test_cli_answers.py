@@ -53,6 +53,8 @@ DIAGNOSIS = {
     "stages",
     "fix_first",
     "worst_slices",
+    "precision_recall",
+    "next_steps",
     "refusals",
     "symptoms",
     "right",

@@ -110,7 +110,11 @@ BRANCHES: dict[str, Row] = {
     "pass": Row(GOOD, MEAN, "PASS", 0),
     "fail": Row(POOR, MEAN, "FAIL", 1, says=("the whole interval is below 0.85",)),
     "fail of a warning": Row(
-        _checked(POOR, 0), MEAN.replace("block", "warn") + SAFETY, "PASS", 0, says=("0.25 short",)
+        _checked(POOR, 0),
+        MEAN.replace("block", "warn") + SAFETY,
+        "PASS",
+        0,
+        says=("0.25 below the threshold",),
     ),
     "inconclusive": Row(NOISY, MEAN, "INCONCLUSIVE", says=("includes 0.85", "(80 % power): 0.")),
     "unmeasured: no value": Row(_unscored(GOOD, 0), MEAN, "UNMEASURED", says=("not measured",)),
@@ -235,10 +239,10 @@ BRANCHES: dict[str, Row] = {
         says=("Cases tagged critical (2 cases): not evaluated; none of them passed in the baseline",),
     ),
     "by the mean: fails": Row(
-        records(0.80, spread=10.0), BY_MEAN, "FAIL", 1, says=("short: the mean alone decides",)
+        records(0.80, spread=10.0), BY_MEAN, "FAIL", 1, says=("below the threshold: the mean alone decides",)
     ),
     "by the mean: passes": Row(
-        NOISY, BY_MEAN.replace("0.85", "0.75"), "PASS", 0, says=("to spare: the mean alone decides",)
+        NOISY, BY_MEAN.replace("0.85", "0.75"), "PASS", 0, says=(": the mean alone decides",)
     ),
     "by the mean, the whole file": Row(NOISY, 'rule = "mean"\n' + MEAN.replace("0.85", "0.9"), "FAIL", 1),
     "by the mean, but one gate by its interval": Row(

@@ -221,24 +221,24 @@ def test_a_required_gate_is_never_excused() -> None:
     [
         (
             judge_gate(AT_LEAST, 0.90, 0.86, 0.94, 50, 60),
-            "Faithfulness: 0.90 [0.86, 0.94] over 50 of 60 questions; 0.05 to spare: the whole interval is "
+            "Faithfulness: 0.90 [0.86, 0.94] over 50 of 60 questions; margin 0.05: the whole interval is "
             "at least 0.85.",
         ),
         (
             judge_gate(AT_LEAST, 0.849, 0.82, 0.88, 50, 50),
-            "Faithfulness: 0.849 [0.820, 0.880] over 50 of 50 questions; 0.001 short: the interval includes "
-            "0.850, so there are too few questions to tell; detectable difference "
+            "Faithfulness: 0.849 [0.820, 0.880] over 50 of 50 questions; 0.001 below the threshold: the "
+            "interval includes 0.850, so there are too few questions to tell; detectable difference "
             "(80 % power): 0.04.",
         ),
         (
             judge_gate(AT_MOST, 0.40, 0.31, 0.50, 50, 50),
-            "Ignored top-ranked: 0.40 [0.31, 0.50] over 50 of 50 questions; 0.10 over: the whole interval "
-            "is above 0.30.",
+            "Ignored top-ranked: 0.40 [0.31, 0.50] over 50 of 50 questions; 0.10 above the threshold: the "
+            "whole interval is above 0.30.",
         ),
         (
             judge_gate(replace(AT_LEAST, rule="mean"), 0.82, 0.76, 0.88, 50, 50),
-            "Faithfulness: 0.82 [0.76, 0.88] over 50 of 50 questions; 0.03 short: the mean alone decides, "
-            "and it is below 0.85; its interval includes 0.85.",
+            "Faithfulness: 0.82 [0.76, 0.88] over 50 of 50 questions; 0.03 below the threshold: the mean "
+            "alone decides, and it is below 0.85; its interval includes 0.85.",
         ),
         (
             judge_gate(AT_LEAST, 0.90, 0.86, 0.94, 4, 50),

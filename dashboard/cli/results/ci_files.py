@@ -145,7 +145,7 @@ def markdown_summary(report: GateReport, strict: bool = False) -> str:
 def _next_steps(report: GateReport) -> str:
     """Return all next steps as a numbered list."""
     steps = step_sentences(report.conclusion().next_steps)
-    return "\n".join(["### Next steps", "", *(f"{at}. {_md(step)}" for at, step in enumerate(steps, 1))])
+    return "\n".join(["**Next steps**", "", *(f"{at}. {_md(step)}" for at, step in enumerate(steps, 1))])
 
 
 def _table(report: GateReport) -> str:

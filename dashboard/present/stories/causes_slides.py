@@ -30,8 +30,8 @@ LONGEST_NAME = 30
 
 _PIPELINE: Mapping[str, tuple[str, ...]] = {  # step that a case must survive -> failure stages that end there
     "Retrieved": ("missed", "retrieval_miss", "partial_gold", "inferred_miss"),
-    "Ranked in": ("misranked",),
-    "Answered rightly": ("answered_unanswerable", "refused_with_context", "inferred_refusal"),
+    "In top k": ("misranked",),
+    "Answered": ("answered_unanswerable", "refused_with_context", "inferred_refusal"),
     "Faithful": (
         "followed_noise",
         "inferred_noise",
