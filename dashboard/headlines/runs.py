@@ -14,16 +14,26 @@ LONGEST_NAME, LONGEST_PROJECT = 30, 24
 
 
 def runs_headline(
-    runs: Sequence[Run], digests: Mapping[str, RunDigest], names: Mapping[str, str], n_unreadable: int = 0
+    runs: Sequence[Run],
+    digests: Mapping[str, RunDigest],
+    names: Mapping[str, str],
+    n_unreadable: int = 0,
+    project: str = "",
 ) -> Headline:
-    """Return the conclusion about the runs of a workspace.
+    """Return the conclusion about the runs of a workspace, or of one of its projects.
 
     Args:
         runs: of every project.
         digests: run id -> digest, of those that were read.
         names: run id -> name.
         n_unreadable: runs whose files cannot be read.
+        project: the one to conclude about; "" for all.
     """
+    elsewhere = [run.run_id for run in runs if project and run.project != project]
+    runs = [run for run in runs if not project or run.project == project]
+    broken_elsewhere = sum(bool(digests[run_id].errors) for run_id in elsewhere if run_id in digests)
+    digests = {run.run_id: digests[run.run_id] for run in runs if run.run_id in digests}
+    of_project = f" of {shorten(project, LONGEST_PROJECT)}" if elsewhere else ""
     if not runs and not n_unreadable:
         return Headline("empty", "Load a first run", "Load a file here, or see the bundled samples with "
                         "`ragtriage demo`.")  # fmt: skip
@@ -39,6 +49,7 @@ def runs_headline(
         (unmeasured, f"{_have(unmeasured)} no pass rate: nothing says whether an answer is good"),
         (means, f"{_have(means)} summary scores only"),
         (len(runs) - len(digests), "not read yet"),
+        (broken_elsewhere, f"of other projects {'carries' if broken_elsewhere == 1 else 'carry'} an error"),
     )  # fmt: skip
     if n_unreadable:
         return Headline("bad", f"{count(n_unreadable, 'run')} cannot be opened", detail)
@@ -48,18 +59,25 @@ def runs_headline(
             next(run.project for run in runs if run.run_id == broken[0].run_id), LONGEST_PROJECT
         )
         single = f"{name} ({project}): its numbers have errors"
-        several = f"{count(len(broken), 'run')} have errors in their numbers"
+        several = f"{count(len(broken), 'run')}{of_project} have errors in their numbers"
         return Headline("bad", several if broken[1:] else single, detail)
     if means == len(runs):
-        return Headline("not measured", f"{count(means, 'run')} {_have(means)} summary scores only", detail)
+        return Headline(
+            "not measured", f"{count(means, 'run')}{of_project} {_have(means)} summary scores only", detail
+        )
+    all_runs = f"{count(len(runs), 'run')}{of_project}"
     need, unread = len(digests) - readable, len(runs) - len(digests)
     if not need and not unread:
-        return Headline("good", f"{count(len(runs), 'run')}, no warnings", "Each has a pass rate.")
+        return Headline(
+            "good",
+            f"{count(len(runs), 'run')}{of_project}, no warnings",
+            f"Each has a pass rate. {detail}".strip(),
+        )
     if not need:
-        return Headline("cannot tell", f"{readable:,} of {count(len(runs), 'run')} are read so far", detail)
+        return Headline("cannot tell", f"{readable:,} of {all_runs} are read so far", detail)
     return Headline(
         "cannot tell",
-        f"{readable:,} of {count(len(digests), 'run')} can be read as they are; "
+        f"{readable:,} of {count(len(digests), 'run')}{of_project} can be read as they are; "
         f"{need:,} {'needs' if need == 1 else 'need'} a look",
         detail,
     )

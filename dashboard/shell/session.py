@@ -229,11 +229,9 @@ def _newest_measured(store: RunStore, runs: tuple[Run, ...]) -> Run:
 
 
 def _run_before(runs: tuple[Run, ...], run: Run) -> Run | None:
-    """Return the run with samples before this one, else the first of the others."""
-    versions = [other for other in runs if other != run and not other.means and not _is_generated(other)]
-    earlier = {other.run_id for other in runs[: runs.index(run)]}
-    newest_first = reversed(versions)
-    return next((other for other in newest_first if other.run_id in earlier), next(iter(versions), None))
+    """Return the newest run with samples that is earlier than this one; None where there is none."""
+    earlier = runs[: runs.index(run)]
+    return next((other for other in reversed(earlier) if not other.means and not _is_generated(other)), None)
 
 
 def _is_generated(run: Run) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 from ragtriage.data.importers.importer import Importer
 from ragtriage.data.importers.registry import importer_of
+from ragtriage.data.store.parsed_run import MappedColumn
 from ragtriage.data.store.question_sets import QuestionSet
 from ragtriage.data.store.write_run import ImportedRun
 from ragtriage.metrics.number_text import count
@@ -53,8 +54,26 @@ def _line(entry: ImportedRun, name: str) -> str:
         )
         parts.append(f"{count(len(entry.extra), 'column')} kept as extra: {columns}")
     if entry.status == "unchanged":
-        parts.append("unchanged, was already there")
+        parts.append(f"unchanged, was already there as {run.run_id}")
     return f"{name}: {'; '.join(parts)}"
+
+
+def column_rows(mapping: Sequence[MappedColumn]) -> list[dict[str, str]]:
+    """Return how each column of a file is read and why, with the first value, as the rows of a table."""
+    kinds = {"scores": "score", "tags": "tag", "checks": "check"}
+    rows = []
+    for mapped in mapping:
+        kind, _, key = mapped.field.partition(".")
+        meaning = f"{kinds[kind]} {key.removesuffix('.passed')}" if key and kind in kinds else mapped.field
+        rows.append(
+            {
+                "column": mapped.column,
+                "read as": meaning or "(kept as extra)",
+                "because": mapped.why,
+                "example": mapped.example,
+            }
+        )
+    return rows
 
 
 def note_on_page(note: str) -> str:

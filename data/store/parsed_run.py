@@ -18,11 +18,13 @@ class MappedColumn:
         column: name in the file.
         field: field of the sample it fills, "scores.<metric>", "tags.<key>", or "" if it is kept as extra.
         example: the first value, shortened.
+        why: what it was guessed from.
     """
 
     column: str
     field: str
     example: str
+    why: str = ""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ragtriage.data.errors import InputError, ValidationError, ValidationErrors
-from ragtriage.data.store.parsed_run import ParsedRun
+from ragtriage.data.store.parsed_run import MappedColumn, ParsedRun
 from ragtriage.data.store.sample_schema import CONTENT_HASH, FIELDS, LATER_FIELDS, SCHEMA, Sample
 from ragtriage.data.store.sample_validation import normalise
 from ragtriage.data.store.workspace import Run, Workspace
@@ -46,6 +46,7 @@ class ImportedRun:
         left_out: why rows became no sample -> how many.
         extra: names of fields that are kept as they are, as no field of a sample.
         closing: notes that were known once all samples were read, e.g. how many a question set was joined to.
+        mapping: how the columns of its file were read, where that was guessed.
     """
 
     run: Run
@@ -53,6 +54,7 @@ class ImportedRun:
     left_out: Counter[str] = field(default_factory=Counter)
     extra: tuple[str, ...] = ()
     closing: tuple[str, ...] = ()
+    mapping: tuple[MappedColumn, ...] = ()
 
 
 @dataclass
@@ -141,7 +143,11 @@ def store_run(
         (stage / "run.json").write_text(run.to_json(), encoding="utf-8")
         is_new = workspace.publish(stage, workspace.runs_folder / run.run_id)
     entry = ImportedRun(
-        run, "imported", extra=tuple(tally.extra), closing=parsed.all_notes[len(parsed.notes) :]
+        run,
+        "imported",
+        extra=tuple(tally.extra),
+        closing=parsed.all_notes[len(parsed.notes) :],
+        mapping=parsed.mapping,
     )
     return entry if is_new else replace(entry, run=workspace.read_run(run.run_id), status="unchanged")
 

@@ -193,3 +193,64 @@ def test_a_damaged_ledger_lets_nothing_in_and_is_said_once(capsys: Capture, tmp_
     assert answer.out == ""
     assert len([path for path in (root / "runs").iterdir() if not path.name.startswith(".")]) == 1
     assert run(capsys, root, "import", *others, "--json").json["runs"] == []
+
+
+def _table(folder: Path, cells: str = "4,x,5") -> Path:
+    path = folder / "graded.csv"
+    text = "question,answer,faithfulness,note,answer_relevancy\n"
+    path.write_text(text + "".join(f"Q{n}?,A,{cells}{n}\n" for n in range(3)), "utf-8")
+    return path
+
+
+def test_the_columns_of_a_table_stand_under_the_result_with_what_they_were_read_as(
+    capsys: Capture, tmp_path: Path
+) -> None:
+    first, head, _, *columns, last = run(
+        capsys, tmp_path / "ws", "import", str(_table(tmp_path))
+    ).out.splitlines()
+    scale = "not scored, as on another scale: answer_relevancy, faithfulness (import again with "
+    assert f"{scale}--scale answer_relevancy=0..100 --scale faithfulness=1..5)" in first
+    assert head.split() == ["column", "read", "as", "because", "example"]
+    assert [" ".join(line.split()) for line in columns] == [
+        "question question its name Q0?",
+        "answer answer its name A",
+        "faithfulness score faithfulness name of a metric 4",
+        "note tag note 1 different value x",
+        "answer_relevancy score answer_relevancy name of a metric 50",
+    ]
+    assert last.startswith("Next: `ragtriage diagnose ")
+
+
+def test_a_dry_run_ends_with_the_next_command_and_folds_what_cannot_be_measured(
+    capsys: Capture, tmp_path: Path
+) -> None:
+    path = str(_table(tmp_path))
+    text = run(capsys, tmp_path / "ws", "import", path, "--dry-run").out
+    assert "metrics; why: --explain" in text
+    assert "not computable" not in text
+    assert text.splitlines()[-1] == "Next: the same command without --dry-run loads it."
+    assert "not computable:" in run(capsys, tmp_path / "ws", "import", path, "--dry-run", "--explain").out
+
+
+def test_a_file_that_was_imported_before_is_recognised(capsys: Capture, tmp_path: Path) -> None:
+    root, path = tmp_path / "ws", str(_table(tmp_path))
+    first = run(capsys, root, "import", path, "--json").json["runs"][0]["run_id"]
+    again = run(capsys, root, "import", path).out
+    assert f"unchanged, was already there as {first}" in again
+    assert "warning" not in again
+    other = run(capsys, root, "import", path, "--scale", "faithfulness=1..5").out
+    assert f"warning: graded was imported before, as {first}, and both are kept: " in other
+    assert f"`ragtriage delete {first}` removes the earlier one, --name tells them apart." in other
+    assert "warning" not in run(capsys, root, "import", path, "--name", "second").out
+
+
+def test_runs_of_one_project_can_be_listed(capsys: Capture, tmp_path: Path) -> None:
+    root, path = tmp_path / "ws", str(_file(tmp_path, RECORDS))
+    for project in ("shop", "bank"):
+        run(capsys, root, "import", path, "--project", project)
+    assert [each["project"] for each in run(capsys, root, "runs", "--project", "bank", "--json").json] == [
+        "bank"
+    ]
+    assert "shop" not in run(capsys, root, "runs", "--project", "bank").out
+    wrong = run(capsys, root, "runs", "--project", "bnak")
+    assert (wrong.code, "accepted: bank, shop" in wrong.err) == (2, True)

@@ -74,6 +74,18 @@ def test_every_state(workspace: RunStore) -> None:
     assert "2 not read yet" in part.detail
 
 
+def test_errors_of_other_projects_are_not_those_of_this_one(workspace: RunStore) -> None:
+    first, *others = _runs(workspace)
+    runs = [first, *(replace(run, project="q") for run in others)]
+    digests = {run.run_id: _digest(run, errors=("x",) if run.project == "q" else ()) for run in runs}
+    names = workspace.names()
+    here, there = (runs_headline(runs, digests, names, project=project) for project in ("p", "q"))
+    assert (here.state, here.statement) == ("good", "1 run of p, no warnings")
+    assert "2 of other projects carry an error" in here.detail
+    assert (there.state, there.statement) == ("bad", "2 runs of q have errors in their numbers")
+    assert "of other projects" not in there.detail
+
+
 def test_a_digest_is_stored_and_holds_until_a_label_changes(workspace: RunStore) -> None:
     first, *_ = runs = _runs(workspace)
     assert stored_digests(workspace, runs) == {}
@@ -116,8 +128,8 @@ def test_the_whole_demo_is_listed(own_demo: RunStore, monkeypatch: pytest.Monkey
     app = _open(own_demo.workspace.root, monkeypatch)
     assert not app.exception
     assert len(app.dataframe[0].value) == len(own_demo.runs())
-    unmeasured = [run for run in own_demo.runs() if run.means]
-    assert f"{len(unmeasured)} have summary scores only" in page_text(app)
+    n_shown = len(own_demo.runs("handbook"))
+    assert f"of {n_shown} runs of handbook can be read" in headline(app)
 
 
 def test_rows_that_change_take_no_ticks_with_them(workspace: RunStore) -> None:

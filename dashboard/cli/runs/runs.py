@@ -27,14 +27,20 @@ from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.metric_registry import unlabelled
 from ragtriage.metrics.number_text import NOT_MEASURED
 
+MOST_PROJECTS = 20  # that an error names
+
 
 @click.command()
+@click.option("--project", metavar="NAME", help="Only the runs of this project.")
 @JSON
 @click.pass_obj
-def runs(workspace: str | None, as_json: bool) -> None:
+def runs(workspace: str | None, project: str | None, as_json: bool) -> None:
     """List the runs."""
     store = open_store(workspace)
-    answer = runs_answer(store)
+    answer = [run for run in runs_answer(store) if project in (None, run["project"])]
+    if project is not None and not answer:
+        known = ", ".join(store.projects()[:MOST_PROJECTS]) or "none yet"
+        raise DataError(f"project {project!r}: no run is in it; accepted: {known}")
     unreadable = store.unreadable()
     for problem in unreadable.values():
         click.echo(f"warning: {plain(problem)}", err=True)

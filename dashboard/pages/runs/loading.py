@@ -168,12 +168,16 @@ def _mapping(file: InputFile, file_preview: Preview) -> dict[str, str]:
     if not file_preview.mapping:
         return {}
     rows = [
-        {"Column": mapped.column, "Read as": mapped.field, "Example": mapped.example}
+        {"Column": mapped.column, "Read as": mapped.field, "Because": mapped.why, "Example": mapped.example}
         for mapped in file_preview.mapping
     ]
     st.caption("How the columns are read; change “Read as” to correct it. Empty keeps a column as extra.")
     edited = st.data_editor(
-        rows, hide_index=True, disabled=["Column", "Example"], key=f"mapping_{file.name}", height="content"
+        rows,
+        hide_index=True,
+        disabled=["Column", "Because", "Example"],
+        key=f"mapping_{file.name}",
+        height="content",
     )
     return {
         row["Column"]: (row["Read as"] or "").strip()

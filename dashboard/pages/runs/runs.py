@@ -49,11 +49,13 @@ if view is None:
             st.caption("Runs appear here when somebody loads them.")
     st.stop()
 
-digests = all_digests(store, runs)
+others = [run for run in runs if run.project != view.project]
+own_last = (*others, *(run for run in runs if run.project == view.project))  # the last are read first
+digests = all_digests(store, own_last)
 baselines = set(store.ledger.baselines().values())
 projects = count(len({run.project for run in runs}), "project")
 open_page(
-    runs_headline(runs, digests, store.names(), len(store.unreadable())),
+    runs_headline(runs, digests, store.names(), len(store.unreadable()), view.project),
     [
         f"{projects}, {count(len(runs), 'run')}",
         f"from {runs[0].created_at:%Y-%m-%d}",
@@ -62,7 +64,7 @@ open_page(
 )
 strip_chart(view, runs, digests)
 strip_legend()
-read_on(store, runs, digests)
+read_on(store, own_last, digests)
 load_results()
 tell_unreadable(store)
 with st.container(horizontal=True, vertical_alignment="center"):

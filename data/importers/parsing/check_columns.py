@@ -48,15 +48,18 @@ def holds_pairs(columns: Iterable[str]) -> bool:
     return bool(check_columns(columns))
 
 
-def is_route_quality(column: str, fields: Collection[str]) -> bool:
+def has_route_checks(fields: Iterable[str]) -> bool:
+    """Return whether some fields that columns fill are checks of a router."""
+    kinds = [match[1] for match in map(FIELD.fullmatch, fields) if match]
+    return any(suite_of(kind) == "router" for kind in kinds)
+
+
+def is_route_quality(column: str) -> bool:
     """Return whether a column of numbers beside a router's checks is the quality of an answer.
 
-    Args:
-        column: its name; score_strong or unify_score is one.
-        fields: the fields that other columns of the table fill.
+    score_strong and unify_score are.
     """
-    kinds = [match[1] for match in map(FIELD.fullmatch, fields) if match]
-    return any(suite_of(kind) == "router" for kind in kinds) and bool(QUALITY.fullmatch(plain_name(column)))
+    return bool(QUALITY.fullmatch(plain_name(column)))
 
 
 def put_check(record: dict[str, Any], field: str, value: object, *, blank_text: bool) -> None:

@@ -13,6 +13,7 @@ from ragtriage.data.importers.parsing.cells import PSEUDO_FIELDS, CellError, is_
 from ragtriage.data.importers.parsing.check_columns import (
     Verdict,
     check_columns,
+    has_route_checks,
     is_check_field,
     is_route_quality,
 )
@@ -162,12 +163,18 @@ def plan_columns(
     notes += siblings.notes
     notes += questions_about(columns, guessed, declared)
     commas = {column.name for column in columns if column.has_decimal_commas}
-    shown = [MappedColumn(column.name, ordered[column.name], _example(column.values)) for column in columns]
+    shown = []
+    for column in columns:
+        field = ordered[column.name]
+        why = "as you mapped it" if column.name in overrides else _why(column, field, siblings, reasons)
+        shown.append(MappedColumn(column.name, field, _example(column.values), why))
     nested = _nested_ids(table, ordered, gold_ids)
     paths = {path: "retrieved_ids" if path == nested.chosen else "" for path in nested.examples}
     paths |= {name: field for name, field in overrides.items() if is_nested(name)}
     examples = {path: _example((nested.examples.get(path, ""),)) for path in paths}
-    shown += [MappedColumn(path, field, examples[path]) for path, field in paths.items()]
+    shown += [
+        MappedColumn(path, field, examples[path], "ids inside the documents") for path, field in paths.items()
+    ]
     asked = () if any(map(is_nested, overrides)) else nested.notes
     all_notes = (*notes, *asked, *_left_over(ordered))
     verdicts = {
@@ -187,6 +194,28 @@ def plan_columns(
         _directions(verdicts, ordered),
         siblings,
     )
+
+
+def _why(column: HeadColumn, field: str, siblings: Siblings, reasons: Mapping[str, str]) -> str:
+    """Return what the field of a column was guessed from."""
+    if column.name in siblings.verdicts:
+        score = siblings.verdicts[column.name].score
+        return f"what the tool decided on {score}" if score else "what the tool decided"
+    if column.name in siblings.limits:
+        return "stands beside a score"
+    if column.name in reasons:
+        return f"explains {reasons[column.name]}"
+    if field.startswith("scores."):
+        if scale := siblings.scales.get(field.removeprefix("scores.")):
+            return f"name of a metric, from {scale[0]:g} to {scale[1]:g}"
+        if metric_name(column.name)[1]:
+            return "name of a metric"
+        return f"holds {column.verdict.shown}" if column.verdict is not None else "holds numbers"
+    if field.startswith("tags."):
+        return f"{column.distinct} different {'value' if column.distinct == 1 else 'values'}"
+    if not field:
+        return "" if column.values else "is empty"
+    return "its name"
 
 
 def _directions(verdicts: Mapping[str, Verdict], fields: Mapping[str, str]) -> dict[str, dict[str, Any]]:
@@ -313,6 +342,10 @@ def _guess_metrics(
     columns: list[HeadColumn], fields: dict[str, str], own: Collection[str], declared: Collection[str]
 ) -> None:
     last = max((i for i, column in enumerate(columns) if column.name in own), default=len(columns))
+    routed, taken = (
+        has_route_checks(fields.values()),
+        set(fields.values()),
+    )  # a file may have thousands of columns
     for position, column in enumerate(columns):
         if column.name in fields:
             continue
@@ -322,11 +355,11 @@ def _guess_metrics(
         after = position > last and (numbers or not column.values)
         is_share = column.numeric == 1.0 and column.is_share
         asked_for = key in declared and mostly
-        asked_for |= column.numeric == 1.0 and is_route_quality(column.name, fields.values())
+        asked_for |= routed and column.numeric == 1.0 and is_route_quality(column.name)
         if (is_known and mostly) or after or is_share or asked_for or column.verdict is not None:
-            taken = set(fields.values())
-            repeat = next(n for n in range(1, len(columns) + 2) if _numbered(key, n) not in taken)
-            fields[column.name] = _numbered(key, repeat)
+            field = next(name for n in range(1, len(columns) + 2) if (name := _numbered(key, n)) not in taken)
+            fields[column.name] = field
+            taken.add(field)
 
 
 def _numbered(key: str, repeat: int) -> str:

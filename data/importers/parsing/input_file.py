@@ -34,6 +34,7 @@ class Limits:
         unpacked_bytes: largest size of a decompressed file.
         lines: most lines of a line-based format.
         samples: most samples of a run.
+        columns: most columns of a table.
     """
 
     line_bytes: int = 16 << 20
@@ -42,6 +43,7 @@ class Limits:
     unpacked_bytes: int = 4 << 30
     lines: int = 10_000_000
     samples: int = 500_000
+    columns: int = 10_000
 
 
 def usual_limits() -> Limits:
@@ -56,6 +58,7 @@ def usual_limits() -> Limits:
         unpacked_bytes=most,
         lines=most,
         samples=most,
+        columns=most,
     )
 
 

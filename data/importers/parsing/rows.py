@@ -124,7 +124,17 @@ def open_table(
         errors: collector of the errors.
         limit: number of rows to read; None for all.
         rows: name of the list of rows to read in a JSON document that holds several.
+
+    Raises:
+        InputError: it cannot be opened, or has more columns than the limit.
     """
+    table = _opened(source, errors, limit, rows)
+    if len(table.columns) > (most := source.limits.columns):
+        raise source.error(f"has {len(table.columns):,} columns", f"at most {most:,} columns{LIFT}")
+    return table
+
+
+def _opened(source: InputFile, errors: ValidationErrors, limit: int | None, rows: str) -> Table:
     kind = container(source)
     if rows and kind != "json":
         raise source.error(f"is {kind}, which holds no lists of rows to choose from", "JSON with --rows NAME")
@@ -232,13 +242,13 @@ def _delimited(source: InputFile, errors: ValidationErrors) -> tuple[list[str], 
     except (csv.Error, StopIteration) as error:
         errors.raise_if_any()
         raise source.error(f"has no readable header: {error}", "a first line with column names", 1) from error
-    names: list[str] = []
+    names: dict[str, None] = {}  # in order; a list would be searched once a column
     for position, name in enumerate(header, start=1):
         distinct = name.strip() or f"column {position}"
         while distinct in names:
             distinct = f"{distinct} ({position})"
-        names.append(distinct)
-    return names, _delimited_rows(reader, names, errors)
+        names[distinct] = None
+    return [*names], _delimited_rows(reader, [*names], errors)
 
 
 def _delimiter(source: InputFile) -> str:

@@ -68,6 +68,7 @@ def siblings_of(columns: Sequence[HeadColumn], fields: Mapping[str, str], fixed:
         str, dict[str, HeadColumn]
     ] = {}  # name of a score -> kind of column beside it -> that column
     scores: list[HeadColumn] = []
+    plains = {plain_name(column.name) for column in columns}
     of_rows: list[str] = []  # columns of a pass or fail without the name of a score
     errors = any(plain_name(column.name) in ("error", "errors", "error_message") for column in columns)
     for column in columns:
@@ -77,7 +78,8 @@ def siblings_of(columns: Sequence[HeadColumn], fields: Mapping[str, str], fixed:
         if errors and plain_name(column.name) == "success":
             continue  # says that the call did not fail
         if kind and free and (_is_passes(column) if kind == "verdict" else column.numeric == 1.0):
-            for name in {base, metric_name(base)[0]} if base else {""}:
+            by_alias = not {base, f"{base}_score"} & plains  # groundedness_threshold beside faithfulness
+            for name in {base, metric_name(base)[0]} if base and by_alias else {base}:
                 beside.setdefault(name, {}).setdefault(kind, column)
             of_rows += [column.name] if kind == "verdict" and not base else []
         elif fields.get(column.name, "").startswith("scores."):
