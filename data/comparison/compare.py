@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ragtriage.data.comparison.answered import RefusalPairs, own_answered, refusal_pairs, refusal_sentence
+from ragtriage.data.comparison.answered import RefusalPairs, refusal_pairs, refusal_sentence
 from ragtriage.data.comparison.compared_metrics import higher_is_better, question_values
 from ragtriage.data.comparison.guardrails import Loss, losses
 from ragtriage.data.comparison.pair_labels import left_out_labels, with_shared_labels
@@ -19,6 +19,7 @@ from ragtriage.data.comparison.question_match import (
     match_questions,
     paired_by_text,
 )
+from ragtriage.data.comparison.questions_asked import questions_asked
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.scoring.label_correction import corrected
 from ragtriage.data.scoring.scored_run import ScoredRun
@@ -176,8 +177,8 @@ def compare(
     base, other = with_shared_labels(base, other)
     family += metric_sides(base.scored, other.scored, metrics) if sides is None else sides
     warnings = unequal_runs(base.scored, other.scored, matched, base_name)
-    warnings += _unanswered(base.scored, base_name) + _unanswered(other.scored, "the other run")
-    warnings += [left_out] if left_out else []
+    sides_asked = (questions_asked(base), base_name), (questions_asked(other, base, matched), "the other run")
+    warnings += filter(None, [*(asked.sentence(name) for asked, name in sides_asked), left_out])
     if primary not in [side.metric for side in family]:
         family += metric_sides(base.scored, other.scored, [primary])
     first = next(side for side in family if side.metric == primary)
@@ -216,17 +217,6 @@ def compare(
 def margin_of(metric: str) -> float | None:
     """Return the loss that is tolerated: 0.05 on a scale from 0 to 1, None on another scale."""
     return MARGIN if metric == GOOD_SHARE or is_share(metric) else None
-
-
-def _unanswered(scored: ScoredRun, name: str) -> list[str]:
-    """Return the warning that a run left questions unanswered; empty where it answered all."""
-    own = own_answered(scored)
-    if own.complete:
-        return []
-    return [
-        f"Only {own.answered:,} of {own.asked:,} questions are answered in {name}: metrics of answers are "
-        "over those alone."
-    ]
 
 
 def family_tests(sides: Sequence[Side], primary: str) -> list[FamilyTest]:

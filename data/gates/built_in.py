@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 import numpy as np
 
 from ragtriage.data.comparison.question_match import QuestionMatch
+from ragtriage.data.comparison.questions_asked import QuestionsAsked, other_set
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.gates.gate_kinds import judge_checks, of_interval
 from ragtriage.data.suites.check_table import check_table
@@ -51,49 +52,18 @@ def judge_suites(run: Diagnosis, judged: Collection[str]) -> Iterator[GateResult
             yield judge_checks(gate, run, None)
 
 
-def judge_questions(
-    run: Diagnosis, base: Diagnosis | None, shared: QuestionMatch | None
-) -> GateResult | None:
-    """Return the failed gate of a run that lacks answers, or questions of its baseline; None where few are.
-
-    Questions are counted against the baseline where the run brings none of its own and names no other data
-    set. A sample that ended in an error counts as missing.
-    """
-    lacking = question_means(run.unanswered.astype(np.float64), run.scored.question)[0]
-    of_baseline = (
-        base is not None and shared is not None and not shared.only_other and not _other_set(run, base)
-    )
-    if base is not None and shared is not None and of_baseline:
-        of, asked = len(base.scored.question_ids), len(shared.base) - float(lacking[shared.other].sum())
-    else:
-        of, asked = len(lacking), len(lacking) - float(lacking.sum())
+def judge_questions(run: Diagnosis, asked: QuestionsAsked) -> GateResult | None:
+    """Return the failed gate of a run that lacks answers or questions; None where few are missing."""
     n = run.answers.missing
     ended = f"{n:,} of those asked ended in an error or without an answer" if n else ""
-    why = "; ".join(filter(None, [ended, _both_rates(run, asked, of)]))
-    return missing_questions(round(asked), of, why, of_baseline)
-
-
-def _both_rates(run: Diagnosis, asked: float, of: int) -> str:
-    """Return the pass rate of the questions asked, and with the missing ones as failed."""
-    rate = run.pass_rate
-    if not rate.n_scored:
-        return "none of them can be called good or bad"
-    missing = percent(rate.mean * rate.n_scored / max(of - asked + rate.n_scored, 1))
-    return f"pass rate {percent(rate.mean)} of those answered, {missing} with the missing ones as failed"
-
-
-def _other_set(run: Diagnosis, base: Diagnosis) -> bool:
-    """Whether a run names a data set, or version of it, that is not the baseline's."""
-    ours, theirs = run.scored.run, base.scored.run
-    if not ours.dataset:
-        return False
-    return (ours.dataset, ours.dataset_version) != (theirs.dataset, theirs.dataset_version)
+    why = "; ".join(filter(None, [ended, asked.both]))
+    return missing_questions(asked.answered, asked.of, why, asked.of_baseline)
 
 
 def mixed_questions(run: Diagnosis, base: Diagnosis, shared: QuestionMatch) -> str:
     """Return that a run asks other questions than its baseline; "" where nearly all are shared."""
     of, asked, own = len(base.scored.question_ids), len(shared.base), shared.only_other
-    if asked >= LEAST_ASKED * of or not (own or _other_set(run, base)):
+    if asked >= LEAST_ASKED * of or not (own or other_set(run, base)):
         return ""
     of_own = f"asks {own:,} of its own" if own else f"names another data set ({run.scored.run.dataset})"
     return f"it shares {asked:,} of the {of:,} questions of the baseline and {of_own}"

@@ -18,6 +18,7 @@ from ragtriage.data.comparison.question_changes import (
     newly_failing,
 )
 from ragtriage.data.comparison.question_match import QuestionMatch, match_questions
+from ragtriage.data.comparison.questions_asked import QuestionsAsked, questions_asked
 from ragtriage.data.declarations import use_declarations
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
 from ragtriage.data.diagnosis.doubts import metric_doubts, pass_rate_doubts, right_doubts
@@ -86,6 +87,8 @@ class GateReport:
     n_newly_failing: int = 0  # samples behind them; more than questions where there are repeats
     n_compared: int = 0  # questions whose passing both sides measured
     n_repaired: int = 0  # questions that failed in the baseline and pass now
+    # how many of its questions it answered, and the pass rate read both ways
+    asked: QuestionsAsked | None = None
     warnings: tuple[str, ...] = ()  # what makes the sides unequal
     cautions: tuple[str, ...] = ()  # what the checks on the numbers say to read before trusting them
     # those findings of the checks, in full, that must be known before the verdict is read
@@ -271,7 +274,8 @@ def judge_run(
             judge_guardrail(each.name, each.base, each.other, each.n, each.state, each.change[:3])
             for each in guardrails(base, run, shared)
         ]
-    lacking = judge_questions(run, base, shared)
+    asked = questions_asked(run, base, shared)
+    lacking = judge_questions(run, asked)
     worded = tuple(
         replace(result, sentence=gate_sentence(result))
         for result in [*([lacking] if lacking else []), *results]
@@ -283,6 +287,8 @@ def judge_run(
         base.scored.run.name if base else "",
         "",
         worded,
+        asked=asked,
+        warnings=tuple(filter(None, [asked.sentence("this run")])),
         halves=half_failing(halves),
         reasons=tuple(finding.clause for finding in right_doubts(run, findings)),
         diagnosis=run,
@@ -327,6 +333,7 @@ def _compared(
         n_compared=failing.compared,
         n_repaired=failing.repaired,
         warnings=(
+            *report.warnings,
             *unequal_sides(base, run),
             *filter(None, [left_out_labels(base, run)]),
             *_refused_in_one_run(base, run, report.results),

@@ -139,7 +139,13 @@ def _rate_tile(
         state if rate.n_scored and diagnosis.answers.enough else "not measured",
         (word if diagnosis.answers.enough else "answers not checked") if rate.n_scored else "not measured",
         f"{points(change.difference.difference)} vs {base}" if change and compared else "",
-        _foot(rate, percent, " · ".join(filter(None, [rate_labels(diagnosis), not_measured_in(diagnosis)]))),
+        _foot(
+            rate,
+            percent,
+            " · ".join(
+                filter(None, [_both_ways(report), rate_labels(diagnosis), not_measured_in(diagnosis)])
+            ),
+        ),
         Strip(
             rate.mean if rate.n_scored else None,
             rate.low,
@@ -151,6 +157,15 @@ def _rate_tile(
         "Share of measured cases that fall below no threshold, fail no check, do not refuse what has an "
         f"answer, and were not labelled bad; repeats are averaged first. {capital(doubt)}",
     )
+
+
+def _both_ways(report: GateReport | None) -> str:
+    """Return the pass rate with missing questions as failed, and how many are; "" where none is."""
+    asked = None if report is None else report.asked
+    if asked is None or asked.answered >= asked.of or not isfinite(asked.with_missing):
+        return ""
+    missing = f"{asked.of - asked.answered:,} missing as failed"
+    return f"of those answered; {percent(asked.with_missing)} with {missing}"
 
 
 def _comparable(change: MetricDifference) -> bool:

@@ -195,6 +195,9 @@ def _tile(
     )
     foot = [f"95 % CI {interval}" if interval else "", count(bar.n, "question")]
     foot += [rate_labels(view.diagnosis)] if name == GOOD_SHARE else []
+    asked = view.gates.asked if name == GOOD_SHARE and view.readable_gates is not None else None
+    if asked is not None and asked.answered < asked.of and isfinite(asked.with_missing):
+        foot.append(f"{percent(asked.with_missing)} with {asked.of - asked.answered:,} missing as failed")
     if level is not None:
         foot.append(f"gate {'≤' if level.at_most else '≥'} {write(level.threshold)}")
     change = _change(name, bar, paired, shorten(base, 18)) if paired is not None else ""

@@ -1,0 +1,87 @@
+"""How many of the questions that were to be asked a run answered, and its pass rate read both ways."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ragtriage.data.comparison.question_match import QuestionMatch
+from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.data.store.question_sets import question_sets
+from ragtriage.metrics.number_text import percent
+from ragtriage.metrics.statistics.question_means import question_means
+
+
+@dataclass(frozen=True)
+class QuestionsAsked:
+    """The questions of a run against those that it should have answered."""
+
+    answered: int  # questions that it answered; one that ended in an error counts as missing
+    of: int  # questions that it should have answered
+    whose: str  # "the baseline", "the question set NAME", or "" for its own
+    rate: float  # share of good cases, of those answered; NaN where none can be called good or bad
+    with_missing: float  # the same with the missing questions as failed
+
+    @property
+    def of_baseline(self) -> bool:
+        """Whether the questions are those of the baseline."""
+        return self.whose == "the baseline"
+
+    @property
+    def both(self) -> str:
+        """Both readings of the pass rate, as a clause."""
+        if np.isnan(self.rate):
+            return "none of them can be called good or bad"
+        missing = percent(self.with_missing)
+        return f"pass rate {percent(self.rate)} of those answered, {missing} with the missing ones as failed"
+
+    def sentence(self, name: str) -> str:
+        """Return how many questions a run answered, with both readings; "" where it lacks none."""
+        if self.answered >= self.of:
+            return ""
+        whose, name = f" of {self.whose}" if self.whose else "", f"{name[:1].upper()}{name[1:]}"
+        return f"{name} answered {self.answered:,} of the {self.of:,} questions{whose}: {self.both}."
+
+
+def questions_asked(
+    run: Diagnosis, base: Diagnosis | None = None, shared: QuestionMatch | None = None
+) -> QuestionsAsked:
+    """Count the questions of a run against the question set that it names, else against its baseline.
+
+    The baseline counts where the run brings no questions of its own and names no other data set; without
+    one, the run's own questions do.
+    """
+    lacking = question_means(run.unanswered.astype(np.float64), run.scored.question)[0]
+    answered, of, whose = len(lacking) - float(lacking.sum()), len(lacking), ""
+    declared = _declared_set(run)
+    if declared is not None:
+        of, whose = declared[1], f"the question set {declared[0]}"
+    elif base is not None and shared is not None and not shared.only_other and not other_set(run, base):
+        of, whose = len(base.scored.question_ids), "the baseline"
+        answered = len(shared.base) - float(lacking[shared.other].sum())
+    rate = run.pass_rate
+    if not rate.n_scored:
+        return QuestionsAsked(round(answered), of, whose, np.nan, np.nan)
+    with_missing = rate.mean * rate.n_scored / max(of - answered + rate.n_scored, 1)
+    return QuestionsAsked(round(answered), of, whose, rate.mean, with_missing)
+
+
+def _declared_set(run: Diagnosis) -> tuple[str, int] | None:
+    """Return name and size of the question set that a run names, in the version that it names."""
+    named, version = run.scored.run.dataset, run.scored.run.dataset_version
+    if not named:
+        return None
+    for entry in question_sets(run.scored.workspace):
+        fits = named in (entry.name, entry.set_id) and version in ("", entry.dataset_version, entry.set_id)
+        if fits and entry.n >= len(run.scored.question_ids):
+            return entry.name, entry.n
+    return None
+
+
+def other_set(run: Diagnosis, base: Diagnosis) -> bool:
+    """Return whether a run names a data set, or version of it, that is not the baseline's."""
+    ours, theirs = run.scored.run, base.scored.run
+    if not ours.dataset:
+        return False
+    return (ours.dataset, ours.dataset_version) != (theirs.dataset, theirs.dataset_version)
