@@ -23,6 +23,7 @@ from ragtriage.data.judge.reply_model import Instruction, ReplyObject, misfit, v
 from ragtriage.data.judge.requests import JudgeTask, Request, TaskSample, Workflow
 from ragtriage.data.labels.failure_taxonomy import annotator_name
 from ragtriage.data.prompts.prompt import Prompt, case_message, evaluator_message, load_prompt
+from ragtriage.data.scoring.judged_scores import evaluator_metric
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.judge_results import TaskResult, read_task_results
 from ragtriage.data.store.ledger import Ledger
@@ -68,13 +69,25 @@ class Evaluator:
 
     @property
     def metric(self) -> str:
-        """Key of its metric: 1 where the failure was found, 0 where not."""
-        return f"evaluator_{self.name}"
+        """Key of its metric: 1 where the failure was found, 0 where not; of fluency the other way round."""
+        return evaluator_metric(self.name)
 
     @property
     def explained(self) -> str:
         """The definition, unless the question contains it."""
         return "" if self.definition in self.question else self.definition
+
+
+# Asked of every project's answers where it is called by its name, and not otherwise.
+FLUENCY = Evaluator(
+    "fluency",
+    "not fluent",
+    "Is the answer not fluent? Yes where a fluent reader of its language stumbles: wrong grammar or word "
+    "forms, words that do not go together, a sentence that breaks off, a repeated passage, a switch of "
+    "language that nobody asked for, or text that is garbled. Truth, support, length, tone, lists and "
+    "headings do not matter, nor does one typing error. “Refunds takes 5 days and then are the money back” "
+    "is not fluent; “Refunds take 5 days”, right or wrong, is.",
+)
 
 
 def evaluator_name(label: str) -> str:
@@ -97,6 +110,8 @@ def add_evaluator(ledger: Ledger, project: str, evaluator: Evaluator, who: str) 
             is empty.
     """
     name, question = evaluator.name, evaluator.question.strip()
+    if name == FLUENCY.name:
+        raise WorkspaceError(f"evaluator name {name!r} is taken by the built-in one; accepted: another name")
     if not _NAME.fullmatch(name):
         accepted = f"1 to {LONGEST_NAME} letters, digits and underscores"
         raise WorkspaceError(f"evaluator name {name[:60]!r}; accepted: {accepted}")
@@ -129,15 +144,20 @@ def evaluators(ledger: Ledger, project: str) -> list[Evaluator]:
 
 
 def find_evaluator(ledger: Ledger, project: str, name: str) -> Evaluator:
-    """Find an evaluator by name.
+    """Find an evaluator by name: one of the project, or the built-in one.
 
     Raises:
         WorkspaceError: there is none; the message lists the others.
     """
-    by_name = {evaluator.name: evaluator for evaluator in evaluators(ledger, project)}
+    own = evaluators(ledger, project)
+    by_name = {evaluator.name: evaluator for evaluator in [*own, FLUENCY]}
     if name not in by_name:
-        known = ", ".join(by_name) or "none yet; make one from a failure label on the Judge page"
-        raise WorkspaceError(f"no evaluator {name!r} in project {project!r}; known: {known}")
+        known = ", ".join(each.name for each in own)
+        known = known or "none yet; make one from a failure label on the Judge page"
+        known += f"; built in: {FLUENCY.name}"
+        raise WorkspaceError(
+            f"no evaluator {name!r} in project {project!r}; known: {known}; built in: {FLUENCY.name}"
+        )
     return by_name[name]
 
 

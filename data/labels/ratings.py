@@ -60,6 +60,12 @@ RATING_DIMENSIONS: Mapping[str, RatingDimension] = {
         RatingDimension(
             "answer_relevancy", "Answer relevancy", tuple(ADDRESSES.items()), label_wording("addresses")
         ),
+        RatingDimension(
+            "fluency",
+            "Fluency",
+            (("fluent", 1.0), ("not fluent", 0.0)),
+            "Does it read as a fluent writer of its language would put it, whether it is right or not?",
+        ),
         RatingDimension("completeness", "Completeness", tuple(COMPLETE.items()), COMPLETENESS),
         RatingDimension(
             "context_relevance",

@@ -122,6 +122,7 @@ def _given(column: Any) -> BoolArray:
 
 LOCAL = "local:"  # what kinds of results of models on this machine begin with
 EVALUATOR = "evaluator:"
+FLUENCY = "fluency"  # the built-in evaluator, which is off unless it is called by its name
 NOT_JUDGED = "no judge has scored this sample"
 NOT_LABELLED = "the judge's labels do not say it"
 ScoreKey = tuple[str, Source]
@@ -405,16 +406,24 @@ def local_scores(found: JudgedBatch) -> dict[ScoreKey, Scores]:
     return blocks
 
 
+def evaluator_metric(name: str) -> str:
+    """Return the key of the metric of an evaluator; the built-in one gives a declared metric."""
+    return name if name == FLUENCY else f"evaluator_{name}"
+
+
 def evaluator_scores(kind: str, found: JudgedBatch) -> dict[ScoreKey, Scores]:
-    """Return an evaluator's results as a metric: 1 where it found the failure, no value where undecided."""
+    """Return an evaluator's results as a metric: 1 where it found the failure, no value where undecided.
+
+    Fluency is 1 where the failure was not found.
+    """
+    name = kind.removeprefix(EVALUATOR)
     values, status, reason = np.full(len(found.status), np.nan), found.status.copy(), found.reason.copy()
     for at, text in found.payloads.items():
         labels = _loads(text)
         if labels["answer"] == "cannot_tell":
             status[at], reason[at] = Status.NOT_APPLICABLE, f"the data cannot tell: {labels['reason']}"
         else:
-            values[at] = float(labels["answer"] == "yes")
+            values[at] = float(labels["answer"] == ("no" if name == FLUENCY else "yes"))
     status[np.isnan(values) & (status == Status.SCORED)] = Status.FAILED
     source = np.full(len(values), Source.JUDGED, dtype=np.int8)
-    name = f"evaluator_{kind.removeprefix(EVALUATOR)}"
-    return {(name, Source.JUDGED): Scores(values, status, reason, source)}
+    return {(evaluator_metric(name), Source.JUDGED): Scores(values, status, reason, source)}

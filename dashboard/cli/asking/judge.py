@@ -61,6 +61,7 @@ SHOWN = (
     "context_precision",
     "context_relevance",
     "correctness",
+    "fluency",
     "hallucination",
     "refused",
     "ignored_top_ranked",
@@ -121,7 +122,11 @@ SHOWN = (
     metavar="SHARE",
     help="Also judge this share of the samples with their documents in another order.",
 )
-@click.option("--evaluator", metavar="NAME", help="Run an evaluator of the project instead.")
+@click.option(
+    "--evaluator",
+    metavar="NAME",
+    help="Run an evaluator of the project instead, or `fluency`, which is built in.",
+)
 @click.option(
     "--checks",
     type=click.Choice([SAFETY]),

@@ -57,8 +57,9 @@ def evaluator_section(view: View) -> None:
     if counts and may_write():
         with st.expander("New evaluator", expanded=not existing, key="new_evaluator"):
             _form(view, counts, {evaluator.name for evaluator in existing})
-    elif not existing:
-        st.caption("None yet." if counts else "An evaluator is made from a failure label; there is none yet.")
+    st.caption("Fluency is built in, and asked only by its name: `ragtriage judge RUN --evaluator fluency`.")
+    if not counts and not existing:
+        st.caption("An evaluator is made from a failure label; there is none yet.")
 
 
 def _evaluator(view: View, evaluator: Evaluator, judge_result: JudgeResult | None) -> None:
