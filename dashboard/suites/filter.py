@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ragtriage.dashboard.suites.view import Failing, SuiteView, figure_table
-from ragtriage.data.suites.figures import part_cohort
 from ragtriage.data.suites.filter import FILTER_SUITE, KEY, FilterFindings
+from ragtriage.data.suites.suite import part_cohort
 from ragtriage.metrics.number_text import count
 from ragtriage.metrics.result_table import ResultTable
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ragtriage.dashboard.suites.view import Failing, SuiteView, figure_table
-from ragtriage.data.suites.figures import part_cohort
 from ragtriage.data.suites.format import FORMAT_SUITE, KEY, FormatFindings
+from ragtriage.data.suites.suite import part_cohort
 from ragtriage.data.text.language import language_name
 from ragtriage.metrics.result_table import ResultTable
 

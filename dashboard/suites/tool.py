@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ragtriage.dashboard.suites.view import Failing, SuiteView
-from ragtriage.data.suites.figures import part_cohort
+from ragtriage.data.suites.suite import part_cohort
 from ragtriage.data.suites.tool.findings import TOOL_SUITE, ToolFindings
 from ragtriage.data.suites.tool.repeats import Agreement, PassHatK
 from ragtriage.data.suites.tool.rule import KEY

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
 from ragtriage.dashboard.charts.chart import Chart, Heatmap
-from ragtriage.data.suites.figures import Figure
-from ragtriage.data.suites.suite import Suite, SuiteFindings
+from ragtriage.data.suites.suite import Figure, Suite, SuiteFindings
 from ragtriage.metrics.number_text import interval_text, number
 from ragtriage.metrics.result_table import Cell, ResultTable, Row
 

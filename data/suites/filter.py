@@ -27,9 +27,16 @@ from ragtriage.data.suites.check import (
     shown,
 )
 from ragtriage.data.suites.check_table import CheckedRun
-from ragtriage.data.suites.figures import Figure, SuiteChecks, figure_values, part_cohort, suite_checks
 from ragtriage.data.suites.items import Items, Named, items_of, named_items
-from ragtriage.data.suites.suite import Part, Suite
+from ragtriage.data.suites.suite import (
+    Figure,
+    Part,
+    Suite,
+    SuiteChecks,
+    figure_values,
+    part_cohort,
+    suite_checks,
+)
 from ragtriage.metrics.suites.filter import (
     OPERATORS,
     Constraint,

@@ -24,9 +24,8 @@ from ragtriage.data.suites.check import (
     shown,
 )
 from ragtriage.data.suites.check_table import CheckedRun
-from ragtriage.data.suites.figures import Figure, figure_values, part_cohort, suite_checks
 from ragtriage.data.suites.json_schema import UnusableSchemaError, schema_violation, usable_schema
-from ragtriage.data.suites.suite import Part, Suite
+from ragtriage.data.suites.suite import Figure, Part, Suite, figure_values, part_cohort, suite_checks
 from ragtriage.data.text.language import language_of
 from ragtriage.data.text.patterns import PatternError, found_in
 from ragtriage.data.text.tokens import count_words

@@ -27,9 +27,16 @@ from ragtriage.data.suites.check import (
     shown,
 )
 from ragtriage.data.suites.check_table import CheckedRun, check_table
-from ragtriage.data.suites.figures import Figure, SuiteChecks, figure_values, part_cohort, suite_checks
 from ragtriage.data.suites.memory import memory_recall
-from ragtriage.data.suites.suite import Part, Suite
+from ragtriage.data.suites.suite import (
+    Figure,
+    Part,
+    Suite,
+    SuiteChecks,
+    figure_values,
+    part_cohort,
+    suite_checks,
+)
 from ragtriage.data.text.folding import folded_question
 from ragtriage.metrics.suites.memory import leak_of
 

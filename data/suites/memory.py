@@ -22,8 +22,15 @@ from ragtriage.data.suites.check import (
     shown,
 )
 from ragtriage.data.suites.check_table import CheckedRun
-from ragtriage.data.suites.figures import Figure, SuiteChecks, figure_values, part_cohort, suite_checks
-from ragtriage.data.suites.suite import Part, Suite
+from ragtriage.data.suites.suite import (
+    Figure,
+    Part,
+    Suite,
+    SuiteChecks,
+    figure_values,
+    part_cohort,
+    suite_checks,
+)
 from ragtriage.data.text.folding import folded_question
 from ragtriage.metrics.suites.filter import number_of
 from ragtriage.metrics.suites.memory import GAPS, gap_label

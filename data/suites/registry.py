@@ -8,7 +8,6 @@ from urllib.parse import unquote
 import numpy as np
 
 from ragtriage.data.suites.check_table import CheckedRun
-from ragtriage.data.suites.figures import suite_checks
 from ragtriage.data.suites.filter import FILTER_SUITE
 from ragtriage.data.suites.format import FORMAT_SUITE
 from ragtriage.data.suites.isolation import ISOLATION_SUITE
@@ -16,7 +15,7 @@ from ragtriage.data.suites.memory import MEMORY_SUITE
 from ragtriage.data.suites.order import ORDER_SUITE
 from ragtriage.data.suites.router import ROUTER_SUITE
 from ragtriage.data.suites.safety_findings import OVER_REFUSAL_SUITE, SAFETY_SUITE
-from ragtriage.data.suites.suite import Part, Suite
+from ragtriage.data.suites.suite import Part, Suite, suite_checks
 from ragtriage.data.suites.tool.findings import TOOL_SUITE
 from ragtriage.metrics.schema.scores import BoolArray
 

@@ -1,13 +1,25 @@
-"""What a check suite is: the rule that decides its checks, and what they amount to over a run."""
+"""What a check suite is: the rule that decides its checks, and what they amount to over a run.
+
+The checks of a suite keep what their rule counted (`suite_checks`): figures over questions are drawn from it,
+and cohorts of the cases that have some part in common.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
+from urllib.parse import quote
+from weakref import WeakKeyDictionary
+
+import numpy as np
 
 from ragtriage.data.suites.check import Evaluate, RecordedCheck, recorded_outcome
-from ragtriage.data.suites.check_table import CheckedRun
+from ragtriage.data.suites.check_table import CheckedRun, check_table
+from ragtriage.data.suites.summary import rate_values
+from ragtriage.metrics.schema.scores import FloatArray, IntArray
+from ragtriage.metrics.statistics.intervals import Interval, interval
+from ragtriage.metrics.statistics.question_means import question_means
 
 
 class SuiteFindings(Protocol):
@@ -57,3 +69,113 @@ class Suite(Generic[F]):
     rule: Evaluate = recorded_outcome
     refuse: Callable[[RecordedCheck], object] = _nothing_malformed
     parts: Mapping[str, Part] = field(default_factory=dict)
+
+
+_Read = tuple[IntArray, IntArray, Sequence[Any]]  # sample, passed, details
+_KEPT: WeakKeyDictionary[CheckedRun, dict[str, _Read]] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One number of a suite: a mean over questions.
+
+    Attributes:
+        key: of the number in JSON.
+        title: on screen.
+        share: the mean, its n and its interval.
+        cohort: the cases that lower it; "" for none.
+        is_share: whether it is a share, and not a number on a scale of its own.
+    """
+
+    key: str
+    title: str
+    share: Interval
+    cohort: str = ""
+    is_share: bool = True
+
+
+def figure_values(figures: Sequence[Figure]) -> dict[str, Any]:
+    """Return figures as JSON values by their key."""
+    return {figure.key: rate_values(figure.share) for figure in figures}
+
+
+class SuiteChecks:
+    """The checks of one suite of a run that their rule could look into.
+
+    Attributes:
+        sample: (m,) row of the sample of each.
+        passed: (m,) 1 passed, 0 failed, -1 not measured.
+        details: what the rule counted for each.
+    """
+
+    def __init__(self, run: CheckedRun, sample: IntArray, passed: IntArray, details: Sequence[Any]) -> None:
+        self._run = run
+        self.sample, self.passed, self.details = sample, passed, details
+
+    def having(self, key: str, value: Any = None) -> SuiteChecks:
+        """Return the checks whose detail has a key, with a value where that is given."""
+        chosen = [
+            at
+            for at, detail in enumerate(self.details)
+            if key in detail and (value is None or detail[key] == value)
+        ]
+        return SuiteChecks(
+            self._run, self.sample[chosen], self.passed[chosen], [self.details[at] for at in chosen]
+        )
+
+    def counts(self, key: str) -> FloatArray:
+        """(m,) a count of the details, the length where it is a list; NaN where a check does not have it."""
+        values = (detail.get(key) for detail in self.details)
+        return np.array(
+            [
+                np.nan if value is None else len(value) if isinstance(value, list) else float(value)
+                for value in values
+            ]
+        )
+
+    def with_details(self, details: Sequence[Any]) -> SuiteChecks:
+        """Return the checks with other details."""
+        return SuiteChecks(self._run, self.sample, self.passed, details)
+
+    def mean(
+        self, value: Callable[[Mapping[str, Any]], float | None], bounds: tuple[float, float] = (0.0, 1.0)
+    ) -> Interval:
+        """Return the mean of a value over questions, repeats averaged first; None is no value."""
+        found = [value(detail) for detail in self.details]
+        values = np.array([np.nan if one is None else float(one) for one in found], dtype=np.float64)
+        known = np.isfinite(values)
+        total = np.bincount(self.sample[known], minlength=self._run.n)
+        sums = np.bincount(self.sample[known], values[known], minlength=self._run.n)
+        means = np.divide(sums, total, out=np.full(self._run.n, np.nan), where=total > 0)
+        by_question = question_means(means, self._run.question)[0]
+        measured = by_question[np.isfinite(by_question)]
+        binary = bounds == (0.0, 1.0) and bool(np.isin(measured, (0.0, 1.0)).all())
+        return interval(by_question, self._run.clusters, len(measured), binary, bounds=bounds)
+
+    def __len__(self) -> int:
+        """Return the number of checks."""
+        return len(self.details)
+
+
+def suite_checks(run: CheckedRun, suite: str) -> SuiteChecks:
+    """Return the checks of a suite whose rule counted something, measured or not; read once for each run."""
+    kept = _KEPT.setdefault(run, {})
+    if suite not in kept:
+        kept[suite] = _read(run, suite)
+    return SuiteChecks(run, *kept[suite])
+
+
+def _read(run: CheckedRun, suite: str) -> _Read:
+    checks = check_table(run)
+    if checks is None:
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), []
+    at = np.flatnonzero(checks.of(suite))
+    details = checks.values("detail", at)
+    kept = [place for place, detail in enumerate(details) if isinstance(detail, dict)]
+    rows = at[kept]
+    return checks.sample[rows], checks.passed[rows].astype(np.int64), [details[place] for place in kept]
+
+
+def part_cohort(suite: str, key: str, *values: object) -> str:
+    """Return the cohort of the cases whose checks of a suite have some part."""
+    return f"part:{'/'.join([suite, key, *(quote(str(value), safe='') for value in values)])}"

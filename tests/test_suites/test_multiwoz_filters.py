@@ -19,8 +19,8 @@ from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.workspace import Workspace
-from ragtriage.data.suites.figures import suite_checks
 from ragtriage.data.suites.filter import FILTER_SUITE
+from ragtriage.data.suites.suite import suite_checks
 from ragtriage.data.suites.summary import suite_summaries
 
 FOLDER = FIXTURES / "multiwoz_db"

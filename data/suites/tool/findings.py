@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from ragtriage.data.suites.check_table import CheckedRun
-from ragtriage.data.suites.figures import Figure, SuiteChecks, part_cohort, suite_checks
-from ragtriage.data.suites.suite import Part, Suite
+from ragtriage.data.suites.suite import Figure, Part, Suite, SuiteChecks, part_cohort, suite_checks
 from ragtriage.data.suites.summary import rate_values
 from ragtriage.data.suites.tool.repeats import Agreement, PassHatK, agreements, pass_hat_ks
 from ragtriage.data.suites.tool.rule import KEY, tool_call_outcome
