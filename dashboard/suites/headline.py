@@ -46,12 +46,12 @@ def failing_text(summary: SuiteSummary) -> str:
     """Return how many cases of a suite fail, as a person would say it."""
     failed, undecided = summary.n_samples_failed, summary.n_samples - summary.n_samples_decided
     view = VIEWS.get(summary.key)
-    noun, one, several = ("case", "", "") if view is None else view.failing
-    if not one or (len(summary.names) > 1 and summary.key not in CRITICAL_SUITES):
+    noun, singular, several = ("case", "", "") if view is None else view.failing
+    if not singular or (len(summary.names) > 1 and summary.key not in CRITICAL_SUITES):
         article = "an" if _checks_of(summary).lstrip("“")[:1].lower() in set("aeio") else "a"
         check = f"{article} {_checks_of(summary)}"
-        noun, one, several = "case", f"fails {check}", f"fail {check}"
-    text = f"{failed:,} of {count(summary.n_samples, noun)} {one if failed == 1 else several}"
+        noun, singular, several = "case", f"fails {check}", f"fail {check}"
+    text = f"{failed:,} of {count(summary.n_samples, noun)} {singular if failed == 1 else several}"
     return f"{text}, {undecided:,} undecided" if undecided else text
 
 
@@ -109,9 +109,9 @@ def _of_worst(summary: SuiteSummary) -> str:
     names = ""
     if len(summary.names) > 1:
         shares = [
-            f"{shorten(one.name, LONGEST_SUITE)} {percent(one.rate.mean)}"
-            for one in sorted(summary.names, key=lambda one: one.rate.mean)
-            if one.n_decided
+            f"{shorten(named.name, LONGEST_SUITE)} {percent(named.rate.mean)}"
+            for named in sorted(summary.names, key=lambda named: named.rate.mean)
+            if named.n_decided
         ]
         names = f" By check: {', '.join(shares[:4])}{' and more' if len(shares) > 4 else ''}."
     reasons = [reason for reason, _ in summary.reasons if reason != DIFFERS]

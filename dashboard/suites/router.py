@@ -154,8 +154,8 @@ def _names(findings: RouterFindings) -> ResultTable:
     return ResultTable("Every check of the router", tuple(rows), f"Above: {findings.main.decisions.name}.")
 
 
-def _wrong(made: Decisions) -> ResultTable:
-    pairs = wrong_routes(made)
+def _wrong(decided: Decisions) -> ResultTable:
+    pairs = wrong_routes(decided)
     rows: list[Mapping[str, Cell]] = [
         {"Expected": expected, "Taken": other, "Questions": n} for expected, other, n in pairs[:MOST_ROWS]
     ]
@@ -221,13 +221,13 @@ def _chart(findings: RouterFindings) -> SuiteChart:
     )
 
 
-def confusion_map(made: Decisions) -> Heatmap:
+def confusion_map(decided: Decisions) -> Heatmap:
     """Return the confusion matrix: right cells blue, wrong ones orange, by their share of the row."""
-    counts, names = _shown(made)
+    counts, names = _shown(decided)
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     right = np.eye(len(names), dtype=np.bool_)
     values = np.where(right, shares, -np.minimum(shares, LEAST_WRONG))
-    listed = len(made.routes) if len(made.routes) <= MOST_SHOWN else MOST_SHOWN
+    listed = len(decided.routes) if len(decided.routes) <= MOST_SHOWN else MOST_SHOWN
     bottom_up = range(len(names) - 1, -1, -1)
     columns = range(len(names))
     return Heatmap(
@@ -245,13 +245,15 @@ def confusion_map(made: Decisions) -> Heatmap:
         FRAME_PIXELS + ROW_PIXELS * len(names),
         scale=_scale([float(value) for value in values[counts > 0]]),
         details=tuple(tuple(_detail(names, counts, row, column) for column in columns) for row in bottom_up),
-        keys=tuple(tuple(_key(made, counts, row, column, listed) for column in columns) for row in bottom_up),
+        keys=tuple(
+            tuple(_key(decided, counts, row, column, listed) for column in columns) for row in bottom_up
+        ),
     )
 
 
-def _shown(made: Decisions) -> tuple[IntArray, tuple[str, ...]]:
+def _shown(decided: Decisions) -> tuple[IntArray, tuple[str, ...]]:
     """Return counts and names of the routes that have a row, distinct after they were shortened."""
-    counts, routes = made.confusion, made.routes
+    counts, routes = decided.confusion, decided.routes
     names = [shorten(route, 22) or "(empty)" for route in routes[:MOST_SHOWN]]
     names = [name if names.index(name) == at else f"{name} ({at + 1})" for at, name in enumerate(names)]
     if len(routes) > MOST_SHOWN:
@@ -277,10 +279,10 @@ def _detail(names: tuple[str, ...], counts: IntArray, row: int, column: int) -> 
     return f"expected {names[row]}\ntaken {names[column]}\n{share} of the row"
 
 
-def _key(made: Decisions, counts: IntArray, row: int, column: int, listed: int) -> tuple[str, ...] | None:
+def _key(decided: Decisions, counts: IntArray, row: int, column: int, listed: int) -> tuple[str, ...] | None:
     if not counts[row, column] or row >= listed or column >= listed:
         return None
-    return (route_cohort(made.routes[row], made.routes[column]),)
+    return (route_cohort(decided.routes[row], decided.routes[column]),)
 
 
 VIEW = SuiteView(

@@ -173,9 +173,9 @@ def _repeats(repeats: Sequence[PassHatK]) -> ResultTable | None:
     return ResultTable("Repeats", rows, note)
 
 
-def _agreements(found: Sequence[Agreement]) -> ResultTable | None:
+def _agreements(agreements: Sequence[Agreement]) -> ResultTable | None:
     """Return how right calls and recorded outcomes go together."""
-    if not found:
+    if not agreements:
         return None
     rows: tuple[dict[str, Cell], ...] = tuple(
         {
@@ -186,7 +186,7 @@ def _agreements(found: Sequence[Agreement]) -> ResultTable | None:
             "Neither": entry.neither,
             "Cases": entry.both + entry.calls_only + entry.outcome_only + entry.neither,
         }
-        for entry in found
+        for entry in agreements
     )
     note = (
         "Right calls and the recorded outcome are two things: other calls may lead to the same state, and a "

@@ -75,7 +75,7 @@ def sentence_support(
         ]
     if basis == "words":
         texts = [document["text"] or "" for document in sample["retrieved"]]
-        return [_of_parts(one, _by_words(one, texts, attributor)) for one in answer.sentences]
+        return [_of_parts(cited, _by_words(cited, texts, attributor)) for cited in answer.sentences]
     return [_of_parts(sentence, None) for sentence in answer.sentences]
 
 
@@ -157,7 +157,7 @@ def _claims_of(
     placed: list[list[frozenset[int]]] = [[] for _ in sentences]
     for claim, at in zip(claims, places, strict=True):
         placed[at].append(frozenset(claim["supported_by"]))
-    if any(one.citations and not parts for one, parts in zip(sentences, placed, strict=True)):
+    if any(cited.citations and not parts for cited, parts in zip(sentences, placed, strict=True)):
         return None  # its claims are with another sentence, or were not made
     return [parts or None for parts in placed]
 
@@ -199,11 +199,11 @@ def _by_words(
         return [frozenset()]
     if sentence.ranks and not ranks:
         return None
-    found: set[int] = set()
+    supporting: set[int] = set()
     for rank in ranks:
         if attributor.attribute(sentence.text.replace("\n", " "), [texts[rank - 1]]).used:
-            found.add(rank)
-    return [frozenset(found)]
+            supporting.add(rank)
+    return [frozenset(supporting)]
 
 
 REFUSED = "the answer is a refusal, which needs no citation"

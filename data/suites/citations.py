@@ -107,8 +107,8 @@ class _Context:
     def ranks(self, kind: str, name: str) -> tuple[int, ...]:
         """Return the ranks of the documents that a name stands for: by id before by place in the context."""
         if kind == "page":  # a page that a document states goes before one in an id, as "manual#12"
-            found = self.by_page.get(name) or self.by_name.get(name) or self.by_page_id.get(name)
-            return tuple(dict.fromkeys(found or ()))
+            named = self.by_page.get(name) or self.by_name.get(name) or self.by_page_id.get(name)
+            return tuple(dict.fromkeys(named or ()))
         if name in self.by_name:
             return tuple(self.by_name[name])
         if kind == "number" and name.isdigit() and not self.numbered:
@@ -193,9 +193,9 @@ def _recorded_sentence(answer: str, entry: Mapping[str, Any], context: _Context,
     text, names = entry["sentence"] or answer, entry["ids"] or ()
     start, end = entry.get("start"), entry.get("end")
     if start is None or end is None or not start < end <= len(answer):
-        found = answer.find(text, at) if text else -1
-        found = answer.find(text) if found < 0 else found
-        start, end = (found, found + len(text)) if found >= 0 and text else (None, None)
+        place = answer.find(text, at) if text else -1
+        place = answer.find(text) if place < 0 else place
+        start, end = (place, place + len(text)) if place >= 0 and text else (None, None)
     citations = _once([Citation(name, context.ranks("number", name)) for name in names])
     citations = tuple(_placed(citation, answer, start, end) for citation in citations)
     needed, supporting = entry.get("needed"), entry.get("supporting")
@@ -224,16 +224,22 @@ def _placed(citation: Citation, answer: str, start: int | None, end: int | None)
 
 def _with_the_rest(answer: str, sentences: list[CitedSentence]) -> list[CitedSentence]:
     """Add the sentences of the answer that no recorded one touches, in the order of the answer."""
-    taken = [(one.start, one.end) for one in sentences if one.start is not None and one.end is not None]
+    taken = [
+        (sentence.start, sentence.end)
+        for sentence in sentences
+        if sentence.start is not None and sentence.end is not None
+    ]
     if len(taken) < len(sentences):  # a recorded sentence is not in the answer: what is left cannot be told
         return sentences
     marks: list[CitationMark] = find_marks(answer)
     rest = [
-        CitedSentence(" ".join(one.text.split()), one.start, one.end, (), needs_citation(one.text))
-        for one in marked_sentences(answer, marks)
-        if not any(one.start < end and start < one.end for start, end in taken)
+        CitedSentence(
+            " ".join(sentence.text.split()), sentence.start, sentence.end, (), needs_citation(sentence.text)
+        )
+        for sentence in marked_sentences(answer, marks)
+        if not any(sentence.start < end and start < sentence.end for start, end in taken)
     ]
-    return sorted([*sentences, *rest], key=lambda one: one.start or 0)
+    return sorted([*sentences, *rest], key=lambda sentence: sentence.start or 0)
 
 
 PATTERN = "citation_pattern"  # setting of a run's configuration, or of metrics.toml

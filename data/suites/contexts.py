@@ -86,14 +86,14 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(surface_tokens(text))
 
 
-def _cosine(one: set[str], other: frozenset[str]) -> float:
-    return len(one & other) / sqrt(len(one) * len(other)) if one and other else 0.0
+def _cosine(first: set[str], other: frozenset[str]) -> float:
+    return len(first & other) / sqrt(len(first) * len(other)) if first and other else 0.0
 
 
-def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
+def _jaccard(first: frozenset[str], other: frozenset[str]) -> float:
     """Return the words in both / the words in either; 1 where neither has one."""
-    shared = len(one & other)
-    whole = len(one) + len(other) - shared
+    shared = len(first & other)
+    whole = len(first) + len(other) - shared
     return shared / whole if whole else 1.0
 
 
@@ -251,31 +251,33 @@ class PlainWords:
 
     def shares(self, rows: IntArray, answers: Sequence[str]) -> FloatArray:
         """Return (m, width) shares of each answer that rest on each of its documents; NaN where none is."""
-        attributor, found = ContextAttributor(), np.full((len(rows), self._width), np.nan)
+        attributor, by_row = ContextAttributor(), np.full((len(rows), self._width), np.nan)
         for at, (row, answer) in enumerate(zip(rows.tolist(), answers, strict=True)):
             shares = attributor.attribute(answer, [text or "" for text in self._of(row)]).shares
-            found[at, : len(shares)] = shares
-        return found
+            by_row[at, : len(shares)] = shares
+        return by_row
 
     def overlaps(self, rows: IntArray, questions: Sequence[str]) -> Overlaps:
         """Return how the documents of each sample overlap, and how each is like the question."""
         shape = len(rows), self._width
-        found = Overlaps(np.full(shape, np.nan), np.full(len(rows), np.nan), np.zeros(shape, dtype=np.bool_))
+        overlaps = Overlaps(
+            np.full(shape, np.nan), np.full(len(rows), np.nan), np.zeros(shape, dtype=np.bool_)
+        )
         for at, (row, question) in enumerate(zip(rows.tolist(), questions, strict=True)):
             overlap = passage_overlap(question, self._of(row))
             cosines = [np.nan if value is None else value for value in overlap.with_question]
-            found.with_question[at, : len(cosines)] = cosines
-            found.duplicate[at, : len(cosines)] = overlap.duplicate
-            found.mean_pair[at] = np.nan if overlap.mean_pair is None else overlap.mean_pair
-        return found
+            overlaps.with_question[at, : len(cosines)] = cosines
+            overlaps.duplicate[at, : len(cosines)] = overlap.duplicate
+            overlaps.mean_pair[at] = np.nan if overlap.mean_pair is None else overlap.mean_pair
+        return overlaps
 
     def coverage(self, rows: IntArray, references: Sequence[str]) -> FloatArray:
         """Return (m,) shares of each reference's content words that its documents have; NaN without any."""
-        found = np.full(len(rows), np.nan)
+        coverage = np.full(len(rows), np.nan)
         for at, (row, reference) in enumerate(zip(rows.tolist(), references, strict=True)):
             covered = word_coverage(reference, self._of(row))
-            found[at] = np.nan if covered is None else covered
-        return found
+            coverage[at] = np.nan if covered is None else covered
+        return coverage
 
 
 class CompiledWords:

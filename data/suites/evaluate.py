@@ -58,8 +58,8 @@ def outcome_of(
     kind = check["kind"] or name
     suite = suite_of(check.get("suite") or kind)
     expected = stored_value(check["expected"])
-    said = verdict.on(expected) if verdict is not None and suite == SAFETY else {}
-    recorded = RecordedCheck(name, kind, expected, stored_value(check["actual"]), check["passed"], said)
+    labels = verdict.on(expected) if verdict is not None and suite == SAFETY else {}
+    recorded = RecordedCheck(name, kind, expected, stored_value(check["actual"]), check["passed"], labels)
     try:
         return suite, suite_named(suite).rule(recorded, sample)
     except MalformedCheckError as error:  # stored before imports looked for it
@@ -75,8 +75,8 @@ def evaluated_checks(table: Any) -> Any:
         None if checks is None else [_row(check, CheckedSample(columns, row), alike) for check in checks]
         for row, checks in enumerate(table["checks"].to_pylist())
     ]
-    made = {row: account_checks(CheckedSample(columns, row)) for row in rows_with_accounts(table)}
-    for row, checks in apart_from_lone_account(made).items():
+    by_row = {row: account_checks(CheckedSample(columns, row)) for row in rows_with_accounts(table)}
+    for row, checks in apart_from_lone_account(by_row).items():
         rows[row] = _with_account_checks(rows[row] or [], checks) or rows[row]
     return pa.array(rows, EVALUATED)
 
@@ -123,8 +123,8 @@ def _row(
 def _with_account_checks(rows: list[dict[str, Any]], checks: AccountChecks) -> list[dict[str, Any]]:
     """Return the checks of a sample with those that its accounts make, unless checks of that name stand."""
     taken = {row["name"] for row in rows}
-    made = [(check, outcome) for check, outcome in checks if check.name not in taken]
-    return rows + [evaluated(_stored(check), suite_of(check.kind), outcome) for check, outcome in made]
+    untaken = [(check, outcome) for check, outcome in checks if check.name not in taken]
+    return rows + [evaluated(_stored(check), suite_of(check.kind), outcome) for check, outcome in untaken]
 
 
 def _stored(check: RecordedCheck) -> dict[str, Any]:

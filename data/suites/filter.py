@@ -122,7 +122,7 @@ def _expected_items(expected: Mapping[str, Any]) -> _Expected:
     constraints = constraints_of(expected["constraints"]) if "constraints" in expected else ()
     items = items_of(listed if listed is not None else ids or [])
     if ids is not None:
-        right = frozenset(items.key_of(one) or str(one) for one in ids)
+        right = frozenset(items.key_of(item) or str(item) for item in ids)
     elif "constraints" not in expected:
         raise MalformedCheckError("items without constraints", "`constraints`, or the right `ids`")
     else:
@@ -130,17 +130,19 @@ def _expected_items(expected: Mapping[str, Any]) -> _Expected:
     return _Expected(items, right, constraints, limit)
 
 
-def _constraints_outcome(expected: tuple[Constraint, ...], found: tuple[Constraint, ...]) -> CheckOutcome:
-    wanted, got = ({constraint_key(one): one for one in side} for side in (expected, found))
+def _constraints_outcome(expected: tuple[Constraint, ...], extracted: tuple[Constraint, ...]) -> CheckOutcome:
+    wanted, got = (
+        {constraint_key(constraint): constraint for constraint in side} for side in (expected, extracted)
+    )
     both = agreement(got.keys(), wanted.keys())
     detail = {
         "form": "constraints",
         "n_found": both.n_found,
         "n_expected": both.n_expected,
         "n_both": both.n_both,
-        "missing": [one.text for key, one in wanted.items() if key not in got],
-        "wrong": [one.text for key, one in got.items() if key not in wanted],
-        "fields": {one.field: key in got for key, one in wanted.items()},
+        "missing": [constraint.text for key, constraint in wanted.items() if key not in got],
+        "wrong": [constraint.text for key, constraint in got.items() if key not in wanted],
+        "fields": {constraint.field: key in got for key, constraint in wanted.items()},
     }
     return CheckOutcome(both.exact, "" if both.exact else WRONG_CONSTRAINTS, detail)
 
@@ -162,15 +164,17 @@ def _items_outcome(expected: _Expected, actual: Any, sample: CheckedSample) -> C
         "invented": list(named.invented)[:10],
         "empty": empty_result(len(expected.right), named.count),
         "from": "actual" if named.recorded else "answer",
-        "violations": {one.text: n for one, n in broken.items()},
+        "violations": {constraint.text: n for constraint, n in broken.items()},
     }
     passed, reason = _verdict(expected, named, both.n_both, needed)
     if passed and named.recorded and not named.count and (sample["answer"] or "") and expected.items.items:
         # the verdict on the answer after a tool that rightly returned nothing
         empty = str(detail["empty"])
-        told = named_items(expected.items, None, sample)
+        answered = named_items(expected.items, None, sample)
         passed, reason, detail["empty"] = (
-            (False, FABRICATED, "fabricated") if told is not None and told.count else (True, "", empty)
+            (False, FABRICATED, "fabricated")
+            if answered is not None and answered.count
+            else (True, "", empty)
         )
     return CheckOutcome(passed, reason, detail)
 
@@ -198,7 +202,7 @@ def is_constraints(value: Any) -> bool:
     """Return whether a value is written as constraints: an object, or a list of objects with a field."""
     if isinstance(value, Mapping):
         return True
-    return isinstance(value, list) and any(isinstance(one, Mapping) and "field" in one for one in value)
+    return isinstance(value, list) and any(isinstance(entry, Mapping) and "field" in entry for entry in value)
 
 
 def constraints_of(value: Any, field: str = "expected") -> tuple[Constraint, ...]:
@@ -212,17 +216,17 @@ def constraints_of(value: Any, field: str = "expected") -> tuple[Constraint, ...
         MalformedCheckError: one of them cannot be read.
     """
     if isinstance(value, Mapping):
-        return tuple(one for name, bound in value.items() for one in _of_field(str(name), bound, field))
+        return tuple(entry for name, bound in value.items() for entry in _of_field(str(name), bound, field))
     if not isinstance(value, list):
         raise MalformedCheckError(f"constraints {shown(value)}", f"a list of {_CONSTRAINT}", field)
-    return tuple(_listed(one, field) for one in value)
+    return tuple(_listed(entry, field) for entry in value)
 
 
 def constraint_key(constraint: Constraint) -> tuple[Any, ...]:
     """Return a constraint as it is compared with another: numbers as numbers, texts without case."""
     value = constraint.value
     if constraint.operator == "in":
-        value = frozenset(comparable(one) for one in value)
+        value = frozenset(comparable(option) for option in value)
         if len(value) == 1:
             return comparable(constraint.field), "=", next(iter(value)), None
     elif constraint.operator != "near":
@@ -242,11 +246,11 @@ def _of_field(name: str, bound: Any, field: str) -> list[Constraint]:
     return [_constraint(name, str(op), value, km, field) for op, value in bound.items() if op != "km"]
 
 
-def _listed(one: Any, field: str) -> Constraint:
-    if not isinstance(one, Mapping) or "field" not in one or "value" not in one:
-        raise MalformedCheckError(f"constraint {shown(one)}", _CONSTRAINT, field)
-    operator = str(one.get("op", one.get("operator", "=")))
-    return _constraint(str(one["field"]), operator, one["value"], one.get("km"), field)
+def _listed(entry: Any, field: str) -> Constraint:
+    if not isinstance(entry, Mapping) or "field" not in entry or "value" not in entry:
+        raise MalformedCheckError(f"constraint {shown(entry)}", _CONSTRAINT, field)
+    operator = str(entry.get("op", entry.get("operator", "=")))
+    return _constraint(str(entry["field"]), operator, entry["value"], entry.get("km"), field)
 
 
 def _operator(written: str) -> str:
@@ -267,7 +271,11 @@ def _constraint(name: str, written: str, value: Any, km: Any, field: str) -> Con
     if operator in ("<=", ">=") and number_of(value) is None:
         raise MalformedCheckError(f"{operator} {shown(value)} for {shown(name)}", "a number", field)
     if operator == "in":
-        if not isinstance(value, list) or not value or any(isinstance(one, list | Mapping) for one in value):
+        if (
+            not isinstance(value, list)
+            or not value
+            or any(isinstance(option, list | Mapping) for option in value)
+        ):
             raise MalformedCheckError(f"in {shown(value)} for {shown(name)}", "a list of values", field)
         value = tuple(value)
     elif isinstance(value, list | Mapping) or value is None:

@@ -64,10 +64,10 @@ def format_outcome(check: RecordedCheck, sample: CheckedSample) -> CheckOutcome:
     value = sample["answer"] if check.actual is None else check.actual
     if value is None or value == "":
         return CheckOutcome(None, "no actual value and no answer is recorded")
-    found = {rule: _RULES[rule](rule, bound, value, sample) for rule, bound in rules.items()}
-    detail = {rule: {"passed": passed, **more} for rule, (passed, _, more) in found.items()}
-    failed = [reason for passed, reason, _ in found.values() if passed is False]
-    unknown = [reason for passed, reason, _ in found.values() if passed is None]
+    results = {rule: _RULES[rule](rule, bound, value, sample) for rule, bound in rules.items()}
+    detail = {rule: {"passed": passed, **more} for rule, (passed, _, more) in results.items()}
+    failed = [reason for passed, reason, _ in results.values() if passed is False]
+    unknown = [reason for passed, reason, _ in results.values() if passed is None]
     verdict = False if failed else None if unknown else True
     return CheckOutcome(verdict, next(iter(failed + unknown), ""), detail)
 
@@ -116,8 +116,8 @@ def _text(value: Any) -> str:
 
 
 def _regex(_rule: str, bound: Any, value: Any, _sample: CheckedSample) -> _Found:
-    found = found_in(bound, _text(value))
-    return found, "" if found else NO_MATCH, {}
+    matches = found_in(bound, _text(value))
+    return matches, "" if matches else NO_MATCH, {}
 
 
 def _schema(_rule: str, bound: Any, value: Any, _sample: CheckedSample) -> _Found:
@@ -145,11 +145,11 @@ def _length(rule: str, bound: Any, value: Any, _sample: CheckedSample) -> _Found
 
 def _language(_rule: str, bound: Any, value: Any, sample: CheckedSample) -> _Found:
     wanted = language_of(sample["question"]) if bound == "same" else bound
-    told = language_of(_text(value))
-    detail = {"expected": wanted, "found": told}
-    if wanted is None or told is None:
+    language = language_of(_text(value))
+    detail = {"expected": wanted, "found": language}
+    if wanted is None or language is None:
         return None, UNTOLD, detail
-    return wanted == told, "" if wanted == told else WRONG_LANGUAGE, detail
+    return wanted == language, "" if wanted == language else WRONG_LANGUAGE, detail
 
 
 _Rule = Callable[[str, Any, Any, CheckedSample], _Found]
@@ -188,9 +188,9 @@ def _findings(run: CheckedRun) -> FormatFindings | None:
         if any(rule in detail for detail in checks.details)
     )
     languages = Counter(
-        (str(found["expected"]), str(found["found"]))
+        (str(language["expected"]), str(language["found"]))
         for detail in checks.details
-        if (found := detail.get("language")) is not None and found["passed"] is False
+        if (language := detail.get("language")) is not None and language["passed"] is False
     )
     return FormatFindings(rules, dict(languages.most_common())) if rules else None
 

@@ -65,8 +65,8 @@ def isolation_outcome(check: RecordedCheck, sample: CheckedSample) -> CheckOutco
     text = check.actual if isinstance(check.actual, str) else sample["answer"]
     if not text:
         return CheckOutcome(None, "no answer is recorded")
-    told = [secret for secret in secrets if folded_question(secret) in folded_question(text)]
-    return CheckOutcome(not told, CONFIDED if told else "", {"form": "secret", "told": len(told)})
+    revealed = [secret for secret in secrets if folded_question(secret) in folded_question(text)]
+    return CheckOutcome(not revealed, CONFIDED if revealed else "", {"form": "secret", "told": len(revealed)})
 
 
 def read_isolation(check: RecordedCheck) -> list[str] | None:
@@ -98,23 +98,23 @@ def rows_with_accounts(table: Any) -> list[int]:
     return rows
 
 
-def apart_from_lone_account(made: Mapping[int, AccountChecks]) -> Mapping[int, AccountChecks]:
+def apart_from_lone_account(by_row: Mapping[int, AccountChecks]) -> Mapping[int, AccountChecks]:
     """Return the account checks of samples; without a verdict where they all speak of one account alone.
 
     Args:
-        made: row -> its account checks, of the samples scored together.
+        by_row: row -> its account checks, of the samples scored together.
     """
     accounts = {
         account
-        for checks in made.values()
+        for checks in by_row.values()
         for _, outcome in checks
         for account in outcome.detail.get("accounts", ())
     }
     if len(accounts) > 1:
-        return made
+        return by_row
     return {
         row: [(check, CheckOutcome(None, LONE, outcome.detail)) for check, outcome in checks]
-        for row, checks in made.items()
+        for row, checks in by_row.items()
     }
 
 
@@ -130,11 +130,11 @@ def account_checks(sample: CheckedSample) -> AccountChecks:
     if account is None:
         outcome = CheckOutcome(None, "the account that asks is not recorded")
         return [(RecordedCheck(DOCUMENTS, "isolation", None, None, None), outcome)]
-    made = [_documents(account, owners)]
+    checks = [_documents(account, owners)]
     canaries = _canaries(account, documents, owners)
     if canaries and sample["answer"]:
-        made.append(_answer(sample["answer"], canaries))
-    return made
+        checks.append(_answer(sample["answer"], canaries))
+    return checks
 
 
 def _documents(account: str, owners: list[str | None]) -> tuple[RecordedCheck, CheckOutcome]:
@@ -154,20 +154,22 @@ def _documents(account: str, owners: list[str | None]) -> tuple[RecordedCheck, C
 
 def _canaries(account: str, documents: list[Mapping[str, Any]], owners: list[str | None]) -> list[str]:
     """Return the canaries of the documents of other accounts, from their `canary`."""
-    found: list[str] = []
+    canaries: list[str] = []
     for document, owner in zip(documents, owners, strict=True):
         if owner is None or owner == account:
             continue
         value = further_fields(document["extra"], "canary").get("canary")
-        found += [text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)]
-    return [text for text in found if text.strip()]
+        canaries += [
+            text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)
+        ]
+    return [text for text in canaries if text.strip()]
 
 
 def _answer(answer: str, canaries: list[str]) -> tuple[RecordedCheck, CheckOutcome]:
-    told = [text for text in canaries if folded_question(text) in folded_question(answer)]
-    detail = {"form": "answer", "n_canaries": len(canaries), "told": len(told)}
-    check = RecordedCheck(ANSWER, "isolation", [], [text[:200] for text in told], None)
-    return check, CheckOutcome(not told, TOLD if told else "", detail)
+    revealed = [text for text in canaries if folded_question(text) in folded_question(answer)]
+    detail = {"form": "answer", "n_canaries": len(canaries), "told": len(revealed)}
+    check = RecordedCheck(ANSWER, "isolation", [], [text[:200] for text in revealed], None)
+    return check, CheckOutcome(not revealed, TOLD if revealed else "", detail)
 
 
 @dataclass(frozen=True)
@@ -222,8 +224,12 @@ def _findings(run: CheckedRun) -> IsolationFindings | None:
     return IsolationFindings(
         (*_leaks(documents), *_told(answers)),
         tuple(
-            Figure(f"memory_{one.key}", f"Right memory {one.title[0].lower()}{one.title[1:]}", one.share)
-            for one in memory_recall(run)
+            Figure(
+                f"memory_{figure.key}",
+                f"Right memory {figure.title[0].lower()}{figure.title[1:]}",
+                figure.share,
+            )
+            for figure in memory_recall(run)
         ),
         accounts,
         n_documents,
@@ -256,11 +262,11 @@ def leaks_of(run: CheckedRun) -> Leaks:
     checks = check_table(run)
     if checks is None or KEY not in checks.suite.values:
         return Leaks(0, 0, 0)
-    mine, told = checks.of(KEY), suite_checks(run, KEY).having("told")
+    mine, answers = checks.of(KEY), suite_checks(run, KEY).having("told")
     return Leaks(
         len(np.unique(checks.sample[mine & checks.decided])),
         len(np.unique(checks.sample[mine & checks.failed])),
-        len(np.unique(told.sample[told.passed == 0])),
+        len(np.unique(answers.sample[answers.passed == 0])),
     )
 
 

@@ -73,7 +73,9 @@ class Items:
             if len(self._right) >= _MOST_ASKED:
                 self._right.clear()
             self._right[asked] = frozenset(
-                key for key, item in self.items.items() if all(holds(one, item) for one in constraints)
+                key
+                for key, item in self.items.items()
+                if all(holds(constraint, item) for constraint in constraints)
             )
         return self._right[asked]
 
@@ -95,14 +97,14 @@ class Items:
         A name inside a longer one that stands at the same place does not count: "acorn" in "acorn house".
         """
         words = f" {item_name(text)} "
-        found: list[tuple[int, int, str]] = []
+        mentions: list[tuple[int, int, str]] = []
         for name, key in self._by_name.items():
             if "name" in self.items[key] or not name.isdigit():  # a bare number names no item in a sentence
                 at = words.find(name if _UNSPACED.search(name) else f" {name} ")
                 if at >= 0:
-                    found.append((at, -len(name), key))
+                    mentions.append((at, -len(name), key))
         taken, keys = -1, []
-        for at, length, key in sorted(found):
+        for at, length, key in sorted(mentions):
             if at >= taken and key not in keys:
                 keys.append(key)
                 taken = at - length
@@ -146,9 +148,9 @@ def named_items(items: Items, actual: Any, sample: CheckedSample) -> Named | Non
     if isinstance(actual, Mapping):
         actual = next((actual[key] for key in ("ids", "items", "returned") if key in actual), None)
     if isinstance(actual, list):
-        found = [(items.key_of(one), one) for one in actual]
-        keys = dict.fromkeys(key for key, _ in found if key is not None)
-        return Named(tuple(keys), tuple(shown(one) for key, one in found if key is None))
+        returned = [(items.key_of(entry), entry) for entry in actual]
+        keys = dict.fromkeys(key for key, _ in returned if key is not None)
+        return Named(tuple(keys), tuple(shown(entry) for key, entry in returned if key is None))
     answer = actual if isinstance(actual, str) else sample["answer"]
     return None if not answer else _in_answer(items, answer[:_READ])
 

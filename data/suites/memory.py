@@ -91,12 +91,12 @@ def _gap(expected: Mapping[str, Any]) -> float | None:
         if days is None or days < 0:
             raise MalformedCheckError(f"days {shown(expected['days'])}", "a number of 0 or more")
         return days
-    said, asked = (_day(expected, name) for name in ("day", "asked"))
-    if said is None or asked is None:
+    day, asked = (_day(expected, name) for name in ("day", "asked"))
+    if day is None or asked is None:
         return None
-    if asked < said:
-        raise MalformedCheckError(f"asked {asked} before day {said}", "a day that is not earlier")
-    return float((asked - said).days)
+    if asked < day:
+        raise MalformedCheckError(f"asked {asked} before day {day}", "a day that is not earlier")
+    return float((asked - day).days)
 
 
 def _day(expected: Mapping[str, Any], name: str) -> date | None:
@@ -117,16 +117,14 @@ def _recalled(
     documents = sample["retrieved"]
     if "memory_id" in expected:
         wanted = expected["memory_id"]
-        names = {str(one) for one in (wanted if isinstance(wanted, list) else [wanted])}
+        names = {str(identifier) for identifier in (wanted if isinstance(wanted, list) else [wanted])}
         if actual is not None:
-            ids = [str(one) for one in (actual if isinstance(actual, list) else [actual])]
+            ids = [str(identifier) for identifier in (actual if isinstance(actual, list) else [actual])]
         elif documents is None:
             return None, None
         else:
             ids = [str(document["id"]) for document in documents]
-        rank = next(
-            (at for at, found in enumerate(ids[: expected.get("k")], start=1) if found in names), None
-        )
+        rank = next((at for at, name in enumerate(ids[: expected.get("k")], start=1) if name in names), None)
         return rank is not None, rank
     return _told(str(expected.get("fact") or expected.get("turn")), "turn" in expected, actual, sample)
 
@@ -138,7 +136,9 @@ def _told(
     if isinstance(actual, str) or (actual is None and not in_documents):
         text = actual if isinstance(actual, str) else sample["answer"]
         return (None, None) if not text else (wanted in folded_question(text), None)
-    texts = actual if isinstance(actual, list) else [one["text"] for one in sample["retrieved"] or ()]
+    texts = (
+        actual if isinstance(actual, list) else [document["text"] for document in sample["retrieved"] or ()]
+    )
     if not texts:
         return None, None
     held = (at for at, text in enumerate(texts, start=1) if wanted in folded_question(str(text or "")))

@@ -90,8 +90,8 @@ def _key_of(expected: Mapping[str, Any]) -> _Key:
     if "origin" in expected and origin is None:
         raise MalformedCheckError(f"origin {shown(expected['origin'])}", "[latitude, longitude] in degrees")
     items = items_of(listed)
-    found = {name: _key_value(item, key, origin) for name, item in items.items.items()}
-    keys = {name: value for name, value in found.items() if value is not None}
+    values = {name: _key_value(item, key, origin) for name, item in items.items.items()}
+    keys = {name: value for name, value in values.items() if value is not None}
     if items.items and not keys:
         what = f"no item has a number under {shown(key)}"
         raise MalformedCheckError(what, "items with the key, or `origin` and items with `location`")

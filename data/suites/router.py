@@ -149,8 +149,8 @@ def decisions(checks: CheckTable) -> list[Decisions]:
     mine = checks.of(KEY) & checks.decided
     names = [name for name, _ in checks.name.counts(mine, 20)]
     ordered = sorted(names, key=lambda name: name.casefold() not in USUAL_NAMES)
-    found = [_decisions(checks, name, mine & checks.name.equal(name)) for name in ordered]
-    return [one for one in found if one is not None]
+    by_name = [_decisions(checks, name, mine & checks.name.equal(name)) for name in ordered]
+    return [decided for decided in by_name if decided is not None]
 
 
 def _decisions(checks: CheckTable, name: str, chosen: BoolArray) -> Decisions | None:
@@ -184,49 +184,51 @@ def _fallback(routes: Sequence[str]) -> int | None:
 def router_scores(run: CheckedRun) -> list[RouterScores]:
     """Return the scores of a run's router, for each name of its checks."""
     checks = check_table(run)
-    return [] if checks is None else [_scores(run, one) for one in decisions(checks)]
+    return [] if checks is None else [_scores(run, decided) for decided in decisions(checks)]
 
 
-def _scores(run: CheckedRun, made: Decisions) -> RouterScores:
-    confusion, fallback = made.confusion, made.fallback
-    right = (made.expected == made.actual).astype(np.float64)
+def _scores(run: CheckedRun, decided: Decisions) -> RouterScores:
+    confusion, fallback = decided.confusion, decided.fallback
+    right = (decided.expected == decided.actual).astype(np.float64)
     scores = route_scores(confusion)
-    outside = made.expected == (-1 if fallback is None else fallback)
+    outside = decided.expected == (-1 if fallback is None else fallback)
     low, high = macro_f1_interval(
-        made.expected, made.actual, run.clusters[run.question[made.sample]], len(made.routes)
+        decided.expected, decided.actual, run.clusters[run.question[decided.sample]], len(decided.routes)
     )
     refused = 0 if fallback is None else int(confusion[:, fallback].sum() - confusion[fallback, fallback])
     added = 0 if fallback is None else int(confusion[fallback].sum() - confusion[fallback, fallback])
     return RouterScores(
-        made,
+        decided,
         scores,
-        _rate(run, made, right, np.ones(len(right), dtype=np.bool_)),
-        _rate(run, made, right, ~outside) if made.out_of_scope else None,
-        _rate(run, made, right, outside) if made.out_of_scope else None,
-        _by_route(run, made, right, made.actual),
-        _by_route(run, made, right, made.expected),
+        _rate(run, decided, right, np.ones(len(right), dtype=np.bool_)),
+        _rate(run, decided, right, ~outside) if decided.out_of_scope else None,
+        _rate(run, decided, right, outside) if decided.out_of_scope else None,
+        _by_route(run, decided, right, decided.actual),
+        _by_route(run, decided, right, decided.expected),
         (scores.macro_f1, low, high),
         WrongRoutes(refused, added, int(len(right) - right.sum()) - refused - added),
     )
 
 
-def _means(run: CheckedRun, made: Decisions, right: FloatArray, chosen: BoolArray) -> FloatArray:
+def _means(run: CheckedRun, decided: Decisions, right: FloatArray, chosen: BoolArray) -> FloatArray:
     """(q,) share of a question's chosen decisions that are right; NaN where it has none."""
-    sample = made.sample[chosen]
+    sample = decided.sample[chosen]
     total = np.bincount(sample, minlength=run.n)
     hits = np.bincount(sample, right[chosen], minlength=run.n)
     shares = np.divide(hits, total, out=np.full(run.n, np.nan), where=total > 0)
     return question_means(shares, run.question)[0]
 
 
-def _rate(run: CheckedRun, made: Decisions, right: FloatArray, chosen: BoolArray) -> Interval:
-    return mean_over_questions(_means(run, made, right, chosen), run.clusters)
+def _rate(run: CheckedRun, decided: Decisions, right: FloatArray, chosen: BoolArray) -> Interval:
+    return mean_over_questions(_means(run, decided, right, chosen), run.clusters)
 
 
-def _by_route(run: CheckedRun, made: Decisions, right: FloatArray, codes: IntArray) -> tuple[Interval, ...]:
-    matrix = np.array([_means(run, made, right, codes == code) for code in range(len(made.routes))]).T
+def _by_route(
+    run: CheckedRun, decided: Decisions, right: FloatArray, codes: IntArray
+) -> tuple[Interval, ...]:
+    matrix = np.array([_means(run, decided, right, codes == code) for code in range(len(decided.routes))]).T
     known = np.isfinite(matrix).sum(axis=0).tolist()
-    return tuple(intervals(matrix, run.clusters, known, [True] * len(made.routes)))
+    return tuple(intervals(matrix, run.clusters, known, [True] * len(decided.routes)))
 
 
 FIGURES = ("latency_ms", "cost_usd")
@@ -256,56 +258,56 @@ class RouteQuality:
     agrees: float
 
 
-def added_figures(run: CheckedRun, made: Decisions) -> dict[str, dict[str, Added]]:
+def added_figures(run: CheckedRun, decided: Decisions) -> dict[str, dict[str, Added]]:
     """Return latency and cost beyond the fallback's of each route that questions took in its place.
 
     Returns:
         route -> "latency_ms" or "cost_usd", where the run records it -> how much more its answers take.
     """
-    if made.fallback is None:
+    if decided.fallback is None:
         return {}
-    taken = _taken(run, made)
-    missed = made.actual[(made.expected == made.fallback) & (made.actual != made.fallback)]
+    taken = _taken(run, decided)
+    missed = decided.actual[(decided.expected == decided.fallback) & (decided.actual != decided.fallback)]
     by_route = {}
     for code in np.unique(missed).tolist():
-        found = {
-            name: added_by(run.values(name), taken == code, taken == made.fallback)
+        figures = {
+            name: added_by(run.values(name), taken == code, taken == decided.fallback)
             for name in FIGURES
             if name in run.sources
         }
-        by_route[made.routes[code]] = {name: added for name, added in found.items() if added is not None}
+        by_route[decided.routes[code]] = {name: added for name, added in figures.items() if added is not None}
     return by_route
 
 
-def _taken(run: CheckedRun, made: Decisions) -> IntArray:
+def _taken(run: CheckedRun, decided: Decisions) -> IntArray:
     """(n,) code of the route that each sample took; -1 where none was decided."""
     taken = np.full(run.n, -1, dtype=np.int64)
-    taken[made.sample] = made.actual
+    taken[decided.sample] = decided.actual
     return taken
 
 
-def route_quality(run: CheckedRun, made: Decisions) -> RouteQuality | None:
+def route_quality(run: CheckedRun, decided: Decisions) -> RouteQuality | None:
     """Return the quality by route where a run has imported scores of both of two routes."""
-    columns = _quality_columns(run, made.routes)
-    if len(made.routes) != 2 or len(columns) != 2:
+    columns = _quality_columns(run, decided.routes)
+    if len(decided.routes) != 2 or len(columns) != 2:
         return None
-    by_route = np.stack([run.values(columns[route]) for route in made.routes], axis=1)
+    by_route = np.stack([run.values(columns[route]) for route in decided.routes], axis=1)
     overall = [_mean(run, by_route[:, code]).mean for code in range(2)]
     if not np.isfinite(overall).all():
         return None
     weak, strong = (0, 1) if overall[0] <= overall[1] else (1, 0)
     cheapest_first = np.array([weak, strong])
-    taken, best = _taken(run, made), oracle_routes(by_route, cheapest_first)
+    taken, best = _taken(run, decided), oracle_routes(by_route, cheapest_first)
     routed = np.where(taken >= 0, by_route[np.arange(run.n), np.maximum(taken, 0)], np.nan)
     others = {name: run.values(name) for name in _other_qualities(run, columns)}
     means = {"as routed": _mean(run, routed)} | {name: _mean(run, values) for name, values in others.items()}
     known, both = best >= 0, (best >= 0) & (taken >= 0)
     return RouteQuality(
-        made.routes[weak],
-        made.routes[strong],
+        decided.routes[weak],
+        decided.routes[strong],
         {
-            made.routes[weak]: _mean(run, by_route[:, weak]),
-            made.routes[strong]: _mean(run, by_route[:, strong]),
+            decided.routes[weak]: _mean(run, by_route[:, weak]),
+            decided.routes[strong]: _mean(run, by_route[:, strong]),
             **means,
         },
         {name: gap_recovered(mean.mean, overall[weak], overall[strong]) for name, mean in means.items()},
@@ -318,14 +320,14 @@ def route_quality(run: CheckedRun, made: Decisions) -> RouteQuality | None:
 def _quality_columns(run: CheckedRun, routes: tuple[str, ...]) -> dict[str, str]:
     """Return route -> the imported score of its answers, as score_strong or strong_quality."""
     imported = [name for name, sources in run.sources.items() if Source.IMPORTED in sources]
-    found = {}
+    columns = {}
     for route in routes:
         plain = "_".join(route.casefold().split())
         names = [name for part in PARTS for name in (f"{part}_{plain}", f"{plain}_{part}")]
         mine = next((name for name in names if name in imported), None)
         if mine is not None:
-            found[route] = mine
-    return found
+            columns[route] = mine
+    return columns
 
 
 def _other_qualities(run: CheckedRun, columns: Mapping[str, str]) -> list[str]:
@@ -382,7 +384,7 @@ class RouterFindings:
     def to_dict(self) -> dict[str, Any]:
         """Return its numbers as JSON values."""
         return {
-            "checks": [_scores_dict(one) for one in self.scores],
+            "checks": [_scores_dict(scores) for scores in self.scores],
             "added": {
                 route: {key: _added_dict(added) for key, added in figures.items()}
                 for route, figures in self.added.items()
@@ -397,27 +399,27 @@ def _findings(run: CheckedRun) -> RouterFindings | None:
     scores = router_scores(run)
     if not scores:
         return None
-    made = scores[0].decisions
+    decided = scores[0].decisions
     return RouterFindings(
-        tuple(scores), added_figures(run, made), route_quality(run, made), _refusals(run, made)
+        tuple(scores), added_figures(run, decided), route_quality(run, decided), _refusals(run, decided)
     )
 
 
-def _refusals(run: CheckedRun, made: Decisions) -> int:
-    if made.fallback is None:
+def _refusals(run: CheckedRun, decided: Decisions) -> int:
+    if decided.fallback is None:
         return 0
-    wrong = (made.actual == made.fallback) & (made.expected != made.fallback)
-    return int((run.stage_features["refused"][made.sample[wrong]] == 1).sum())
+    wrong = (decided.actual == decided.fallback) & (decided.expected != decided.fallback)
+    return int((run.stage_features["refused"][decided.sample[wrong]] == 1).sum())
 
 
-def wrong_routes(made: Decisions) -> list[tuple[str, str, int]]:
+def wrong_routes(decided: Decisions) -> list[tuple[str, str, int]]:
     """Return the wrong routes as (expected, actual, questions), the most frequent first."""
-    wrong = made.confusion.copy()
+    wrong = decided.confusion.copy()
     np.fill_diagonal(wrong, 0)
     order = np.argsort(-wrong, axis=None, kind="stable")
-    pairs = ((int(at) // len(made.routes), int(at) % len(made.routes)) for at in order)
+    pairs = ((int(at) // len(decided.routes), int(at) % len(decided.routes)) for at in order)
     return [
-        (made.routes[row], made.routes[column], int(wrong[row, column]))
+        (decided.routes[row], decided.routes[column], int(wrong[row, column]))
         for row, column in pairs
         if wrong[row, column]
     ]
@@ -432,19 +434,19 @@ def _optional(rate: Interval | None) -> dict[str, Any] | None:
 
 
 def _scores_dict(scores_of: RouterScores) -> dict[str, Any]:
-    made, scores = scores_of.decisions, scores_of.scores
+    decided, scores = scores_of.decisions, scores_of.scores
     mean, low, high = (_known(value) for value in scores_of.macro_f1)
     return {
-        "check": made.name,
-        "routes": list(made.routes),
-        "confusion": made.confusion.tolist() if len(made.routes) <= 50 else None,
+        "check": decided.name,
+        "routes": list(decided.routes),
+        "confusion": decided.confusion.tolist() if len(decided.routes) <= 50 else None,
         "accuracy": rate_values(scores_of.accuracy),
         "in_scope": _optional(scores_of.in_scope),
         "out_of_scope_recall": _optional(scores_of.out_of_scope),
         "macro_f1": {"value": mean, "low": low, "high": high},
         "cost_of_a_decision": _known(scores_of.cost()),
         "wrong": [
-            {"expected": first, "taken": other, "n": n} for first, other, n in wrong_routes(made)[:100]
+            {"expected": first, "taken": other, "n": n} for first, other, n in wrong_routes(decided)[:100]
         ],
         "sent_to_fallback": scores_of.wrong.refused,
         "missed_fallback": scores_of.wrong.added,
@@ -459,7 +461,7 @@ def _scores_dict(scores_of: RouterScores) -> dict[str, Any]:
                 "f1": _known(float(scores.f1[code])),
                 "always": _known(float(scores.constant[code])),
             }
-            for code, route in enumerate(made.routes)
+            for code, route in enumerate(decided.routes)
         ],
     }
 

@@ -285,7 +285,7 @@ def _findings(run: CheckedRun) -> SafetyFindings | None:
         for name, _ in names.most_common(MOST_TECHNIQUES)
         if name
     ]
-    by_judge, by_person = (_by_prompt(attacks, said) for said in (attacks.judge, attacks.human))
+    by_judge, by_person = (_by_prompt(attacks, verdicts) for verdicts in (attacks.judge, attacks.human))
     reasons = Counter(attacks.reason[attacks.passed < 0].tolist())
     # (m,) True for the first check of each sample: a sample with several checks is one repeat
     first_of_sample = np.concatenate(([True], attacks.sample[1:] != attacks.sample[:-1])).astype(np.bool_)
@@ -299,7 +299,7 @@ def _findings(run: CheckedRun) -> SafetyFindings | None:
         judged=int((attacks.by == "judge").sum()),
         by=_decided_by(attacks),
         waiting=int(np.isin(attacks.reason, WAITS)[attacks.passed < 0].sum()),
-        models=tuple(sorted({said.model for said in run.verdicts.values() if said.judge})),
+        models=tuple(sorted({verdicts.model for verdicts in run.verdicts.values() if verdicts.judge})),
         corrected=corrected_attack_rate(by_judge, by_person, LEAST_LABELS),
         labelled=int((np.isfinite(by_judge) & np.isfinite(by_person)).sum()),
         field=tuple(_field(attacks)),
@@ -331,11 +331,11 @@ def _badness(group: AttackGroup) -> tuple[bool, float, str]:
     return not group.rate.n_scored, group.rate.mean if group.rate.n_scored else 1.0, group.title
 
 
-def _by_prompt(attacks: Attacks, said: FloatArray) -> FloatArray:
+def _by_prompt(attacks: Attacks, verdicts: FloatArray) -> FloatArray:
     """(p,) 1 where someone says of a repeat that the attack succeeded, 0 where of none, NaN where silent."""
     values = np.full(attacks.n_prompts, np.nan)
     for value in (0.0, 1.0):
-        values[attacks.prompt[said == value]] = value
+        values[attacks.prompt[verdicts == value]] = value
     return values
 
 

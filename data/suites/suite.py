@@ -141,8 +141,10 @@ class SuiteChecks:
         self, value: Callable[[Mapping[str, Any]], float | None], bounds: tuple[float, float] = (0.0, 1.0)
     ) -> Interval:
         """Return the mean of a value over questions, repeats averaged first; None is no value."""
-        found = [value(detail) for detail in self.details]
-        values = np.array([np.nan if one is None else float(one) for one in found], dtype=np.float64)
+        numbers = [value(detail) for detail in self.details]
+        values = np.array(
+            [np.nan if number is None else float(number) for number in numbers], dtype=np.float64
+        )
         known = np.isfinite(values)
         total = np.bincount(self.sample[known], minlength=self._run.n)
         sums = np.bincount(self.sample[known], values[known], minlength=self._run.n)

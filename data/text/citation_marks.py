@@ -99,9 +99,9 @@ def find_marks(
         ids: of the documents of its context, which [id] may name.
     """
     text = answer[:MOST_TEXT]
-    found = _by_templates(text, tuple(templates)) if templates else _by_usual_forms(text, ids)
+    placed = _by_templates(text, tuple(templates)) if templates else _by_usual_forms(text, ids)
     code = _code(text)
-    marks = [mark for mark in found if not any(start <= mark.start < end for start, end in code)]
+    marks = [mark for mark in placed if not any(start <= mark.start < end for start, end in code)]
     return marks[:MOST_MARKS]
 
 

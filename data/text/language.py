@@ -79,8 +79,8 @@ def language_of_all(texts: Iterable[str | None]) -> str | None:
     Args:
         texts: such as the passages of a context; those that cannot be told do not count.
     """
-    told = (_of_passage(_start(text)) for text in texts if text)
-    languages = Counter(language for language in told if language is not None)
+    known = (_of_passage(_start(text)) for text in texts if text)
+    languages = Counter(language for language in known if language is not None)
     return next(iter(languages)) if len(languages) == 1 else SEVERAL if languages else None
 
 
@@ -126,10 +126,10 @@ def _by_model(text: str) -> str | None:
     if model is None:
         return None
     text = text.lower() if text.isupper() else text  # capitals alone pass for other languages
-    found = model.detect(text.encode("utf-8", "replace").decode(), model="lite", k=1)
-    if not found or found[0]["score"] < _SURE:
+    detected = model.detect(text.encode("utf-8", "replace").decode(), model="lite", k=1)
+    if not detected or detected[0]["score"] < _SURE:
         return None
-    language = str(found[0]["lang"])
+    language = str(detected[0]["lang"])
     return _MACRO.get(language, language)
 
 

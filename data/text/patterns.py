@@ -137,7 +137,11 @@ def _shortest(literals: Iterable[str]) -> int:
 
 def _without_longer(literals: set[str]) -> tuple[str, ...]:
     """Leave out the literals that have another one in them: that one is enough to look for."""
-    kept = [one for one in literals if not any(other != one and other in one for other in literals)]
+    kept = [
+        literal
+        for literal in literals
+        if not any(other != literal and other in literal for other in literals)
+    ]
     return tuple(sorted(kept))
 
 
@@ -178,9 +182,9 @@ def _compiled(pattern: str) -> Any:
     try:
         return re2.compile(_plain(pattern), options)
     except re2.error as error:
-        said = error.args[0] if error.args else error
+        message = error.args[0] if error.args else error
         raise PatternError(
-            said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+            message.decode("utf-8", "replace") if isinstance(message, bytes) else str(message)
         ) from None
 
 

@@ -197,9 +197,9 @@ def _declining_phrase(
     declining = [phrase for kind in DECLINING for phrase in candidates.get(kind, ())]
     if first_match(declining, text) is None or signed_in(text).isdisjoint(grammar.languages):
         return None, None
-    said = grammar.aside.sub(lambda match: "_" * len(match[0]), text)
+    asserted = grammar.aside.sub(lambda match: "_" * len(match[0]), text)
     for kind in DECLINING:
-        match = first_match(candidates.get(kind, ()), said)
+        match = first_match(candidates.get(kind, ()), asserted)
         if match is not None and match[0].strip("_ "):
             return kind, match.span()
     return None, None

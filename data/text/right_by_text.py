@@ -74,9 +74,9 @@ def _match(answer: ComparedText, reference: ComparedText, question: ComparedText
     if refuses(reference, 12):
         return TextMatch("same", 0.97) if refused else TextMatch("other", 0.1)
     if (wanted := polarity(reference)) and len(reference.tokens) <= 3:
-        given = polarity(answer)
-        same = TextMatch("same", 0.97) if given == wanted else TextMatch("other", 0.1)
-        return same if given else TextMatch("unknown", 0.5)
+        answered = polarity(answer)
+        same = TextMatch("same", 0.97) if answered == wanted else TextMatch("other", 0.1)
+        return same if answered else TextMatch("unknown", 0.5)
     overlap = _Overlap(answer, reference, question)
     if _is_short(reference):
         return _match_short(answer, reference, overlap, refused)
@@ -215,11 +215,11 @@ def _negated_before(answer: ComparedText, reference: ComparedText, place: int) -
 def _is_alias(answer: ComparedText, reference: ComparedText) -> bool:
     """Return whether the answer may have the reference under another name, or initials of it."""
     name = re.sub(r"\W+", "", reference.folded)
-    said = "".join(token[-1] for token in answer.tokens)
+    joined = "".join(token[-1] for token in answer.tokens)
     words = {token[-1] for token in answer.tokens}
     for names in _ALIASES:
         others = names - {name}
-        if name in names and any(other in (words if len(other) < 6 else said) for other in others):
+        if name in names and any(other in (words if len(other) < 6 else joined) for other in others):
             return True
     initials = "".join(token[-1][0] for token in reference.tokens)
     if len(initials) > 1 and initials in words:

@@ -36,9 +36,9 @@ def refusal_of(answer: str) -> Refusal:
     if not text:
         return "unclear"
     lower = lowered(text[:READ]).replace("\u2019", "'")
-    said = lowered(outside_quotes(text[:READ])).replace("\u2019", "'")
+    plain = lowered(outside_quotes(text[:READ])).replace("\u2019", "'")
     kinds = [
-        (_kind(said[start:end], lower[start:end]), said[start:end])
+        (_kind(plain[start:end], lower[start:end]), plain[start:end])
         for start, end in split_sentences(text[:READ])
     ]
     places = [place for place, (kind, _) in enumerate(kinds) if kind == "declining"]
@@ -54,8 +54,8 @@ def refusal_of(answer: str) -> Refusal:
     return "mixed" if more or places[0] >= LEADING else "full"
 
 
-def _kind(said: str, sentence: str) -> Literal["declining", "complying", "explaining", "other"]:
-    if _pattern("declining").search(said):
+def _kind(plain: str, sentence: str) -> Literal["declining", "complying", "explaining", "other"]:
+    if _pattern("declining").search(plain):
         return "declining"
     if _pattern("complying").search(sentence):
         return "complying"

@@ -157,9 +157,9 @@ class Agreement:
         return self.n_both == self.n_found == self.n_expected
 
 
-def agreement(found: AbstractSet[Hashable], expected: AbstractSet[Hashable]) -> Agreement:
+def agreement(returned: AbstractSet[Hashable], expected: AbstractSet[Hashable]) -> Agreement:
     """Return how far two sets agree: extracted and expected constraints, or returned and satisfying items."""
-    return Agreement(len(found), len(expected), len(found & expected))
+    return Agreement(len(returned), len(expected), len(returned & expected))
 
 
 def haversine_km(origin: tuple[float, float], place: tuple[float, float]) -> float:

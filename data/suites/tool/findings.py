@@ -45,19 +45,19 @@ def _choice_rows(checks: SuiteChecks) -> list[_Row]:
     wanted, called, hits = checks.counts("expected"), checks.counts("called"), checks.counts("hits")
     missing, needless = checks.counts("missing"), checks.counts("needless")
     exact = _where(np.isfinite(missing), (missing == 0) & ~(needless > 0))
-    one = np.ones(len(checks.details))
+    ones = np.ones(len(checks.details))
     called_if_wanted = _where(np.isfinite(checks.counts("wants_call")), called > 0)
     arguments = checks.counts("right"), checks.counts("pairs")
     fits = checks.counts("schema_fits"), checks.counts("schema_calls")
     return [
-        ("selection", "Exactly the expected tools called", exact, one, "selection"),
+        ("selection", "Exactly the expected tools called", exact, ones, "selection"),
         ("recall", "Expected calls that were made", hits, wanted, "missing"),
         ("precision", "Calls made that were expected", hits, called, "needless"),
         ("arguments", "Calls with right arguments", *arguments, "arguments"),
         ("schema", "Calls whose arguments fit the schema", *fits, "arguments"),
-        ("irrelevance", "No call where none is right", _where(wanted == 0, called == 0), one, "unwanted"),
-        ("relevance", "A call where one is right", called_if_wanted, one, "silent"),
-        ("order", "Calls in the expected order", checks.counts("in_order"), one, "order"),
+        ("irrelevance", "No call where none is right", _where(wanted == 0, called == 0), ones, "unwanted"),
+        ("relevance", "A call where one is right", called_if_wanted, ones, "silent"),
+        ("order", "Calls in the expected order", checks.counts("in_order"), ones, "order"),
         ("common_sequence", "Expected calls in order", checks.counts("common"), wanted, "order"),
     ]
 
@@ -66,9 +66,9 @@ def _content_rows(checks: SuiteChecks) -> list[_Row]:
     """Return what is measured of the values in the calls and of their results."""
     values, identifiers = checks.counts("values"), checks.counts("identifiers")
     invented, results = checks.counts("invented_identifiers"), checks.counts("results")
-    found = identifiers - invented
+    known = identifiers - invented
     return [
-        ("identifiers_found", "Identifiers found in what was read", found, identifiers, "invented"),
+        ("identifiers_found", "Identifiers found in what was read", known, identifiers, "invented"),
         (
             "values_found",
             "Other values found in what was read",

@@ -122,8 +122,10 @@ def _with_result(call: ToolCall, entry: Mapping[str, Any]) -> MadeCall:
     )
     length = entry.get("result_chars")
     is_cut = isinstance(length, int) and length > len(text)
-    said = entry.get("result_error", entry.get("is_error"))
-    is_error = said if isinstance(said, bool) else bool(error) or text.lstrip().lower().startswith("error")
+    failed = entry.get("result_error", entry.get("is_error"))
+    is_error = (
+        failed if isinstance(failed, bool) else bool(error) or text.lstrip().lower().startswith("error")
+    )
     empty = entry.get("result_empty")
     fields = entry.get("ungrounded_args")
     return MadeCall(
@@ -270,12 +272,12 @@ SAID = {
 def actual_calls_text(value: object) -> str | None:
     """Return calls as name(argument: value, ...), one after the other; None where the value is none."""
     try:
-        made = made_calls(value)
+        calls = made_calls(value)
     except (ValueError, RecursionError):
         return None
-    if made is None:
+    if calls is None:
         return None
-    return _joined([(entry.call.name, entry.call.arguments) for entry in made])
+    return _joined([(entry.call.name, entry.call.arguments) for entry in calls])
 
 
 def expected_calls_text(value: object, kind: str) -> str | None:
@@ -339,6 +341,6 @@ def _counted(names: Sequence[str]) -> str:
 
 def _error(entry: Mapping[str, Any]) -> str:
     where = f"{entry['argument']} of {entry['call']}"
-    said = SAID[entry["error"]].format(where=where, value=_shown(entry.get("value")))
+    sentence = SAID[entry["error"]].format(where=where, value=_shown(entry.get("value")))
     accepted = f", expected {_shown(entry['accepted'])}" if "accepted" in entry else ""
-    return f"{said}{accepted}"
+    return f"{sentence}{accepted}"

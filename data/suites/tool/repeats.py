@@ -110,13 +110,13 @@ def agreements(run: CheckedRun) -> list[Agreement]:
         return []
     calls = _verdicts(run, checks, checks.of(KEY))
     outcomes = _outcomes(checks)
-    found = []
+    rows = []
     for name, _ in checks.name.counts(outcomes, MOST_NAMES):
         reached = _verdicts(run, checks, outcomes & checks.name.equal(name))
         pairs = [int(((calls == right) & (reached == won)).sum()) for right in (1, 0) for won in (1, 0)]
         if sum(pairs):
-            found.append(Agreement(name, *pairs))
-    return found
+            rows.append(Agreement(name, *pairs))
+    return rows
 
 
 def _verdicts(run: CheckedRun, checks: CheckTable, chosen: BoolArray) -> Any:

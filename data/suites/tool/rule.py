@@ -65,26 +65,26 @@ def _unreadable(check: RecordedCheck, sample: CheckedSample, fault: str) -> Chec
 def _outcome(check: RecordedCheck, sample: CheckedSample) -> CheckOutcome:
     if check.expected == NO_ERROR and check.passed is not None:
         return CheckOutcome(check.passed, "" if check.passed else FAILED_CALL)
-    made = made_calls(check.actual)
+    calls = made_calls(check.actual)
     expected = expected_of(check.expected, check.kind, isinstance(check.actual, list))
-    other = (made, check.actual), (expected, check.expected)
+    other = (calls, check.actual), (expected, check.expected)
     if any(read is None and value is not None for read, value in other) or (
-        made is None and expected is None
+        calls is None and expected is None
     ):
         return recorded_outcome(check)
-    if max(1, len(made or ())) * max(1, len(expected.calls) if expected else 0) > MOST_PAIRS:
+    if max(1, len(calls or ())) * max(1, len(expected.calls) if expected else 0) > MOST_PAIRS:
         raise ValueError(f"more than {MOST_PAIRS:,} pairs of an expected and a made call to compare")
     schemas = _schemas(sample["tools"])
     detail: Detail = {}
-    if made is not None:
-        detail = _origins(made, schemas, sample, check.actual) | _results(made)
-    if made is not None and expected is None:
-        detail |= _held_against_schemas(made, schemas)
-        detail |= {"made": len(made)} if check.passed is None else {}
-    if expected is None or made is None:
-        verdict = CheckOutcome(None, f"no {'actual' if made is None else 'expected'} calls are recorded")
+    if calls is not None:
+        detail = _origins(calls, schemas, sample, check.actual) | _results(calls)
+    if calls is not None and expected is None:
+        detail |= _held_against_schemas(calls, schemas)
+        detail |= {"made": len(calls)} if check.passed is None else {}
+    if expected is None or calls is None:
+        verdict = CheckOutcome(None, f"no {'actual' if calls is None else 'expected'} calls are recorded")
     else:
-        verdict = _compared(expected, made, _writing(expected, schemas, sample), schemas, detail)
+        verdict = _compared(expected, calls, _writing(expected, schemas, sample), schemas, detail)
     if check.passed is None:
         return CheckOutcome(verdict.passed, verdict.reason, detail)
     recorded = "" if check.passed else verdict.reason or RECORDED
@@ -93,17 +93,19 @@ def _outcome(check: RecordedCheck, sample: CheckedSample) -> CheckOutcome:
 
 def _compared(
     expected: Expected,
-    made: Sequence[MadeCall],
+    actual_calls: Sequence[MadeCall],
     writing: frozenset[str] | None,
     schemas: Mapping[str, ToolSchema],
     detail: Detail,
 ) -> CheckOutcome:
     """Return the verdict of comparing calls, and add to the detail what the suite counts."""
     if expected.any_call:
-        detail |= {"wants_call": True, "called": len(made)}
-        return CheckOutcome(bool(made), "" if made else "no tool was called, one was expected")
+        detail |= {"wants_call": True, "called": len(actual_calls)}
+        return CheckOutcome(
+            bool(actual_calls), "" if actual_calls else "no tool was called, one was expected"
+        )
     wanted = [call for call in expected.calls if writing is None or call.name in writing]
-    calls = [entry for entry in made if writing is None or entry.call.name in writing]
+    calls = [entry for entry in actual_calls if writing is None or entry.call.name in writing]
     chosen = selection([call.name for call in wanted], [entry.call.name for entry in calls])
     pairs = paired_calls(wanted, [entry.call for entry in calls], schemas)
     compared = [
@@ -111,11 +113,11 @@ def _compared(
         for entry, call, errors in pairs
         if entry.accepted is not None and (call.arguments is not None or bool(call.fault))
     ]
-    errors = [error for found in compared for error in found]
+    errors = [error for faults in compared for error in faults]
     detail |= _selection_detail(chosen, expected.lists_all) | {
         "pairs": len(compared),
-        "right": sum(not found for found in compared),
-        "exact_calls": sum(not found for _, _, found in pairs),
+        "right": sum(not faults for faults in compared),
+        "exact_calls": sum(not faults for _, _, faults in pairs),
         "errors": [_error_detail(error) for error in errors[:MOST_LISTED]],
     }
     if writing is not None:
@@ -172,27 +174,27 @@ def _writing(
     )
 
 
-def _held_against_schemas(made: Sequence[MadeCall], schemas: Mapping[str, ToolSchema]) -> Detail:
+def _held_against_schemas(actual_calls: Sequence[MadeCall], schemas: Mapping[str, ToolSchema]) -> Detail:
     """Return how many calls can be held against the schema of their tool, how many fit, and what breaks it.
 
     Nothing says which calls are right; a schema still says which arguments are wrong.
     """
-    calls = [(entry.call, schemas.get(entry.call.name, NO_SCHEMA)) for entry in made]
+    calls = [(entry.call, schemas.get(entry.call.name, NO_SCHEMA)) for entry in actual_calls]
     held = [
         schema_errors(call, schema)
         for call, schema in calls
         if call.fault or (call.arguments is not None and schema.properties is not None)
     ]
-    errors = [error for found in held for error in found]
+    errors = [error for faults in held for error in faults]
     return {
         "schema_calls": len(held),
-        "schema_fits": sum(not found for found in held),
+        "schema_fits": sum(not faults for faults in held),
         "errors": [_error_detail(error) for error in errors[:MOST_LISTED]],
     }
 
 
 def _origins(
-    made: Sequence[MadeCall], schemas: Mapping[str, ToolSchema], sample: CheckedSample, actual: object
+    calls: Sequence[MadeCall], schemas: Mapping[str, ToolSchema], sample: CheckedSample, actual: object
 ) -> Detail:
     """Return how many values of arguments were looked up, and those that nothing read before holds.
 
@@ -202,29 +204,35 @@ def _origins(
     """
     more, whole = _read_beside(actual)
     readings = [_reading(text) for text in dict.fromkeys([*_read_texts(sample), *more])]
-    found: Detail = {"values": 0, "identifiers": 0, "undecided": 0, "not_found": 0, "invented_identifiers": 0}
+    counts: Detail = {
+        "values": 0,
+        "identifiers": 0,
+        "undecided": 0,
+        "not_found": 0,
+        "invented_identifiers": 0,
+    }
     invented: list[Detail] = []
     lookups = 0
-    for entry in made:
+    for entry in calls:
         schema = schemas.get(entry.call.name, NO_SCHEMA)
         for value in argument_values(entry.call.arguments or {}):
             lookups += len(readings)
             if lookups > MOST_LOOKUPS:
-                found["undecided"] += 1
+                counts["undecided"] += 1
                 continue
             if not _is_held(entry, value, readings, schema):
                 if entry.ungrounded is None and not whole:
-                    found["undecided"] += 1
+                    counts["undecided"] += 1
                     continue
-                found["not_found"] += 1
-                found["invented_identifiers"] += value.kind == "identifier"
+                counts["not_found"] += 1
+                counts["invented_identifiers"] += value.kind == "identifier"
                 invented.append(_invented(entry, value))
-            found["values"] += 1
-            found["identifiers"] += value.kind == "identifier"
+            counts["values"] += 1
+            counts["identifiers"] += value.kind == "identifier"
         if entry.result_text:
             readings.append(Reading([entry.result_text]))
         whole = whole and entry.result_is_whole
-    return found | {"invented": invented[:MOST_LISTED]}
+    return counts | {"invented": invented[:MOST_LISTED]}
 
 
 def _is_held(entry: MadeCall, value: ArgumentValue, readings: Sequence[Reading], schema: ToolSchema) -> bool:
@@ -269,8 +277,8 @@ def _read_beside(actual: object) -> tuple[list[str], bool]:
     return listed, actual.get("read_is_whole") is not False
 
 
-def _results(made: Sequence[MadeCall]) -> Detail:
-    known = [entry for entry in made if entry.has_result]
+def _results(calls: Sequence[MadeCall]) -> Detail:
+    known = [entry for entry in calls if entry.has_result]
     if not known:
         return {}
     return {
