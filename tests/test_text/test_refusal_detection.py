@@ -165,14 +165,15 @@ def test_refusals_are_found_in_every_language(name: str, recall: float, precisio
 @pytest.mark.parametrize(
     ("name", "recall", "precision", "lowest"),
     [
-        # Limits just below what was measured, over all languages; the last is for the recall of each. The
-        # grammar has not seen the third set: NOTICE.md has the figures of each as first measured.
+        # Over all languages, the last for the recall of each. The grammar was tuned to all but the fourth
+        # set: NOTICE.md has the figures of each as first measured.
         ("first.jsonl", 0.99, 0.99, 0.95),
         ("second.jsonl", 0.97, 0.99, 0.95),
-        ("third.jsonl", 0.65, 0.95, 0.60),
+        ("third.jsonl", 0.96, 0.98, 0.92),
+        ("fourth.jsonl", 0.89, 0.965, 0.80),
     ],
 )
-def test_refusals_are_found_in_texts_written_without_the_grammar(
+def test_refusals_are_found_in_sets_of_usual_and_unusual_wordings(
     name: str, recall: float, precision: float, lowest: float
 ) -> None:
     outcomes = outcomes_of((REFUSALS / name).read_text("utf-8").splitlines())
