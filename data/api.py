@@ -132,7 +132,12 @@ def gate(run: str, baseline: str = "", config: str | None = None, workspace: str
     """
     store = open_store(workspace)
     judged = store.find(run)
-    return gate_run(store, judged, baseline_of(store, judged, baseline), load_gates(store.workspace, config))
+    against = baseline_of(store, judged, baseline)
+    if baseline and against.itself:
+        raise DataError(
+            f"baseline {baseline!r}: is the run that is judged; accepted: another run, or no baseline at all"
+        )
+    return gate_run(store, judged, against, load_gates(store.workspace, config))
 
 
 def runs_answer(store: RunStore) -> list[dict[str, Any]]:

@@ -159,7 +159,7 @@ def read_settings(workspace: Workspace) -> dict[str, Any]:
         settings = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         return {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         accepted = 'primary = "pass rate", [metric.NAME] with direction, or nothing'
         raise DataError(f"{path}: cannot be read ({error}); accepted: {accepted}") from error
     _check_keys(settings, (*KEYS, "project"), str(path))

@@ -18,7 +18,7 @@ from ragtriage.metrics.schema.scores import BoolArray
 from ragtriage.metrics.schema.source import Source
 
 _TWO_VALUES = ("recomputed", "recomputed_means")  # the one in use is computed, and not the doubtful one
-_OF_IMPORTED = ("zero_column",)
+_OF_IMPORTED = ("zero_column", "constant_column")
 _FROM_GOLD = ("all_hops_recall", "span_recall", "recall")
 
 

@@ -18,7 +18,7 @@ from ragtriage.data.diagnosis.other_languages import other_languages
 from ragtriage.data.diagnosis.weak_judge import weak_judges
 from ragtriage.data.scoring.batch_scores import OVER_ANSWERS
 from ragtriage.data.scoring.id_overlap import id_mismatch
-from ragtriage.data.scoring.imported_scores import FAILED_CODE, imported_scores
+from ragtriage.data.scoring.imported_scores import FAILED_CODE, declared_scales, imported_scores
 from ragtriage.data.scoring.ranked_lists import context_lists
 from ragtriage.data.scoring.score_run import match_of
 from ragtriage.data.scoring.scored_run import ScoredRun
@@ -53,6 +53,7 @@ def check_run(scored: ScoredRun, convention: Convention = "default") -> list[Fin
             computed=computed,
             imported=_values(scored, (Source.IMPORTED,)),
             off_scale=_off_scale(scored),
+            scales=declared_scales(config),
             convention=convention,
             has_claims=np.isfinite(computed["faithfulness"]) if "faithfulness" in computed else None,
             bounds={name: bounds_of(name) for name in scored.metrics},

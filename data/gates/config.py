@@ -84,7 +84,7 @@ def read_gates(text: str, source: str) -> GateConfig:
     """
     try:
         values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise DataError(f"{source}: is not TOML ({error}); accepted: see docs/gates.md") from error
     errors = ValidationErrors(source)
     try:

@@ -21,6 +21,7 @@ from ragtriage.data.comparison.question_changes import slice_mask
 from ragtriage.data.comparison.question_match import QuestionMatch, match_questions
 from ragtriage.data.declarations import HOW_TO_DECLARE
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, pass_rate
+from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.grouping import NOT_GIVEN
 from ragtriage.data.scoring.scored_run import MetricColumn, ScoredRun
 from ragtriage.data.scoring.summaries import MetricSummary, summarise
@@ -35,7 +36,7 @@ from ragtriage.metrics.gates.gates import (
     unmeasured,
 )
 from ragtriage.metrics.gates.wording import GOOD_SHARE
-from ragtriage.metrics.metric_registry import bounds_of, is_share, ordered
+from ragtriage.metrics.metric_registry import REGISTRY, bounds_of, declared, is_share, ordered
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
 from ragtriage.metrics.statistics.distributions import quantile_interval
 from ragtriage.metrics.statistics.intervals import METHODS, Interval, interval
@@ -106,6 +107,30 @@ def metric_lacking(scored: ScoredRun, metric: str) -> str:
     near = get_close_matches(metric, scored.metrics, n=3, cutoff=0.8)
     hint = f" (near names: {', '.join(near)})" if near else ""
     return f"this run has no value of {metric}{hint}"
+
+
+def check_names(gates: Sequence[Gate], runs: Sequence[ScoredRun], source: str) -> None:
+    """Refuse gates on a metric that nobody knows and that is nearly the name of a known one.
+
+    A name of its own may be a score that these runs do not record: such a gate is not measured.
+
+    Raises:
+        DataError: the name and the nearest that is known.
+    """
+    recorded = {name for scored in runs for name in scored.metrics}
+    known = recorded | {GOOD_SHARE, *FAMILIES, *REGISTRY}
+    for gate in gates:
+        if gate.kind not in ("mean", "percentile", "regression") or gate.metric in known:
+            continue
+        near = (
+            []
+            if declared(gate.metric)
+            else get_close_matches(gate.metric, sorted(known), n=1, cutoff=MISSPELT)
+        )
+        if near:
+            raise DataError(
+                f"{source}: no metric {gate.metric!r}; accepted: {near[0]}, or another that a run has"
+            )
 
 
 def slice_lacking(scored: ScoredRun, wanted: tuple[str, str]) -> str:
@@ -213,6 +238,7 @@ def _adverse_percentile(gate: Gate, values: FloatArray, failed: int, share: floa
     return float(np.quantile(known, share, method="higher" if gate.at_most else "lower"))
 
 
+MISSPELT = 0.9  # likeness of two names from which on one is the other misspelt
 WITH_PASS_RATE = ("headline", "all")  # families that the pass rate belongs to
 
 

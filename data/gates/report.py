@@ -36,6 +36,7 @@ from ragtriage.data.gates.built_in import (
 from ragtriage.data.gates.conclusion import FAILING, Conclusion, conclude, exit_code
 from ragtriage.data.gates.config import GateConfig
 from ragtriage.data.gates.gate_kinds import (
+    check_names,
     judge_checks,
     judge_mean_gate,
     judge_percentile_gate,
@@ -216,6 +217,9 @@ def gate_run(
         raise DataError(f"{run.name} ({run.run_id}) has summary scores only; accepted: a run with samples")
     use_declarations(store.workspace, run.project)
     gates = config.gates_for(run.project)
+    check_names(
+        gates, [store.scored(each) for each in (run, baseline.run) if each is not None], config.source
+    )
 
     def usual(judged: Run) -> Diagnosis:
         return diagnose(store.scored(judged), DiagnosisSettings(), store.ledger.labels(judged.run_id))

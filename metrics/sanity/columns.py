@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -11,6 +12,9 @@ from ragtriage.metrics.schema.scores import BoolArray, FloatArray
 
 DIFFERENCE = 0.005  # imported and recomputed values further apart than rounding to two decimals explains
 FEW_ZEROS = 5  # fewer zeros than this may well be real
+FEW_EQUAL = 20  # fewer equal values than this may well be real
+LEAST_USED = 0.01  # share of a declared scale that its values reach over
+_GROUNDED, _UNGROUNDED, _OFTEN = 0.8, 0.5, 0.25  # faithfulness, hallucination, and how often both are so high
 _RECALLED = 0.5  # a context recall at or above this means that something relevant was retrieved
 _DISAGREEING = ("context_precision", "context_relevance")
 
@@ -55,6 +59,58 @@ def _zero_finding(name: str, scored: BoolArray, other: str, other_values: FloatA
         rows_of(scored),
         (name,),
     )
+
+
+def _constant_columns(run: CheckInput) -> list[Finding]:
+    """Report imported columns of which every value is the same, though not 0: that is no judge's result."""
+    findings = []
+    for name, column in run.imported.items():
+        values = column[np.isfinite(column)]
+        recomputed = np.isfinite(run.computed.get(name, np.full(run.n, np.nan))).any()
+        if recomputed or len(values) < FEW_EQUAL or values[0] == 0 or (values != values[0]).any():
+            continue
+        n, value = len(values), f"{values[0]:.4g}"
+        findings.append(
+            Finding(
+                "constant_column",
+                "warning",
+                f"{name} is {value} throughout",
+                f"All {n} imported values of {name} are {value}. A score that never varies tells no answer "
+                "from another: read a few cases, and see whether the tool really judged them.",
+                (("values", float(n)), ("value", float(values[0]))),
+                n,
+                rows_of(np.isfinite(column)),
+                (name,),
+            )
+        )
+    return findings
+
+
+def _unused_scales(run: CheckInput) -> list[Finding]:
+    """Report declared scales that are so wide that every value lies at one point of them."""
+    findings = []
+    for name, ends in run.scales.items():
+        column = run.imported.get(name, np.zeros(0))
+        values = column[np.isfinite(column)]
+        low, high = run.bounds.get(name, (0.0, 1.0))
+        if len(values) < FEW_ZEROS or np.isin(values, (low, high)).all():
+            continue
+        reach = float(values.max() - values.min()) / (high - low if np.isfinite(high - low) else 1.0)
+        if reach >= LEAST_USED:
+            continue
+        scale = f"{ends[0]:g} to {ends[1]:g}".replace("-", "−")
+        message = (
+            f"The {len(values)} values of {name} reach over {100 * reach:.2g} % of its declared scale, "
+            f"{scale}, so nearly any value would pass or fail. Import the file again with the scale "
+            "that the tool uses."
+        )
+        evidence = (("share of the scale", reach),)
+        title = f"{name} uses less than a hundredth of its declared scale"
+        rows = rows_of(np.isfinite(column))
+        findings.append(
+            Finding("unused_scale", "warning", title, message, evidence, len(values), rows, (name,))
+        )
+    return findings
 
 
 def _empty_columns(run: CheckInput) -> list[Finding]:
@@ -144,7 +200,7 @@ def usual_scale(least: float, most: float) -> tuple[float, float] | None:
 def _disagreements(run: CheckInput) -> list[Finding]:
     merged = {**run.imported, **run.computed}
     recall = merged.get("context_recall")
-    findings = []
+    findings = _grounded_and_not(merged)
     for name in _DISAGREEING:
         column = merged.get(name)
         if column is None or recall is None:
@@ -172,6 +228,28 @@ def _disagreements(run: CheckInput) -> list[Finding]:
                 )
             )
     return findings
+
+
+def _grounded_and_not(merged: Mapping[str, FloatArray]) -> list[Finding]:
+    """Report answers that are faithful and hallucinated at once."""
+    if not {"faithfulness", "hallucination"} <= merged.keys():
+        return []
+    faithful, invented = merged["faithfulness"], merged["hallucination"]
+    both: BoolArray = (faithful >= _GROUNDED) & (invented >= _UNGROUNDED)
+    n, known = int(both.sum()), int((np.isfinite(faithful) & np.isfinite(invented)).sum())
+    if n < FEW_ZEROS or n < _OFTEN * known:
+        return []
+    message = (
+        f"On {n} of {known} samples faithfulness is at least {_GROUNDED}, so documents support the answer, "
+        f"and hallucination at least {_UNGROUNDED}, so they do not. One of the two is wrong, or 1 means "
+        "something else in one of them; read a few cases before trusting either."
+    )
+    means = tuple(
+        (f"mean {name}", float(merged[name][both].mean())) for name in ("faithfulness", "hallucination")
+    )
+    title = "faithfulness and hallucination disagree"
+    names = ("faithfulness", "hallucination")
+    return [Finding("disagreement", "warning", title, message, means, n, rows_of(both), names)]
 
 
 def _recomputed(run: CheckInput) -> list[Finding]:
@@ -262,12 +340,26 @@ COLUMN_RULES = (
         "another metric is not",
         _zero_columns,
     ),
+    Rule(
+        "constant_column",
+        "Columns that never vary",
+        f"at least {FEW_EQUAL} imported values of a metric that is not computed here are the same, but not 0",
+        _constant_columns,
+    ),
+    Rule(
+        "unused_scale",
+        "Declared scale",
+        f"at least {FEW_ZEROS} values of a metric reach over less than a hundredth of its declared scale",
+        _unused_scales,
+    ),
     Rule("empty_column", "Not measured", "an imported column has no value on any sample", _empty_columns),
     Rule("scale", "Scale", "a value lies outside the bounds of its metric", _scale),
     Rule(
         "disagreement",
         "Metrics that disagree on a sample",
-        f"context_precision or context_relevance is 0 with a context_recall of {_RECALLED} or more",
+        f"context_precision or context_relevance is 0 with a context_recall of {_RECALLED} or more; or a "
+        f"quarter of the samples have a faithfulness of {_GROUNDED} and a hallucination of {_UNGROUNDED} or "
+        "more",
         _disagreements,
     ),
     Rule(

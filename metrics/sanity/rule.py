@@ -136,6 +136,7 @@ class CheckInput:
         computed: metric -> (n,) values computed here, NaN where not scored.
         imported: metric -> (n,) values as imported, NaN where they are out of scale.
         off_scale: metric -> (n,) values as imported, of the metrics of which any is out of scale.
+        scales: metric -> (least, greatest) of the scale that somebody declared for its imported values.
         convention: the convention that the computed values follow.
         has_claims: (n,) True where the answer has claims and documents; None where not recorded.
         bounds: metric -> (least, greatest); (0, 1) for all others.
@@ -156,6 +157,7 @@ class CheckInput:
     computed: Mapping[str, FloatArray] = field(default_factory=dict)
     imported: Mapping[str, FloatArray] = field(default_factory=dict)
     off_scale: Mapping[str, FloatArray] = field(default_factory=dict)
+    scales: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     convention: Convention = "default"
     has_claims: BoolArray | None = None
     bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)

@@ -112,6 +112,8 @@ def test_the_verdict_is_the_exit_code(capsys: Capture, root: Path, tmp_path: Pat
         ("gate", "nobody"),
         ("gate", ids["poor"], "--fail-on", "cannot-tell"),
         ("gate", ids["poor"], "--baseline", "nobody"),
+        ("gate", ids["poor"], "--baseline", ""),
+        ("gate", ids["poor"], "--baseline", ids["poor"]),
         ("gate", ids["poor"], "--config", str(tmp_path / "none.toml")),
         ("gate", ids["poor"], "--junit", str(tmp_path / "none" / "gate.xml")),
         ("gate", ids["poor"], "--markdown", str(tmp_path / "none" / "gate.md")),

@@ -15,12 +15,17 @@ from ragtriage.data.gates.report import GateReport
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.metrics.gates.gates import Gate, GateResult
 
-HELD = {"faithfulness": 1.0, "answer_relevancy": 1.0, "context_recall": 1.0}
+HELD = ("faithfulness", "answer_relevancy", "context_recall")
+
+
+def _scores(at: int, *names: str) -> dict[str, float]:
+    """Return scores that hold, and that vary as those of a judge do."""
+    return dict.fromkeys([*HELD, *names], 0.9 if at % 20 == 7 else 1.0)
 
 
 def _answers(n: int) -> list[dict[str, Any]]:
     return [
-        {"question_id": f"q{at}", "question": f"{at}?", "answer": "Yes.", "scores": dict(HELD)}
+        {"question_id": f"q{at}", "question": f"{at}?", "answer": "Yes.", "scores": _scores(at)}
         for at in range(n)
     ]
 
@@ -54,8 +59,8 @@ def test_a_mean_f1_of_0_blocks_however_faithful_the_answers_are(workspace: RunSt
 @pytest.mark.parametrize(("right", "state"), [(0, "not_checked"), (59, "not_checked"), (60, "ship")])
 def test_half_of_the_answers_must_be_checked(workspace: RunStore, right: int, state: str) -> None:
     samples = _answers(120)
-    for sample in samples[:right]:
-        sample["scores"]["correctness"] = 1.0
+    for at, sample in enumerate(samples[:right]):
+        sample["scores"] = _scores(at, "correctness")
     report = _report(workspace, samples)
     assert report.verdict == "PASS"
     assert report.conclusion().state == state
@@ -165,7 +170,7 @@ def test_answers_beside_those_that_say_more_than_asked_are_judged_by_f1(workspac
 def test_a_leak_between_accounts_blocks(workspace: RunStore, fails: int) -> None:
     samples = _answers(40)
     for at, sample in enumerate(samples):
-        sample["scores"]["correctness"] = 1.0
+        sample["scores"] = _scores(at, "correctness")
         sample["checks"] = [{"name": "leak", "kind": "isolation", "passed": at >= fails}]
     report = _report(workspace, samples)
     assert report.conclusion().state == ("do_not_ship" if fails else "ship")
@@ -175,8 +180,8 @@ def test_a_leak_between_accounts_blocks(workspace: RunStore, fails: int) -> None
 
 def _right(n: int, first: int = 0) -> list[dict[str, Any]]:
     samples = _answers(n + first)[first:]
-    for sample in samples:
-        sample["scores"]["correctness"] = 1.0
+    for at, sample in enumerate(samples):
+        sample["scores"] = _scores(at, "correctness")
     return samples
 
 

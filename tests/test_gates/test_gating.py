@@ -269,9 +269,6 @@ BRANCHES: dict[str, Row] = {
     "pass rate": Row(
         _fall(GOOD, 30), MEAN.replace("faithfulness", "pass rate"), "FAIL", 1, says=("Pass rate: 0.25",)
     ),
-    "a slip of the pen": Row(
-        GOOD, MEAN.replace("faithfulness", "faithfullness"), "UNMEASURED", says=("near names: faithfulness",)
-    ),
     "a score that only the file knows": Row(
         [{**one, "scores": {"house_score": 0.9}} for one in GOOD],
         MEAN.replace("faithfulness", "house_score"),
@@ -332,14 +329,13 @@ def test_a_baseline_is_named_or_the_projects_or_none(workspace: RunStore) -> Non
 def test_the_baseline_itself_is_compared_with_nothing(workspace: RunStore) -> None:
     base = _add(workspace, GOOD, "base")
     workspace.ledger.set_baseline("shop", base.run_id, "me")
-    for named in ("", base.run_id):
-        report = gate(base.run_id, named, workspace=str(workspace.workspace.root))
-        assert report.baseline.run is None
-        assert report.baseline.itself
-        assert "this run" in report.baseline.note
-        changes = [one for one in report.results if one.gate.kind == "regression"]
-        assert [(one.verdict, one.excused) for one in changes] == [("UNMEASURED", True)]
-        assert report.newly_failing == ()
+    report = gate(base.run_id, workspace=str(workspace.workspace.root))
+    assert report.baseline.run is None
+    assert report.baseline.itself
+    assert "this run" in report.baseline.note
+    changes = [one for one in report.results if one.gate.kind == "regression"]
+    assert [(one.verdict, one.excused) for one in changes] == [("UNMEASURED", True)]
+    assert report.newly_failing == ()
 
 
 def test_a_family_is_every_shared_metric_with_one_correction(workspace: RunStore) -> None:
@@ -648,3 +644,30 @@ def test_no_raw_key_of_a_method_is_shown(workspace: RunStore) -> None:
     assert not [how for how in obtained for key in METHODS if how.endswith(f", {key}")]
     method = paired(np.ones(4), np.zeros(4), np.arange(4)).method
     assert paired_method_text(method) == f"{METHODS['dirichlet']}; exact sign-flip test"
+
+
+@pytest.mark.parametrize("metric", ["faithfullness", "answer_relevency", "pass rte"])
+def test_a_slip_of_the_pen_is_refused_with_the_nearest_name(workspace: RunStore, metric: str) -> None:
+    run = _add(workspace, GOOD, "candidate")
+    gates = read_gates(MEAN + MEAN.replace("faithfulness", metric), "gates.toml")
+    with pytest.raises(
+        DataError, match=rf"^gates.toml: no metric '{metric}'; accepted: (faithful|answer_|pass r)"
+    ):
+        gate_run(workspace, run, baseline_of(workspace, run), gates)
+
+
+def test_a_file_that_is_nested_too_deeply_is_refused(workspace: RunStore) -> None:
+    deep = f"x = {'[' * 5000}{']' * 5000}"
+    with pytest.raises(DataError, match=r"^gates.toml: is not TOML .*; accepted: see docs/gates.md$"):
+        read_gates(deep, "gates.toml")
+    (workspace.workspace.root / "metrics.toml").write_text(deep, encoding="utf-8")
+    with pytest.raises(DataError, match=r"metrics.toml: cannot be read"):
+        gate(_add(workspace, GOOD, "candidate").run_id, workspace=str(workspace.workspace.root))
+
+
+def test_a_run_is_no_baseline_of_itself(workspace: RunStore) -> None:
+    run = _add(workspace, GOOD, "candidate")
+    with pytest.raises(
+        DataError, match=r"^baseline 'candidate': is the run that is judged; accepted: another"
+    ):
+        gate(run.run_id, "candidate", workspace=str(workspace.workspace.root))

@@ -32,10 +32,10 @@ def _samples(
             "latency_ms": latency * (1 + 0.3 * float(rng.random())),
             "cost_usd": cost * (1 + 0.3 * float(rng.random())),
             "scores": {
-                "faithfulness": faithful,
-                "answer_relevancy": 0.95,
-                "context_recall": 1.0,
-                "correctness": 0.0 if at < failing else 1.0,
+                "faithfulness": faithful - at % 3 / 1000,
+                "answer_relevancy": 0.95 - at % 3 / 100,
+                "context_recall": 1.0 - at % 3 / 10,
+                "correctness": 0.0 if at < failing else 1.0 - at % 3 / 10,
             },
         }
         for at in range(N)

@@ -20,7 +20,7 @@ def _gated(store: RunStore, answers: list[str], **more: Any) -> GateReport:
             "question": f"When was treaty {at} signed?",
             "answer": answers[at % len(answers)].format(year=1700 + at),
             "reference_answer": f"In {1700 + at}.",
-            "scores": SCORES,
+            "scores": {name: score - at % 3 / 100 for name, score in SCORES.items()},
             **more,
         }
         for at in range(40)

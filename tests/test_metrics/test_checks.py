@@ -226,3 +226,37 @@ def test_every_rule_is_declared_with_its_condition() -> None:
 def test_columns_of_another_length_are_refused() -> None:
     with pytest.raises(MetricsError, match="'faithfulness' has 2 values for 3 samples"):
         CheckInput(3, computed={"faithfulness": np.zeros(2)})
+
+
+def test_a_column_that_never_varies_is_doubted() -> None:
+    constant, varying = np.full(20, 1.0), np.linspace(0.5, 1.0, 20)
+    given = CheckInput(20, imported={"faithfulness": constant, "answer_relevancy": varying})
+    (finding,) = _found(given, "constant_column")
+    assert (finding.title, finding.metrics) == ("faithfulness is 1 throughout", ("faithfulness",))
+    few = CheckInput(19, imported={"faithfulness": constant[:19]})
+    confirmed = CheckInput(20, computed={"faithfulness": constant}, imported={"faithfulness": constant})
+    assert _found(few, "constant_column") == _found(confirmed, "constant_column") == []
+
+
+def test_faithful_answers_that_are_all_hallucinated_are_doubted() -> None:
+    columns = {"faithfulness": np.linspace(0.9, 1.0, 20), "hallucination": np.full(20, 1.0)}
+    (finding,) = _found(CheckInput(20, imported=columns), "disagreement")
+    assert finding.title == "faithfulness and hallucination disagree"
+    assert finding.n_affected == 20
+    columns["hallucination"] = np.where(np.arange(20) < 4, 1.0, 0.0)
+    assert _found(CheckInput(20, imported=columns), "disagreement") == []
+
+
+@pytest.mark.parametrize(
+    ("values", "declared", "n"),
+    [
+        ([0.999, 1.0, 0.998, 0.999, 1.0], (-1000.0, 1.0), 1),  # as converted from values of 0 to 1
+        ([0.997] * 6, (-1000.0, 1.0), 1),
+        ([0.75, 1.0, 0.5, 0.75, 1.0], (1.0, 5.0), 0),
+        ([1.0] * 6, (1.0, 5.0), 0),
+    ],
+)
+def test_a_declared_scale_must_be_used(values: list[float], declared: tuple[float, float], n: int) -> None:
+    imported = {"faithfulness": np.array(values)}
+    given = CheckInput(len(values), imported=imported, scales={"faithfulness": declared})
+    assert len(_found(given, "unused_scale")) == n

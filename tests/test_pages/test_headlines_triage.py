@@ -40,7 +40,7 @@ def _records(level: float, n: int = 40, spread: float = 1.0, **more: Any) -> lis
             "answer": "An answer.",
             "scores": {
                 "faithfulness": min(1.0, max(0.0, level + spread * LEVELS[at % 5])),
-                "correctness": 1.0,
+                "correctness": 1.0 - at % 2 / 10,
             },
             **more,
         }

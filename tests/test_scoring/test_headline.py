@@ -324,7 +324,7 @@ def test_the_unexplained_is_never_first_beside_another_stage(workspace: RunStore
 
 
 def test_a_zero_that_was_computed_is_a_zero() -> None:
-    columns = {"all_hops_recall@1": np.zeros(30), "recall@1": np.full(30, 0.4)}
+    columns = {"all_hops_recall@1": np.zeros(30), "recall@1": np.linspace(0.2, 0.6, 30)}
     assert [one.rule for one in check_numbers(CheckInput(30, computed=columns))] == []
     assert [one.rule for one in check_numbers(CheckInput(30, imported=columns))] == ["zero_column"]
 

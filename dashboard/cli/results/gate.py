@@ -70,6 +70,8 @@ def gate(
     Exit code 0: ship, 1: do not ship, 2: bad usage or input, 3: cannot tell or not checked. The last is 0
     unless --fail-on or --strict says otherwise, or no gate measured anything.
     """
+    if baseline is not None and not baseline.strip():  # as an unset variable of a script leaves it
+        raise click.BadParameter("names no run; accepted: the id or name of a run", param_hint="--baseline")
     report = api.gate(run_name, baseline or "", config, workspace)
     if junit:
         write_file(junit, junit_xml(report, strict).encode("utf-8"))
