@@ -228,7 +228,12 @@ def declare(workspace: Workspace, project: str, declarations: Mapping[str, Decla
     text = path.read_text(encoding="utf-8-sig") if path.exists() else ""
     changed = {name: entry for name, entry in declarations.items() if current.get(name) != entry}
     for name, entry in changed.items():
-        _metrics_of(wanted, project, str(path))[name] = entry.table
+        table = wanted
+        for key in ("project", project, "metric"):
+            table = table.setdefault(key, {})
+            if not isinstance(table, dict):
+                raise DataError(f"{path}: {key} is not a table; accepted: [project.NAME.metric.NAME]")
+        table[name] = entry.table
     if changed:
         place = "project", project, "metric"
         tables: dict[tuple[str, ...], Declaration] = {
@@ -236,20 +241,6 @@ def declare(workspace: Workspace, project: str, declarations: Mapping[str, Decla
         }
         _write(workspace, path, _with_tables(text, tables), wanted)
     use_declarations(workspace, project)
-
-
-def _metrics_of(settings: dict[str, Any], project: str, source: str) -> dict[str, Any]:
-    """Return the table of a project's metrics in the content of metrics.toml, added where it is not there.
-
-    Raises:
-        DataError: something else has its place.
-    """
-    table = settings
-    for key in ("project", project, "metric"):
-        table = table.setdefault(key, {})
-        if not isinstance(table, dict):
-            raise DataError(f"{source}: {key} is not a table; accepted: [project.NAME.metric.NAME]")
-    return table
 
 
 def _with_tables(text: str, tables: Mapping[tuple[str, ...], Declaration]) -> str:

@@ -104,12 +104,22 @@ def _load_missing(store: RunStore, watch: Watch | None) -> list[ImportedRun]:
         if loaded_runs[entry["project"], Path(entry["file"]).name] < entry["runs"]:
             loaded += _load(store, entry, watch)
         if "replies" in entry:
-            _publish_replies(store, entry)
+            for run in store.runs(entry["project"]):
+                if run.origin["file"] == Path(entry["file"]).name:
+                    publish_recorded(store.workspace, run, _replies(entry))
     for entry in _manifest():
         _set_baseline(store, entry)
         if "release" in entry:
             _mark_release(store, entry)
-    _write_gates(store)
+    # the bundled gates and those of the samples, unless the workspace has gates of its own
+    path = store.workspace.root / FILE_NAME
+    if not path.exists():
+        samples = [
+            (_folder() / entry["gates"]).read_text(encoding="utf-8")
+            for entry in _manifest()
+            if "gates" in entry
+        ]
+        replace_file(path, "\n".join([bundled_text(), *samples]).encode())
     return loaded
 
 
@@ -176,12 +186,6 @@ def _with_reply(draft: ParsedRun, recorded: RecordedReplies) -> ParsedRun:
         if isinstance(record, Mapping) and record["question_id"] in recorded.replies
     )
     return replace(draft, records=records)
-
-
-def _publish_replies(store: RunStore, entry: Mapping[str, Any]) -> None:
-    for run in store.runs(entry["project"]):
-        if run.origin["file"] == Path(entry["file"]).name:
-            publish_recorded(store.workspace, run, _replies(entry))
 
 
 def _run_grid(store: RunStore, entry: Mapping[str, Any], watch: Watch | None) -> list[ImportedRun]:
@@ -285,15 +289,3 @@ def _mark_release(store: RunStore, entry: Mapping[str, Any]) -> None:
     for run in store.runs(entry["project"]):
         if run.origin["file"] == Path(entry["file"]).name:
             mark_release_once(store.ledger, run.project, run.run_id, entry["release"], WHO)
-
-
-def _write_gates(store: RunStore) -> None:
-    """Write the bundled gates and those of the samples to the workspace's gates.toml, unless it has one."""
-    path = store.workspace.root / FILE_NAME
-    if not path.exists():
-        samples = [
-            (_folder() / entry["gates"]).read_text(encoding="utf-8")
-            for entry in _manifest()
-            if "gates" in entry
-        ]
-        replace_file(path, "\n".join([bundled_text(), *samples]).encode())
