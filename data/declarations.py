@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ragtriage.data.errors import DataError
-from ragtriage.data.store.read_only import must_write
+from ragtriage.data.store.access import must_write
 from ragtriage.data.store.sample_models import is_unicode
 from ragtriage.data.store.workspace import Workspace
 from ragtriage.metrics.metric_registry import declare_imported, declared, imported_declarations

@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 from ragtriage.data.demo import load_samples
 from ragtriage.data.scoring.run_store import RunStore
-from ragtriage.data.store.allowed_paths import ALLOWED_PATHS
+from ragtriage.data.store.access import ALLOWED_PATHS
 from ragtriage.data.store.workspace import Workspace
 from ragtriage.metrics.metric_registry import declare_imported
 

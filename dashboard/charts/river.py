@@ -22,7 +22,7 @@ ROOM = 1.2  # steps to the right of the last bar, for its labels
 LINE = 17  # pixels of a label
 LETTER, STEP = 6.6, 100.0  # pixels of a letter and of a step, about: for labels that must not overlap
 PALE = 0.38  # opacity of what flows into a loss
-LEAST_TURNED = 84  # pixels that "not recorded" needs when written upwards
+LEAST_TURNED = 84  # pixels that "not checked" needs when written upwards
 INFERRED = " (inferred)"  # the end of a short name, drawn small
 
 
@@ -90,9 +90,14 @@ def river(
 
 def river_alt(pipeline: Pipeline) -> str:
     """Return the picture in words, for people who cannot see it."""
-    steps = ", ".join(f"{step.title.lower()} {step.survivors:,}" for step in pipeline.steps[1:])
+    steps = ", ".join(f"{step.title.lower()} {_left(step)}" for step in pipeline.steps[1:])
     lost = "; ".join(f"{loss.n:,} {_name(loss).lower()}" for loss in pipeline.losses())
     return f"{count(pipeline.n, 'case')} through the pipeline: {steps}. Lost: {lost or 'none'}."
+
+
+def _left(step: PipelineStep) -> str:
+    """Return how many cases survive a step; no number where the run records nothing that decides it."""
+    return step.basis if step.basis == "not recorded" else f"{step.survivors:,}"
 
 
 def _colour(loss: Loss, tokens: Tokens) -> str:
@@ -146,7 +151,7 @@ def _add_survivors(figure: go.Figure, pipeline: Pipeline, frame: _Frame, tokens:
         unselected={"marker": {"opacity": 1}},
     )
     for at, step in enumerate(steps):
-        number = f"{step.survivors:,} cases" if at == 0 else f"{step.survivors:,}"
+        number = f"{step.survivors:,} cases" if at == 0 else _left(step)
         is_good = at == last and step.survivors and not unknown[at]
         colour = tokens.good.text if is_good else tokens.text
         figure.add_annotation(
@@ -155,7 +160,7 @@ def _add_survivors(figure: go.Figure, pipeline: Pipeline, frame: _Frame, tokens:
             text=f"<span style='color:{tokens.muted}'>{step.title}</span><br><b>{number}</b>",
             font={"size": 13, "color": colour},
         )  # fmt: skip
-        if unknown[at] and frame.place(step.survivors) >= LEAST_TURNED:
+        if step.basis == "not checked" and frame.place(step.survivors) >= LEAST_TURNED:
             figure.add_annotation(
                 x=at, y=step.survivors / 2, text=step.basis, textangle=-90, showarrow=False,
                 font={"size": 12, "color": tokens.muted}, bgcolor=tokens.background, borderpad=1,
@@ -164,10 +169,11 @@ def _add_survivors(figure: go.Figure, pipeline: Pipeline, frame: _Frame, tokens:
 
 def _hover(step: PipelineStep) -> str:
     """Return what a step rests on, for the pointer."""
+    if step.basis == "not recorded":
+        return f"{step.title}: not recorded, so no case can be lost here"
     basis = {
         "measured": "",
         "inferred": "<br>inferred: no gold is recorded, the context metric stands in for it",
-        "not recorded": "<br>not recorded: no case can be lost here",
         "not checked": "<br>not checked: too few answers were held against a reference, a label or a rule",
     }[step.basis]
     return f"{step.title}: {count(step.survivors, 'case')} left{basis}"

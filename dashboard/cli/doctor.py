@@ -257,7 +257,7 @@ def _workspace(folder: str | None) -> Iterator[Result]:
 
 
 def _writable(root: Path, shown: str) -> Result:
-    from ragtriage.data.store.read_only import READ_ONLY, read_only
+    from ragtriage.data.store.access import READ_ONLY, read_only
 
     if read_only():
         return Result("ok", "workspace", f"{shown}, for reading only ({READ_ONLY})", "for reading only")

@@ -20,8 +20,7 @@ from urllib.parse import urlsplit
 import click
 
 from ragtriage.dashboard.cli.options import PORT
-from ragtriage.data.store.allowed_paths import limit_paths
-from ragtriage.data.store.read_only import READ_ONLY
+from ragtriage.data.store.access import READ_ONLY, limit_paths
 from ragtriage.data.store.workspace import Workspace
 
 HOST = "127.0.0.1"

@@ -22,7 +22,7 @@ from ragtriage.dashboard.mcp_server.single_case import LabelTools, SingleCaseToo
 from ragtriage.dashboard.mcp_server.verdicts import VerdictTools
 from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.run_store import RunStore
-from ragtriage.data.store.read_only import READ_ONLY
+from ragtriage.data.store.access import READ_ONLY
 from ragtriage.metrics.schema.scores import MetricsError
 
 INSTRUCTIONS = f"""\

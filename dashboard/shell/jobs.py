@@ -20,8 +20,8 @@ from ragtriage.data.errors import DataError
 from ragtriage.data.interpreter import python_module
 from ragtriage.data.jobs import Job, ask_to_stop, jobs_of
 from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.access import must_write
 from ragtriage.data.store.ledger import Ledger
-from ragtriage.data.store.read_only import must_write
 from ragtriage.metrics.number_text import count
 
 PATIENCE_SECONDS = 30.0

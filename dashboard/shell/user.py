@@ -9,8 +9,7 @@ import streamlit as st
 
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.data.errors import DataError
-from ragtriage.data.store.allowed_paths import allowed_folders
-from ragtriage.data.store.read_only import read_only
+from ragtriage.data.store.access import allowed_folders, read_only
 
 _KEY = "annotator_name"
 

@@ -21,8 +21,8 @@ from ragtriage.data.importers.load import import_parsed_runs
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.access import must_write
 from ragtriage.data.store.parsed_run import ParsedRun, Record
-from ragtriage.data.store.read_only import must_write
 from ragtriage.data.store.sample_validation import normalise
 from ragtriage.data.store.workspace import Run
 from ragtriage.data.suites.evaluate import check_problems

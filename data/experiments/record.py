@@ -20,7 +20,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from ragtriage.data.errors import WorkspaceError
 from ragtriage.data.experiments.experiment import Design
-from ragtriage.data.store.read_only import must_write
+from ragtriage.data.store.access import must_write
 from ragtriage.data.store.stored_file import replace_file
 from ragtriage.data.store.workspace import Workspace, writing
 

@@ -25,7 +25,7 @@ from ragtriage.data.importers.load import load_source
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.scoring.run_store import RunStore
-from ragtriage.data.store.read_only import must_write
+from ragtriage.data.store.access import must_write
 from ragtriage.data.store.stored_file import replace_file
 from ragtriage.data.store.workspace import Run
 from ragtriage.data.store.write_run import ImportedRun

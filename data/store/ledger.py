@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from ragtriage.data.errors import WorkspaceError
 from ragtriage.data.read_costs import add_costs
-from ragtriage.data.store.read_only import frozen_ledger, must_write, read_only
+from ragtriage.data.store.access import frozen_ledger, must_write, read_only
 from ragtriage.data.store.stored_file import file_version
 from ragtriage.data.store.workspace import Workspace, utc_now
 

@@ -26,8 +26,8 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
 
 from ragtriage.data.errors import CANNOT_WRITE, WorkspaceError
+from ragtriage.data.store.access import must_write, read_only
 from ragtriage.data.store.import_batches import commit, finish_commits, listed_runs, sync
-from ragtriage.data.store.read_only import must_write, read_only
 from ragtriage.data.store.stored_file import is_running
 
 FORMAT_VERSION = 1

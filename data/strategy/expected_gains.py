@@ -17,8 +17,8 @@ from ragtriage.data.comparison.compare import metric_sides
 from ragtriage.data.errors import DataError, WorkspaceError
 from ragtriage.data.gates.config import FILE_NAME, GateConfig, read_gates
 from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.access import must_write
 from ragtriage.data.store.ledger import Ledger
-from ragtriage.data.store.read_only import must_write
 from ragtriage.data.store.stored_file import replace_file
 from ragtriage.data.store.workspace import Run, Workspace, utc_now
 from ragtriage.metrics.diagnosis.f1_tree import F1_PARTS, F1Tree

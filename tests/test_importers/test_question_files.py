@@ -163,6 +163,33 @@ def test_supporting_paragraphs_of_musique_are_gold_in_the_order_of_the_hops() ->
     assert loaded.questions[0]["answer_aliases"] == ["Stanley Hall"]
 
 
+def _musique(**changes: object) -> InputFile:
+    paragraphs = [
+        {"idx": at, "paragraph_text": f"Text {at}.", "is_supporting": at < 2, **changes} for at in range(3)
+    ]
+    steps = [{"question": "a?", "answer": "b", "paragraph_support_idx": at} for at in (1, 0)]
+    row = {
+        "id": "q",
+        "question": "Q?",
+        "answer": "A",
+        "paragraphs": paragraphs,
+        "question_decomposition": steps,
+    }
+    return InputFile.from_bytes("m.jsonl", (json.dumps(row) + "\n").encode())
+
+
+def test_a_paragraph_of_musique_without_a_number_has_that_of_its_place() -> None:
+    loaded = read_question_file(_musique(idx=None), Options())
+    texts = [(entry["hop"], entry["text"]) for entry in loaded.questions[0]["relevant"]]
+    assert texts == [("1", "Text 1."), ("2", "Text 0.")]
+
+
+@pytest.mark.parametrize("idx", [[1], {"a": 1}, "1", 1.5, True])
+def test_a_number_of_another_type_is_named(idx: object) -> None:
+    with pytest.raises(InputError, match=r"paragraphs\[0\]\.idx: found \w+; accepted: a whole number"):
+        read_question_file(_musique(idx=idx), Options())
+
+
 @pytest.mark.parametrize(
     ("name", "documents", "found"),
     [

@@ -13,7 +13,7 @@ from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.data.api import add_run
 from ragtriage.data.labels.ratings import rate, ratings_of, start_queue
 from ragtriage.data.scoring.run_store import RunStore
-from ragtriage.data.store.read_only import READ_ONLY
+from ragtriage.data.store.access import READ_ONLY
 from ragtriage.data.store.workspace import Run
 from ragtriage.data.suites.safety import ATTACK
 from ragtriage.data.suites.safety_findings import SAFETY_SUITE

@@ -31,8 +31,8 @@ from ragtriage.data.judge.evaluators import Evaluator, add_evaluator, remove_eva
 from ragtriage.data.labels.failure_taxonomy import define_label, mark_reviewed, merge_labels, remove_label
 from ragtriage.data.labels.ratings import rate, start_queue
 from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.access import READ_ONLY
 from ragtriage.data.store.ledger import Ledger
-from ragtriage.data.store.read_only import READ_ONLY
 from ragtriage.data.store.stories import add_story
 from ragtriage.data.store.versions import baseline_history, clear_baseline, mark_release, unmark_release
 from ragtriage.data.store.workspace import Workspace

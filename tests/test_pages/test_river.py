@@ -55,7 +55,9 @@ def test_a_label_can_be_clicked_and_says_what_is_inferred_or_doubted() -> None:
     texts = [note.text for note in figure.layout.annotations]
     assert any("−2" in text and "Retrieval miss" in text and " inferred" in text for text in texts)
     assert any("Unfaithful" in text and " doubted" in text for text in texts)
-    assert any("not recorded" in text for text in texts)
+    (title,) = (text for text in texts if "Ranked<" in text)
+    assert title.endswith("<b>not recorded</b>"), "no number that nothing recorded"
+    assert any(text.endswith("<b>11</b>") for text in texts)
     assert {key for (key,) in figure.data[2].customdata} == {
         "inferred_miss",
         "refused_with_context",
@@ -84,6 +86,8 @@ def test_small_losses_at_the_lower_edge_keep_their_labels_apart() -> None:
 
 
 def test_the_picture_is_told_in_words() -> None:
-    assert river_alt(RUN).startswith("30 cases through the pipeline: found 28, ranked 28, answered 11")
+    assert river_alt(RUN).startswith(
+        "30 cases through the pipeline: found 28, ranked not recorded, answered 11"
+    )
     assert "17 wrongly refused" in river_alt(RUN)
     assert river_alt(_pipeline(3)).endswith("Lost: none.")

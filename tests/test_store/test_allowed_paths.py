@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from ragtriage.dashboard.cli import serve as serving
 from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.run_store import RunStore
-from ragtriage.data.store.allowed_paths import allowed_folders, allowed_path, limit_paths
+from ragtriage.data.store.access import allowed_folders, allowed_path, limit_paths
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ from ragtriage.data.errors import DataError
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.jobs import Job
 from ragtriage.data.scoring.run_store import RunStore
-from ragtriage.data.store.allowed_paths import allowed_path
+from ragtriage.data.store.access import allowed_path
 from ragtriage.data.store.workspace import Workspace
 from ragtriage.metrics.number_text import count
 

@@ -25,7 +25,7 @@ from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.preview import Preview, computable, preview
 from ragtriage.data.importers.registry import importers
 from ragtriage.data.scoring.run_store import RunStore
-from ragtriage.data.store.allowed_paths import allowed_path
+from ragtriage.data.store.access import allowed_path
 from ragtriage.data.store.workspace import SCALES
 from ragtriage.metrics.number_text import count
 from ragtriage.metrics.result_table import ResultTable

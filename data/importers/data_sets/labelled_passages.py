@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from itertools import chain, zip_longest
 from typing import Any
 
-from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.errors import ValidationErrors, type_name
 from ragtriage.data.importers.formats.table import table_importer
 from ragtriage.data.importers.importer import Importer, Row, ToolRows, each, read_each, row_names
 from ragtriage.data.importers.parsing.input_file import InputFile
@@ -48,6 +48,10 @@ def _read_musique(source: InputFile, options: Options, errors: ValidationErrors)
         if not isinstance(paragraphs, list) or not all(isinstance(entry, Mapping) for entry in paragraphs):
             errors.add(line, "paragraphs", "is not a list of objects", ACCEPTED)
             return None
+        for position, paragraph in enumerate(paragraphs):
+            if type(idx := _index(paragraph, position)) is not int:
+                errors.add(line, f"paragraphs[{position}].idx", f"found {type_name(idx)}", "a whole number")
+                return None
         for document in filter(None, map(_paragraph, paragraphs)):
             if document["id"] not in ids:
                 ids.add(document["id"])
@@ -55,6 +59,11 @@ def _read_musique(source: InputFile, options: Options, errors: ValidationErrors)
         return _of_musique(row, paragraphs)
 
     return read_each(MUSIQUE, sample, questions=True, documents=documents)(source, options, errors)
+
+
+def _index(paragraph: Mapping[str, Any], position: int) -> object:
+    """Return the number by which steps name a paragraph: where it has none, its place in the list."""
+    return position if paragraph.get("idx") is None else paragraph["idx"]
 
 
 def _paragraph(paragraph: Mapping[str, Any]) -> dict[str, str] | None:
@@ -71,7 +80,11 @@ def _of_musique(row: Row, paragraphs: list[Mapping[str, Any]]) -> Row:
     for hop, step in enumerate(items(row.get("question_decomposition")), start=1):
         if isinstance(step, Mapping) and isinstance(step.get("paragraph_support_idx"), int):
             hops.setdefault(step["paragraph_support_idx"], hop)
-    gold = [(entry, hops.get(entry.get("idx"))) for entry in paragraphs if entry.get("is_supporting")]
+    gold = [
+        (entry, hops.get(_index(entry, position)))
+        for position, entry in enumerate(paragraphs)
+        if entry.get("is_supporting")
+    ]
     gold.sort(key=lambda passage: passage[1] or len(hops) + 1)
     passages = [({"text": entry.get("paragraph_text")}, hop) for entry, hop in gold]
     record = {

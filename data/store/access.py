@@ -1,19 +1,24 @@
-"""Read-only mode: a process started in it must not change a workspace."""
+"""What this process may change and read: read-only mode, and the paths that may be typed on pages.
+
+Whoever reaches the dashboard can type a path. On this machine alone that is its user; where others reach it,
+they may name files below the folders that `ragtriage serve --files` lists, and no others.
+"""
 
 from __future__ import annotations
 
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from ragtriage.data.errors import WorkspaceError
+from ragtriage.data.errors import DataError, WorkspaceError
 
 READ_ONLY = "RAGTRIAGE_READ_ONLY"  # set to 1 by `ragtriage serve --read-only`
 BUSY_SECONDS = 15.0
+ALLOWED_PATHS = "RAGTRIAGE_ALLOWED_PATHS"  # set by `ragtriage serve`: folders, as PATH has them; unset: any
 
 
 def read_only() -> bool:
@@ -104,3 +109,36 @@ def _in_memory(
     prepare(copy)
     copy.execute("PRAGMA query_only = ON")
     return copy
+
+
+def allowed_folders() -> tuple[Path, ...] | None:
+    """Return the folders below which pages may read, none perhaps; None where they may read anywhere."""
+    listed = os.environ.get(ALLOWED_PATHS)
+    if listed is None:
+        return None
+    return tuple(Path(folder) for folder in listed.split(os.pathsep) if folder)
+
+
+def limit_paths(folders: Sequence[Path]) -> None:
+    """Let the pages of this process read below some folders alone."""
+    os.environ[ALLOWED_PATHS] = os.pathsep.join(str(folder.resolve()) for folder in folders)
+
+
+def allowed_path(text: str) -> Path:
+    """Return the path that was typed on a page, with its links followed.
+
+    Raises:
+        DataError: it is not below one of the folders; whether there is such a file is not said.
+    """
+    folders = allowed_folders()
+    try:
+        path = Path(text.strip()).expanduser()
+        if folders is None:
+            return path
+        resolved = path.resolve()
+    except (OSError, ValueError, RuntimeError) as error:  # a NUL, a ring of links, an unknown home folder
+        raise DataError(f"{text!r} is not a path; accepted: that of a file or folder") from error
+    if any(resolved.is_relative_to(folder) for folder in folders):
+        return resolved
+    accepted = ", ".join(f"a file in {folder}" for folder in folders) or "uploaded files"
+    raise DataError(f"{text.strip()}: others reach this dashboard, so it is not read; accepted: {accepted}")
