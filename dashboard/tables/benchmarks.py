@@ -9,6 +9,7 @@ from ragtriage.dashboard.wording.formatting import metric_label, source_text
 from ragtriage.data.comparison.published_results import Published, PublishedRow, PublishedTable
 from ragtriage.data.comparison.trend import Difference, VersionMean, version_steps
 from ragtriage.data.scoring.summaries import MetricSummary
+from ragtriage.data.store.workspace import Run, flat_settings
 from ragtriage.metrics.analysis.bands import Bands, BandScale
 from ragtriage.metrics.metric_registry import declared, is_share
 from ragtriage.metrics.number_text import signed
@@ -36,6 +37,45 @@ def published_table(
             }
         )
     return ResultTable(f"Ours compared with {against.name}", tuple(rows))
+
+
+def conditions_table(
+    run: Run, languages: Sequence[str], table: PublishedTable, against: PublishedRow
+) -> ResultTable:
+    """Return under which conditions both sides were measured, and which metrics another condition moves.
+
+    Args:
+        run: ours.
+        languages: of its questions.
+        table: the published one.
+        against: the row of it that ours is compared with.
+    """
+    settings = flat_settings(run.config)
+    system = ", ".join(
+        f"{path} {settings[path]}" for path in settings if {"model", "retriever"} & set(path.split("."))
+    )
+    sides = {
+        "Questions": (run.dataset, table.dataset, "every metric: how hard the questions are"),
+        "Model and retriever": (system, against.name, "model: precision, faithfulness; retriever: recall"),
+        "Language": (", ".join(languages), table.language, "context recall first, then refusals"),
+    }
+    rows: list[Row] = [
+        {
+            "Condition": condition,
+            "Ours": ours or "not recorded",
+            _published_column(against): published or "not recorded",
+            "Alike": _alike(ours, published),
+            "A difference moves": moved,
+        }
+        for condition, (ours, published, moved) in sides.items()
+    ]
+    return ResultTable("Conditions of both sides", tuple(rows))
+
+
+def _alike(ours: str, published: str) -> str:
+    if not ours or not published:
+        return "cannot tell"
+    return "yes" if ours.casefold() == published.casefold() else "no"
 
 
 def _uncertainty(name: str, summary: MetricSummary | None) -> Row:

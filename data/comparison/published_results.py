@@ -52,6 +52,7 @@ class PublishedTable:
     source: str
     date: str  # when
     dataset: str  # on which questions
+    language: str  # of the questions, as an ISO 639 code; "" where the file does not say
     rows: tuple[PublishedRow, ...]  # its results
 
 
@@ -122,6 +123,7 @@ def _table(source: InputFile, document: Mapping[str, Any], key: str) -> Publishe
         source=_text(source, document, "source"),
         date=_text(source, document, "date"),
         dataset=str(document.get("dataset", "")),
+        language=str(document.get("language", "")),
         rows=tuple(_row(source, at, row, scale, key) for at, row in enumerate(rows)),
     )
 

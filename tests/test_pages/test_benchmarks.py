@@ -343,6 +343,15 @@ def test_differences_are_turned_and_make_no_claim(demo: RunStore, monkeypatch: p
     assert better["Hallucination (lower is better)"].startswith("+0.9 ▲ better")
     assert better["Faithfulness"].startswith("−24.1 ▼ worse")
     assert better["Self-knowledge"].endswith("(no direction)")
+    conditions = app.dataframe[1].value.set_index("Condition")
+    assert list(conditions.index) == ["Questions", "Model and retriever", "Language"]
+    language = conditions.loc["Language"]
+    assert (language["Ours"], language["Published: E5-Mistral + GPT-4"], language["Alike"]) == (
+        "en",
+        "en",
+        "yes",
+    )
+    assert "conditions differ or are not known" in words
 
 
 def test_charts_show_every_system_and_no_false_zero(demo: RunStore) -> None:

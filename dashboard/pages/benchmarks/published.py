@@ -26,6 +26,7 @@ from ragtriage.dashboard.shell.session import View, keep, open_cases
 from ragtriage.dashboard.shell.widgets import choose
 from ragtriage.dashboard.tables.benchmarks import (
     band_table,
+    conditions_table,
     published_table,
     source_table,
     step_table,
@@ -49,6 +50,7 @@ from ragtriage.metrics.number_text import NOT_MEASURED, count, number, percent
 from ragtriage.metrics.sanity.means import check_means
 from ragtriage.metrics.sanity.rule import Finding
 
+LEAST_LANGUAGE = 0.05  # of the questions whose language is known: one in fewer of them is left out
 MOST_VERSIONS = 5  # drawn beside the run on display
 CLAIMS = ("faithfulness", "hallucination")
 SLIGHT = 0.005
@@ -271,6 +273,15 @@ def against_section(view: View, table: PublishedTable, against: PublishedRow) ->
         "shown without a claim of significance: they do not tell which system is better."
     )
     show_table(published_table(ours, shared, against))
+    conditions = conditions_table(view.run, _languages(view), table, against)
+    unlike = sum(row["Alike"] != "yes" for row in conditions.rows)
+    st.caption(
+        f"{unlike} of {len(conditions.rows)} conditions differ or are not known: as long as they do, the gap "
+        "says nothing about the pipeline."
+        if unlike
+        else "All conditions are alike: the gap is one of the pipelines and of their judges."
+    )
+    show_table(conditions)
     with st.expander("All published rows, the best of each column marked ★"):
         show_table(system_table(name, ours, table, shared))
     if point is not None and view.run.n:
@@ -278,6 +289,13 @@ def against_section(view: View, table: PublishedTable, against: PublishedRow) ->
         declaration = declared(metric)
         lower_is_better = declaration is not None and declaration.higher_is_better is False
         open_cases(sort=metric, descending=lower_is_better)  # the worst case first
+
+
+def _languages(view: View) -> list[str]:
+    """Return the languages of the questions of the run, most first; none where it has no samples."""
+    table = view.scored(view.run).auxiliary_table("languages") if view.run.n else None
+    known = Counter() if table is None else Counter(table["question"].drop_null().to_pylist())
+    return [language for language, n in known.most_common() if n >= LEAST_LANGUAGE * known.total()]
 
 
 def _sample_sizes(ours: Mapping[str, MetricSummary], shared: Sequence[str]) -> str:
