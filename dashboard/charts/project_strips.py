@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import plotly.graph_objects as go
 
 from ragtriage.dashboard.charts.tokens import FONT, Tokens
+from ragtriage.dashboard.wording.diagnosis import rate_name
 from ragtriage.dashboard.wording.escaping import chart_text, shorten
 from ragtriage.data.diagnosis.run_digest import RunDigest
 from ragtriage.data.store.workspace import Run
@@ -88,10 +89,10 @@ def _look(digest: RunDigest, tokens: Tokens) -> tuple[str, str]:
 
 def _hover(run: Run, digest: RunDigest, names: Mapping[str, str]) -> str:
     interval = interval_text(digest.low, digest.high)
-    questions = count(digest.n_scored, "question")
+    questions, rate = count(digest.n_scored, "question"), rate_name(digest.answers_checked).lower()
     warned = "<br>" + chart_text("; ".join((*digest.errors, *digest.warnings)[:3])) if digest.warnings else ""
     name = chart_text(shorten(names[run.run_id], 60))
-    return f"<b>{name}</b><br>pass rate {percent(digest.pass_rate)} {interval}, {questions}{warned}"
+    return f"<b>{name}</b><br>{rate} {percent(digest.pass_rate)} {interval}, {questions}{warned}"
 
 
 def _places(values: Sequence[tuple[str, float]]) -> list[float]:

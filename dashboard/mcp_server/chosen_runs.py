@@ -135,6 +135,8 @@ class RunTools(Tools):
             entry = _cleaned(run_entry(run, names[run.run_id]))
             digest, release = digests.get(run.run_id), releases[run.project].get(run.run_id)
             entry["pass_rate"] = digest.pass_rate if digest else None
+            if digest and not digest.answers_checked:
+                entry["answers_checked"] = False  # the rate says no more than that no fault was found
             if digest and digest.fix_first:
                 entry["fix_first"] = {"stage": digest.fix_first, "cases": digest.stages[digest.fix_first]}
             if run.run_id in problems:

@@ -21,13 +21,14 @@ from ragtriage.data.comparison.question_match import (
 )
 from ragtriage.data.comparison.questions_asked import questions_asked
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.data.diagnosis.weak_judge import weak_judges
 from ragtriage.data.scoring.label_correction import corrected
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.judge_replies import EVALUATION
 from ragtriage.data.store.judge_results import judge_of
 from ragtriage.metrics.diagnosis.stages import STAGES
 from ragtriage.metrics.gates.wording import GOOD_SHARE
-from ragtriage.metrics.metric_registry import bounds_of, is_share
+from ragtriage.metrics.metric_registry import bounds_of, is_share, title_of
 from ragtriage.metrics.schema.scores import FloatArray, IntArray
 from ragtriage.metrics.statistics.label_correction import CorrectedMean
 from ragtriage.metrics.statistics.margins import MarginTest, Outcome, margin_test
@@ -179,6 +180,11 @@ def compare(
     warnings = unequal_runs(base.scored, other.scored, matched, base_name)
     sides_asked = (questions_asked(base), base_name), (questions_asked(other, base, matched), "the other run")
     warnings += filter(None, [*(asked.sentence(name) for asked, name in sides_asked), left_out])
+    warnings += _corrected_alone(base.scored, other.scored, [side.metric for side in family])
+    for side, name in ((base, base_name), (other, "the other run")):
+        rests_on = {*side.coverage.names, *(each.metric for each in family)}
+        weak = [judge for judge in weak_judges(side.scored) if rests_on.intersection(judge.metrics)]
+        warnings += [f"{judge.title}, of {name}." for judge in weak]
     if primary not in [side.metric for side in family]:
         family += metric_sides(base.scored, other.scored, [primary])
     first = next(side for side in family if side.metric == primary)
@@ -212,6 +218,22 @@ def compare(
     warnings += [refusal_sentence(pairs, base_name) for pairs in refused]
     lost = tuple(losses(base, other, matched))
     return Comparison(tuple(warnings), differences, matched, tuple(refused), lost)
+
+
+def _corrected_alone(base: ScoredRun, other: ScoredRun, metrics: Sequence[str]) -> list[str]:
+    """Return the warning that ratings correct a metric of one run only; empty where none is."""
+    rated = {*dict(base.ratings.of), *dict(other.ratings.of)}
+    alone = [
+        title_of(name)
+        for name in metrics
+        if name in rated and (corrected(base, name) is None) != (corrected(other, name) is None)
+    ]
+    if not alone:
+        return []
+    return [
+        f"Ratings of a random sample correct {', '.join(alone)} in one of the two runs only: the comparison "
+        "uses the values without them."
+    ]
 
 
 def margin_of(metric: str) -> float | None:

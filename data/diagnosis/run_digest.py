@@ -31,7 +31,7 @@ from ragtriage.metrics.schema.scores import MetricsError
 
 AFTER_IMPORT = 2.0  # seconds that the digests of new runs may take at most before a command returns
 
-VERSION = 5  # raised when the digest of the same run would be another one
+VERSION = 7  # raised when the digest of the same run would be another one
 MEASURES = ("context", "faithfulness", "answer_relevancy", "correctness", "people")
 
 
@@ -54,6 +54,8 @@ class RunDigest:
     patterns: Mapping[str, int] = field(default_factory=dict)  # metric pattern -> its cases
     # key of the stage to fix first; None where none is clear, or the checks doubt it
     fix_first: str | None = None
+    answers_checked: bool = True  # whether enough answers were checked for a pass rate
+    set_by_people: int = 0  # cases that labels call good or bad
 
     @property
     def readable(self) -> bool:
@@ -150,6 +152,8 @@ def _digest(store: RunStore, run: Run) -> RunDigest:
         _counted(diagnosis.stage_counts()),
         _counted(diagnosis.pattern_counts()),
         _fix_first(diagnosis, findings),
+        diagnosis.answers.enough,
+        int((diagnosis.human_labels.good | diagnosis.human_labels.bad).sum()),
     )
 
 

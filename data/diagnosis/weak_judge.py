@@ -60,11 +60,13 @@ def weak_judges(scored: ScoredRun) -> list[Finding]:
 def _judge_in_parts(scored: ScoredRun, metric: str) -> list[_Part]:
     """Return the judge on the run, then by language and query type, where enough is rated."""
     declaration = declared(metric)
-    column = scored.column(metric, Source.JUDGED) if Source.JUDGED in scored.sources[metric] else None
-    people = _people(scored, metric)
-    if column is None or people is None or not is_share(metric) or not declaration:
+    if Source.JUDGED not in scored.sources[metric] or not declaration or not is_share(metric):
         return []
-    if declaration.higher_is_better is not True:
+    people = _people(scored, metric)
+    if people is None or declaration.higher_is_better is not True:
+        return []
+    column = scored.column(metric, Source.JUDGED)
+    if column is None:
         return []
     threshold = getattr(CaseThresholds(), metric, 0.5) - 1e-9
     both = np.isfinite(column.values) & np.isfinite(people)

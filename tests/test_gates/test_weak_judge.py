@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from ragtriage.data.api import add_run, diagnosis_of, gate
+from ragtriage.data.comparison.compare import compare
 from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings
 from ragtriage.data.diagnosis.doubts import pass_rate_doubts
 from ragtriage.data.diagnosis.run_checks import check_run
@@ -79,3 +80,17 @@ def test_the_doubt_stands_at_the_gate_and_the_pass_rate(judged: RunStore) -> Non
     report = gate(scored.run.run_id, workspace=str(judged.workspace.root))
     doubts = [result.doubt for result in report.results if result.gate.metric == "faithfulness"]
     assert "the judge of faithfulness passes bad answers in Finnish" in doubts[0]
+
+
+def test_a_comparison_names_the_run_whose_judge_is_doubted(judged: RunStore) -> None:
+    scored = _rate_all(judged, finnish=True)
+    other = add_run(
+        [{"question_id": "q00", "question": ENGLISH, "answer": "Ten days.", "scores": {"faithfulness": 1.0}}],
+        "V2",
+        "leave",
+        str(judged.workspace.root),
+    )
+    before, after = (diagnosis_of(judged, stored, DiagnosisSettings()) for stored in (scored.run, other))
+    warnings = compare(before, after, ["faithfulness"]).warnings
+    (warning,) = (each for each in warnings if "passes bad" in each)
+    assert warning == "The judge of faithfulness passes bad answers in Finnish, of the baseline."

@@ -52,6 +52,13 @@ def test_support_of_claims_agrees_with_people_and_completeness_does_not(demo: Ru
 
     assert agreement("faithfulness") == pytest.approx(0.787, abs=0.001)
     assert agreement("completeness") == pytest.approx(0.116, abs=0.001)
+    ceilings = [
+        row.ceilings["spearman"]
+        for row in agreement_rows(demo, run)
+        if (row.metric.metric, row.dimension) == ("faithfulness", "imported:faithfulness") and row.ceilings
+    ]
+    (fair,) = ((ceiling.metric, ceiling.annotator) for ceiling in ceilings)
+    assert fair == pytest.approx((0.73, 0.51), abs=0.005)
 
 
 def _judged_in_the_second_form(folder: Path) -> tuple[RunStore, Run, JudgeResult]:

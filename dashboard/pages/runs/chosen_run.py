@@ -12,6 +12,7 @@ from ragtriage.dashboard.shell.blocks import run_facts
 from ragtriage.dashboard.shell.components import config_section, facts, finding_list, tool_downloads
 from ragtriage.dashboard.shell.session import View, go_to_page, keep
 from ragtriage.dashboard.shell.user import attempt, current_user, may_write, name_box, only_reads
+from ragtriage.dashboard.wording.diagnosis import rate_name
 from ragtriage.dashboard.wording.escaping import markdown_text, shorten
 from ragtriage.dashboard.wording.runs import baseline_move_text
 from ragtriage.data.cases.export import export_rows
@@ -211,7 +212,11 @@ def run_card(view: View, digest: RunDigest | None) -> None:
     st.caption(markdown_text(f"{run.project} · {' · '.join(run_facts(view))}"))
     if digest is not None and digest.pass_rate is not None:
         interval = interval_text(digest.low, digest.high)
-        st.markdown(f"Pass rate **{number(digest.pass_rate)}** {interval}, n = {digest.n_scored:,}")
+        labels = f", {count(digest.set_by_people, 'case')} set by people" if digest.set_by_people else ""
+        st.markdown(
+            f"{rate_name(digest.answers_checked)} **{number(digest.pass_rate)}** {interval}, "
+            f"n = {digest.n_scored:,}{labels}"
+        )
     else:
         st.markdown("No pass rate: nothing in this run says whether an answer is good.")
     warned = () if digest is None else (*digest.errors, *digest.warnings)

@@ -27,6 +27,7 @@ from ragtriage.dashboard.shell.blocks import bundled_example, open_page
 from ragtriage.dashboard.shell.components import facts, metric_title
 from ragtriage.dashboard.shell.session import current_view
 from ragtriage.dashboard.shell.widgets import choose, chosen_of, draw_tabs, pick
+from ragtriage.dashboard.wording.diagnosis import rate_title
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.data.declarations import HOW_TO_DECLARE
 from ragtriage.data.store.versions import releases_of
@@ -61,7 +62,8 @@ with left:
     if base is not None:
         reason = "" if trend.chosen else ", the oldest version with this metric; another can be set on Runs"
         st.caption(f"Baseline: {markdown_text(view.labels[base.run_id])}{reason}")
-    show_chart(view, trend, metric_title(metric))
+    of_rate = metric == GOOD_SHARE and not view.run.means
+    show_chart(view, trend, rate_title(view.diagnosis(view.run)) if of_rate else metric_title(metric))
 with right:
     if small:
         st.caption("What moved with it: ▲ better, ▼ worse than the baseline; hollow: cannot tell")
