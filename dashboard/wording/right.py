@@ -30,7 +30,7 @@ def right_by_text_sentence(diagnosis: Diagnosis) -> str:
     if corrected is not None:
         ends = f"{percent(corrected.low)} to {percent(corrected.high)}"
         by = f"by {corrected.n_labelled} labels and the words of the others"
-        return f"{percent(corrected.estimate)} of the answers are right ({ends}), {by}."
+        return f"{percent(corrected.mean)} of the answers are right ({ends}), {by}."
     if not wording.enough:
         return _bounds(wording)
     left = f"; the words of {wording.undecided:,} more do not decide" if wording.undecided else ""

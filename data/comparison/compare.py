@@ -181,10 +181,7 @@ def compare(
     sides_asked = (questions_asked(base), base_name), (questions_asked(other, base, matched), "the other run")
     warnings += filter(None, [*(asked.sentence(name) for asked, name in sides_asked), left_out])
     warnings += _corrected_alone(base.scored, other.scored, [side.metric for side in family])
-    for side, name in ((base, base_name), (other, "the other run")):
-        rests_on = {*side.coverage.names, *(each.metric for each in family)}
-        weak = [judge for judge in weak_judges(side.scored) if rests_on.intersection(judge.metrics)]
-        warnings += [f"{judge.title}, of {name}." for judge in weak]
+    warnings += _doubted_judges(base, base_name, family) + _doubted_judges(other, "the other run", family)
     if primary not in [side.metric for side in family]:
         family += metric_sides(base.scored, other.scored, [primary])
     first = next(side for side in family if side.metric == primary)
@@ -234,6 +231,13 @@ def _corrected_alone(base: ScoredRun, other: ScoredRun, metrics: Sequence[str]) 
         f"Ratings of a random sample correct {', '.join(alone)} in one of the two runs only: the comparison "
         "uses the values without them."
     ]
+
+
+def _doubted_judges(side: Diagnosis, name: str, family: Sequence[Side]) -> list[str]:
+    """Return a warning for each judge of a run, behind what is compared, that passes what people fail."""
+    rests_on = {*side.coverage.names, *(each.metric for each in family)}
+    weak = [judge for judge in weak_judges(side.scored) if rests_on.intersection(judge.metrics)]
+    return [f"{judge.title}, of {name}." for judge in weak]
 
 
 def margin_of(metric: str) -> float | None:

@@ -12,10 +12,9 @@ from ragtriage.data.diagnosis.case_scores import CORRECTNESS
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.metrics.definitions.wording import RIGHT_BY_TEXT
 from ragtriage.metrics.diagnosis.right import RIGHT_SOURCES
-from ragtriage.metrics.schema.batch import SAME
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, StrArray
 from ragtriage.metrics.schema.source import Source
-from ragtriage.metrics.statistics.ppi import FEWEST_LABELS, PostStratified, post_stratified
+from ragtriage.metrics.statistics.label_correction import CorrectedMean
 
 PartKey = Literal["right", "grounded", "found", "on_question"]
 PART_TITLES: Mapping[PartKey, str] = {
@@ -186,20 +185,9 @@ def passing_with_gold(diagnosis: Diagnosis) -> float:
     return float((~diagnosis.bad.bad[complete]).mean())
 
 
-def corrected_right_rate(diagnosis: Diagnosis) -> PostStratified | None:
-    """Return the share of right answers by labels drawn at random and the words of the others.
-
-    None with fewer than FEWEST_LABELS of them among the answers that were compared with a reference.
-    """
-    outcome, labels = diagnosis.scored.stage_features["text_outcome"], diagnosis.human_labels
-    drawn = np.zeros(diagnosis.scored.n, dtype=np.bool_)
-    for row, of_row in labels.labels.items():
-        drawn[row] = any(label.verdict is not None and label.queue_id is not None for label in of_row)
-    compared = np.isfinite(outcome)
-    if int((drawn & compared).sum()) < FEWEST_LABELS:
-        return None
-    right = labels.good.astype(np.float64)
-    return post_stratified(outcome[compared].astype(np.int8), drawn[compared], right[compared], SAME + 1)
+def corrected_right_rate(diagnosis: Diagnosis) -> CorrectedMean | None:
+    """Return the share of right answers by labels drawn at random and the words of the others, if any."""
+    return diagnosis.label_correction if diagnosis.right_by_text else None
 
 
 def right_summary(diagnosis: Diagnosis) -> dict[str, Any]:
@@ -207,7 +195,13 @@ def right_summary(diagnosis: Diagnosis) -> dict[str, Any]:
     wording, corrected = diagnosis.right.wording, corrected_right_rate(diagnosis)
     return {
         "by_text": {**asdict(wording), "undecided": wording.undecided, "has_rate": wording.enough},
-        "corrected": None if corrected is None else asdict(corrected),
+        "corrected": corrected
+        and {
+            "estimate": corrected.mean,
+            "low": corrected.low,
+            "high": corrected.high,
+            "n_labelled": corrected.n_labelled,
+        },
         "by_context": asdict(right_by_context(diagnosis)),
         "says_more": int((diagnosis.right.says_more & ~diagnosis.bad.bad).sum()),
     }

@@ -142,7 +142,7 @@ def test_twenty_labels_drawn_at_random_correct_the_share(workspace: RunStore) ->
     corrected = corrected_right_rate(diagnose(scored, DiagnosisSettings(), labels))
     assert corrected is not None
     assert corrected.n_labelled == 20
-    assert corrected.estimate == pytest.approx(0.6 * (10.5 / 11) + 0.4 * (3.5 / 11), abs=0.01)
+    assert corrected.mean == pytest.approx(0.6 * (10.5 / 11) + 0.4 * (3.5 / 11), abs=0.01)
     assert corrected.low < 0.7 < corrected.high
     assert corrected_right_rate(diagnose(scored, DiagnosisSettings(), labels[:19])) is None
 
