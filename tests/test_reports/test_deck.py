@@ -189,7 +189,7 @@ def test_a_mean_over_more_questions_than_are_shared_has_the_paired_change_beside
     slides = _compared(tmp_path, run, dict.fromkeys(range(12), 0.85))
     tile = _tile(slides["verdict"], "Faithfulness")
     assert (tile.value, tile.change) == ("0.90", "+0.15 vs before")
-    assert _tile(slides["verdict"], "Pass rate").change.endswith("points vs before")
+    assert _tile(slides["verdict"], "No fault found").change.endswith("points vs before")
 
 
 def test_runs_without_a_shared_question_are_beside_nothing(tmp_path: Path) -> None:
