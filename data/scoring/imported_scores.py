@@ -18,6 +18,7 @@ from ragtriage.metrics.schema.source import Source
 
 FAILED = "the tool that scored it reported no number"
 FAILED_CODE = "stored as -1 among values of 0 and more, which marks a failed judgement"
+GREATEST = 1e15  # an imported number beyond it measures nothing
 NOT_SCORED = "not scored in the imported file"
 NOT_RECORDED = "the pipeline recorded nothing of the kind for this sample"
 FIGURES = ("latency_ms", "retrieval_ms", "input_tokens", "output_tokens", "cost_usd", "peak_memory_mb")
@@ -171,6 +172,10 @@ def on_scale(
         status: (n,) codes of Status.
         config: settings of the run.
     """
+    # No score or figure is so large, and sums of such numbers overflow.
+    absurd = np.abs(values) > GREATEST
+    if absurd.any():
+        values, status = np.where(absurd, np.nan, values), np.where(absurd, np.int8(Status.FAILED), status)
     declaration = REGISTRY.get(metric) or REGISTRY.get(f"{metric.partition('@')[0]}@k")
     bounds = (0.0, 1.0) if declaration is None else declaration.bounds
     declared = declared_scales(config).get(metric)

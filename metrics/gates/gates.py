@@ -331,7 +331,7 @@ def judge_regression(
         obtained,
         UNCHANGED if difference.same == n else "",
         largest_loss=largest if isfinite(largest) else None,
-        needed=held.needed,
+        needed=held.needed if by_interval == "INCONCLUSIVE" else None,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import pytest
@@ -63,3 +64,26 @@ def test_wrong_refusals_do_not_stand_for_answers_that_nobody_checked(workspace: 
     report = gate(add_run(samples, "run", workspace=root).run_id, workspace=root)
     assert report.conclusion().state == "not_checked"
     assert report.halves == {}
+
+
+def test_numbers_beyond_all_scales_are_left_out_without_a_warning(workspace: RunStore) -> None:
+    samples = [
+        {
+            "question": f"What is {at}?",
+            "answer": "A number.",
+            "latency_ms": 1e308,
+            "scores": {"faithfulness": 1e308, "odd": 1e308, "even": -1e308 if at % 2 else 1.0},
+        }
+        for at in range(40)
+    ]
+    root = str(workspace.workspace.root)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        run = add_run(samples, "run", workspace=root)
+        assert gate(run.run_id, workspace=root).conclusion().state == "not_checked"
+        summary = workspace.summary(run)
+    assert {name: summary[name].n_scored for name in ("latency_ms", "odd", "even") if name in summary} == {
+        "latency_ms": 0,
+        "odd": 0,
+        "even": 20,
+    }
