@@ -39,25 +39,27 @@ def asked_calls(output: Any) -> list[AskedCall]:
 
 
 def _asked(value: Any, depth: int) -> Iterator[AskedCall]:
-    if depth > DEEPEST:
-        return
+    around: Sequence[str] = AROUND
+    if isinstance(value, Mapping):
+        if str(value.get("type")) in CALL_TYPES and (call := call_of(value)) is not None:
+            yield call
+            return
+        stated = [entry for key in CALL_LISTS for entry in _entries(value.get(key))]
+        calls = [call for entry in stated if (call := call_of(entry)) is not None]
+        yield from calls
+        # LangChain repeats the calls of a message among its further arguments.
+        around = AROUND if calls else (*AROUND, "additional_kwargs")
+    for part in _parts(value, around) if depth < DEEPEST else ():
+        yield from _asked(part, depth + 1)
+
+
+def _parts(value: Any, keys: Sequence[str]) -> Iterator[Any]:
+    """Yield the items of a list, or the lists and objects under some keys of an object."""
     if isinstance(value, list):
-        for item in value:
-            yield from _asked(decoded(item), depth + 1)
-    if not isinstance(value, Mapping):
-        return
-    if str(value.get("type")) in CALL_TYPES and (call := call_of(value)) is not None:
-        yield call
-        return
-    stated = [entry for key in CALL_LISTS for entry in _entries(value.get(key))]
-    calls = [call for entry in stated if (call := call_of(entry)) is not None]
-    yield from calls
-    # LangChain repeats the calls of a message among its further arguments.
-    around = AROUND if calls else (*AROUND, "additional_kwargs")
-    for key in around:
-        inner = decoded(value.get(key))
-        if isinstance(inner, list | Mapping):
-            yield from _asked(inner, depth + 1)
+        yield from map(decoded, value)
+    elif isinstance(value, Mapping):
+        inner = (decoded(value.get(key)) for key in keys)
+        yield from (part for part in inner if isinstance(part, list | Mapping))
 
 
 def call_of(entry: Any) -> AskedCall | None:
@@ -84,23 +86,15 @@ def tool_results(messages: Any) -> dict[str, Any]:
 
 
 def _results(value: Any, depth: int) -> Iterator[tuple[str, Any]]:
-    if depth > DEEPEST:
-        return
-    if isinstance(value, list):
-        for item in value:
-            yield from _results(decoded(item), depth + 1)
-    if not isinstance(value, Mapping):
-        return
-    of_tool = value.get("role") in ("tool", "function") or value.get("type") in RESULT_TYPES
-    identifier = next((value[key] for key in IDS if isinstance(value.get(key), str)), None)
-    stated = next((value[key] for key in RESULTS if value.get(key) is not None), None)
-    if of_tool and identifier and stated is not None:
-        yield identifier, stated
-        return
-    for key in AROUND:
-        inner = decoded(value.get(key))
-        if isinstance(inner, list | Mapping):
-            yield from _results(inner, depth + 1)
+    if isinstance(value, Mapping):
+        of_tool = value.get("role") in ("tool", "function") or value.get("type") in RESULT_TYPES
+        identifier = next((value[key] for key in IDS if isinstance(value.get(key), str)), None)
+        stated = next((value[key] for key in RESULTS if value.get(key) is not None), None)
+        if of_tool and identifier and stated is not None:
+            yield identifier, stated
+            return
+    for part in _parts(value, AROUND) if depth < DEEPEST else ():
+        yield from _results(part, depth + 1)
 
 
 def texts_read(messages: Any, *, instructions_only: bool = False) -> list[str]:

@@ -67,21 +67,21 @@ def _read_events(source: InputFile, options: Options, errors: ValidationErrors) 
     traces = Traces(errors, "Braintrust").read(rows, _spans, "event")
     runs = traces.runs(source, "braintrust", options.limit)
     several = len(runs) > 1
+
+    def with_contexts(records: Any) -> Iterator[Record]:
+        for line, record in records:
+            stated = record.pop(CONTEXTS, None)
+            yield line, record if stated is None else {"retrieved": stated, **record}
+
     return [
         replace(
             run,
             name=f"{source.stem} {run.name[:8]}" if several else source.stem,
             named_by_content=several,
-            records=_with_contexts(run.records),
+            records=with_contexts(run.records),
         )
         for run in runs
     ]
-
-
-def _with_contexts(records: Any) -> Iterator[Record]:
-    for line, record in records:
-        stated = record.pop(CONTEXTS, None)
-        yield line, record if stated is None else {"retrieved": stated, **record}
 
 
 def _spans(value: Mapping[str, Any]) -> list[Span]:

@@ -366,12 +366,9 @@ def _named(run: ParsedRun, folder: Path) -> ParsedRun:
 def _of_table(path: Path, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Return the runs of a table among the artifacts; [] where it is none of the known ones."""
     file = InputFile.from_path(path)
-    peek = Peek(file)
-    if is_traces(peek):
-        return read_traces(file, options, errors)
-    if is_results(peek):
-        return read_results(file, options, errors)
-    return read_legacy(file, options, errors) if is_legacy(peek) else []
+    readers = ((is_traces, read_traces), (is_results, read_results), (is_legacy, read_legacy))
+    read = next((read for detect, read in readers if detect(Peek(file))), None)
+    return [] if read is None else read(file, options, errors)
 
 
 WRITTEN_BY = "MLflow 3.17"
