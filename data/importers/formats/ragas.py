@@ -12,7 +12,6 @@ from ragtriage.data.importers.parsing.columns import plan_columns
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.payloads import decoded, question_in
-from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import open_table
 from ragtriage.data.importers.parsing.shapes import gold_passages, others, with_ids
 from ragtriage.data.store.parsed_run import ParsedRun
@@ -84,11 +83,6 @@ def _of_a_run(row: Mapping[str, Any]) -> str:
     return next((name for name in OF_A_RUN if row.get(name) not in (None, "", "[]")), "")
 
 
-def _is_test_set(peek: Peek) -> bool:
-    has_names = "user_input" in peek.columns and bool({"reference", "reference_contexts"} & peek.columns)
-    return has_names and not any(map(_of_a_run, peek.rows))
-
-
 def _question(row: Row, line: int, errors: ValidationErrors) -> Row | None:
     if name := _of_a_run(row):
         errors.add(line, name, "holds an answer, in a test set of Ragas that has none before", ACCEPTED)
@@ -126,7 +120,11 @@ IMPORTERS = (
         KEY,
         "Ragas test set",
         "user_input with reference or reference_contexts, and neither response nor retrieved_contexts",
-        _is_test_set,
+        lambda peek: (
+            "user_input" in peek.columns
+            and not peek.columns.isdisjoint({"reference", "reference_contexts"})
+            and not any(map(_of_a_run, peek.rows))
+        ),
         read_each(KEY, _question, questions=True),
         holds="questions",
         written_by="Ragas 0.4.3",

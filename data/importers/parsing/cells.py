@@ -71,7 +71,13 @@ def read_score(value: object) -> object:
         CellError: it is neither.
     """
     if isinstance(value, list | tuple) or (isinstance(value, str) and value.lstrip().startswith("[")):
-        return _mean(value)
+        # The mean of a list of scores, as tools write it where several evaluators scored one sample.
+        items = parse_structure(value)
+        listed = items if isinstance(items, list | tuple) else [items]
+        numbers = [_number(item) for item in listed if item is not None]
+        if any(not isinstance(n, float) and not (isinstance(n, int) and is_finite(n)) for n in numbers):
+            raise CellError(f"found {_shown(value)}", "numbers, or nothing if the metric failed")
+        return fmean(map(float, numbers)) if numbers else math.nan  # type: ignore[arg-type]  # checked above
     if value is None or (isinstance(value, str) and value.strip().lower() in FAILED_WORDS):
         return math.nan
     if isinstance(value, dict):
@@ -82,16 +88,6 @@ def read_score(value: object) -> object:
     if isinstance(number, bool | float) or (isinstance(number, int) and is_finite(number)):
         return number
     raise CellError(f"found {_shown(value)}", "a number, or nothing if the metric failed")
-
-
-def _mean(value: object) -> float:
-    """Return the mean of a list of scores, as tools write it where several evaluators scored one sample."""
-    items = parse_structure(value)
-    listed = items if isinstance(items, list | tuple) else [items]
-    numbers = [_number(item) for item in listed if item is not None]
-    if any(not isinstance(n, float) and not (isinstance(n, int) and is_finite(n)) for n in numbers):
-        raise CellError(f"found {_shown(value)}", "numbers, or nothing if the metric failed")
-    return fmean(map(float, numbers)) if numbers else math.nan  # type: ignore[arg-type]  # checked above
 
 
 def read_cell(field: str, value: object) -> object:

@@ -294,7 +294,11 @@ def rows_of_document(source: InputFile, wanted: str = "") -> JsonRows:
     }
     if lists or wanted:
         return _of_lists(lists, wanted, source)
-    return _of_split_frame(document) or _of_columns(document, source) or JsonRows([document])
+    names, rows = document.get("columns"), document.get("data")  # one of the forms of pandas
+    is_split = isinstance(names, list) and isinstance(rows, list) and bool(rows)
+    if is_split and all(isinstance(row, list) and len(row) == len(names) for row in rows):
+        return JsonRows([dict(zip(map(str, names), row, strict=True)) for row in rows])
+    return _of_columns(document, source) or JsonRows([document])
 
 
 def _of_lists(lists: Mapping[str, list[Any]], wanted: str, source: InputFile) -> JsonRows:
@@ -314,16 +318,6 @@ def _of_lists(lists: Mapping[str, list[Any]], wanted: str, source: InputFile) ->
     others = {name: count for name, count in counts.items() if name != chosen}
     note = f"rows are read from {chosen!r}; lists of rows that are left out: {_listed(others)}"
     return JsonRows(lists[chosen], (note,) if others else ())
-
-
-def _of_split_frame(document: Mapping[str, Any]) -> JsonRows | None:
-    """Return the rows of {columns: [name], data: [[cell]]}, one of the forms of pandas."""
-    names, rows = document.get("columns"), document.get("data")
-    if not isinstance(names, list) or not isinstance(rows, list) or not rows:
-        return None
-    if not all(isinstance(row, list) and len(row) == len(names) for row in rows):
-        return None
-    return JsonRows([dict(zip(map(str, names), row, strict=True)) for row in rows])
 
 
 def _of_columns(document: Mapping[str, Any], source: InputFile) -> JsonRows | None:

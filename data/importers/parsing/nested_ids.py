@@ -88,15 +88,12 @@ def nested_ids(rows: Collection[Record], column: str | None, gold: Collection[st
         )
         return NestedIds({chosen: examples[chosen]}, chosen, (note,))
     offered = {path: examples[path] for path in examples if re.split(r"\W", path)[-1] in NAMES}
-    return NestedIds(offered, "", (_unmatched(offered, len(gold), len(rows)),) if gold else ())
-
-
-def _unmatched(offered: Collection[str], n_gold: int, n_rows: int) -> str:
     where = f"read them from {' or '.join(offered)}" if offered else "name the column that holds them"
-    return (
-        f"ids do not match: none of {n_gold:,} gold ids is the id of a retrieved document in the first "
-        f"{n_rows:,} rows; {where}, with a mapping to retrieved_ids"
+    note = (
+        f"ids do not match: none of {len(gold):,} gold ids is the id of a retrieved document in the first "
+        f"{len(rows):,} rows; {where}, with a mapping to retrieved_ids"
     )
+    return NestedIds(offered, "", (note,) if gold else ())
 
 
 def _cell(row: object, column: str | None, field: str) -> list[Any]:

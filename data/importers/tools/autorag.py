@@ -89,15 +89,13 @@ def trials_of(folder: Path) -> list[Path]:
 def _node_summaries(trial: Path) -> list[Path]:
     """Return the summaries of the nodes of a trial, of a node line or of a node."""
     paths = (path for depth in ("", "*/", "*/*/") for path in trial.glob(f"{depth}summary.csv"))
-    return [path for path in islice(paths, MOST_MODULES) if _header(path) >= NODE_COLUMNS]
-
-
-def _header(path: Path) -> set[str]:
-    try:
-        with path.open("rb") as stream:
-            return set(stream.readline(1 << 16).decode("utf-8", "replace").strip("\ufeff\r\n").split(","))
-    except OSError:
-        return set()
+    summaries = []
+    for path in islice(paths, MOST_MODULES):
+        with suppress(OSError), path.open("rb") as stream:
+            header = stream.readline(1 << 16).decode("utf-8", "replace").strip("\ufeff\r\n")
+            if set(header.split(",")) >= NODE_COLUMNS:
+                summaries.append(path)
+    return summaries
 
 
 def project_of(folder: Path) -> Path | None:
@@ -378,8 +376,7 @@ def _of_node(row: Row) -> Row:
 def _read_questions(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     table = open_table(source, errors, options.limit, rows=options.rows)
     plan = plan_columns(table, options.mapping, source.name)
-    base = ParsedRun(source.stem, (), source.name, "autorag_questions", questions=True)
-    return runs_of_table(table, plan, base, errors)
+    return runs_of_table(table, plan, run_of(source, "autorag_questions", (), questions=True), errors)
 
 
 ROWS = ToolRows(

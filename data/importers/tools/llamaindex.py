@@ -20,6 +20,7 @@ from ragtriage.data.importers.parsing.rows import open_table
 from ragtriage.data.importers.parsing.shapes import (
     Numbering,
     gold_passages,
+    items,
     mapping,
     others,
     relevant_of_texts,
@@ -226,12 +227,6 @@ QA_PARTS = ("queries", "corpus", "relevant_docs")
 EXAMPLE = ("query", "reference_contexts", "reference_answer")
 
 
-def _is_rag(peek: Peek) -> bool:
-    examples = peek.keys.get("examples")
-    first = mapping(examples[0]) if isinstance(examples, list) and examples else {}
-    return "query" in first and bool({"reference_contexts", "reference_answer"} & first.keys())
-
-
 def _read_qa(source: InputFile, options: Options, _: ValidationErrors) -> list[ParsedRun]:
     document = source.document()
     parts = {part: document.get(part) or {} for part in QA_PARTS}
@@ -322,7 +317,10 @@ IMPORTERS = (
         RAG,
         "LlamaIndex labelled RAG data set",
         "JSON with examples of query, reference_contexts and reference_answer",
-        _is_rag,
+        lambda peek: any(
+            "query" in row and not row.keys().isdisjoint(EXAMPLE[1:])
+            for row in map(mapping, items(peek.keys.get("examples"))[:1])
+        ),
         _read_rag,
         holds="questions",
         written_by="LlamaIndex 0.12",

@@ -35,7 +35,7 @@ from ragtriage.data.importers.spans.span import Labels, Span, kind_of
 from ragtriage.data.importers.spans.traces import Traces
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
-OWN = "ai.observability."
+OWN = "ai.observability."  # before all attributes of TruLens
 EVALUATIONS = ("eval", "eval_root")
 RELEVANT_FROM = 0.5
 OF_CONTEXTS = "context_relevance"
@@ -52,7 +52,10 @@ def runs_of_events(
     lower: set[str] = set()
     for line, value in events:
         event = Fields(value)
-        attributes = _attributes(event)
+        recorded = event.fields("record_attributes").all
+        if f"{OWN}app_name" not in recorded:
+            recorded = {**event.fields("resource_attributes").all, **recorded}
+        attributes = Fields({str(name).removeprefix(OWN): part for name, part in recorded.items()})
         kind, record_id = attributes.at("span_type"), attributes.text("record_id")
         if not record_id:
             errors.leave_out("an event of no record")
@@ -72,14 +75,6 @@ def runs_of_events(
 def _declared(lower: set[str]) -> dict[str, Mapping[str, Any]]:
     """Return the declarations of metrics of which lower is better, where they have none of their own."""
     return {metric: LOWER for metric in sorted(lower) if declaration_fault(metric, LOWER) is None}
-
-
-def _attributes(event: Fields) -> Fields:
-    """Return the attributes of an event without the prefix that all of TruLens' own have."""
-    attributes = event.fields("record_attributes").all
-    if f"{OWN}app_name" not in attributes:
-        attributes = {**event.fields("resource_attributes").all, **attributes}
-    return Fields({str(name).removeprefix(OWN): value for name, value in attributes.items()})
 
 
 def _span(event: Fields, attributes: Fields, record_id: str) -> Span:
