@@ -96,7 +96,7 @@ def _outlook(step: NextStep) -> str:
 
 def _brief(step: NextStep) -> str:
     effort = step.effort or ""
-    return effort if step.gain is None else f"est. {_ends(step.gain)} pass, {effort}"
+    return effort if step.gain is None else f"{_ends(step.gain)} pass, estimated; {effort}"
 
 
 def _ends(gain: Gain) -> str:

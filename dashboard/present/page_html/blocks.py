@@ -211,7 +211,7 @@ def section_title(title: str, chip: str = "", notice: str = "", advice: str = ""
 
 
 def fix_row(row: FixRow) -> Markup:
-    """Return one failure stage, 54 pixels high."""
+    """Return one next step: what to do, its bar, what it may bring, and the advice on one line."""
     return render(
         "fix_row.html",
         row=row,
