@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextvars import copy_context
+from dataclasses import fields
 from datetime import datetime
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -199,7 +200,7 @@ def diagnose(
         run_id=answer["run"],
         n=answer["n"],
         bad=answer["bad"],
-        pass_rate=Interval(**answer["pass_rate"]),
+        pass_rate=Interval(**{field.name: answer["pass_rate"][field.name] for field in fields(Interval)}),
         context_metric=answer["signal"],
         thresholds=answer["cutoffs"],
         patterns=answer["patterns"],
