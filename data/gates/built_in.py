@@ -11,6 +11,7 @@ from ragtriage.data.comparison.questions_asked import QuestionsAsked, other_set
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.gates.gate_kinds import judge_checks, of_interval
 from ragtriage.data.suites.check_table import check_table
+from ragtriage.metrics.diagnosis.check_kinds import FORMAT
 from ragtriage.metrics.gates.gates import LEAST_ASKED, Gate, GateResult, missing_questions, unmeasured
 from ragtriage.metrics.gates.wording import subject_of
 from ragtriage.metrics.number_text import percent
@@ -43,11 +44,11 @@ def judge_right_answers(run: Diagnosis) -> GateResult:
 
 
 def judge_suites(run: Diagnosis, judged: Collection[str]) -> Iterator[GateResult]:
-    """Judge whether most checks of each suite pass, but for those that have gates already."""
+    """Judge whether most checks of each suite pass, but for those of format and those that have gates."""
     table = check_table(run.scored)
     suites = [] if table is None else sorted(set(table.suite.values))
     for suite in suites:
-        if suite not in judged and "all" not in judged:
+        if suite not in {FORMAT, *judged} and "all" not in judged:
             gate = Gate(suite, 0.5, False, "block", "most of its checks fail", kind="checks")
             yield judge_checks(gate, run, None)
 
