@@ -206,9 +206,10 @@ def _scales(file: InputFile, off_scale: Mapping[str, tuple[float, float]]) -> di
 def _show_preview(file_preview: Preview) -> None:
     more = "" if file_preview.complete else " (only the first records were read)"
     runs = ", ".join(f"{markdown_text(run.name)} ({run.count:,})" for run in file_preview.runs[:12])
+    only_questions = all(run.questions for run in file_preview.runs)
     facts(
         f"format {importers()[file_preview.format].title}",
-        f"{_noun(file_preview)}: {runs}{more}",
+        f"{'question set' if only_questions else count(len(file_preview.runs), 'run')}: {runs}{more}",
     )
     for note in dict.fromkeys(note for run in file_preview.runs for note in run.notes):
         st.caption(f"· {markdown_text(note_on_page(note))}")
@@ -218,7 +219,7 @@ def _show_preview(file_preview: Preview) -> None:
             title=f"{count(file_preview.total_errors, 'problem')}; nothing in this file can be loaded",
         )
         return
-    if all(run.questions for run in file_preview.runs):
+    if only_questions:
         st.markdown("Questions with references or gold and no answers: kept as a question set, not as a run.")
         return
     names, missing = computable(file_preview.records)
@@ -227,12 +228,6 @@ def _show_preview(file_preview: Preview) -> None:
     with st.expander(f"Cannot be computed ({len(missing)}), and why"):
         rows = [{"Metric": metric, "Why": reason} for metric, reason in missing.items()]
         show_table(ResultTable("Metrics that cannot be computed", tuple(rows)))
-
-
-def _noun(file_preview: Preview) -> str:
-    """Return what a file holds: a question set, or so many runs."""
-    questions = bool(file_preview.runs) and all(run.questions for run in file_preview.runs)
-    return "question set" if questions else count(len(file_preview.runs), "run")
 
 
 def _show_errors(error: DataError) -> None:

@@ -18,7 +18,6 @@ from ragtriage.data.comparison.answered import answered_of
 from ragtriage.data.declarations import FILE_NAME, declaration_of, declarations_of, declare
 from ragtriage.data.store.question_sets import (
     LoadedSet,
-    QuestionSet,
     find_set,
     load_set,
     question_sets,
@@ -128,16 +127,12 @@ def chosen_question_set(workspace: Workspace) -> LoadedSet | None:
     chosen = st.selectbox(
         "Question set to join",
         [NONE, *sets],
-        format_func=lambda set_id: _title(sets[set_id]) if set_id else "none",
+        format_func=lambda set_id: f"{sets[set_id].name} ({sets[set_id].n:,})" if set_id else "none",
         key="upload_questions",
         width=320,
         help="Its gold and references are joined by question; what the file has itself stays.",
     )
     return load_set(workspace, find_set(workspace, chosen).set_id) if chosen else None
-
-
-def _title(entry: QuestionSet) -> str:
-    return f"{entry.name} ({entry.n:,})"
 
 
 def question_set_list(workspace: Workspace) -> None:

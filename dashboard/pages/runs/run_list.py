@@ -215,8 +215,10 @@ def _row(
     run: Run, digest: RunDigest | None, names: Mapping[str, str], labels: Sequence[str], theme: Any
 ) -> dict[str, Any]:
     rate = None if digest is None else digest.pass_rate
-    notes = []
+    notes, fix_first = [], ""
     if digest is not None:
+        if digest.fix_first is not None:
+            fix_first = STAGES[stage_code(digest.fix_first)].count(digest.stages[digest.fix_first])
         serious = len(digest.errors) + len(digest.warnings)
         notes = [f"⚠ {serious}"] if serious else []
         notes += [count(digest.n_notes, "note")] if digest.n_notes else []
@@ -228,16 +230,10 @@ def _row(
         "Rate": NOT_MEASURED if rate is None else number(rate),
         "Measured": measured_image(() if digest is None else digest.measured, theme),
         "Findings": " · ".join(notes),
-        "Fix first": "" if digest is None else _fix_first_text(digest),
+        "Fix first": fix_first,
         "Date": f"{run.created_at:%Y-%m-%d}",
         "Labels": ", ".join(label for label in labels if label != "baseline"),
     }
-
-
-def _fix_first_text(digest: RunDigest) -> str:
-    if digest.fix_first is None:
-        return ""
-    return STAGES[stage_code(digest.fix_first)].count(digest.stages[digest.fix_first])
 
 
 def _choose_cell(listed: Sequence[Run], key: str) -> None:
