@@ -42,7 +42,7 @@ from ragtriage.data.store.workspace import Workspace
 from ragtriage.data.suites.citation_support import citation_table
 from ragtriage.data.suites.citations import CitationStyle, citation_style
 from ragtriage.data.suites.evaluate import with_evaluated_checks
-from ragtriage.metrics.metric_registry import compute, lookup, unavailable
+from ragtriage.metrics.metric_registry import compute, declared, lookup, unavailable
 from ragtriage.metrics.schema.batch import Batch
 from ragtriage.metrics.schema.metric import CONVENTIONS, Convention
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, Scores, Status
@@ -316,9 +316,9 @@ REFUSED = "the answer is a refusal, which has its own metrics"
 def without_errors(
     blocks: Mapping[tuple[str, Source], Scores], errored: BoolArray
 ) -> dict[tuple[str, Source], Scores]:
-    """Leave out what was recorded of samples that ended in an error; people's values stay.
+    """Leave out what was recorded of the answers of samples that ended in an error; people's values stay.
 
-    A tool writes 0 or -1 there, of which neither measures an answer.
+    A tool writes 0 or -1 there, of which neither measures an answer. What was retrieved before it is real.
 
     Args:
         blocks: scores of n samples by metric and source.
@@ -326,7 +326,9 @@ def without_errors(
     """
     changed = dict(blocks)
     for (name, source), scores in blocks.items():
-        if source == Source.IMPORTED and errored.any():
+        metric = declared(name)
+        of_retrieval = metric is not None and metric.component == "retrieval"
+        if source == Source.IMPORTED and errored.any() and not of_retrieval:
             # The time and cost of a failed call are real, unless nobody measured them.
             left_out = errored & (scores.values <= 0) if name in FIGURES else errored
             changed[name, source] = replace(

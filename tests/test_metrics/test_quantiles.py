@@ -119,8 +119,8 @@ def test_the_words_say_which_percentile_and_over_what() -> None:
     assert gate_title(SLOW) == "Retrieval time (ms), p95 of samples: at most 50"
     failed = judge_percentile(SLOW, QuantileInterval(60.0, 55.0, 70.0, 80, 80), 90)
     assert gate_sentence(failed) == (
-        "Retrieval time (ms), p95 of samples: 60.00 [55.00, 70.00] over 80 of 90 samples; 10.00 over: "
-        "the whole interval is above 50.00."
+        "Retrieval time (ms), p95 of samples: 60.00 [55.00, 70.00] over 80 of 90 samples; 10.00 above the "
+        "threshold: the whole interval is above 50.00."
     )
     few = judge_percentile(SLOW, QuantileInterval(60.0, 55.0, None, 71, 71), 71)
     assert gate_sentence(few) == (

@@ -12,6 +12,7 @@ from ragtriage.dashboard.headlines.diagnosis import diagnosis_headline
 from ragtriage.dashboard.headlines.triage import report_headline
 from ragtriage.dashboard.pages.cases.open_case import scores_with_thresholds
 from ragtriage.dashboard.wording.diagnosis import stage_evidence
+from ragtriage.dashboard.wording.main_loss import loss_sentence
 from ragtriage.dashboard.wording.right import right_by_text_sentence, right_sentences
 from ragtriage.data.api import add_run, gate
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose, passing_of
@@ -126,8 +127,8 @@ def test_right_without_its_context_and_wrong_with_it_are_counted_and_named(works
     counts = right_by_context(found)
     assert (counts.right_without, counts.n_without) == (6, 6)
     assert (counts.wrong_complete, counts.n_complete) == (2, 3)
-    without, wrong = right_sentences(found)[1:]
-    assert without.startswith("Right without its context: 6 of 6 answers")
+    [wrong] = right_sentences(found)[1:]  # the first sentence on the run says the other
+    assert loss_sentence(found, ()).startswith("6 of 10 cases lack the answer in the context, and 6 of these")
     assert wrong.startswith("Wrong with complete context: 2 of 3 answers")
 
 
