@@ -13,12 +13,13 @@ from ragtriage.data.gates.gate_kinds import judge_checks, of_interval
 from ragtriage.data.suites.check_table import check_table
 from ragtriage.metrics.diagnosis.check_kinds import FORMAT
 from ragtriage.metrics.gates.gates import LEAST_ASKED, Gate, GateResult, missing_questions, unmeasured
-from ragtriage.metrics.gates.wording import subject_of
+from ragtriage.metrics.gates.wording import GOOD_SHARE, subject_of
 from ragtriage.metrics.number_text import percent
 from ragtriage.metrics.statistics.intervals import interval
 from ragtriage.metrics.statistics.question_means import question_means
 
 RIGHT_ANSWERS = Gate("right answers", 0.5, False, "block", "most of its answers are wrong")
+GOOD_CASES = Gate(GOOD_SHARE, 0.5, False, "block", "most of its cases are bad")
 
 
 def judge_right_answers(run: Diagnosis) -> GateResult:
@@ -76,12 +77,18 @@ def half_failing(results: Collection[GateResult]) -> dict[str, str]:
     for result in results:
         if result.mean is not None and result.mean <= result.gate.threshold:
             checks = f"the {subject_of(result.gate).lower()} pass"
-            what = checks if result.gate.kind == "checks" else "the answers are right"
+            of_all = "the cases are good" if result.gate == GOOD_CASES else "the answers are right"
+            what = checks if result.gate.kind == "checks" else of_all
             clauses[result.gate.metric] = f"{percent(result.mean)} of {what}"
     return clauses
 
 
 def judge_halves(run: Diagnosis, gates: Collection[Gate]) -> tuple[GateResult, ...]:
-    """Judge whether most answers are right, and most checks of each suite without a gate of its own pass."""
+    """Judge whether most answers are right, cases good and checks passed, where no gate asks for more."""
     judged = {gate.metric for gate in gates if gate.kind == "checks"}
-    return (judge_right_answers(run), *judge_suites(run, judged))
+    halves: list[GateResult] = [judge_right_answers(run), *judge_suites(run, judged)]
+    of_its_own = any(gate.metric == GOOD_SHARE and gate.kind == "mean" for gate in gates)
+    # where few cases can be called good or bad, most of these are bad: what is good takes more to know
+    if not of_its_own and 2 * run.pass_rate.n_scored >= len(run.scored.question_ids):
+        halves.insert(1, of_interval(GOOD_CASES, run.pass_rate, "diagnosed"))
+    return tuple(halves)

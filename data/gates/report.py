@@ -27,6 +27,7 @@ from ragtriage.data.diagnosis.weak_judge import WEAK_JUDGE
 from ragtriage.data.errors import DataError
 from ragtriage.data.gates.baseline import Baseline, unequal_sides
 from ragtriage.data.gates.built_in import (
+    GOOD_CASES,
     RIGHT_ANSWERS,
     half_failing,
     judge_halves,
@@ -263,13 +264,13 @@ def judge_run(
     """
     halves = judge_halves(run, gates)
     results = _judged_gates(run, base, gates, summary, primary)
-    blocked = any(result.verdict == "FAIL" and result.blocks for result in results)
-    results += [
-        result
-        for result in halves
-        if result.verdict == "FAIL"
-        and (result.gate.kind == "checks" or (result.gate == RIGHT_ANSWERS and not blocked))
-    ]
+    blocking = {result.verdict for result in results if result.blocks}
+    fallen = [result for result in halves if result.verdict == "FAIL"]
+    results += [result for result in fallen if result.gate.kind == "checks"]
+    # Where no gate fails, most answers wrong fails the run. So do most cases bad where no gate holds; one
+    # that holds may ask for less than the thresholds of a case, and then the conclusion is open.
+    allowed = {RIGHT_ANSWERS, *([] if "PASS" in blocking else [GOOD_CASES])} if "FAIL" not in blocking else ()
+    results += [result for result in fallen if result.gate in allowed][:1]
     results = [replace(result, doubt=_doubt(result, run, findings)) for result in results]
     shared = None if base is None else match_questions(base.scored, run.scored)
     if base is not None and shared is not None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from ragtriage.metrics.number_text import percent
 from ragtriage.metrics.sanity.rule import CheckInput, Finding, Rule, Severity, columns, rows_of
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray
 
@@ -100,7 +101,7 @@ def _unused_scales(run: CheckInput) -> list[Finding]:
             continue
         scale = f"{ends[0]:g} to {ends[1]:g}".replace("-", "−")
         message = (
-            f"The {len(values)} values of {name} reach over {100 * reach:.2g} % of its declared scale, "
+            f"The {len(values)} values of {name} reach over {percent(reach, 2)} of its declared scale, "
             f"{scale}, so nearly any value would pass or fail. Import the file again with the scale "
             "that the tool uses."
         )

@@ -108,8 +108,8 @@ def test_the_step_ends_as_the_gate_says(job: Path, level: float, code: int, verd
 
 
 def test_a_run_of_several_is_named_and_gates_of_one_s_own_are_used(job: Path) -> None:
-    _write(job / "results.jsonl", 0.60, name="v2")
-    gates = '[[gate]]\nmetric = "faithfulness"\nat_least = 0.5\nseverity = "block"\nreason = "ours"\n'
+    _write(job / "results.jsonl", 0.86, name="v2")
+    gates = '[[gate]]\nmetric = "faithfulness"\nat_least = 0.7\nseverity = "block"\nreason = "ours"\n'
     (job / "gates.toml").write_text(gates, encoding="utf-8")
     done = _gate(job, file="results.jsonl", run="v2", gates="gates.toml", strict="true")
     assert (done.code, done.outputs["verdict"]) == (0, "PASS"), done.log

@@ -73,6 +73,9 @@ DIFFERENCE = {
     "verdict_low",
     "verdict_high",
     "verdict",
+    "margin",
+    "largest_loss",
+    "needed",
 }
 PREVIEW = {
     "file",

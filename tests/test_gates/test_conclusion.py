@@ -30,9 +30,11 @@ def _answers(n: int) -> list[dict[str, Any]]:
     ]
 
 
-def _report(store: RunStore, samples: list[dict[str, Any]]) -> GateReport:
+def _report(store: RunStore, samples: list[dict[str, Any]], gates: str = "") -> GateReport:
     run = add_run(samples, "V1", "shop", str(store.workspace.root))
-    return gate(run.run_id, workspace=str(store.workspace.root))
+    path = store.workspace.root / "own.toml"
+    path.write_text(gates, encoding="utf-8")
+    return gate(run.run_id, config=str(path) if gates else None, workspace=str(store.workspace.root))
 
 
 @pytest.mark.parametrize(
@@ -102,7 +104,7 @@ def test_only_checks_of_the_content_check_an_answer(workspace: RunStore, kind: s
     ("failing", "state", "said"),
     [
         (120, "do_not_ship", "checks of kind router: 0 % pass, 50 % must"),
-        (60, "cannot_tell", "gates hold, but 50 % of the checks of kind router pass"),
+        (60, "cannot_tell", "50 % of the cases are good and 50 % of the checks of kind router pass"),
         (12, "ship", "Pass rate 90 %"),
     ],
 )
@@ -242,3 +244,16 @@ def test_the_exit_code_follows_the_state(
     assert exit_code(concluded, results) == code
     assert exit_code(concluded, results, ALL) == all_codes
     assert exit_code(concluded, results, ("cannot_tell",)) == (3 if state == "cannot_tell" else 0)
+
+
+def test_a_run_of_which_most_cases_are_bad_is_never_ready(workspace: RunStore) -> None:
+    """A gate that asks for less than the thresholds of a case holds, and yet the conclusion is open."""
+    samples = _answers(40)
+    for at, sample in enumerate(samples):
+        sample["scores"] = {"faithfulness": 0.6 + at / 1000}
+        sample["checks"] = [{"name": "it", "kind": "equals", "passed": True}]
+    lenient = '[[gate]]\nmetric = "faithfulness"\nat_least = 0.5\nseverity = "block"\n'
+    unmeasured = lenient.replace("faithfulness", "answer_relevancy")
+    assert _report(workspace, samples, lenient).conclusion().state == "cannot_tell"
+    assert "0 % of the cases are good" in report_headline(_report(workspace, samples, lenient)).statement
+    assert _report(workspace, samples, unmeasured).conclusion().state == "do_not_ship"

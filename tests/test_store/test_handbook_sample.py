@@ -210,7 +210,7 @@ def test_gates_are_written_where_there_are_none_and_a_users_file_stays(own_demo:
     assert path.read_text(encoding="utf-8") == "# mine\n"
     path.unlink()
     load_samples(own_demo)
-    assert len(load_gates(own_demo.workspace).gates_for("handbook")) == 9
+    assert len(load_gates(own_demo.workspace).gates_for("handbook")) == 10
 
 
 def test_a_release_that_was_taken_away_stays_away(own_demo: RunStore) -> None:
