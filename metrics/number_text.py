@@ -83,6 +83,8 @@ def count(value: int, noun: str) -> str:
 def settled_by(needed: int, measured: int) -> str:
     """Return how many questions would settle a comparison, in total and in addition, rounded up."""
     total = rounded_up(needed)
+    if total <= measured:  # the estimate rests on a normal bound, the conclusion on a stricter one
+        return "a few more questions would settle it"
     return f"about {count(total, 'question')} would settle it, {total - measured:,} more"
 
 

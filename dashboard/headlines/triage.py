@@ -9,7 +9,7 @@ from math import ceil
 
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.wording.comparisons import loss_text
-from ragtriage.dashboard.wording.diagnosis import rate_labels, rate_name
+from ragtriage.dashboard.wording.diagnosis import rate_labels
 from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
 from ragtriage.dashboard.wording.formatting import span
 from ragtriage.dashboard.wording.leaks import leak_text
@@ -21,7 +21,7 @@ from ragtriage.data.gates.report import GateReport
 from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 from ragtriage.metrics.gates.gates import OWN_QUESTIONS, UNCHANGED, GateResult
-from ragtriage.metrics.gates.wording import guardrail_change, subject_of
+from ragtriage.metrics.gates.wording import GOOD_SHARE, guardrail_change, subject_of
 from ragtriage.metrics.number_text import MINUS, count, number, percent, settled_by, signed
 from ragtriage.metrics.statistics.paired import SIGNIFICANCE
 
@@ -96,7 +96,7 @@ def _verdict(report: GateReport, diagnosis: Diagnosis | None, name: str, strict:
     if concluded.state == "do_not_ship":
         failing = f"{_many(decisive, 'fails', 'fail')}: {_quoted(report, decisive)}{_questions(decisive)}"
         quoted = {result.gate.metric for result in decisive}
-        halves = [clause for metric, clause in report.halves.items() if metric not in quoted]
+        halves = [clause for metric, clause in report.halves.items() if metric not in {*quoted, GOOD_SHARE}]
         detail = "; ".join(filter(None, (failing, *halves, _missing(answers))))
         return Headline("bad", f"{short}: do not ship", detail, doubt)
     if verdict == "UNMEASURED":
@@ -307,7 +307,7 @@ def _holding(report: GateReport, results: Sequence[GateResult], diagnosis: Diagn
     rate = None if diagnosis is None else diagnosis.pass_rate
     fail = "one warning gate fails" if len(warned) == 1 else f"{len(warned):,} warning gates fail"
     answers = None if diagnosis is None else diagnosis.answers
-    rated = rate_name(answers is None or answers.enough)
+    rated = "Pass rate" if answers is None or answers.enough else "No fault found in"
     of_labels = "" if diagnosis is None else rate_labels(diagnosis)
     parts = [
         f"{rated} {percent(rate.mean)} ({span(rate)})" if rate and rate.n_scored else "",

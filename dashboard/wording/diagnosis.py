@@ -259,7 +259,7 @@ def refusal_rates_text(diagnosis: Diagnosis) -> str:
     """Return the rates of refusals, each with its interval and the questions it is over; "" without any."""
     rates = summarise(diagnosis.scored, [name for name in REFUSAL_RATES if name in diagnosis.scored.metrics])
     shown = [
-        f"{title_of(name)}: {percent(rate.mean)} {interval_text(rate.low, rate.high)} of "
+        f"{title_of(name)}: {percent(rate.mean)} ({percent(rate.low)} to {percent(rate.high)}) of "
         f"{count(rate.n_scored, 'question')} {_QUESTIONS[name]}"
         for name, rate in rates.items()
         if rate.mean is not None

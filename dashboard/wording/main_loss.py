@@ -69,7 +69,8 @@ def wordy_statement(loss: MainLoss) -> str:
     """Return how many answers say more than asked; "" where these are few."""
     if not loss.say_more:
         return ""
-    return f"{loss.say_more:,} of {count(loss.answers, 'answer')} say more than asked"
+    say = "says" if loss.say_more == 1 else "say"
+    return f"{loss.say_more:,} of {count(loss.answers, 'answer')} {say} more than asked"
 
 
 def _slice_clause(where: Concentration, repeated: bool) -> str:

@@ -30,7 +30,10 @@ _READINGS: Mapping[tuple[Subject, bool, bool], tuple[str, str]] = {
         "Retrieval misses what is needed and returns what is not.",
         "Look at embeddings, chunking and query processing before anything else.",
     ),
-    ("answer", True, True): ("Answers say what is asked for and little else.", ""),
+    ("answer", True, True): (
+        "Answers cover most of what is asked, and most of what they say was asked for.",
+        "",
+    ),
     ("answer", False, True): (
         "Answers hold what is asked for among much that is not.",
         "Where the context supports the rest, ask for shorter answers; else look at the prompt.",

@@ -369,7 +369,9 @@ def judge_guardrail(
         state: not worse where the loss is below a fifth with 95 % confidence.
         change: both ends of its 95 % interval, and the one-sided bound of the loss.
     """
-    reason = "a better version may still be slower or dearer"
+    reason = "better answers can still be slower or cost more"
+    if name in ("errors", "wrong refusals"):
+        reason = "more questions go unanswered"
     gate = Gate(name, MOST_WORSE, name != "throughput", "warn", reason, kind="guardrail")
     verdicts: dict[GuardrailState, GateVerdict] = {
         "worse": "FAIL",

@@ -59,7 +59,10 @@ def gate_title(gate: Gate) -> str:
     if gate.kind == "questions":
         return f"{subject}: at least {chosen_percent(gate.threshold)} answered"
     if gate.kind == "guardrail":
-        return f"{subject}: at most {chosen_percent(gate.threshold)} worse than the baseline"
+        most = chosen_percent(gate.threshold)
+        if gate.metric in SHARES:
+            return f"{subject}: up {most} or {points(MARGIN).removeprefix('+')} at most"
+        return f"{subject}: at most {most} worse than the baseline"
     by = " by the mean" if gate.rule == "mean" else ""
     if gate.kind == "regression":
         return f"{subject}{where}: at most {gate.threshold:g} worse than the baseline{by}"
@@ -131,14 +134,18 @@ def _guardrail(result: GateResult) -> str:
         over = f"over {_count(result.n_scored, 'request')}"
     allowed = f"{chosen_percent(result.gate.threshold)} is allowed"
     if result.gate.metric in SHARES:
-        most = max(result.gate.threshold * (result.before or 0.0), MARGIN)
-        allowed = f"{points(most).removeprefix('+')} are allowed"
+        allowed = f"{points(share_limit(result)).removeprefix('+')} are allowed"
     conclusion = f"worse beyond chance, {allowed}"
     if result.verdict != "FAIL":
         more = "" if result.largest_loss is None else guardrail_more(result, max(result.largest_loss, 0.0))
         hides = f"up to {more} may hide" if more else "any change may hide"
         conclusion = f"at most {more} (95 %)" if result.verdict == "PASS" else f"{hides}, {allowed}"
     return f"{name}: {guardrail_change(result)}{guardrail_interval(result)} {over}; {conclusion}."
+
+
+def share_limit(result: GateResult) -> float:
+    """Return by how much a guardrail that is a share may rise: a fifth of the baseline's, or the margin."""
+    return max(result.gate.threshold * (result.before or 0.0), MARGIN)
 
 
 def guardrail_interval(result: GateResult) -> str:

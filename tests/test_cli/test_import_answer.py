@@ -253,4 +253,4 @@ def test_runs_of_one_project_can_be_listed(capsys: Capture, tmp_path: Path) -> N
     ]
     assert "shop" not in run(capsys, root, "runs", "--project", "bank").out
     wrong = run(capsys, root, "runs", "--project", "bnak")
-    assert (wrong.code, "accepted: bank, shop" in wrong.err) == (2, True)
+    assert (wrong.code, "accepted: 'bank', 'shop'" in wrong.err) == (2, True)

@@ -50,5 +50,5 @@ def test_the_commands_say_where_estimates_are_not_measured(
 ) -> None:
     (stored,) = hindi.runs()
     said = " ".join(run(capsys, hindi.workspace.root, "diagnose", stored.run_id).out.split())
-    assert "no fault found 100 %" in said
+    assert "no fault found in 100 %" in said
     assert "not measured in Hindi" in said

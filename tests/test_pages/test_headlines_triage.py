@@ -75,6 +75,7 @@ def test_warnings_and_gates_without_a_subject_are_told_beside_it(workspace: RunS
     records = _records(0.95)
     for at, record in enumerate(records):
         record["scores"]["context_precision"] = 0.2 + LEVELS[at % 5]
+        record["scores"]["context_recall"] = 0.9 + LEVELS[at % 5]
     found = _headline(workspace, records, FAITHFUL + NOISY + SAFE)
     assert found.state == "good"
     assert found.detail.endswith("; one warning gate fails: context precision 0.20, needs 0.70")

@@ -21,7 +21,6 @@ from ragtriage.dashboard.wording.diagnosis import (
     pattern_meaning,
     ranking_sentence,
     rate_basis,
-    rate_name,
     refusal_rates_text,
     stage_advice,
     stage_title,
@@ -184,7 +183,7 @@ def _headline(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:
         return ranking_sentence(diagnosis) or f"{bad}; pass rate {NOT_MEASURED}. {context_metric}"
     interval = f"(95 % interval {percent(rate.low)} to {percent(rate.high)})"
     over = f"over {count(rate.n_scored, 'question')}{f', {clause}' if clause else ''}"
-    name = rate_name(diagnosis.answers.enough).lower()
+    name = "pass rate" if diagnosis.answers.enough else "no fault found in"
     return f"{first}{capital(bad)}; {name} {percent(rate.mean)} {interval} {over}. {context_metric}"
 
 

@@ -39,8 +39,8 @@ def runs(workspace: str | None, project: str | None, as_json: bool) -> None:
     store = open_store(workspace)
     answer = [run for run in runs_answer(store) if project in (None, run["project"])]
     if project is not None and not answer:
-        known = ", ".join(store.projects()[:MOST_PROJECTS]) or "none yet"
-        raise DataError(f"project {project!r}: no run is in it; accepted: {known}")
+        known = ", ".join(map(repr, store.projects()[:MOST_PROJECTS])) or "none yet"
+        raise DataError(f"project {project!r}: has no runs; accepted: {known}")
     unreadable = store.unreadable()
     for problem in unreadable.values():
         click.echo(f"warning: {plain(problem)}", err=True)

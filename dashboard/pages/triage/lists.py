@@ -44,7 +44,7 @@ from ragtriage.data.gates.report import GateReport
 from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED, FixFirst
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 from ragtriage.metrics.gates.gates import GateResult
-from ragtriage.metrics.gates.wording import GOOD_SHARE, guardrail_value, subject_of
+from ragtriage.metrics.gates.wording import GOOD_SHARE, SHARES, guardrail_value, share_limit, subject_of
 from ragtriage.metrics.metric_registry import bounds_of, declared
 from ragtriage.metrics.number_text import MINUS, count, interval_text, number, percent, signed
 from ragtriage.metrics.sanity.rule import Finding
@@ -195,9 +195,13 @@ def _gate_row(result: GateResult, base_name: str, scale: float) -> GateRow:
     low, high = result.low, result.high
     if gate.kind == "guardrail" and value is not None:  # as shares of the baseline's
         start, end = -1.0, 1.0
-        value = _share_of(value - (result.before or 0.0), result.before)
-        low, high = (None if at is None else _share_of(at, result.before) for at in (low, high))
-        threshold = gate.threshold if gate.at_most else -gate.threshold
+        if gate.metric in SHARES:  # in points, as their limit is
+            start, end = -LEAST_SCALE, LEAST_SCALE
+            value, threshold = value - (result.before or 0.0), share_limit(result)
+        else:
+            value = _share_of(value - (result.before or 0.0), result.before)
+            low, high = (None if at is None else _share_of(at, result.before) for at in (low, high))
+            threshold = gate.threshold if gate.at_most else -gate.threshold
     return GateRow(
         state,
         subject_of(gate),
