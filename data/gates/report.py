@@ -21,7 +21,12 @@ from ragtriage.data.comparison.question_match import QuestionMatch, match_questi
 from ragtriage.data.comparison.questions_asked import QuestionsAsked, questions_asked
 from ragtriage.data.declarations import use_declarations
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
-from ragtriage.data.diagnosis.doubts import metric_doubts, pass_rate_doubts, right_doubts
+from ragtriage.data.diagnosis.doubts import (
+    contradicted_by_words,
+    metric_doubts,
+    pass_rate_doubts,
+    right_doubts,
+)
 from ragtriage.data.diagnosis.run_checks import check_run
 from ragtriage.data.diagnosis.weak_judge import WEAK_JUDGE
 from ragtriage.data.errors import DataError
@@ -295,7 +300,9 @@ def judge_run(
         asked=asked,
         warnings=tuple(filter(None, [asked.sentence("this run")])),
         halves=half_failing(halves),
-        reasons=tuple(finding.clause for finding in right_doubts(run, findings)),
+        reasons=tuple(
+            filter(None, [*(each.clause for each in right_doubts(run, findings)), contradicted_by_words(run)])
+        ),
         diagnosis=run,
         findings=tuple(findings),
     )

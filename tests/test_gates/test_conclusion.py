@@ -257,3 +257,17 @@ def test_a_run_of_which_most_cases_are_bad_is_never_ready(workspace: RunStore) -
     assert _report(workspace, samples, lenient).conclusion().state == "cannot_tell"
     assert "0 % of the cases are good" in report_headline(_report(workspace, samples, lenient)).statement
     assert _report(workspace, samples, unmeasured).conclusion().state == "do_not_ship"
+
+
+def test_correctness_that_the_words_contradict_is_doubted(workspace: RunStore) -> None:
+    samples = _answers(40)
+    for at, sample in enumerate(samples):
+        sample |= {"question": f"Who wrote book {at}?", "reference_answer": "Jane Austen"}
+        sample["scores"] |= {"correctness": 0.9 + at / 1000}
+        sample["answer"] = "Jane Austen" if at < 15 else "Charles Dickens"
+    concluded = _report(workspace, samples).conclusion()
+    doubt = "25 of 40 answers that correctness calls right differ from the reference by their words"
+    assert (concluded.state, doubt in concluded.doubts) == ("cannot_tell", True)
+    for sample in samples[:25]:
+        sample["answer"] = "Jane Austen"
+    assert doubt.split(" of ")[1] not in str(_report(workspace, samples).conclusion().doubts)
