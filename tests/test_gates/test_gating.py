@@ -242,7 +242,7 @@ BRANCHES: dict[str, Row] = {
         records(0.80, spread=10.0), BY_MEAN, "FAIL", 1, says=("below the threshold: the mean alone decides",)
     ),
     "by the mean: passes": Row(
-        NOISY, BY_MEAN.replace("0.85", "0.75"), "PASS", 0, says=(": the mean alone decides",)
+        NOISY, BY_MEAN.replace("0.85", "0.75"), "PASS", 0, says=("margin 0.", ": the mean alone decides")
     ),
     "by the mean, the whole file": Row(NOISY, 'rule = "mean"\n' + MEAN.replace("0.85", "0.9"), "FAIL", 1),
     "by the mean, but one gate by its interval": Row(
