@@ -9,7 +9,7 @@ from math import ceil
 
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.wording.comparisons import loss_text
-from ragtriage.dashboard.wording.diagnosis import rate_labels
+from ragtriage.dashboard.wording.diagnosis import rate_clause, rate_labels
 from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
 from ragtriage.dashboard.wording.formatting import span
 from ragtriage.dashboard.wording.leaks import leak_text
@@ -307,10 +307,9 @@ def _holding(report: GateReport, results: Sequence[GateResult], diagnosis: Diagn
     rate = None if diagnosis is None else diagnosis.pass_rate
     fail = "one warning gate fails" if len(warned) == 1 else f"{len(warned):,} warning gates fail"
     answers = None if diagnosis is None else diagnosis.answers
-    rated = "Pass rate" if answers is None or answers.enough else "No fault found in"
     of_labels = "" if diagnosis is None else rate_labels(diagnosis)
     parts = [
-        f"{rated} {percent(rate.mean)} ({span(rate)})" if rate and rate.n_scored else "",
+        f"{rate_clause(answers, rate)} ({span(rate)})" if rate and rate.n_scored else "",
         of_labels,
         _missing(answers),
         held,

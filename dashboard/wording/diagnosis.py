@@ -11,7 +11,7 @@ from ragtriage.dashboard.wording.escaping import capital, in_sentence
 from ragtriage.data.cases.checks import failed_checks_text
 from ragtriage.data.cases.refusal_cohorts import REFUSAL_RATES
 from ragtriage.data.diagnosis.context import not_the_context, part_title
-from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.data.diagnosis.diagnosis import CheckedAnswers, Diagnosis
 from ragtriage.data.diagnosis.doubts import metric_doubts, stage_doubt
 from ragtriage.data.diagnosis.f1_tree import F1Diagnosis
 from ragtriage.data.diagnosis.other_languages import refusals_not_measured, right_not_measured
@@ -28,6 +28,7 @@ from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.number_text import count, interval_text, number, percent, signed
 from ragtriage.metrics.sanity.rule import Finding
 from ragtriage.metrics.schema.scores import BoolArray
+from ragtriage.metrics.statistics.intervals import Interval
 
 EVIDENCE_NAMES = (
     "refused", "answerable", "gold_in_candidates", "gold_in_context", "has_candidates", "noise_sensitivity",
@@ -84,6 +85,12 @@ def rate_title(diagnosis: Diagnosis) -> str:
 def rate_name(enough_checked: bool) -> str:
     """Return what the share of good cases is called: no pass rate where too few answers were checked."""
     return "Pass rate" if enough_checked else "No fault found"
+
+
+def rate_clause(answers: CheckedAnswers | None, rate: Interval) -> str:
+    """Return the share of good cases under its name, in percent, to stand in a sentence."""
+    enough = answers is None or answers.enough
+    return f"{rate_name(enough)}{'' if enough else ' in'} {percent(rate.mean)}"
 
 
 def rate_basis(diagnosis: Diagnosis) -> str:

@@ -22,8 +22,8 @@ from ragtriage.data.importers.parsing.values import Fields, moment
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.sample_reader import further_fields
 from ragtriage.data.store.stored_file import reading
-from ragtriage.metrics.gates.gates import MOST_WORSE, GuardrailState
-from ragtriage.metrics.gates.wording import GOOD_SHARE, SHARES
+from ragtriage.metrics.gates.gates import MOST_WORSE, GuardrailState, allowed_loss
+from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import bounds_of
 from ragtriage.metrics.schema.scores import FloatArray, IntArray
 from ragtriage.metrics.statistics.distributions import normal_quantile, normal_tail
@@ -69,9 +69,7 @@ class Guardrail:
         loss = -loss if self.name == THROUGHPUT else loss
         if self.p < SIGNIFICANCE and loss > fifth:
             return "worse"
-        # a fifth of few errors is less than any sample can show: there the margin of shares is allowed
-        allowed = max(fifth, MARGIN) if self.name in SHARES else fifth
-        return "not worse" if self.change.bound <= allowed else "open"
+        return "not worse" if self.change.bound <= allowed_loss(self.name, self.base) else "open"
 
 
 class Change(NamedTuple):

@@ -348,7 +348,7 @@ def _compared(
             *report.warnings,
             *unequal_sides(base, run),
             *filter(None, [left_out_labels(base, run)]),
-            *_refused_in_one_run(base, run, report.results),
+            *_refused_in_one_run(base, run, shared, report.results),
         ),
         reasons=(*filter(None, [mixed_questions(run, base, shared)]), *report.reasons),
         losses=tuple(losses(*with_shared_labels(base, run), shared)),
@@ -384,10 +384,11 @@ def _with_doubt_of_baseline(result: GateResult, base: Diagnosis, findings: Seque
     return replace(result, doubt="; ".join(filter(None, [result.doubt, f"in the baseline: {doubt}"])))
 
 
-def _refused_in_one_run(base: Diagnosis, run: Diagnosis, results: Sequence[GateResult]) -> list[str]:
+def _refused_in_one_run(
+    base: Diagnosis, run: Diagnosis, shared: QuestionMatch, results: Sequence[GateResult]
+) -> list[str]:
     """Return a sentence for each metric of a change that lost pairs because one run refused."""
     changed = [result.gate.metric for result in results if result.gate.kind == "regression"]
-    shared = match_questions(base.scored, run.scored)
     pairs = refusal_pairs(base, run, (shared.base, shared.other), list(dict.fromkeys(changed)))
     return [refusal_sentence(lost) for lost in pairs]
 

@@ -11,7 +11,7 @@ from ragtriage.metrics.schema.scores import MetricsError
 from ragtriage.metrics.statistics.distributions import QuantileInterval, normal_quantile
 from ragtriage.metrics.statistics.margins import margin_test
 from ragtriage.metrics.statistics.max_t import FamilyTest
-from ragtriage.metrics.statistics.paired import PairedDifference
+from ragtriage.metrics.statistics.paired import MARGIN, PairedDifference
 
 GateVerdict = Literal["PASS", "FAIL", "INCONCLUSIVE", "UNMEASURED"]
 GateKind = Literal["mean", "percentile", "regression", "checks", "critical", "questions", "guardrail"]
@@ -20,6 +20,7 @@ GateUnit = Literal["questions", "samples"]
 Severity = Literal["block", "warn"]
 GuardrailState = Literal["worse", "not worse", "open"]
 MOST_WORSE = 0.20  # share of the baseline's latency, cost, errors or wrong refusals that may be added
+SHARES = ("errors", "wrong refusals")  # guardrails that are shares of the questions
 LEAST_ASKED = 0.95  # share of the baseline's questions that a run must have
 FEWEST_QUESTIONS = 5  # below this a mean decides nothing
 POWER = 0.80
@@ -370,7 +371,7 @@ def judge_guardrail(
         change: both ends of its 95 % interval, and the one-sided bound of the loss.
     """
     reason = "better answers can still be slower or cost more"
-    if name in ("errors", "wrong refusals"):
+    if name in SHARES:
         reason = "more questions go unanswered"
     gate = Gate(name, MOST_WORSE, name != "throughput", "warn", reason, kind="guardrail")
     verdicts: dict[GuardrailState, GateVerdict] = {
@@ -391,6 +392,15 @@ def judge_guardrail(
         obtained="times of the requests" if name == "throughput" else "paired on question",
         largest_loss=bound,
     )
+
+
+def allowed_loss(name: str, before: float) -> float:
+    """Return by how much a guardrail may get worse, in its own unit: a fifth of the baseline's.
+
+    A fifth of few errors is less than any sample can show: a share may rise by the margin at least.
+    """
+    fifth = MOST_WORSE * abs(before)
+    return max(fifth, MARGIN) if name in SHARES else fifth
 
 
 def missing_questions(asked: int, of: int, both: str, of_baseline: bool = True) -> GateResult | None:

@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from ragtriage.metrics.gates.gates import (
     FEWEST_QUESTIONS,
     OWN_QUESTIONS,
+    SHARES,
     UNCHANGED,
     Gate,
     GateResult,
     GateVerdict,
+    allowed_loss,
 )
 from ragtriage.metrics.metric_registry import bounds_of, lookup
 from ragtriage.metrics.number_text import chosen_percent, percent, points, settled_by
@@ -27,7 +29,6 @@ VERDICT_WORDS: Mapping[GateVerdict, str] = {
     "INCONCLUSIVE": "cannot tell",
     "UNMEASURED": "not measured",
 }
-SHARES = ("errors", "wrong refusals")  # guardrails that are shares of the questions
 _FAMILIES = ("headline", "retrieval", "generation", "answer", "system", "all")
 
 
@@ -134,18 +135,15 @@ def _guardrail(result: GateResult) -> str:
         over = f"over {_count(result.n_scored, 'request')}"
     allowed = f"{chosen_percent(result.gate.threshold)} is allowed"
     if result.gate.metric in SHARES:
-        allowed = f"{points(share_limit(result)).removeprefix('+')} are allowed"
+        allowed = (
+            f"{points(allowed_loss(result.gate.metric, result.before or 0.0)).removeprefix('+')} are allowed"
+        )
     conclusion = f"worse beyond chance, {allowed}"
     if result.verdict != "FAIL":
         more = "" if result.largest_loss is None else guardrail_more(result, max(result.largest_loss, 0.0))
         hides = f"up to {more} may hide" if more else "any change may hide"
         conclusion = f"at most {more} (95 %)" if result.verdict == "PASS" else f"{hides}, {allowed}"
     return f"{name}: {guardrail_change(result)}{guardrail_interval(result)} {over}; {conclusion}."
-
-
-def share_limit(result: GateResult) -> float:
-    """Return by how much a guardrail that is a share may rise: a fifth of the baseline's, or the margin."""
-    return max(result.gate.threshold * (result.before or 0.0), MARGIN)
 
 
 def guardrail_interval(result: GateResult) -> str:

@@ -11,13 +11,18 @@ from streamlit.testing.v1 import AppTest
 from ragtriage.data.scoring.run_store import RunStore
 
 
-def test_a_table_without_a_question_offers_its_columns(
-    workspace: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def _runs_page(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> AppTest:
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(workspace.workspace.root))
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.run()
     app.switch_page("runs/runs.py").run()
+    return app
+
+
+def test_a_table_without_a_question_offers_its_columns(
+    workspace: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = _runs_page(workspace, monkeypatch)
     path = tmp_path / "german.csv"
     path.write_text("Frage,answer,kurz\nWer?,Ann,x\nWann?,Mai,y\n", encoding="utf-8")
     app.text_input(key="upload_path").set_value(str(path)).run()
@@ -36,10 +41,7 @@ def test_a_table_without_a_question_offers_its_columns(
 def test_a_score_on_another_scale_asks_for_it(
     workspace: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(workspace.workspace.root))
-    app = AppTest.from_file(str(APP), default_timeout=60)
-    app.run()
-    app.switch_page("runs/runs.py").run()
+    app = _runs_page(workspace, monkeypatch)
     path = tmp_path / "graded.csv"
     path.write_text("question,answer,faithfulness\nWho?,Ann,2\nWhen?,May,5\n", encoding="utf-8")
     app.text_input(key="upload_path").set_value(str(path)).run()

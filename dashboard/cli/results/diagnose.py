@@ -21,12 +21,13 @@ from ragtriage.dashboard.wording.diagnosis import (
     pattern_meaning,
     ranking_sentence,
     rate_basis,
+    rate_clause,
     refusal_rates_text,
     stage_advice,
     stage_title,
     unused_context_metrics,
 )
-from ragtriage.dashboard.wording.escaping import capital
+from ragtriage.dashboard.wording.escaping import capital, in_sentence
 from ragtriage.dashboard.wording.leaks import leak_text
 from ragtriage.dashboard.wording.main_loss import loss_sentence
 from ragtriage.dashboard.wording.right import right_sentences
@@ -183,8 +184,8 @@ def _headline(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:
         return ranking_sentence(diagnosis) or f"{bad}; pass rate {NOT_MEASURED}. {context_metric}"
     interval = f"(95 % interval {percent(rate.low)} to {percent(rate.high)})"
     over = f"over {count(rate.n_scored, 'question')}{f', {clause}' if clause else ''}"
-    name = "pass rate" if diagnosis.answers.enough else "no fault found in"
-    return f"{first}{capital(bad)}; {name} {percent(rate.mean)} {interval} {over}. {context_metric}"
+    shared = in_sentence(rate_clause(diagnosis.answers, rate))
+    return f"{first}{capital(bad)}; {shared} {interval} {over}. {context_metric}"
 
 
 def _stage_table(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:

@@ -43,8 +43,8 @@ from ragtriage.data.gates.next_steps import NextStep, next_steps
 from ragtriage.data.gates.report import GateReport
 from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED, FixFirst
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
-from ragtriage.metrics.gates.gates import GateResult
-from ragtriage.metrics.gates.wording import GOOD_SHARE, SHARES, guardrail_value, share_limit, subject_of
+from ragtriage.metrics.gates.gates import SHARES, GateResult, allowed_loss
+from ragtriage.metrics.gates.wording import GOOD_SHARE, guardrail_value, subject_of
 from ragtriage.metrics.metric_registry import bounds_of, declared
 from ragtriage.metrics.number_text import MINUS, count, interval_text, number, percent, signed
 from ragtriage.metrics.sanity.rule import Finding
@@ -197,7 +197,8 @@ def _gate_row(result: GateResult, base_name: str, scale: float) -> GateRow:
         start, end = -1.0, 1.0
         if gate.metric in SHARES:  # in points, as their limit is
             start, end = -LEAST_SCALE, LEAST_SCALE
-            value, threshold = value - (result.before or 0.0), share_limit(result)
+            before = result.before or 0.0
+            value, threshold = value - before, allowed_loss(gate.metric, before)
         else:
             value = _share_of(value - (result.before or 0.0), result.before)
             low, high = (None if at is None else _share_of(at, result.before) for at in (low, high))
