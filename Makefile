@@ -45,7 +45,7 @@ check: $(TESTED)
 
 test: check
 	$(BIN)/pytest -rs -n auto --dist loadgroup $(if $(COVERAGE),--cov --cov-branch --cov-report=)
-	@$(if $(COVERAGE),echo "Branches and lines reached, in per cent:" && $(BIN)/coverage report --format=total)
+	@if [ -n "$(COVERAGE)" ]; then echo "Branches and lines reached in per cent:"; $(BIN)/coverage report --format=total; fi
 
 test-fast: $(TESTED)
 	$(BIN)/pytest -q -rs -n auto --dist loadgroup -m "$(FAST)"

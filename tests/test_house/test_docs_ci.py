@@ -127,3 +127,21 @@ def test_an_audit_without_an_index_is_skipped_with_a_sentence() -> None:
     assert audit.stdout == (
         "Dependencies were not audited: pip-audit cannot be installed, no package index is reachable.\n"
     )
+
+
+@pytest.mark.parametrize("coverage", ["", "1"])
+@pytest.mark.parametrize(("ends", "code"), [(0, 0), (1, 2)])
+def test_make_test_ends_as_its_tests_do(tmp_path: Path, coverage: str, ends: int, code: int) -> None:
+    """CI ends as `make test` does, after everything that it runs."""
+    for name in ("ruff", "mypy", "lint-imports", "pytest", "coverage"):
+        command = tmp_path / name
+        command.write_text(f"#!/bin/sh\nexit {ends if name == 'pytest' else 0}\n", encoding="utf-8")
+        command.chmod(0o700)
+    installed = tmp_path / "installed"
+    installed.touch()
+    settings = [f"BIN={tmp_path}", f"READY={installed}", f"TESTED={installed}", f"COVERAGE={coverage}"]
+    done = subprocess.run(
+        ["make", "-C", str(ROOT), "test", *settings], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == code, done.stderr
+    assert ("Branches and lines reached in per cent:" in done.stdout) == bool(coverage and not ends)
