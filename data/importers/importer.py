@@ -117,8 +117,8 @@ def refusing(source: InputFile, importer: Importer) -> Iterator[None]:
     except PLAIN_ERRORS:
         raise
     except Exception as error:  # a file may hold anything, and a user can only mend the file
-        said = " ".join(str(error).split())[:SHOWN]
-        failure = f"{type(error).__name__}: {said}" if said else type(error).__name__
+        message = " ".join(str(error).split())[:SHOWN]
+        failure = f"{type(error).__name__}: {message}" if message else type(error).__name__
         what = f"cannot be read as {importer.title} ({failure}); it may be of a version that is not known"
         raise source.error(what, importer.accepts) from error
 

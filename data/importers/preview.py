@@ -109,13 +109,13 @@ def _off_scale(records: Sequence[Record], config: Mapping[str, Any]) -> dict[str
     samples = [sample for line, record in records if (sample := normalise(record, line, unread)) is not None]
     scores = [{"scores": sample["scores"]} for sample in samples]
     table = pa.Table.from_pylist(scores, schema=pa.schema([SCHEMA.field("scores")]))
-    found = {}
+    off_scale = {}
     for (metric, _), column in imported_scores(table).items() if scores else ():
         known = column.values[np.isfinite(column.values)]
         values, _ = on_scale(metric, column.values, column.status, config)
         if len(known) and not np.isfinite(values).any():
-            found[metric] = (float(known.min()), float(known.max()))
-    return found
+            off_scale[metric] = (float(known.min()), float(known.max()))
+    return off_scale
 
 
 MAX_SCORED = 40  # records scored for a preview; heuristics on long documents take milliseconds each

@@ -16,7 +16,7 @@ VERDICTS = ("supported", "contradicted", "not_in_context")
 
 @dataclass(frozen=True)
 class RequestedLabels:
-    """What a sample holds, which decides the labels that the judge is asked for.
+    """The contents of a sample, which decide the labels that the judge is asked for.
 
     Attributes:
         answer: an answer was recorded.
@@ -50,7 +50,7 @@ class Evidence:
         rank: of the document.
         quote: its words.
         side: "for" or "against" the claim.
-        found: whether the quote stands in the document; the support by one that does not is void.
+        found: whether the document holds the quote; the support by one that does not is void.
     """
 
     rank: int

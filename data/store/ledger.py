@@ -89,7 +89,7 @@ class Ledger:
 
     @property
     def on_network(self) -> bool:
-        """Whether the file is on a network file system, where WAL is not safe."""
+        """True where the file is on a network file system, where WAL is not safe."""
         return _file_system(self.path.parent) in NETWORK_FILE_SYSTEMS
 
     @contextmanager
@@ -167,7 +167,7 @@ class Ledger:
 
     @property
     def files(self) -> tuple[int, ...]:
-        """What changes when the file of the database or its write-ahead log is written to."""
+        """The stamp that changes when the file of the database or its write-ahead log is written to."""
         return file_version(self.path)
 
     def _remembered(self, what: str, read: Callable[[], Any]) -> Any:
@@ -184,8 +184,8 @@ class Ledger:
         """Return a cache key that changes whenever the database changes."""
         if not self.path.exists():
             return (0, 0)
-        found: tuple[int, int] = self._remembered("version", self._version)
-        return found
+        version: tuple[int, int] = self._remembered("version", self._version)
+        return version
 
     def _version(self) -> tuple[int, int]:
         with self.open() as connection:
@@ -245,8 +245,8 @@ class Ledger:
             return []
         if run_id not in self._remembered("labelled runs", self._labelled_runs):
             return []
-        found: tuple[Label, ...] = self._remembered(f"labels {run_id}", lambda: self._labels(run_id))
-        return list(found)
+        labels: tuple[Label, ...] = self._remembered(f"labels {run_id}", lambda: self._labels(run_id))
+        return list(labels)
 
     def _labelled_runs(self) -> frozenset[str]:
         with self.open() as connection:
@@ -310,8 +310,8 @@ class Ledger:
     def _newest(self, query: str) -> Sequence[tuple[str, str]]:
         if not self.path.exists():
             return []
-        found: tuple[tuple[str, str], ...] = self._remembered(query, lambda: self._pairs(query))
-        return found
+        pairs: tuple[tuple[str, str], ...] = self._remembered(query, lambda: self._pairs(query))
+        return pairs
 
     def _pairs(self, query: str) -> tuple[tuple[str, str], ...]:
         with self.open() as connection:

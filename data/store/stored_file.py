@@ -71,7 +71,7 @@ def is_running(pid: int) -> bool:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Name a stored Parquet file that turns out to be missing or damaged.
+    """Raise an error that names a stored Parquet file which turns out to be missing or damaged.
 
     Raises:
         WorkspaceError: it cannot be read.

@@ -177,12 +177,12 @@ class Workspace:
         Raises:
             WorkspaceError: it is a file, or cannot be created.
         """
-        found = cls.find(folder)
-        if found.root.exists() and not found.root.is_dir():
+        workspace = cls.find(folder)
+        if workspace.root.exists() and not workspace.root.is_dir():
             raise WorkspaceError(
-                f"workspace {found.name}: is not a folder; accepted: a folder, or a new name"
+                f"workspace {workspace.name}: is not a folder; accepted: a folder, or a new name"
             )
-        return found.create() if create else found
+        return workspace.create() if create else workspace
 
     def create(self) -> Workspace:
         """Create the folders, except in read-only mode; raises WorkspaceError if that fails.

@@ -163,7 +163,7 @@ def records_of(
 
 @dataclass(frozen=True)
 class _Gold:
-    """Whether reference passages in the form of texts are gold: only if some are among the retrieved ones."""
+    """The use of reference passages in the form of texts: gold only if some are among the retrieved ones."""
 
     usable: bool
     notes: tuple[str, ...]
@@ -238,11 +238,11 @@ class _Builder:
 
     def _decide(self, record: dict[str, Any], row: Mapping[str, Any]) -> None:
         """Put what the tool itself decided on the row among its checks."""
-        for column, beside in (self._plan.siblings.verdicts if self._plan.siblings else {}).items():
+        for column, verdict in (self._plan.siblings.verdicts if self._plan.siblings else {}).items():
             passed = PASSED.get(str(row.get(column)).strip().lower())
             checks = record.setdefault("checks", []) if passed is not None else None
             if isinstance(checks, list):
-                sides = {"expected": row.get(beside.threshold), "actual": row.get(beside.score)}
+                sides = {"expected": row.get(verdict.threshold), "actual": row.get(verdict.score)}
                 checks.append({"name": column, "kind": "metric", **sides, "passed": passed})
 
     def _put(self, record: dict[str, Any], column: str, value: object, line: int) -> None:

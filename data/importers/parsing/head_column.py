@@ -52,7 +52,7 @@ class HeadColumn:
 
     @cached_property
     def has_decimal_commas(self) -> bool:
-        """Whether the numbers are written as in 0,85; false where the commas could separate thousands."""
+        """True where the numbers are written as in 0,85; false where the commas could separate thousands."""
         with_comma = [value for value in self.values if isinstance(value, str) and "," in value]
         if not with_comma or not all(map(DECIMAL_COMMA.fullmatch, with_comma)):
             return False
@@ -77,7 +77,7 @@ class HeadColumn:
 
     @property
     def is_flags(self) -> bool:
-        """Whether every cell is TRUE or FALSE, yes or no, 0 or 1."""
+        """True where every cell is TRUE or FALSE, yes or no, 0 or 1."""
         return bool(self.values) and all(str(value).strip().lower() in FLAG_WORDS for value in self.values)
 
     @cached_property
@@ -88,7 +88,7 @@ class HeadColumn:
 
     @property
     def is_share(self) -> bool:
-        """Whether the numbers are in [0, 1] and not all whole, as those of a metric are."""
+        """True where the numbers are in [0, 1] and not all whole, as those of a metric are."""
         return all(0 <= n <= 1 for n in self.finite) and not all(n.is_integer() for n in self.finite)
 
 

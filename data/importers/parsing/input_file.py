@@ -206,7 +206,7 @@ class InputFile:
 
     @property
     def is_folder(self) -> bool:
-        """Whether it is a folder."""
+        """True for a folder."""
         return self._path is not None and self._path.is_dir()
 
     def magic(self) -> bytes:
@@ -313,7 +313,7 @@ class InputFile:
         return self._document
 
     def remark_repeated_keys(self, errors: ValidationErrors) -> None:
-        """Tell the keys that stand more than once in an object of the document, if it was read as one."""
+        """Remark the keys that occur more than once in an object of the document, if it was read as one."""
         for key, times in self._repeated.items():
             remark_repeated(key, errors, times=times)
 
@@ -405,7 +405,7 @@ def read_json(text: str, repeated: Counter[str]) -> Any:
 
 
 def remark_repeated(key: str, errors: ValidationErrors, line: int | None = None, times: int = 1) -> None:
-    """Tell that a key stands more than once in an object."""
+    """Remark that a key occurs more than once in an object."""
     errors.remark(
         f"the key {key[:60]!r} occurs more than once in one object: the last value is read", line, times
     )

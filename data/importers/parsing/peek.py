@@ -20,7 +20,7 @@ ROWS = 20
 
 
 class Peek:
-    """What a file looks like, found out once and only as far as asked for.
+    """The first look at a file, found out once and only as far as asked for.
 
     A file that cannot be read as what its beginning promises looks empty here: the importer that reads it, or
     the detection itself, says what is wrong with it.
@@ -83,7 +83,7 @@ class Peek:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """What shows in the first look, in lower case: the kind, the first characters, and every name.
+        """Everything the first look shows, in lower case: the kind, the first characters, and every name.
 
         Names are those of columns, of keys down to the third level, and of the tables of a database.
         """

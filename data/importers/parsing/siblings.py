@@ -64,9 +64,7 @@ def siblings_of(columns: Sequence[HeadColumn], fields: Mapping[str, str], fixed:
         fields: column -> field, as guessed so far.
         fixed: columns whose field the user chose, and metrics that the user declared.
     """
-    beside: dict[
-        str, dict[str, HeadColumn]
-    ] = {}  # name of a score -> kind of column beside it -> that column
+    by_score: dict[str, dict[str, HeadColumn]] = {}  # score -> kind of column beside it -> that column
     scores: list[HeadColumn] = []
     plains = {plain_name(column.name) for column in columns}
     of_rows: list[str] = []  # columns of a pass or fail without the name of a score
@@ -80,11 +78,11 @@ def siblings_of(columns: Sequence[HeadColumn], fields: Mapping[str, str], fixed:
         if kind and free and (_is_passes(column) if kind == "verdict" else column.numeric == 1.0):
             by_alias = not {base, f"{base}_score"} & plains  # groundedness_threshold beside faithfulness
             for name in {base, metric_name(base)[0]} if base and by_alias else {base}:
-                beside.setdefault(name, {}).setdefault(kind, column)
+                by_score.setdefault(name, {}).setdefault(kind, column)
             of_rows += [column.name] if kind == "verdict" and not base else []
         elif fields.get(column.name, "").startswith("scores."):
             scores.append(column)
-    of_all = beside.get("", {})
+    of_all = by_score.get("", {})
     limits: dict[str, None] = {}
     verdicts: dict[str, ToolVerdict] = {}
     scales: dict[str, tuple[float, float]] = {}
@@ -93,7 +91,7 @@ def siblings_of(columns: Sequence[HeadColumn], fields: Mapping[str, str], fixed:
         plain, key = plain_name(score.name), metric_name(score.name)[0]
         only = plain == "score" or len(scores) == 1
         own = {kind: column for kind, column in of_all.items() if only or kind == "greatest"}
-        own |= beside.get(key, {}) | beside.get(plain.removesuffix("_score"), {})
+        own |= by_score.get(key, {}) | by_score.get(plain.removesuffix("_score"), {})
         threshold, greatest, verdict = (own.get(kind) for kind in ("threshold", "greatest", "verdict"))
         limits |= {column.name: None for column in (threshold, greatest) if column is not None}
         if verdict is not None:

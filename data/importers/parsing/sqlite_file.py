@@ -57,8 +57,8 @@ def open_sqlite(source: InputFile) -> Iterator[sqlite3.Connection]:
                 connection.close()
         except (sqlite3.Error, OverflowError, UnicodeDecodeError) as error:
             # what SQLite says; its words about a damaged schema may be no text
-            said = "its schema is damaged" if isinstance(error, UnicodeDecodeError) else str(error)
-            raise source.error(f"is an SQLite database that cannot be read: {said}", ACCEPTED) from error
+            reason = "its schema is damaged" if isinstance(error, UnicodeDecodeError) else str(error)
+            raise source.error(f"is an SQLite database that cannot be read: {reason}", ACCEPTED) from error
 
 
 def _readable(source: InputFile, folder: Path) -> tuple[Path, str]:
@@ -67,8 +67,8 @@ def _readable(source: InputFile, folder: Path) -> tuple[Path, str]:
     if source.path is None:
         copy.write_bytes(source.stored_bytes())
         return copy, "mode=ro&immutable=1"
-    beside = {ending: source.path.with_name(source.path.name + ending) for ending in ("", *LOGS)}
-    files = {ending: path for ending, path in beside.items() if path.is_file() and path.stat().st_size}
+    paths = {ending: source.path.with_name(source.path.name + ending) for ending in ("", *LOGS)}
+    files = {ending: path for ending, path in paths.items() if path.is_file() and path.stat().st_size}
     if files.keys().isdisjoint(LOGS):
         return source.path, "mode=ro&immutable=1"
     try:

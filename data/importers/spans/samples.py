@@ -120,13 +120,13 @@ def _before(trace: Trace, steps: Sequence[Span], answer: str | None) -> Sequence
     before it: the call that answered may not be recorded, or have failed. Where clocks disagree, the steps
     that began before it.
     """
-    said = [call for call in trace.model_calls if answer is not None and answer_in(call.output) == answer]
-    call = next(iter(said), None) or next(iter(trace.model_calls[-1:]), None)
+    calls = [call for call in trace.model_calls if answer is not None and answer_in(call.output) == answer]
+    call = next(iter(calls), None) or next(iter(trace.model_calls[-1:]), None)
     if call is None or call.start is None or answer is None:
         return steps
     ended = [step for step in steps if step.end is None or step.end <= call.start]
     began = [step for step in steps if step.start is None or step.start <= call.start]
-    return ended or began or ([] if said else steps)
+    return ended or began or ([] if calls else steps)
 
 
 def _documents(step: Span, inner: Sequence[Span], *, null_is_empty: bool) -> Documents | None:

@@ -204,7 +204,7 @@ class Trace:
 
     @property
     def is_partial(self) -> bool:
-        """Whether its root is not in the file."""
+        """True where its root is not in the file."""
         return bool(self.root.parent_id)
 
     @cached_property

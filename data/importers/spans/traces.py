@@ -26,7 +26,7 @@ UNJOINED = "scores or labels of a span that is not in the file"
 
 @dataclass
 class _Known:
-    """What is kept in memory of a trace."""
+    """The facts of a trace that are kept in memory."""
 
     start: int
     line: int

@@ -64,12 +64,12 @@ class Module:
 
     @property
     def is_best(self) -> bool:
-        """Whether the next node works with what it wrote."""
+        """True where the next node works with what it wrote."""
         return self.row.get("is_best", "").strip().lower() == "true"
 
     @property
     def name(self) -> str:
-        """Name of its run: where it stands, and the module."""
+        """The name of its run: where it stands, and the module."""
         return f"{self.trial}/{self.node}/{self.file.stem} {self.row['module_name']}"
 
 

@@ -76,8 +76,8 @@ def is_test_cases(peek: Peek) -> bool:
         return any({"metrics_data", "input"} & case.keys() for case in objects(run["test_results"]))
     cases = run.get("testCases")
     if isinstance(cases, list) or isinstance(run.get("conversationalTestCases"), list):
-        mine = {"testPassed", "metricsScores", "hyperparameters", "dictTestCases", "conversationalTestCases"}
-        return bool(mine & run.keys()) or any("input" in case for case in objects(cases))
+        own = {"testPassed", "metricsScores", "hyperparameters", "dictTestCases", "conversationalTestCases"}
+        return bool(own & run.keys()) or any("input" in case for case in objects(cases))
     return any(is_case(row) for row in peek.rows)
 
 
@@ -230,20 +230,20 @@ def _of_conversation(
     fields: Row, turns: list[Any], numbering: Numbering, errors: ValidationErrors, line: int
 ) -> Iterator[Row]:
     """Yield a sample for each assistant turn; the scores of the conversation stand on its last one."""
-    said = list(chain.from_iterable(map(_turns, objects(turns))))
-    answered = [at for at, turn in enumerate(said) if turn["role"] == "assistant"]
+    spoken = list(chain.from_iterable(map(_turns, objects(turns))))
+    answered = [at for at, turn in enumerate(spoken) if turn["role"] == "assistant"]
     if not answered:
         errors.leave_out("a conversation without an answer")
         return
     name = fields.get("name")
     for nth, at in enumerate(answered, start=1):
-        turn = said[at]
-        asked = next((place for place in range(at - 1, -1, -1) if said[place]["role"] == "user"), None)
-        question = said[asked]["text"] if asked is not None else fields.get("scenario")
+        turn = spoken[at]
+        asked = next((place for place in range(at - 1, -1, -1) if spoken[place]["role"] == "user"), None)
+        question = spoken[asked]["text"] if asked is not None else fields.get("scenario")
         if not isinstance(question, str) or not question.strip():
             errors.leave_out("an answer that no question stands before")
             continue
-        history = [{"role": earlier["role"], "text": earlier["text"]} for earlier in said[: asked or 0]]
+        history = [{"role": earlier["role"], "text": earlier["text"]} for earlier in spoken[: asked or 0]]
         record = _record({**turn["fields"], "input": question, "actual_output": turn["text"]}, False)
         if nth == len(answered):
             record |= _results(fields)

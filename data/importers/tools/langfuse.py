@@ -199,7 +199,7 @@ FROM_SPANS = (
 
 
 class Companions:
-    """What other files of one import hold on a trace: its scores, and its observations."""
+    """The contents of other files of one import on a trace: its scores, and its observations."""
 
     def __init__(self, files: Iterable[InputFile], errors: ValidationErrors) -> None:
         kinds = [(file, is_scores(Peek(file))) for file in files]
@@ -249,8 +249,8 @@ def _read_items(source: InputFile, options: Options, errors: ValidationErrors) -
         for line, record in samples_of(spool.rows(experiment), _of_item, errors, lacking):
             own, trace = record.pop(OWN_SCORES), record.get("trace_id")
             scores = {str(score.all.get("id", at)): score.all for at, score in enumerate(own)}
-            beside = companions.scores.of(trace, record.get("observation_id"))
-            scores |= {str(score.get("id")): score for score in beside}
+            joined = companions.scores.of(trace, record.get("observation_id"))
+            scores |= {str(score.get("id")): score for score in joined}
             completed = companions.completed(record, trace, line)
             yield line, with_scores(completed, scores.values(), line, errors, declared)
 

@@ -147,7 +147,7 @@ def _of_retrieval(rows: Iterator[Record], names: Sequence[str], errors: Validati
 
 
 def _compare(name: str, score: Any, ids: Any, expected: Any, errors: ValidationErrors, line: int) -> None:
-    """Tell a figure that is above its bound, or that the ids of the row do not give."""
+    """Remark a figure that is above its bound, or that the ids of the row do not give."""
     if not isinstance(ids, list) or not isinstance(expected, list):
         return
     if not isinstance(score, int | float) or not is_finite(score):
