@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ragtriage.dashboard.experiments import arms, injection, languages, noise, parsing, position, stability
+from ragtriage.dashboard.experiments import (
+    arms,
+    injection,
+    languages,
+    noise,
+    parsing,
+    position,
+    sources,
+    stability,
+)
 from ragtriage.dashboard.experiments.view import ExperimentView, Part, arm_chart, name_of
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.data.experiments.registry import kind_of
@@ -14,7 +23,7 @@ from ragtriage.metrics.number_text import count
 
 VIEWS: dict[str, ExperimentView[Any]] = {
     module.VIEW.kind.key: module.VIEW
-    for module in (arms, injection, languages, noise, parsing, position, stability)
+    for module in (arms, injection, languages, noise, parsing, position, sources, stability)
 }
 
 

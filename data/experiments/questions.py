@@ -43,6 +43,7 @@ PARAPHRASES = ("paraphrases", "rephrasings")
 POISONED = ("poisoned_documents", "adv_texts")
 GOLD = ("gold", "gold_passages")
 NEGATIVES, ALTERED_PASSAGES, PARTS = "negatives", "altered_passages", "answer_parts"
+STATE = ("state", "live_state")
 OF_THE_QUESTION = tuple(name for name in KEPT if name not in ("relevant", "relevant_spans", "history"))
 
 
@@ -76,6 +77,7 @@ class AskedQuestion:
     paraphrased_by: str = ""  # the model that wrote them; "" where the row gives them
     history: tuple[Mapping[str, str], ...] = ()  # earlier turns
     spans: tuple[Mapping[str, Any], ...] = ()  # gold as characters of documents, {doc_id, start, end}
+    state: Passage | None = None  # what a live source said when it was asked; None where the row gives none
     # of an answer of several parts, the ways to say each; () where any of `answers` will do
     parts: tuple[tuple[str, ...], ...] = ()
     # fields of a sample about the question, in the native form
@@ -117,7 +119,10 @@ class Questions:
                 ],
                 [
                     [passage.doc_id, passage.text]
-                    for passage in (*entry.gold, *entry.retrieved, *entry.negatives, *entry.altered_passages)
+                    for passage in (
+                        *(*entry.gold, *entry.retrieved, *entry.negatives, *entry.altered_passages),
+                        *filter(None, [entry.state]),
+                    )
                 ],
             ]
             for entry in self.questions
@@ -218,6 +223,7 @@ def _of_record(record: Mapping[str, Any], gold: Iterable[Passage] | None = None)
         poisoned=tuple(_texts(record, POISONED)),
         paraphrases=tuple(_texts(record, PARAPHRASES)),
         history=tuple(record.get("history") or ()),
+        state=_state(record),
         spans=tuple(record.get("relevant_spans") or ()),
         record={name: record[name] for name in OF_THE_QUESTION if record.get(name) is not None},
     )
@@ -283,6 +289,16 @@ def _passages(record: Mapping[str, Any], name: str) -> Iterator[Passage]:
         if isinstance(text, str) and text.strip():
             doc_id = str(passage.get("id") or f"{record['question_id']}-{name}-{at}")
             yield Passage(_valid(record, name, doc_id), _valid(record, name, text))
+
+
+def _state(record: Mapping[str, Any]) -> Passage | None:
+    """Return the live state that a row gives, as text or as JSON; None where there is none."""
+    name = next((name for name in STATE if record.get(name) not in (None, "", [], {})), None)
+    if name is None:
+        return None
+    value = record[name]
+    text = value if isinstance(value, str) else orjson.dumps(value).decode()
+    return Passage(f"{record['question_id']}-state", _valid(record, name, text)) if text.strip() else None
 
 
 def _is_relevant(record: Mapping[str, Any], name: str, grade: Any) -> bool:

@@ -12,10 +12,11 @@ from ragtriage.data.experiments.languages import LANGUAGES
 from ragtriage.data.experiments.noise import NOISE
 from ragtriage.data.experiments.parsing import PARSING
 from ragtriage.data.experiments.position import POSITION
+from ragtriage.data.experiments.sources import SOURCES
 from ragtriage.data.experiments.stability import STABILITY
 
 KINDS: dict[str, ExperimentKind[Any]] = {
-    kind.key: kind for kind in (ARMS, POSITION, NOISE, LANGUAGES, PARSING, INJECTION, STABILITY)
+    kind.key: kind for kind in (ARMS, POSITION, NOISE, SOURCES, LANGUAGES, PARSING, INJECTION, STABILITY)
 }
 
 

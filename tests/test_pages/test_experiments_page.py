@@ -93,6 +93,7 @@ def test_the_bundled_experiments_have_their_views(demo: RunStore, monkeypatch: p
         "arms": "What each setting does",
         "noise": "Does it decline",
         "position": "Quality by the place",
+        "sources": "What is lost without a source",
         "stability": "Questions whose verdict flips",
     }
     assert set(listed) == set(KINDS)

@@ -143,6 +143,18 @@ def noise(
 
 @experiment.command()
 @asking
+@click.pass_obj
+def sources(workspace: str | None, /, **options: Any) -> None:
+    """Give the document alone, a live state alone, and both: which questions need both?
+
+    Needs questions with the text of a gold passage and with a `state`, as text or an object: what a live
+    source said. A system gets it as the last of its contexts.
+    """
+    ask_experiment(workspace, "sources", {}, options)
+
+
+@experiment.command()
+@asking
 @click.option(
     "--factor",
     "factors",
