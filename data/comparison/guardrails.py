@@ -22,7 +22,7 @@ from ragtriage.data.importers.parsing.values import Fields, moment
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.sample_reader import further_fields
 from ragtriage.data.store.stored_file import reading
-from ragtriage.metrics.gates.gates import MOST_WORSE, GuardrailState, allowed_loss
+from ragtriage.metrics.gates.gates import GuardrailState, allowed_loss
 from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import bounds_of
 from ragtriage.metrics.schema.scores import FloatArray, IntArray
@@ -64,12 +64,11 @@ class Guardrail:
 
     @property
     def state(self) -> GuardrailState:
-        """Whether it got worse beyond chance and by more than a fifth, is shown not to have, or neither."""
-        fifth, loss = MOST_WORSE * abs(self.base), self.other - self.base
-        loss = -loss if self.name == THROUGHPUT else loss
-        if self.p < SIGNIFICANCE and loss > fifth:
+        """Whether it got worse beyond chance and by more than is allowed, is shown not to have, or neither."""
+        allowed, loss = allowed_loss(self.name, self.base), self.other - self.base
+        if self.p < SIGNIFICANCE and (-loss if self.name == THROUGHPUT else loss) > allowed:
             return "worse"
-        return "not worse" if self.change.bound <= allowed_loss(self.name, self.base) else "open"
+        return "not worse" if self.change.bound <= allowed else "open"
 
 
 class Change(NamedTuple):

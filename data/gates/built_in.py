@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from ragtriage.data.suites.check_table import check_table
 from ragtriage.metrics.diagnosis.check_kinds import FORMAT
 from ragtriage.metrics.gates.gates import LEAST_ASKED, Gate, GateResult, missing_questions, unmeasured
 from ragtriage.metrics.gates.wording import GOOD_SHARE, subject_of
+from ragtriage.metrics.metric_registry import declared
 from ragtriage.metrics.number_text import percent
 from ragtriage.metrics.statistics.intervals import interval
 from ragtriage.metrics.statistics.question_means import question_means
@@ -69,6 +70,23 @@ def mixed_questions(run: Diagnosis, base: Diagnosis, shared: QuestionMatch) -> s
         return ""
     of_own = f"asks {own:,} of its own" if own else f"names another data set ({run.scored.run.dataset})"
     return f"it shares {asked:,} of the {of:,} questions of the baseline and {of_own}"
+
+
+def quality_holds(results: Iterable[GateResult], run: Diagnosis) -> bool:
+    """Return whether a blocking gate on the answers of the run itself, or on its ranking, holds.
+
+    Such a gate may ask for less than the thresholds of a case. A run without answers has its ranking alone; that
+    nothing got worse since the baseline says nothing about how good it is.
+    """
+    components = ("generation", "answer") if run.answers.n else ("retrieval",)
+    return any(
+        result.blocks
+        and result.verdict == "PASS"
+        and result.gate.kind in ("mean", "percentile")
+        and (entry := declared(result.gate.metric)) is not None
+        and entry.component in components
+        for result in results
+    )
 
 
 def half_failing(results: Collection[GateResult]) -> dict[str, str]:

@@ -38,6 +38,7 @@ from ragtriage.data.gates.built_in import (
     judge_halves,
     judge_questions,
     mixed_questions,
+    quality_holds,
 )
 from ragtriage.data.gates.conclusion import FAILING, Conclusion, conclude, exit_code
 from ragtriage.data.gates.config import GateConfig
@@ -269,13 +270,13 @@ def judge_run(
     """
     halves = judge_halves(run, gates)
     results = _judged_gates(run, base, gates, summary, primary)
-    blocking = {result.verdict for result in results if result.blocks}
+    failing = any(result.blocks and result.verdict == "FAIL" for result in results)
     fallen = [result for result in halves if result.verdict == "FAIL"]
     results += [result for result in fallen if result.gate.kind == "checks"]
-    # Where no gate fails, most answers wrong fails the run. So do most cases bad where no gate holds; one
-    # that holds may ask for less than the thresholds of a case, and then the conclusion is open.
-    allowed = {RIGHT_ANSWERS, *([] if "PASS" in blocking else [GOOD_CASES])} if "FAIL" not in blocking else ()
-    results += [result for result in fallen if result.gate in allowed][:1]
+    # Where no gate fails, most answers wrong fails the run. So do most cases bad, unless a gate on what the
+    # cases are judged by holds: then the conclusion is open.
+    allowed = (RIGHT_ANSWERS,) if quality_holds(results, run) else (RIGHT_ANSWERS, GOOD_CASES)
+    results += [result for result in fallen if not failing and result.gate in allowed][:1]
     results = [replace(result, doubt=_doubt(result, run, findings)) for result in results]
     shared = None if base is None else match_questions(base.scored, run.scored)
     if base is not None and shared is not None:

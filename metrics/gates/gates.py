@@ -360,14 +360,14 @@ def judge_critical(
 def judge_guardrail(
     name: str, before: float, after: float, n: int, state: GuardrailState, change: tuple[float, float, float]
 ) -> GateResult:
-    """Return the warning gate of a guardrail: it fails where that got worse beyond chance and by a fifth.
+    """Return the warning gate of a guardrail: it fails where that got worse than allowed, beyond chance.
 
     Args:
         name: of the guardrail.
         before: its value in the baseline.
         after: its value in the run.
         n: questions behind it.
-        state: not worse where the loss is below a fifth with 95 % confidence.
+        state: not worse where the loss is below what is allowed with 95 % confidence.
         change: both ends of its 95 % interval, and the one-sided bound of the loss.
     """
     reason = "better answers can still be slower or cost more"

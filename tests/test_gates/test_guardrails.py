@@ -91,6 +91,19 @@ def test_a_guardrail_that_cannot_be_told_is_open_with_the_rise_that_may_hide(wor
     assert "over 48 shared questions; up to" in latency.sentence
 
 
+@pytest.mark.parametrize(("refused", "verdict"), [(5, "INCONCLUSIVE"), (12, "FAIL")])
+def test_a_share_is_worse_where_it_rose_by_more_than_its_sentence_allows(
+    workspace: RunStore, refused: int, verdict: str
+) -> None:
+    before, after = _samples(1800), _samples(1800)
+    for at, (first, second) in enumerate(zip(before, after, strict=True)):
+        first["answerable"] = second["answerable"] = "yes"
+        first["refused"], second["refused"] = False, 20 <= at < 20 + refused
+    results = {each.gate.metric: each for each in _report(workspace, before, after).results}
+    assert results["wrong refusals"].verdict == verdict
+    assert "5 points are allowed" in results["wrong refusals"].sentence
+
+
 def test_throughput_is_compared_where_times_are_recorded_and_else_said_not_to_be(workspace: RunStore) -> None:
     def asked(samples: list[dict[str, Any]], seconds: float) -> list[dict[str, Any]]:
         start = datetime(2026, 1, 1)

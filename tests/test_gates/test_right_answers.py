@@ -49,6 +49,23 @@ def test_right_answers_need_no_gate_of_their_own(workspace: RunStore) -> None:
     assert "right answers" not in [result.gate.metric for result in report.results]
 
 
+def test_a_change_that_holds_does_not_make_mostly_bad_cases_good(workspace: RunStore) -> None:
+    samples = [
+        {
+            "question": f"When was treaty {at} signed?",
+            "retrieved": [{"doc_id": f"d{at}" if at % 3 == 0 else f"x{at}"}],
+            "gold_doc_ids": [f"d{at}"],
+        }
+        for at in range(60)
+    ]
+    root = str(workspace.workspace.root)
+    base, run = (add_run(samples, name, workspace=root, config={"name": name}) for name in ("V1", "V2"))
+    alone, compared = gate(base.run_id, workspace=root), gate(run.run_id, base.run_id, workspace=root)
+    rate = {each.gate.kind: each.verdict for each in compared.results if each.gate.metric == "pass rate"}
+    assert rate == {"mean": "FAIL", "regression": "PASS"}
+    assert (alone.conclusion().state, compared.conclusion().state) == ("do_not_ship", "do_not_ship")
+
+
 def test_wrong_refusals_do_not_stand_for_answers_that_nobody_checked(workspace: RunStore) -> None:
     samples = [
         {
