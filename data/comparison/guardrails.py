@@ -64,7 +64,7 @@ class Guardrail:
 
     @property
     def state(self) -> GuardrailState:
-        """Whether it got worse beyond chance and by more than is allowed, is shown not to have, or neither."""
+        """Whether it got worse beyond chance by more than is allowed, is shown not to have, or neither."""
         allowed, loss = allowed_loss(self.name, self.base), self.other - self.base
         if self.p < SIGNIFICANCE and (-loss if self.name == THROUGHPUT else loss) > allowed:
             return "worse"

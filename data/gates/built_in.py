@@ -75,8 +75,8 @@ def mixed_questions(run: Diagnosis, base: Diagnosis, shared: QuestionMatch) -> s
 def quality_holds(results: Iterable[GateResult], run: Diagnosis) -> bool:
     """Return whether a blocking gate on the answers of the run itself, or on its ranking, holds.
 
-    Such a gate may ask for less than the thresholds of a case. A run without answers has its ranking alone; that
-    nothing got worse since the baseline says nothing about how good it is.
+    Such a gate may ask for less than the thresholds of a case. A run without answers has its ranking alone;
+    that nothing got worse since the baseline says nothing about how good it is.
     """
     components = ("generation", "answer") if run.answers.n else ("retrieval",)
     return any(

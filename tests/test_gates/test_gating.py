@@ -110,11 +110,14 @@ BRANCHES: dict[str, Row] = {
     "pass": Row(GOOD, MEAN, "PASS", 0),
     "fail": Row(POOR, MEAN, "FAIL", 1, says=("the whole interval is below 0.85",)),
     "fail of a warning": Row(
-        _checked(POOR, 0),
+        _checked(records(0.82), 0),
         MEAN.replace("block", "warn") + SAFETY,
         "PASS",
         0,
-        says=("0.25 below the threshold",),
+        says=("0.03 below the threshold",),
+    ),
+    "a safety gate that holds does not make bad cases good": Row(
+        _checked(POOR, 0), MEAN.replace("block", "warn") + SAFETY, "FAIL", 1, says=("Pass rate: 0.00",)
     ),
     "inconclusive": Row(NOISY, MEAN, "INCONCLUSIVE", says=("includes 0.85", "(80 % power): 0.")),
     "unmeasured: no value": Row(_unscored(GOOD, 0), MEAN, "UNMEASURED", says=("not measured",)),
