@@ -4,7 +4,8 @@
 # make test-pythons runs those on every Python from 3.11 to 3.14 that this machine has
 # make coverage runs them and prints which branches they reach; fails below the floor in pyproject.toml
 # make docs  builds the documentation into build/docs
-# make bench measures speed and memory at full size, for hours; make bench-quick a part of it, in minutes
+# make bench measures speed and memory at full size, for hours; make bench-quick a part of it, in minutes;
+#   BEFORE=COMMIT measures that commit too, in the same run, and prints the ratios
 # make audit looks up known vulnerabilities of the pinned dependencies, where an index is reachable
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -12,6 +13,7 @@ READY := $(VENV)/.ready
 TESTED := $(VENV)/.ready-to-test
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 .PHONY: run test test-fast test-pythons coverage check docs audit bench bench-quick clean
+EARLIER := $(if $(BEFORE),--before $(BEFORE))
 FAST := not browser and not docs and not processes
 .DEFAULT_GOAL := run
 
@@ -68,10 +70,10 @@ audit: $(TESTED)
 	@.ci/audit $(BIN)/python
 
 bench: $(TESTED)
-	$(BIN)/python benchmarks/all_figures.py
+	$(BIN)/python benchmarks/all_figures.py $(EARLIER)
 
 bench-quick: $(TESTED)
-	$(BIN)/python benchmarks/all_figures.py --quick
+	$(BIN)/python benchmarks/all_figures.py --quick $(EARLIER)
 
 clean:
 	rm -rf $(VENV) .venv-3.* build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage .coverage.*

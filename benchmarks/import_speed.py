@@ -122,15 +122,13 @@ def _database(source: Path, target: Path, count: int) -> Path:
     """Copy the rows of every table of a database again and again."""
     shutil.copyfile(source, target)
     with sqlite3.connect(target) as connection:
-        table = "trulens_events"
-        names = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
-        rows = connection.execute(f"SELECT * FROM {table}").fetchall()
-        marks = ", ".join("?" * len(names))
+        rows = connection.execute("SELECT * FROM trulens_events").fetchall()
+        insert = f"INSERT INTO trulens_events VALUES ({', '.join('?' * len(rows[0]))})"
         for number, copy in enumerate(copies(json.dumps(rows, default=str), count)):
             if not number:  # the rows that are there
                 continue
             copy = DECIMAL_ID.sub(partial(_numbered, number), copy)
-            connection.executemany(f"INSERT INTO {table} VALUES ({marks})", json.loads(copy))
+            connection.executemany(insert, json.loads(copy))
     return target
 
 

@@ -28,11 +28,11 @@ _COLUMNS = (
     " ended_at, stop_asked"
 )
 _LIST = (
-    f"SELECT {_COLUMNS} FROM jobs"  # noqa: S608 -- constant
+    f"SELECT {_COLUMNS} FROM jobs"  # noqa: S608 -- constant text
     " WHERE ?1 IN ('', run_id) AND substr(kind, 1, length(?2)) = ?2 ORDER BY job_id DESC LIMIT 50"
 )
 _SAME_WORK = (
-    f"SELECT {_COLUMNS} FROM jobs"  # noqa: S608 -- constant
+    f"SELECT {_COLUMNS} FROM jobs"  # noqa: S608 -- constant text
     " WHERE kind = ? AND run_id = ? AND project = ? AND state = 'running'"
 )
 _BEGIN = (

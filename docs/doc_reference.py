@@ -7,25 +7,21 @@ from __future__ import annotations
 
 import inspect
 import json
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
+from doc_tables import renewed
 from docstring_parser import DocstringStyle, parse
 
-DOCS = Path(__file__).parent
-if __name__ == "__main__":
-    sys.path.insert(0, str(DOCS.parent))
-
-import ragtriage  # noqa: E402 -- also when the file is run from another folder
-from docs.doc_tables import renewed  # noqa: E402
-from ragtriage.dashboard.cli.main import COMMANDS, app  # noqa: E402
-from ragtriage.dashboard.cli.stored_help import HELP_FILE, help_record  # noqa: E402
+import ragtriage
+from ragtriage.dashboard.cli.main import COMMANDS, app
+from ragtriage.dashboard.cli.stored_help import HELP_FILE, help_record
 
 __all__ = ["PAGES", "command_help", "commands_reference", "python_reference"]
 
+DOCS = Path(__file__).parent
 SHARED = {"--workspace", "--version", "--help"}  # options of every command, named once
 ALIASES = {"Path": "str | PathLike[str] | None", "RunName": "str | Run"}  # of ragtriage.functions
 

@@ -286,7 +286,7 @@ def _add_versions(figure: go.Figure, row: int, track: Track, tokens: Tokens) -> 
         return
     ours, state = track.ours, getattr(tokens, LOOKS[track.state]).text
     bounds = [None if bound is None else track.at(bound) for bound in (track.low, track.high)]
-    low, high = sorted(bounds) if None not in bounds else (None, None)  # type: ignore[type-var]
+    low, high = sorted(bounds) if None not in bounds else (None, None)  # type: ignore[type-var] # none is None here
     place = track.at(ours.value)
     label = f"{shorten(ours.name, 24)} {_percent(track, ours)} {GLYPHS[track.state]}"
     figure.add_scatter(

@@ -89,11 +89,11 @@ def _with_shared_options(command: click.Command) -> click.Command:
 class LazyGroup(click.Group):
     """The group of all commands; a command's module is loaded when that command is called."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 -- click's signature
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 -- signature of click
         """List the names of the commands."""
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 -- click's signature
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 -- signature of click
         """Load a command; `import` is no name of a function."""
         if cmd_name not in COMMANDS:
             return None

@@ -77,10 +77,10 @@ class _StoredCommand(click.Command):
     usage: Sequence[str]
     options: Sequence[Sequence[str]]
 
-    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 -- click's signature
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 -- signature of click
         return list(self.usage)
 
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 -- click's signature
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 -- signature of click
         with formatter.section("Options"):
             formatter.write_dl([(option, text) for option, text in self.options])
         if isinstance(self, click.Group):

@@ -335,7 +335,8 @@ def _order_effects(
 ) -> tuple[OrderEffect, ...]:
     if not pairs:
         return ()
-    own, other = (compute(replies_batch([pair[side] for pair in pairs])) for side in (0, 1))  # type: ignore[misc]
+    own = compute(replies_batch([first for first, _, _ in pairs]))
+    other = compute(replies_batch([second for _, second, _ in pairs]))
     effects = []
     for metric in ORDER_METRICS:
         if metric not in own or metric not in other:

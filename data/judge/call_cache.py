@@ -21,7 +21,7 @@ _COLUMNS = (
     "key, status, reason, payload, input_tokens, output_tokens, cache_write_tokens, cache_read_tokens, "
     "seconds, asked, cost_usd"
 )
-_SELECT = f"SELECT {_COLUMNS} FROM calls WHERE key IN (SELECT value FROM json_each(?))"  # noqa: S608 -- constants
+_SELECT = f"SELECT {_COLUMNS} FROM calls WHERE key IN (SELECT value FROM json_each(?))"  # noqa: S608 -- constant text
 _UPSERT = (
     "INSERT INTO calls (key, kind, model, prompt, sdk, at, status, reason, payload, input_tokens,"
     " output_tokens, cache_write_tokens, cache_read_tokens, cost_usd, seconds, asked, batch)"

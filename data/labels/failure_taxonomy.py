@@ -32,7 +32,7 @@ _REVIEWED = f"""
         WHERE run_id IN (SELECT value FROM json_each(:runs)))
     SELECT '', count(*) FROM (SELECT DISTINCT run_id, question_id, repeat FROM seen)
     UNION ALL SELECT who, count(*) FROM seen GROUP BY who
-"""  # noqa: S608 -- constants
+"""  # noqa: S608 -- constant text
 
 
 @dataclass(frozen=True)
@@ -103,19 +103,19 @@ _COUNTS = f"""
     {CURRENT_LABELS} SELECT failure, run_id, count(*) FROM (
         SELECT DISTINCT failure, run_id, question_id, repeat FROM given WHERE failure <> '')
     GROUP BY failure, run_id
-"""  # noqa: S608 -- constants
+"""  # noqa: S608 -- constant text
 _NOTES = f"""
     {CURRENT_LABELS}
     SELECT label_id, run_id, question_id, repeat, annotator, verdict, failure, note, at, queue_id
     FROM given WHERE failure = '' AND trim(note) <> '' ORDER BY label_id DESC
-"""  # noqa: S608 -- constants
+"""  # noqa: S608 -- constant text
 _COPY = f"""
     INSERT INTO labels (run_id, question_id, repeat, annotator, verdict, failure, note, at, queue_id)
     {CURRENT_LABELS} SELECT run_id, question_id, repeat, annotator, verdict, :failure, note, :at, queue_id
     FROM given
-"""  # noqa: S608 -- constants
+"""  # noqa: S608 -- constant text
 _GATHER = (
-    _COPY  # noqa: S608 -- constants
+    _COPY  # noqa: S608 -- constant text
     + " WHERE failure = '' AND trim(note) <> '' AND label_id IN (SELECT value FROM json_each(:labels))"
 )
 _RELABEL = _COPY + " WHERE failure = :old"

@@ -298,7 +298,7 @@ class RunStore:
         try:
             return _summaries(self._indexed(run.run_id, options.folder))
         except (TypeError, ValueError, AttributeError):
-            pass
+            pass  # an index damaged or of an earlier version: the scores themselves say
         try:
             body = read_summary(folder)["aggregates"]
             summaries = _summaries(body)

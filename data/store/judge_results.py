@@ -35,7 +35,7 @@ _SCHEMA = pa.schema(
     ]
 )
 _ROW = "run_id, kind, model, prompt, sdk, digest, samples, scored, at"
-_LIST = f"SELECT {_ROW} FROM judgements WHERE run_id = ? ORDER BY judgement_id DESC"  # noqa: S608 -- constant
+_LIST = f"SELECT {_ROW} FROM judgements WHERE run_id = ? ORDER BY judgement_id DESC"  # noqa: S608 -- constant text
 _STANDING = (
     "SELECT run_id, kind, digest FROM judgements AS given WHERE judgement_id ="
     " (SELECT max(judgement_id) FROM judgements AS later"

@@ -15,6 +15,8 @@ from ragtriage.metrics.statistics.paired import FLIPS, holm, mcnemar, paired
 _ENOUGH_CELLS = 24  # Tate and Brown 1970: questions that vary x conditions, for the chi-square limit of Q
 _ROUNDING = 1e-9
 
+PValueMethod = Literal["Cochran's Q", "Cochran's Q, permuted", "permuted within questions", "no test"]
+
 
 @dataclass(frozen=True)
 class ConditionTest:
@@ -34,7 +36,7 @@ class ConditionTest:
     p: float
     n: int
     n_varying: int
-    method: Literal["Cochran's Q", "Cochran's Q, permuted", "permuted within questions", "no test"]
+    method: PValueMethod
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,7 @@ def cochran_q(values: FloatArray, seed: int = 0) -> ConditionTest:
         return ConditionTest(float("nan"), conditions - 1, float("nan"), 0, 0, "no test")
     if not len(varying):
         return ConditionTest(0.0, conditions - 1, 1.0, len(full), 0, "no test")
+    method: PValueMethod
     binary = bool(np.isin(full, (0, 1)).all())
     statistic = _statistic(varying)
     if binary and len(varying) * conditions >= _ENOUGH_CELLS:
@@ -119,7 +122,7 @@ def cochran_q(values: FloatArray, seed: int = 0) -> ConditionTest:
         hits = sum(_statistic(rng.permuted(varying, axis=1)) >= statistic - _ROUNDING for _ in range(FLIPS))
         p = (hits + 1) / (FLIPS + 1)
         method = "Cochran's Q, permuted" if binary else "permuted within questions"
-    return ConditionTest(statistic, conditions - 1, p, len(full), len(varying), method)  # type: ignore[arg-type]
+    return ConditionTest(statistic, conditions - 1, p, len(full), len(varying), method)
 
 
 def _statistic(values: FloatArray) -> float:

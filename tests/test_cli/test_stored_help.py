@@ -7,9 +7,9 @@ import sys
 
 import click
 import pytest
+from doc_reference import command_help
 from places import REPOSITORY
 
-from docs.doc_reference import command_help
 from ragtriage.dashboard.cli.main import COMMANDS, app
 from ragtriage.dashboard.cli.stored_help import HELP_FILE, stored_help
 

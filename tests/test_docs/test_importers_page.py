@@ -9,9 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from doc_tables import formats_table, tools_row
 from places import REPOSITORY
-
-from docs.doc_tables import formats_table, tools_row
 
 PAGE = REPOSITORY / "docs" / "importers.md"
 LOG = {

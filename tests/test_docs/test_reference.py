@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
+from doc_reference import PAGES, commands_reference, python_reference
 from places import DOCS
 
 import ragtriage
-from docs.doc_reference import PAGES, commands_reference, python_reference
 from ragtriage.dashboard.cli.main import COMMANDS
 
 

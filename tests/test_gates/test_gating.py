@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from doc_tables import gates_table, verdicts_table
 from page_text import headline, page_text
 from places import APP, DOCS
 from streamlit.testing.v1 import AppTest
 
-from docs.doc_tables import gates_table, verdicts_table
 from ragtriage.dashboard.headlines.triage import report_headline
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.dashboard.wording.comparisons import paired_method_text

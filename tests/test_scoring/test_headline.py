@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 from command_line import run
+from doc_tables import CASE_THRESHOLDS, REASONS, diagnosis_tables
 from places import REPOSITORY
 
-from docs.doc_tables import CASE_THRESHOLDS, REASONS, diagnosis_tables
 from ragtriage.dashboard.wording.diagnosis import (
     NOTHING_MEASURED,
     fix_first_sentence,

@@ -67,8 +67,7 @@ def _page(report: Report, paper: bool) -> str:
     light, dark = (
         style_sheet(theme).strip().removeprefix("<style>").removesuffix("</style>") for theme in THEME_NAMES
     )
-    # Markup: both are our own templates
-    block_styles = Markup(f"{light}\n@media screen and (prefers-color-scheme: dark) {{ {dark} }}")  # noqa: S704
+    block_styles = Markup(f"{light}\n@media screen and (prefers-color-scheme: dark) {{ {dark} }}")  # noqa: S704 -- our own templates
     # the scripts of this file by their digests, and no connection at all
     digests = (hashlib.sha256(script.encode()).digest() for script in scripts)
     allowed = " ".join(f"'sha256-{base64.b64encode(each).decode('ascii')}'" for each in digests) or "'none'"

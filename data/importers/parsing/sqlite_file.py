@@ -121,7 +121,7 @@ def check_readable(source: InputFile) -> None:
 def rows_of(connection: sqlite3.Connection, table: str, order: str = "rowid") -> Iterator[sqlite3.Row]:
     """Return the rows of a table in an order of its columns, read one by one; its name may be any text."""
     quoted = [name.replace('"', '""') for name in (table, order)]
-    return connection.execute('SELECT * FROM "{}" ORDER BY "{}"'.format(*quoted))  # noqa: S608 # quoted
+    return connection.execute('SELECT * FROM "{}" ORDER BY "{}"'.format(*quoted))  # noqa: S608 -- names are quoted
 
 
 class RowsByKey:

@@ -136,7 +136,7 @@ class GatheredScores:
             at_once = keys[start : start + READ_AT_ONCE]
             names = {(key[0], int(key[1])) for key in at_once}
             for row, file in self._files:
-                table = file.read(lambda parts: parts[0] == "score" and (parts[1], parts[2]) in names)  # noqa: B023
+                table = file.read(lambda parts: parts[0] == "score" and (parts[1], parts[2]) in names)  # noqa: B023 -- called at once
                 for key in at_once:
                     self._blocks[key] += _stored(table, key, row)
             for key in at_once:

@@ -22,7 +22,7 @@ class WithoutUnused(MetaPathFinder):
         self,
         fullname: str,
         path: Sequence[str] | None,  # noqa: ARG002 -- the interface of a finder
-        target: ModuleType | None = None,  # noqa: ARG002
+        target: ModuleType | None = None,  # noqa: ARG002 -- the interface of a finder
     ) -> ModuleSpec | None:
         """Refuse the unused libraries, and leave all else to the finders that follow."""
         if fullname in UNUSED:

@@ -104,7 +104,7 @@ class Extractive:
         """Return that it cannot: a question is rewritten by a model."""
         return Answer("", NEEDS_MODEL.format(how=how))
 
-    def expected_use(self, tokens: Sequence[int], rewritten: Sequence[int]) -> ModelUse:  # noqa: ARG002 -- likewise
+    def expected_use(self, tokens: Sequence[int], rewritten: Sequence[int]) -> ModelUse:  # noqa: ARG002 -- the same interface
         """Return that no model is asked."""
         return ModelUse(0, 0, 0, 0.0)
 

@@ -68,8 +68,10 @@ def error_lengths(series: Series, values: Sequence[float | None]) -> list[tuple[
     """Return how far the interval of each point reaches below and above its value, 0 where there is none."""
     lengths = []
     for value, low, high in zip(values, series.low, series.high, strict=True):
-        known = value is not None and low is not None and high is not None
-        lengths.append((value - low, high - value) if known else (0.0, 0.0))  # type: ignore[operator] # known
+        if value is None or low is None or high is None:
+            lengths.append((0.0, 0.0))
+        else:
+            lengths.append((value - low, high - value))
     return lengths
 
 
