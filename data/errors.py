@@ -16,6 +16,21 @@ def type_name(value: object) -> str:
     return "null" if value is None else type(value).__name__
 
 
+def content_fault(error: Exception) -> str:
+    """Return what is wrong with the content of a file, in words, from the exception that it caused."""
+    if isinstance(error, KeyError):
+        return f"{str(error.args[0])[:60]!r} is missing" if error.args else "a field is missing"
+    if isinstance(error, OverflowError):
+        return "a number in it is too large"
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    if isinstance(error, IndexError):
+        return "a list in it is too short"
+    if isinstance(error, TypeError | AttributeError):
+        return "a value in it has an unexpected type"
+    return "a value in it is not accepted"
+
+
 class DataError(Exception):
     """Base of every error of this package."""
 

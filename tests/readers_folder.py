@@ -120,6 +120,7 @@ def make_folder(path: Path, samples: RunStore, judge: str) -> ReadersFolder:
     _command(path / "bin" / "ragtriage", f'exec "{sys.executable}" -m ragtriage.dashboard.cli.main "$@"')
     _command(path / "bin" / "python", f'exec "{sys.executable}" "$@"')
     _command(path / "tell-the-team", "cat")
+    (path / "my_bot.py").write_text("print('{}')\n", encoding="utf-8")
     shutil.copytree(BUNDLED / "handbook" / "corpus", path / "handbook")
     shutil.copy(BUNDLED / "handbook" / "questions.jsonl", path)
     shutil.copy(FIXTURES / "exports" / "promptfoo" / "results_v0.121.20.json", path / "promptfoo.json")

@@ -13,6 +13,8 @@ import time
 import urllib.error
 import urllib.request
 import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -137,30 +139,30 @@ def serve(
         limit_paths(file_folders)
     if read_only:
         os.environ[READ_ONLY] = "1"
-    run_dashboard(str(Workspace.open(workspace, create=True).root), port, browser, "", address)
+    with claimed_port(port, address.host) as chosen:
+        run_dashboard(str(Workspace.open(workspace, create=True).root), chosen, browser, "", address)
 
 
 def run_dashboard(
-    root: str, port: int | None, browser: bool, query: str, address: BindAddress | None = None
+    root: str, port: int, browser: bool, query: str, address: BindAddress | None = None
 ) -> None:
-    """Run the Streamlit server until Ctrl+C: on the first free port and for this machine alone, unless told.
+    """Run the Streamlit server until Ctrl+C, for this machine alone unless told.
 
     The query is that of the first page's URL.
     """
     from streamlit.web import cli
 
     address = address or BindAddress()
-    chosen_port = free_port(port, address.host)
-    url = f"{address.url(chosen_port)}{'?' if query else ''}{query}"
+    url = f"{address.url(port)}{'?' if query else ''}{query}"
     signal.signal(signal.SIGINT, lambda *_: sys.exit(0))  # Ctrl+C is the usual way to end it, at any moment
     click.echo(f"ragtriage on {url}\nworkspace {root}{_notes(address)}\nCtrl+C stops it.")
     if browser:
-        health = f"{address.url(chosen_port)}_stcore/health"
+        health = f"{address.url(port)}_stcore/health"
         threading.Thread(target=_open_when_ready, args=(health, url), daemon=True).start()
     os.environ["RAGTRIAGE_WORKSPACE"] = root
     os.environ[ALLOWED_HOSTS] = ",".join(address.allowed_hosts)
     entry = Path(__file__).resolve().parents[1] / "entry.py"
-    cli.main_run([str(entry), *_settings(address, chosen_port)], standalone_mode=False)
+    cli.main_run([str(entry), *_settings(address, port)], standalone_mode=False)
 
 
 def _settings(address: BindAddress, port: int) -> list[str]:
@@ -203,8 +205,12 @@ def _notes(address: BindAddress) -> str:
     return "".join(f"\n{line}" for line in lines)
 
 
-def free_port(wanted: int | None, host: str = HOST) -> int:
-    """Return the port that is asked for, else the first free one from 8501.
+@contextmanager
+def claimed_port(wanted: int | None, host: str = HOST) -> Iterator[int]:
+    """Yield the port that is asked for, else the first free one from 8501, which no other command then takes.
+
+    The server listens seconds after its port was chosen. Until then its UDP port of the same number says that
+    the port is taken.
 
     Raises:
         click.UsageError: it is not a port number, or it is taken.
@@ -212,26 +218,35 @@ def free_port(wanted: int | None, host: str = HOST) -> int:
     if wanted is not None and not 1 <= wanted <= 65535:
         raise click.UsageError(f"port {wanted}; accepted: 1 to 65535")
     for port in [wanted] if wanted is not None else range(FIRST_PORT, LAST_PORT + 1):
-        if _free(port, host):
-            return port
+        with socket.socket(_family(host), socket.SOCK_DGRAM) as claim:
+            if _free(port, host) and _bound(claim, host, port):
+                yield port
+                return
     taken = (
         f"port {wanted} is taken" if wanted is not None else f"ports {FIRST_PORT} to {LAST_PORT} are taken"
     )
     raise click.UsageError(f"{taken}; accepted: a free one, given with --port")
 
 
+def _family(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in host else socket.AF_INET
+
+
 def _free(port: int, host: str) -> bool:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family) as probe:
+    with socket.socket(_family(host)) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            if error.errno in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
-                raise click.UsageError(
-                    f"host {host}: is not an address of this machine; accepted: one of its own, or 0.0.0.0"
-                ) from error
-            return False
+        return _bound(probe, host, port)
+
+
+def _bound(listener: socket.socket, host: str, port: int) -> bool:
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        if error.errno in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
+            raise click.UsageError(
+                f"host {host}: is not an address of this machine; accepted: one of its own, or 0.0.0.0"
+            ) from error
+        return False
     return True
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ragtriage.data.errors import DataError, ValidationErrors, type_name
+from ragtriage.data.errors import DataError, ValidationErrors, content_fault, type_name
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.peek import Peek
@@ -101,7 +101,6 @@ def question_set(source: InputFile, key: str, records: Iterable[Record], **facts
     return [ParsedRun(source.stem, records, source.name, key, questions=True, **facts)]
 
 
-SHOWN = 120  # characters of what an importer failed with
 PLAIN_ERRORS = (DataError, MetricsError, OSError, ImportError, MemoryError)  # they say what is wrong
 
 
@@ -117,9 +116,7 @@ def refusing(source: InputFile, importer: Importer) -> Iterator[None]:
     except PLAIN_ERRORS:
         raise
     except Exception as error:  # a file may hold anything, and a user can only mend the file
-        message = " ".join(str(error).split())[:SHOWN]
-        failure = f"{type(error).__name__}: {message}" if message else type(error).__name__
-        what = f"cannot be read as {importer.title} ({failure}); it may be of a version that is not known"
+        what = f"cannot be read as {importer.title}: {content_fault(error)}; its version may be unknown"
         raise source.error(what, importer.accepts) from error
 
 

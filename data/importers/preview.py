@@ -119,20 +119,25 @@ def _off_scale(records: Sequence[Record], config: Mapping[str, Any]) -> dict[str
 
 
 MAX_SCORED = 40  # records scored for a preview; heuristics on long documents take milliseconds each
+OFF_SCALE = "its values are on another scale"
 NO_VALUE = "the file names it, but the records read hold no value"
 
 
-def computable(records: Sequence[Record]) -> tuple[list[str], dict[str, str]]:
-    """Return the metrics that the records allow or hold, and why the others have no value.
+def computable(file_preview: Preview) -> tuple[list[str], dict[str, str]]:
+    """Return the metrics that the previewed records allow or hold, and why the others have no value.
 
     Args:
-        records: (line, record) pairs in the native form; invalid ones are skipped.
+        file_preview: its records are read; invalid ones are skipped.
 
     Returns:
         Full names of the metrics with a value, and metric -> reason for the others.
     """
     errors = ValidationErrors("preview")
-    samples = [sample for line, record in records if (sample := normalise(record, line, errors)) is not None]
+    samples = [
+        sample
+        for line, record in file_preview.records
+        if (sample := normalise(record, line, errors)) is not None
+    ]
     rows = [{**sample, "row": row} for row, sample in enumerate(_representative(samples))]
     if not rows:
         return [], {}
@@ -148,14 +153,14 @@ def computable(records: Sequence[Record]) -> tuple[list[str], dict[str, str]]:
         name
         for columns in (computed, recorded)
         for name, values in columns.items()
-        if np.isfinite(values).any()
+        if np.isfinite(values).any() and name not in file_preview.off_scale
     }
     empty = {name: NO_VALUE for name in recorded if name not in measured}
     answers = batch.answers
     labelled = answers is not None and bool((answers.answerable >= 0).any())
     reasons = unavailable(batch) | ({} if labelled else unlabelled())
     missing = {name: reason for name, reason in reasons.items() if name not in measured}
-    return sorted(measured), {**missing, **empty}
+    return sorted(measured), {**missing, **empty, **dict.fromkeys(file_preview.off_scale, OFF_SCALE)}
 
 
 def _representative(samples: Sequence[Sample]) -> Iterator[Sample]:

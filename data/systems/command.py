@@ -39,6 +39,7 @@ from ragtriage.data.systems.system import (
 MOST_STDERR = 4_000  # bytes kept of what it wrote on standard error, its end
 AT_ONCE = 65_536
 POLL_SECONDS = 0.05
+INTERPRETERS = ("bash", "bun", "deno", "node", "perl", "python", "Rscript", "ruby", "sh")
 SCRIPTS = {".cfg", ".js", ".mjs", ".pl", ".py", ".r", ".rb", ".sh", ".toml", ".ts", ".yaml", ".yml"}
 LARGEST_SCRIPT = 1_000_000  # bytes: scripts of a command up to this are part of what it is
 
@@ -59,6 +60,11 @@ def split_command(text: str) -> list[str]:
         raise DataError(f"command {text[:80]!r}: no program; accepted: a program with arguments")
     if shutil.which(arguments[0]) is None:
         raise DataError(f"command {arguments[0]!r}: not found; accepted: a program on the PATH, or its path")
+    script = (
+        Path(arguments[1]) if Path(arguments[0]).name.startswith(INTERPRETERS) and arguments[1:] else None
+    )
+    if script is not None and script.suffix in SCRIPTS and not script.is_file():
+        raise DataError(f"script {arguments[1]!r}: not found; accepted: the path of a file")
     return list(arguments)
 
 

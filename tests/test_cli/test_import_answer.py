@@ -228,6 +228,12 @@ def test_a_dry_run_ends_with_the_next_command_and_folds_what_cannot_be_measured(
     text = run(capsys, tmp_path / "ws", "import", path, "--dry-run").out
     assert "metrics; why: --explain" in text
     assert "not computable" not in text
+    (measured,) = [line for line in text.splitlines() if line.startswith("will be measured: ")]
+    assert "faithfulness" not in measured
+    add = "add --scale answer_relevancy=0..100 --scale faithfulness=1..5"
+    assert f"not scored, as on another scale: answer_relevancy, faithfulness ({add})" in " ".join(
+        text.split()
+    )
     assert text.splitlines()[-1] == "Next: the same command without --dry-run loads it."
     assert "not computable:" in run(capsys, tmp_path / "ws", "import", path, "--dry-run", "--explain").out
 

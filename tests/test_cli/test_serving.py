@@ -19,7 +19,7 @@ from command_line import run
 from places import REPOSITORY
 from playwright.sync_api import Browser, expect
 
-from ragtriage.dashboard.cli.serve import FIRST_PORT, LAST_PORT, free_port
+from ragtriage.dashboard.cli.serve import FIRST_PORT, LAST_PORT, claimed_port
 from ragtriage.data.demo import FIRST_PROJECT, FIRST_RUN
 from ragtriage.data.scoring.run_store import RunStore
 
@@ -80,12 +80,22 @@ def taken() -> Iterator[int]:
 
 
 def test_the_first_free_port_is_chosen() -> None:
-    chosen = free_port(None)
-    assert FIRST_PORT <= chosen <= LAST_PORT
+    with claimed_port(None) as chosen:
+        assert FIRST_PORT <= chosen <= LAST_PORT
     with socket.socket() as held:
         held.bind(("127.0.0.1", chosen))
         held.listen()
-        assert free_port(None) > chosen
+        with claimed_port(None) as later:
+            assert later > chosen
+
+
+def test_two_dashboards_that_start_at_once_take_two_ports() -> None:
+    with claimed_port(None) as first, claimed_port(None) as second:
+        assert first < second
+        with pytest.raises(click.UsageError, match=f"port {first} is taken"), claimed_port(first):
+            pass
+    with claimed_port(first) as again:
+        assert again == first
 
 
 def test_a_taken_port_is_refused_before_anything_is_loaded(
@@ -100,8 +110,8 @@ def test_a_taken_port_is_refused_before_anything_is_loaded(
 
 @pytest.mark.parametrize("port", [0, -1, 65536])
 def test_a_number_that_is_no_port_is_refused(port: int) -> None:
-    with pytest.raises(click.UsageError, match="accepted: 1 to 65535"):
-        free_port(port)
+    with pytest.raises(click.UsageError, match="accepted: 1 to 65535"), claimed_port(port):
+        pass
 
 
 def test_demo_serves_a_run_of_the_samples_on_this_machine_alone(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +85,7 @@ def test_the_demo_takes_workspace_port_and_no_browser_after_its_name(
     started: list[Any] = []
     monkeypatch.setattr("ragtriage.dashboard.cli.demo.load_samples", lambda *_: [])
     monkeypatch.setattr("ragtriage.dashboard.cli.demo.run_dashboard", lambda *words: started.append(words))
-    monkeypatch.setattr("ragtriage.dashboard.cli.demo.free_port", lambda port: port)
+    monkeypatch.setattr("ragtriage.dashboard.cli.demo.claimed_port", nullcontext)
     root = tmp_path / "demo"
     answer = called(capsys, "demo", "--workspace", str(root), "--port", "8600", "--no-browser")
     assert answer.code == 0, answer.err

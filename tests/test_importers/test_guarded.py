@@ -17,13 +17,13 @@ from ragtriage.data.importers.registry import candidates, importer_of
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
 FILE = InputFile.from_bytes("f.jsonl", b'{"question": "Who?", "answer": "Ann."}\n')
-FAILURES = (
-    KeyError("x"),
-    TypeError("no text"),
-    RecursionError(),
-    OverflowError("too large"),
-    IndexError("1"),
-)
+FAILURES = {
+    KeyError("x"): "'x' is missing",
+    TypeError("'NoneType' object is not iterable"): "a value in it has an unexpected type",
+    RecursionError(): "it is nested too deeply",
+    OverflowError("int too large to convert to float"): "a number in it is too large",
+    IndexError("list index out of range"): "a list in it is too short",
+}
 
 
 def with_failing(
@@ -60,9 +60,8 @@ def test_a_failing_importer_refuses_the_file_in_a_sentence(
     with_failing(monkeypatch, error, lazily=lazily)
     with pytest.raises(InputError) as refused:
         preview(FILE, Options())
-    said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     assert str(refused.value) == (
-        f"f.jsonl: cannot be read as Tool X ({said}); it may be of a version that is not known; "
+        f"f.jsonl: cannot be read as Tool X: {FAILURES[error]}; its version may be unknown; "
         "accepted: a file of X"
     )
     assert refused.value.__cause__ is error

@@ -89,6 +89,19 @@ CASES: dict[str, tuple[str, bytes, list[str]]] = {
     ),
     "bad document": ("r.json", b'{"question": "q",\n "answer": }', ["r.json:2: is not JSON", "column 12"]),
     "nested too deeply": ("r.json", b"[" * 200_000, ["r.json: is not JSON: it is nested too deeply"]),
+    "endless number": (
+        "r.jsonl",
+        GOOD + b'{"question": "q", "rank": 1' + b"0" * 5000 + b"}\n",
+        ["r.jsonl:2: is not JSON: it holds a whole number with too many digits;"],
+    ),
+    "number too large for a format": (
+        "r.json",
+        b'{"q1": {"d1": 1' + b"0" * 400 + b', "d2": 1}}',
+        [
+            "r.json: cannot be read as Run as JSON",
+            ": a number in it is too large; its version may be unknown",
+        ],
+    ),
     "list in a cell": (
         "r.csv",
         b"question,contexts,answer\nq,\"['a', oops]\",a\nq,\"['a']\",a\n",

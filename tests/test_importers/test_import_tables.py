@@ -391,6 +391,11 @@ def test_a_column_named_as_somebody_s_answer_is_the_answer(name: str) -> None:
     assert [row["reference_answer"] for row in rows] == ["Ann Lee", "In May"]
 
 
+def test_ctx_is_read_as_the_retrieved_context() -> None:
+    (rows,) = records(b"question,answer,ctx\nWho?,Ann,Ann wrote it.\nWhen?,May,Ann wrote it.\n").values()
+    assert [row["retrieved"] for row in rows] == [[{"text": "Ann wrote it."}]] * 2
+
+
 def test_of_several_models_none_is_the_answer() -> None:
     (rows,) = records(b"Question,A answer,B answer\nWho?,Ann Lee,Bob Ray\n").values()
     assert "answer" not in rows[0]

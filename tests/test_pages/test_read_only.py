@@ -19,7 +19,7 @@ from copied_workspace import copied
 from places import APP, REPOSITORY
 from streamlit.testing.v1 import AppTest
 
-from ragtriage.dashboard.cli.serve import EXPOSED, BindAddress, free_port
+from ragtriage.dashboard.cli.serve import EXPOSED, BindAddress, claimed_port
 from ragtriage.dashboard.present.stories.sections import default_sections
 from ragtriage.dashboard.present.stories.story import Story
 from ragtriage.dashboard.shell.jobs import start_job
@@ -292,9 +292,13 @@ def test_others_are_let_in_only_when_that_was_said() -> None:
 
 
 def test_an_address_of_another_machine_is_told() -> None:
-    with pytest.raises(click.UsageError, match="is not an address of this machine"):
-        free_port(None, "192.0.2.1")
-    assert free_port(None, "0.0.0.0") >= 8501
+    with (
+        pytest.raises(click.UsageError, match="is not an address of this machine"),
+        claimed_port(None, "192.0.2.1"),
+    ):
+        pass
+    with claimed_port(None, "0.0.0.0") as port:
+        assert port >= 8501
 
 
 def _served(

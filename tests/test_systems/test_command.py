@@ -171,7 +171,8 @@ def test_no_shell_reads_the_command(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "[1]", "no-such-program-here x", "'unclosed", '["python", "a\\u0000"]']
+    "text",
+    ["", "[]", "[1]", "no-such-program-here x", "'unclosed", '["python", "a\\u0000"]', "sh missing.sh"],
 )
 def test_what_cannot_be_started_is_said_at_once(text: str) -> None:
     with pytest.raises(DataError, match="accepted"):

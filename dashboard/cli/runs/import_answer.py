@@ -108,18 +108,28 @@ def _alike_lines(store: RunStore, imported: Sequence[ImportedRun]) -> list[str]:
 
 def _scale_text(findings: Iterable[Mapping[str, Any]]) -> str:
     """Return which scores are on another scale than their metric's, and the options that convert them."""
-    options: dict[str, str] = {}
+    off_scale: dict[str, tuple[float, float]] = {}
     for finding in findings:
         if finding["rule"] == "scale" and finding["severity"] == "error":
             evidence = dict(finding["evidence"])
-            scale = usual_scale(evidence["least"], evidence["greatest"])
             (metric,) = finding["metrics"]
-            ends = "LEAST..GREATEST" if scale is None else f"{scale[0]:g}..{scale[1]:g}"
-            options[metric] = f"--scale {quote(f'{metric}={ends}')}"
-    if not options:
-        return ""
-    again = " ".join(options.values())
-    return f"not scored, as on another scale: {', '.join(options)} (import again with {again})"
+            off_scale[metric] = (evidence["least"], evidence["greatest"])
+    options = _scale_options(off_scale)
+    return (
+        f"not scored, as on another scale: {', '.join(off_scale)} (import again with {options})"
+        if options
+        else ""
+    )
+
+
+def _scale_options(off_scale: Mapping[str, tuple[float, float]]) -> str:
+    """Return the options that convert scores, from their least and greatest value."""
+    scales = {metric: usual_scale(*ends) for metric, ends in off_scale.items()}
+    ends = {
+        metric: "LEAST..GREATEST" if scale is None else f"{scale[0]:g}..{scale[1]:g}"
+        for metric, scale in scales.items()
+    }
+    return " ".join(f"--scale {quote(f'{metric}={text}')}" for metric, text in ends.items())
 
 
 def _finding_line(finding: Mapping[str, Any]) -> str:
@@ -175,7 +185,7 @@ def _next_step(store: RunStore, imported: Sequence[ImportedRun]) -> str:
 
 def preview_answer(name: str, file_preview: Preview) -> dict[str, Any]:
     """Return how a file would be read, as the values of the JSON answer."""
-    computable_metrics, missing = computable(file_preview.records)
+    computable_metrics, missing = computable(file_preview)
     return {
         "file": name,
         "format": file_preview.format,
@@ -193,6 +203,7 @@ def preview_answer(name: str, file_preview: Preview) -> dict[str, Any]:
         "mapping": [asdict(column) for column in file_preview.mapping],
         "fields": dict(file_preview.filled),
         "computable": computable_metrics,
+        "off_scale": {metric: list(ends) for metric, ends in sorted(file_preview.off_scale.items())},
         "not_computable": missing,
         "means": {run.name: list(run.means) for run in file_preview.runs if run.means},
         "problems": [str(problem) for problem in file_preview.errors],
@@ -224,6 +235,9 @@ def preview_text(answer: Mapping[str, Any], explain: bool) -> str:
         names = sorted({name.replace("@", "@k ").split(" ")[0] for name in answer["computable"]})
         summary = f"will be measured: {', '.join(names) or 'nothing'}"
     lines.append(wrapped(summary, "  "))
+    if off_scale := answer["off_scale"]:
+        add = f"add {_scale_options(off_scale)}"
+        lines.append(wrapped(f"not scored, as on another scale: {', '.join(off_scale)} ({add})", "  "))
     if answer["not_computable"] and explain:
         lines += ["not computable:", *unmeasured_by_reason(answer["not_computable"])]
     elif answer["not_computable"]:

@@ -222,7 +222,7 @@ def _show_preview(file_preview: Preview) -> None:
     if only_questions:
         st.markdown("Questions with references or gold and no answers: kept as a question set, not as a run.")
         return
-    names, missing = computable(file_preview.records)
+    names, missing = computable(file_preview)
     metrics = sorted({name.partition("@")[0] for name in names})
     st.markdown(f"**Will be measured:** {markdown_text(', '.join(metrics)) or 'nothing'}")
     with st.expander(f"Cannot be computed ({len(missing)}), and why"):

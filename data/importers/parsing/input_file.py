@@ -424,7 +424,7 @@ def json_fault(error: Exception) -> str:
         return f"{error.msg} at column {error.colno}"
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
-    return str(error)
+    return "it holds a whole number with too many digits" if "integer string" in str(error) else str(error)
 
 
 def decoded_line(line: bytes, number: int, errors: ValidationErrors) -> str | None:
