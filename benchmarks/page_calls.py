@@ -10,7 +10,7 @@ from types import FrameType
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-LAYERS = tuple(f"{ROOT / layer}/" for layer in ("metrics", "data", "dashboard"))
+LAYERS = tuple(f"{ROOT / layer}/" for layer in ("ragtriage", "metrics", "data", "dashboard"))
 PROJECTS = {"triage": "iris", "cases": "iris", "chunking": "state_of_the_union"}  # page -> project on display
 WRAPPERS = ("<module>", "<lambda>", "<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>")
 
@@ -66,7 +66,7 @@ def measure(page: str) -> Calls:
     import streamlit as st
     from streamlit.testing.v1 import AppTest
 
-    app = AppTest.from_file(str(ROOT / "dashboard" / "app.py"), default_timeout=300)
+    app = AppTest.from_file(str(ROOT / "dashboard" / "pages" / "app.py"), default_timeout=300)
     app.query_params["project"] = PROJECTS[page]
     app.run()
     app.switch_page(f"{page}/{page}.py").run()

@@ -7,13 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from difflib import SequenceMatcher
 from pathlib import Path
 from threading import RLock
-from typing import Any
+from typing import Any, NamedTuple
 
 from ragtriage.data.declarations import use_declarations
 from ragtriage.data.errors import WorkspaceError
 from ragtriage.data.scoring.batch_scores import DEFAULT_KS, ScoreOptions
 from ragtriage.data.scoring.judged_scores import is_scored
 from ragtriage.data.scoring.label_correction import Ratings, ratings_of_runs
+from ragtriage.data.scoring.run_cache import RunCache
 from ragtriage.data.scoring.score_run import ensure_scored, match_of, refusal_patterns
 from ragtriage.data.scoring.scored_run import CHECK_PASS_RATE, ScoredRun
 from ragtriage.data.scoring.stored_scores import SUMMARY, is_intact, read_summary
@@ -29,12 +30,31 @@ from ragtriage.data.suites.safety import ATTACK_RESULT, AttackVerdicts, judge_ve
 from ragtriage.metrics.metric_registry import bounds_of, imported_declarations
 from ragtriage.metrics.schema.metric import Convention
 
-ROOM = 256_000_000  # bytes that the arrays of all runs may need together
-MOST_TOLD = 64  # runs kept as what was said of their attacks makes them
 MOST_OFFERED = 12  # runs of one name that an error lists
 MOST_CLOSEST = 4  # runs that an error lists where none has the name
 MOST_COMPARED = 100  # characters of a name that are compared
-_Said = tuple[AttackVerdicts | None, Ratings | None]
+_Labels = tuple[AttackVerdicts | None, Ratings | None]
+
+
+class _LedgerFacts(NamedTuple):
+    """What the ledger holds on runs now, by run id."""
+
+    results: Mapping[str, Mapping[str, str]]  # kind -> digest of the current judge result
+    verdicts: Mapping[str, AttackVerdicts]
+    ratings: Mapping[str, Ratings]
+
+
+class _Labelled(NamedTuple):
+    """A scored run as labels change it."""
+
+    scored: ScoredRun
+    labels: _Labels
+    changed: ScoredRun
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its arrays."""
+        return self.changed.nbytes
 
 
 class RunStore:
@@ -46,17 +66,7 @@ class RunStore:
         self.index = RunIndex(workspace)
         self._runs: dict[str, Run] = {}
         self._unreadable: dict[str, str] = {}
-        self._summaries: dict[tuple[str, str], dict[str, MetricSummary]] = {}
-        self._declared_summaries: dict[tuple[object, ...], dict[str, MetricSummary]] = {}  # by range too
-        self._scored_runs: dict[tuple[str, str], ScoredRun] = {}  # the last that was used at the end
-        self._sizes: dict[tuple[str, str], int] = {}  # bytes of each when it was last asked for
-        self._entries: dict[str, dict[str, Any]] = {}  # of the index, by kind, until they are used
-        self._results: dict[str, dict[str, str]] = {}
-        self._verdicts: dict[str, AttackVerdicts] = {}
-        self._ratings: dict[str, Ratings] = {}
-        self._told_runs: dict[tuple[str, str], tuple[ScoredRun, _Said, ScoredRun]] = {}
-        self._told_summaries: dict[str, dict[str, MetricSummary]] = {}
-        self._results_version: tuple[int, ...] = ()
+        self._cache = RunCache()
         self._lock = RLock()
 
     def runs(self, project: str | None = None) -> list[Run]:
@@ -140,45 +150,37 @@ class RunStore:
         self, run: Run, ks: tuple[int, ...] = DEFAULT_KS, convention: Convention = "default"
     ) -> ScoreOptions:
         """Return how a run is scored: with its current judge results."""
-        results = self._current_results().get(run.run_id, {})
+        results = self.ledger.remembered(_LedgerFacts, self._read_ledger).results.get(run.run_id, {})
         scored_kinds = tuple((kind, results[kind]) for kind in sorted(results) if is_scored(kind))
         templates = declared_templates(self.workspace, run)
         patterns = refusal_patterns(self.workspace, run.project)
         return ScoreOptions(ks, convention, match_of(run.config), scored_kinds, templates, patterns)
 
-    def _current_results(self) -> dict[str, dict[str, str]]:
-        """Return kind -> digest of the current judge results of every run; cached until the ledger changes.
+    def _read_ledger(self) -> _LedgerFacts:
+        """Read what the ledger says of the runs.
 
-        A result whose file was deleted is left out; judging again restores it from the ledger.
+        A judge result whose file was deleted is left out; judging again restores it from the ledger.
         """
-        version = self.ledger.files
-        with self._lock:
-            if version != self._results_version:
-                self._results = {
-                    run_id: {
-                        kind: digest
-                        for kind, digest in kinds.items()
-                        if judge_result_path(self.workspace, run_id, digest).exists()
-                    }
-                    for run_id, kinds in current_results(self.ledger).items()
-                }
-                self._verdicts = self._attack_verdicts()
-                self._ratings = ratings_of_runs(self.ledger)
-                self._results_version = version
-            return self._results
-
-    def _attack_verdicts(self) -> dict[str, AttackVerdicts]:
-        """Return what was said of the attacks of each run, of those where something was."""
+        results = {
+            run_id: {
+                kind: digest
+                for kind, digest in kinds.items()
+                if judge_result_path(self.workspace, run_id, digest).exists()
+            }
+            for run_id, kinds in current_results(self.ledger).items()
+        }
         people = people_on_attacks(self.ledger)
         judged = {
-            run_id: kinds[ATTACK_RESULT] for run_id, kinds in self._results.items() if ATTACK_RESULT in kinds
+            run_id: judge_result_path(self.workspace, run_id, kinds[ATTACK_RESULT])
+            for run_id, kinds in results.items()
+            if ATTACK_RESULT in kinds
         }
-        stored = {}
+        verdicts = {}
         for run_id in sorted({*people, *judged}):
-            path = judge_result_path(self.workspace, run_id, judged[run_id]) if run_id in judged else None
+            path = judged.get(run_id)
             answers, model = ({}, "") if path is None else (judge_verdicts(path), judge_of(path))
-            stored[run_id] = AttackVerdicts(people.get(run_id, {}), answers, model)
-        return stored
+            verdicts[run_id] = AttackVerdicts(people.get(run_id, {}), answers, model)
+        return _LedgerFacts(results, verdicts, ratings_of_runs(self.ledger))
 
     def scored(
         self, run: Run, options: ScoreOptions | None = None, progress: Callable[[int], None] | None = None
@@ -189,38 +191,31 @@ class RunStore:
         correct its means.
         """
         wanted = options or self.options(run)
-        return self._told(self._scored(run, wanted, progress), (run.run_id, wanted.folder))
+        scored = self._cache.get(
+            run.run_id,
+            ("scored", wanted.folder),
+            lambda: self._scored(run, wanted, progress),
+            lambda kept: kept.scores_path.is_dir() or not kept.samples_path.exists(),
+        )
+        facts = self.ledger.remembered(_LedgerFacts, self._read_ledger)
+        labels = facts.verdicts.get(run.run_id), facts.ratings.get(run.run_id)
+        if labels == (None, None):
+            return scored
 
-    def _told(self, scored: ScoredRun, key: tuple[str, str]) -> ScoredRun:
-        """Return a run with what was said of its attacks and samples; kept until somebody says more."""
-        self._current_results()
-        with self._lock:
-            said = self._verdicts.get(key[0]), self._ratings.get(key[0])
-            if said == (None, None):
-                return scored
-            kept = self._told_runs.get(key)
-            if kept is not None and kept[0] is scored and kept[1] == said:
-                return kept[2]
-        verdicts, ratings = said
-        with_said = scored if verdicts is None else with_attack_verdicts(scored, verdicts)
-        with_said = with_said if ratings is None else with_said.with_ratings(ratings)
-        with self._lock:
-            while len(self._told_runs) >= MOST_TOLD:
-                self._told_runs.pop(next(iter(self._told_runs)))
-            self._told_runs[key] = (scored, said, with_said)
-        return with_said
+        def labelled() -> _Labelled:
+            verdicts, ratings = labels
+            changed = scored if verdicts is None else with_attack_verdicts(scored, verdicts)
+            return _Labelled(scored, labels, changed if ratings is None else changed.with_ratings(ratings))
+
+        return self._cache.get(
+            run.run_id,
+            ("labelled", wanted.folder),
+            labelled,
+            lambda kept: kept.scored is scored and kept.labels == labels,
+        ).changed
 
     def _scored(self, run: Run, wanted: ScoreOptions, progress: Callable[[int], None] | None) -> ScoredRun:
         """Return a run with the scores that are stored, of which those damaged or gone are made anew."""
-        key = (run.run_id, wanted.folder)
-        with self._lock:
-            stored = self._scored_runs.get(key)
-            if stored is not None and (stored.scores_path.is_dir() or not stored.samples_path.exists()):
-                self._scored_runs[key] = self._scored_runs.pop(key)  # the last that was used
-                self._make_room(key)
-                return stored
-            self._scored_runs.pop(key, None)
-            self._sizes.pop(key, None)
         folder = self.workspace.scores_folder / run.run_id / wanted.folder
         check_samples(self.workspace, run)
         if folder.exists() and not is_intact(folder):
@@ -229,10 +224,7 @@ class RunStore:
         scores = ensure_scored(self.workspace, run, wanted, progress)
         if is_new:
             self.index.write_entries(_means_entry(run, wanted, scores))
-        with self._lock:
-            if key not in self._scored_runs:
-                self._scored_runs[key] = ScoredRun(self.workspace, run, scores, wanted.judge_results)
-            return self._scored_runs[key]
+        return ScoredRun(self.workspace, run, scores, wanted.judge_results)
 
     def enter_in_index(self, runs: Sequence[Run]) -> None:
         """Write the facts and means of runs that were scored to the index, so that no page has to."""
@@ -243,54 +235,40 @@ class RunStore:
             entries += _means_entry(run, wanted, folder)
         self.index.write_entries(entries)
 
-    def _make_room(self, key: tuple[str, str]) -> None:
-        """Release the arrays of the runs that were not used for longest, where all together need too much.
-
-        A run grows as pages read its metrics, so the one that is asked for is measured each time. The run
-        itself stays: diagnoses that are kept refer to it, and it reads again what they ask for.
-        """
-        self._sizes[key] = self._scored_runs[key].nbytes
-        used = sum(self._sizes.values())
-        for other, scored in self._scored_runs.items():
-            if used <= ROOM or other == key:
-                return
-            used -= self._sizes.pop(other, 0)
-            scored.release()
-
     def summary(self, run: Run, options: ScoreOptions | None = None) -> dict[str, MetricSummary]:
         """Return the means of a run's metrics over all its questions.
 
         The intervals of imported metrics follow the ranges that are declared now, not those of the import.
         """
+        if run.means:
+            return self._cache.get(run.run_id, "means", lambda: reported_means(run))
         wanted = options or self.options(run)
-        key = (run.run_id, wanted.folder)
-        with self._lock:
-            if key not in self._summaries:
-                self._summaries[key] = reported_means(run) if run.means else self._stored_summary(run, wanted)
-            summaries = self._summaries[key]
-            if not run.means:
-                summaries = summaries | self._told_summary(run, wanted)
-            ranges = {name: bounds_of(name) for name in imported_declarations() if name in summaries}
-            if run.means or not ranges:
-                return summaries
-            declared_key = (*key, tuple(ranges.items()), self._ratings.get(run.run_id))
-            if declared_key not in self._declared_summaries:
-                self._declared_summaries[declared_key] = summarise(self.scored(run, wanted), list(ranges))
-            return summaries | self._declared_summaries[declared_key]
+        asked = "summary", wanted.folder
+        summaries = self._cache.get(run.run_id, asked, lambda: self._stored_summary(run, wanted))
+        summaries = summaries | self._labelled_summary(run, wanted)
+        ranges = {name: bounds_of(name) for name in imported_declarations() if name in summaries}
+        if not ranges:
+            return summaries
+        of_ranges = (
+            *asked,
+            tuple(ranges.items()),
+            self.ledger.remembered(_LedgerFacts, self._read_ledger).ratings.get(run.run_id),
+        )
+        return summaries | self._cache.get(
+            run.run_id, of_ranges, lambda: summarise(self.scored(run, wanted), list(ranges))
+        )
 
-    def _told_summary(self, run: Run, wanted: ScoreOptions) -> dict[str, MetricSummary]:
-        """Return the summaries that what was said of the run's attacks, or of a random sample, changes."""
-        self._current_results()
-        if run.run_id not in self._verdicts and run.run_id not in self._ratings:
+    def _labelled_summary(self, run: Run, wanted: ScoreOptions) -> dict[str, MetricSummary]:
+        """Return the summaries that labels change: of attacks, and of metrics with rated random samples."""
+        facts = self.ledger.remembered(_LedgerFacts, self._read_ledger)
+        if run.run_id not in facts.verdicts and run.run_id not in facts.ratings:
             return {}
         scored = self.scored(run, wanted)
         names = [name for name, _ in scored.ratings.of if name in scored.metrics]
         names += [CHECK_PASS_RATE] if scored.verdicts else []
         if not names:
             return {}
-        if scored.cache_key not in self._told_summaries:
-            self._told_summaries[scored.cache_key] = summarise(scored, names)
-        return self._told_summaries[scored.cache_key]
+        return self._cache.get(run.run_id, ("summary", scored.cache_key), lambda: summarise(scored, names))
 
     def _stored_summary(self, run: Run, options: ScoreOptions) -> dict[str, MetricSummary]:
         """Return the summary from the index or the scores, which are computed again where it is damaged."""
@@ -311,9 +289,8 @@ class RunStore:
 
     def _indexed(self, run_id: str, kind: str) -> Any:
         """Return an entry of the index; those of its kind are read together, as a list of runs wants them."""
-        if kind not in self._entries:
-            self._entries[kind] = self.index.read_all(kind)
-        return self._entries[kind].pop(run_id, None) or self.index.read(run_id, kind)
+        entries = self._cache.get("", ("index", kind), lambda: self.index.read_all(kind))
+        return entries.pop(run_id, None) or self.index.read(run_id, kind)
 
     def _load(self, run_ids: set[str]) -> None:
         stored, unindexed = self.index.runs(), dict[str, Run]()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from ragtriage.data.errors import WorkspaceError
 from ragtriage.data.read_costs import add_costs
@@ -16,6 +16,7 @@ from ragtriage.data.store.access import frozen_ledger, must_write, read_only
 from ragtriage.data.store.stored_file import file_version
 from ragtriage.data.store.workspace import Workspace, utc_now
 
+T = TypeVar("T")
 Verdict = Literal["pass", "fail"]
 JOURNAL, JOURNAL_ON_NETWORK = "PRAGMA journal_mode = WAL", "PRAGMA journal_mode = DELETE"
 BUSY_SECONDS = 15.0
@@ -84,7 +85,7 @@ class Ledger:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._read: dict[str, Any] = {}  # what was read of the files as they are now
+        self._read: dict[Hashable, Any] = {}  # what was read of the files as they are now
         self._read_at: tuple[int, ...] = ()
 
     @property
@@ -170,22 +171,22 @@ class Ledger:
         """The stamp that changes when the file of the database or its write-ahead log is written to."""
         return file_version(self.path)
 
-    def _remembered(self, what: str, read: Callable[[], Any]) -> Any:
-        """Return what was read before, unless the files have changed since."""
+    def remembered(self, what: Hashable, read: Callable[[], T]) -> T:
+        """Return what was read before under a key; it is read where the files have changed since."""
         files = self.files
         if files != self._read_at:
             self._read, self._read_at = {}, files
         known = self._read
         if what not in known:
             known[what] = read()
-        return known[what]
+        value: T = known[what]
+        return value
 
     def version(self) -> tuple[int, int]:
         """Return a cache key that changes whenever the database changes."""
         if not self.path.exists():
             return (0, 0)
-        version: tuple[int, int] = self._remembered("version", self._version)
-        return version
+        return self.remembered("version", self._version)
 
     def _version(self) -> tuple[int, int]:
         with self.open() as connection:
@@ -243,10 +244,9 @@ class Ledger:
         """List the current labels of a run: the newest of each annotator for each case."""
         if not self.path.exists():
             return []
-        if run_id not in self._remembered("labelled runs", self._labelled_runs):
+        if run_id not in self.remembered("labelled runs", self._labelled_runs):
             return []
-        labels: tuple[Label, ...] = self._remembered(f"labels {run_id}", lambda: self._labels(run_id))
-        return list(labels)
+        return list(self.remembered(f"labels {run_id}", lambda: self._labels(run_id)))
 
     def _labelled_runs(self) -> frozenset[str]:
         with self.open() as connection:
@@ -310,8 +310,7 @@ class Ledger:
     def _newest(self, query: str) -> Sequence[tuple[str, str]]:
         if not self.path.exists():
             return []
-        pairs: tuple[tuple[str, str], ...] = self._remembered(query, lambda: self._pairs(query))
-        return pairs
+        return self.remembered(query, lambda: self._pairs(query))
 
     def _pairs(self, query: str) -> tuple[tuple[str, str], ...]:
         with self.open() as connection:

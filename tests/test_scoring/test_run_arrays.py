@@ -10,7 +10,7 @@ import pytest
 from ragtriage.data.api import add_run
 from ragtriage.data.diagnosis.context import context_choice
 from ragtriage.data.read_costs import counting_costs
-from ragtriage.data.scoring import run_store
+from ragtriage.data.scoring import run_cache
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import INDEX_FILE, ScoredRun
 from ragtriage.data.scoring.stored_scores import checksums, is_intact
@@ -116,7 +116,7 @@ def test_arrays_beyond_the_room_are_released_and_read_again(
     values = {run.run_id: workspace.scored(run).values("faithfulness").copy() for run in runs}
     size = workspace.scored(runs[0]).nbytes
     assert size > 0
-    monkeypatch.setattr(run_store, "ROOM", 2 * size)
+    monkeypatch.setattr(run_cache, "ROOM", 2 * size)
     fresh = RunStore(Workspace(workspace.workspace.root))
     opened = [fresh.scored(run) for run in runs]
     for run, scored in zip(runs, opened, strict=True):
