@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Protocol, TypeAlias
 
@@ -137,6 +137,10 @@ class ResultTable:
     note: str = ""
     cohorts: tuple[str, ...] = ()
 
+    def only(self, *columns: str) -> ResultTable:
+        """Return the same rows with some of their columns."""
+        return replace(self, rows=tuple({column: row[column] for column in columns} for row in self.rows))
+
 
 def cell_text(cell: Cell) -> str | int:
     """Return a cell as text; a count stays a number, and an interval has its mean and n."""
@@ -150,6 +154,17 @@ def cell_text(cell: Cell) -> str | int:
     if isinstance(cell, int):
         return cell
     return number(cell, 3) if isinstance(cell, float) else str(cell)
+
+
+def plain_rows(table: ResultTable) -> list[dict[str, str | float | None]]:
+    """Return the rows of a table with its plain numbers as they are, unrounded, and the rest as text."""
+    return [
+        {
+            title: cell if cell is None or isinstance(cell, float) else cell_text(cell)
+            for title, cell in row.items()
+        }
+        for row in table.rows
+    ]
 
 
 def text_rows(table: ResultTable) -> list[dict[str, str | int]]:

@@ -10,6 +10,7 @@ from ragtriage.dashboard.charts.chart import Axis, Chart, Heatmap, ReferenceLine
 from ragtriage.dashboard.charts.trend import Point, trend
 from ragtriage.dashboard.present.stories.report import Report
 from ragtriage.dashboard.present.stories.story import RenderedSection
+from ragtriage.metrics.result_table import ResultTable, Row
 
 __all__ = [
     "HOSTILE",
@@ -22,6 +23,7 @@ __all__ = [
     "long_rows",
     "many_points",
     "ranks",
+    "table",
     "versions",
 ]
 
@@ -143,11 +145,15 @@ def cases() -> list[dict[str, Any]]:
     return [full, hostile]
 
 
-def wide_rows() -> list[dict[str, str]]:
+def table(rows: Sequence[Row]) -> ResultTable:
+    return ResultTable("Numbers", tuple(rows))
+
+
+def wide_rows() -> list[Row]:
     return [{f"column {at}": f"{at}.5 [0.1, 0.2]" for at in range(14)}] * 20
 
 
-def long_rows(n: int) -> list[dict[str, Any]]:
+def long_rows(n: int) -> list[Row]:
     return [
         {"Slice": f"team: {at} поиск 搜索", "Bad": f"{at} of 1,000", "Share": at / 1000, "n": at, "p": None}
         for at in range(n)
@@ -159,7 +165,8 @@ def full_report(made: Sequence[RenderedSection] | None = None, **more: Any) -> R
     points = made or (
         RenderedSection(
             "verdict", "FAIL: faithfulness is below its gate", "It is 0.78 [0.75, 0.81]. 忠实度低于门槛。",
-            rows=[{"Metric": "Faithfulness", "Mean": "0.78", "=SUM(A1)": "+0.1"}], facts=("1,000 questions",),
+            table=table([{"Metric": "Faithfulness", "Mean": "0.78", "=SUM(A1)": "+0.1"}]),
+            facts=("1,000 questions",),
             note="Мы не выпускаем эту версию.",
         ),
         RenderedSection("change", "Did it help?", "Recall@5 +0.08.", forest(), facts=("500 pairs",)),
@@ -170,8 +177,8 @@ def full_report(made: Sequence[RenderedSection] | None = None, **more: Any) -> R
         RenderedSection("retrieval", "Retrieval over k", "", curves(), alt="Recall and precision over k"),
         RenderedSection("alignment", "Use of documents by rank", "", ranks(), alt="Use of documents by rank"),
         RenderedSection("chunking", "Chunking grid", "", heat(), alt="Recall over size and overlap"),
-        RenderedSection("slices", "Where does it do worst?", "A long table.", rows=long_rows(60)),
-        RenderedSection("wide", "A wide table", rows=wide_rows()),
+        RenderedSection("slices", "Where does it do worst?", "A long table.", table=table(long_rows(60))),
+        RenderedSection("wide", "A wide table", table=table(wide_rows())),
         RenderedSection("cases", "Examples", cases=cases()),
         RenderedSection("text", HOSTILE, note="Fix the generator.\n下一步：修复生成器\n" + HOSTILE),
     )  # fmt: skip

@@ -90,11 +90,11 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int | Non
     return "\n".join([lines[0], "  ".join("-" * column for column in widths), *lines[1:]])
 
 
-def row_table(rows: Sequence[Mapping[str, Cell]], columns: Sequence[str] = ()) -> str:
-    """Align typed rows as wide as the terminal; of their columns only those named, where any are."""
+def row_table(rows: Sequence[Mapping[str, Cell]]) -> str:
+    """Align typed rows as wide as the terminal."""
     if not rows:
         return "none"
-    header = list(columns or rows[0])
+    header = list(rows[0])
     cells = [[cell_text(row[name]) for name in header] for row in rows]
     texts = [[f"{cell:,}" if isinstance(cell, int) else cell for cell in row] for row in cells]
     return table(header, texts, screen_width())

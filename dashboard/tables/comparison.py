@@ -96,20 +96,20 @@ def _level(metric: str, value: float) -> str:
     return percent(value) if metric == GOOD_SHARE else number(value)
 
 
-def difference_table(comparison: Comparison, name: str) -> ResultTable:
+def difference_table(differences: Sequence[MetricDifference], name: str, digits: int = 2) -> ResultTable:
     """Return all numbers of the comparison of a version, a row per metric."""
     rows: list[Row] = []
-    for metric in comparison.differences:
+    for metric in differences:
         difference = metric.difference
         rises, falls = (" rose", " fell") if metric.verdict == "no direction" else ("", "")
         rows.append(
             {
                 "Metric": f"{capital(title_of(metric.metric))}{' (primary)' if metric.primary else ''}",
-                "Baseline, paired": Number(metric.base, 2),
-                "Version, paired": Number(metric.other, 2),
-                "Difference": Change(difference.difference, 2),
-                "Interval": ends_of(metric, 2),
-                "Unadjusted 95 %": ends_of(difference, 2),
+                "Baseline": Number(metric.base, digits),
+                "Version": Number(metric.other, digits),
+                "Difference": Change(difference.difference, digits),
+                "Interval": ends_of(metric, digits),
+                "Unadjusted 95 %": ends_of(difference, digits),
                 "p": PValue(difference.p),
                 "p (corrected)": PValue(metric.adjusted_p),
                 "Pairs": Count(difference.n_pairs),
@@ -118,7 +118,7 @@ def difference_table(comparison: Comparison, name: str) -> ResultTable:
                 "Verdict": outcome_label(metric),
             }
         )
-    return ResultTable(f"Differences of {name} in full", tuple(rows))
+    return ResultTable(f"Differences of {name} in full, paired on question", tuple(rows))
 
 
 def slice_table(changes: Sequence[SliceChange], base_name: str, name: str) -> ResultTable:

@@ -35,27 +35,19 @@ def metric_table(
     summaries: Mapping[str, MetricSummary],
     readings: Mapping[str, Interpretation],
     doubts: Mapping[str, str],
-    changes: Mapping[str, MetricDifference],
-    base_title: str,
-    compared_over: Callable[[MetricSummary], str],
+    compared: Callable[[MetricSummary], Row] = lambda _summary: {},
 ) -> ResultTable:
-    """Return every metric with its mean, interval, n, source and change.
-
-    Baseline and change are over the questions with a value in both runs; where the mean is over more of them,
-    or nothing is compared, the column beside says so.
+    """Return every metric with its mean, interval, n, source, and what is said of its change.
 
     Args:
         summaries: metric -> its mean, of the metrics to list.
         readings: metric -> what its mean says.
         doubts: metric -> what a check says against it, "" for nothing.
-        changes: metric -> its difference to the baseline.
-        base_title: of the baseline's column.
-        compared_over: returns the questions that a metric is compared over, or why it is not.
+        compared: returns the cells that compare a metric with a baseline.
     """
     rows: list[Row] = []
     for name, summary in summaries.items():
-        metric, change, reading, doubt = declared(name), changes.get(name), readings[name], doubts[name]
-        compared = change if change is not None and change.difference.n_pairs else None
+        metric, reading, doubt = declared(name), readings[name], doubts[name]
         is_imported = metric is None or name in imported_declarations()
         few = " few" if summary.too_few and summary.n_scored else ""
         rows.append(
@@ -67,17 +59,24 @@ def metric_table(
                 "95 % interval": f"{interval_text(summary.low, summary.high)}{few}",
                 "n": Of(summary.n_scored, summary.n_applicable),
                 "Obtained": source_text(summary),
-                base_title: Number(compared.base, 2) if compared else None,
-                "Change": _change(compared) if compared else None,
-                "Compared over": compared_over(summary),
+                **compared(summary),
                 "In words": f"{capital(f'{doubt}. ') if doubt else ''}{reading.sentence} {reading.meaning}",
             }
         )
     return ResultTable("Every metric with mean, interval, number of questions and source", tuple(rows))
 
 
-def _change(change: MetricDifference) -> str:
-    return f"{signed(change.difference.difference)} {OUTCOME_MARKS[change.verdict]}"
+def compared_cells(base_title: str, change: MetricDifference | None, over: str) -> Row:
+    """Return the cells that compare a metric with a baseline, over the questions with a value in both runs.
+
+    Args:
+        base_title: of the baseline's column.
+        change: the difference to it; None for none.
+        over: the questions that the metric is compared over, or why it is not.
+    """
+    known = change if change is not None and change.difference.n_pairs else None
+    moved = f"{signed(known.difference.difference)} {OUTCOME_MARKS[known.verdict]}" if known else None
+    return {base_title: Number(known.base, 2) if known else None, "Change": moved, "Compared over": over}
 
 
 def missing_table(missing: Mapping[str, str]) -> ResultTable:

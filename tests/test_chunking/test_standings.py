@@ -14,17 +14,18 @@ from ragtriage.dashboard.charts.tokens import DARK, LIGHT, Tokens
 from ragtriage.dashboard.cli.asking.grid import _as_text
 from ragtriage.dashboard.headlines.chunking import cheapest, chunking_headline
 from ragtriage.dashboard.pages.chunking.results import (
-    _row,
     best_first,
     grid_titles,
     legend,
     same_chunks_text,
     unfinished_text,
 )
+from ragtriage.dashboard.tables.chunking import trial_table
 from ragtriage.data.api import add_run
 from ragtriage.data.chunking.grids import Grid, GridRanking, grids_of, rank_trials, same_chunks
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.metrics.number_text import interval_text
+from ragtriage.metrics.result_table import plain_rows
 
 FIXED = [0.30, 0.35, 0.40, 0.45, 0.50] * 8
 BETTER = [value + 0.4 for value in FIXED]
@@ -116,7 +117,7 @@ def test_interval_and_outcome_agree(workspace: RunStore) -> None:
         assert one.test is not None
         assert one.difference.p < 0.05, "by itself"
         assert (one.test.high < 0) == (one.test.p < 0.05) == (one.outcome == "worse")
-        shown = _row(one)
+        (shown,) = plain_rows(trial_table(found.metric, [one]))
         assert shown["Corrected interval"] == interval_text(one.test.low, one.test.high, 3)
         assert one.test.low <= one.difference.low, "the wider of the two is shown"
         assert one.test.high >= one.difference.high

@@ -167,9 +167,9 @@ def test_a_comparison_names_its_runs_apart_and_counts_its_pairs(
     left, right = title.split(" (")[0].split(" against ")
     assert left != right
     rows = {line.split("  ")[0]: line.split() for line in text.splitlines()}
-    assert rows["metric"][-3:] == ["n", "p", "verdict"]
-    assert rows["Answer relevancy"][-8] == "4"  # then p and: cannot tell (loss up to ...)
-    assert rows["Faithfulness"][-4:] == ["20", "<", "0.001", "better"]
+    assert rows["Metric"][-4:] == ["Pairs", "p", "(corrected)", "Verdict"]
+    assert rows["Answer relevancy"][-9] == "4"  # then p and: cannot tell (loss up to ...)
+    assert rows["Faithfulness"][-5:] == ["20", "<", "0.001", "▲", "better"]
     assert "The unadjusted interval of a metric is in --json" in " ".join(text.split())
 
 
@@ -294,7 +294,7 @@ def test_a_short_last_column_stays_short_where_the_others_are_too_wide() -> None
 
 def test_typed_rows_are_written_as_on_every_terminal() -> None:
     rows: list[Row] = [{"metric": "recall@5", "n": 1234, "mean": Number(0.5), "p": None}]
-    assert row_table(rows, ["metric", "n", "mean", "p"]).splitlines()[2].split() == [
+    assert row_table(rows).splitlines()[2].split() == [
         "recall@5",
         "1,234",
         "0.500",

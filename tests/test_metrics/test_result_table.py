@@ -19,6 +19,7 @@ from ragtriage.metrics.result_table import (
     ShareEnds,
     cell_text,
     ends_of,
+    plain_rows,
     text_rows,
 )
 
@@ -51,3 +52,13 @@ def test_a_cell_as_text(cell: Cell, text: str | int) -> None:
 def test_rows_keep_their_columns() -> None:
     table = ResultTable("Runs", ({"Run": "V1", "n": 3, "Mean": None},))
     assert text_rows(table) == [{"Run": "V1", "n": 3, "Mean": "–"}]
+
+
+def test_a_table_keeps_some_of_its_columns() -> None:
+    table = ResultTable("Runs", ({"Run": "V1", "n": 3, "Mean": None},), "a note")
+    assert table.only("Mean", "Run") == ResultTable("Runs", ({"Mean": None, "Run": "V1"},), "a note")
+
+
+def test_plain_numbers_stay_unrounded_where_a_widget_draws_them() -> None:
+    table = ResultTable("Runs", ({"Mean": 0.12345, "n": 3, "p": PValue(0.5), "Seconds": None},))
+    assert plain_rows(table) == [{"Mean": 0.12345, "n": 3, "p": "0.500", "Seconds": None}]

@@ -174,7 +174,7 @@ def test_the_first_slide_has_the_baseline_on_the_questions_that_the_third_compar
     base = {at: 0.85 if at < 12 else 0.65 for at in range(24)}
     slides = _compared(tmp_path, dict.fromkeys(range(12), 1.0), base)
     change = next(row for row in slides["change"].rows if row["Metric"] == "Faithfulness")
-    assert (change["Baseline"], change["This run"]) == ("0.85", "1.00")
+    assert (change["Baseline"], change["Version"]) == ("0.85", "1.00")
     tile = _tile(slides["verdict"], "Faithfulness")
     assert (tile.value, tile.change) == ("1.00", "before 0.85")
     assert tile.strip.base == pytest.approx(0.85)

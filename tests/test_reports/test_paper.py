@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from made_reports import bars, full_report
+from made_reports import bars, full_report, table
 
 from ragtriage.dashboard.present.export.html_report import html_report, paper_report
 from ragtriage.dashboard.present.stories.story import Layout, RenderedSection, SlideContent
 
 
 def _opened(layout: Layout) -> RenderedSection:
-    section = RenderedSection("verdict", "Better", chart=bars(), rows=[{"Metric": "Recall", "Mean": 0.5}])
+    section = RenderedSection(
+        "verdict", "Better", chart=bars(), table=table([{"Metric": "Recall", "Mean": 0.5}])
+    )
     return replace(section, slide=SlideContent(layout), cases=[{"question": "why?", "answer": "so"}])
 
 
@@ -46,7 +48,7 @@ def test_cases_are_laid_out_once_the_charts_are_drawn() -> None:
 def test_very_long_words_may_be_broken_on_paper() -> None:
     """A browser takes the square of their length to lay them out: a hundred thousand letters took minutes."""
     word = "A" * 1000
-    report = full_report([RenderedSection("x", word, rows=[{word: "&" * 1000}])])
+    report = full_report([RenderedSection("x", word, table=table([{word: "&" * 1000}]))])
     paper = paper_report(report)
     assert "<wbr>".join(["A" * 200] * 5) in paper
     assert "<wbr>".join(["&amp;" * 200] * 5) in paper

@@ -12,13 +12,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from made_reports import HOSTILE, LONG_ANSWER, bars, full_report, long_rows, many_points
+from made_reports import HOSTILE, LONG_ANSWER, bars, full_report, long_rows, many_points, table
 from playwright.sync_api import Browser
 from plotly.offline import get_plotlyjs_version
 
 from ragtriage.dashboard.charts.chart import finite
 from ragtriage.dashboard.present.export.html_report import html_report, paper_report
 from ragtriage.dashboard.present.stories.story import RenderedSection
+from ragtriage.metrics.result_table import Row
 
 
 @pytest.fixture(scope="module")
@@ -78,8 +79,8 @@ def test_a_report_without_charts_holds_no_script() -> None:
 
 
 def test_counts_stay_on_one_line() -> None:
-    rows = [{"Gate": "Faithfulness", "n": "3 of 3"}, {"Gate": "F1", "n": "1,000 of 2,000"}]
-    page = html_report(full_report([RenderedSection("gates", "Gates", rows=rows)]))
+    rows: list[Row] = [{"Gate": "Faithfulness", "n": "3 of 3"}, {"Gate": "F1", "n": "1,000 of 2,000"}]
+    page = html_report(full_report([RenderedSection("gates", "Gates", table=table(rows))]))
     assert '<td class="count">3 of 3</td>' in page
     assert "td.count { white-space: nowrap; }" in page
 
@@ -205,7 +206,8 @@ def test_opened_from_disk_it_asks_for_nothing_and_draws(browser: Browser, tmp_pa
 def test_nothing_is_wider_than_a_small_screen(browser: Browser, tmp_path: Path) -> None:
     file = tmp_path / "report.html"
     file.write_text(
-        html_report(full_report([RenderedSection("x", "W" * 300, HOSTILE * 3, rows=long_rows(5))])), "utf-8"
+        html_report(full_report([RenderedSection("x", "W" * 300, HOSTILE * 3, table=table(long_rows(5)))])),
+        "utf-8",
     )
     context = browser.new_context(viewport={"width": 390, "height": 800})
     tab = context.new_page()

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from made_reports import HOSTILE, LONG_ANSWER, bars, forest, full_report, long_rows, many_points
+from made_reports import HOSTILE, LONG_ANSWER, bars, forest, full_report, long_rows, many_points, table
 from pptx import Presentation
 
 from ragtriage.dashboard.charts.chart import Axis, Chart, Series
@@ -194,9 +194,9 @@ def test_nothing_stands_beyond_the_slide(heading: str) -> None:
     points = full_report().sections
     hard = [
         RenderedSection(
-            "x", heading, heading * 5, bars(), long_rows(3), facts=(heading,) * 9, note=heading * 20
+            "x", heading, heading * 5, bars(), table(long_rows(3)), facts=(heading,) * 9, note=heading * 20
         ),
-        RenderedSection("x", heading, rows=[{"a": heading * 5, "b": "W" * 400, "c": 1}] * 7),
+        RenderedSection("x", heading, table=table([{"a": heading * 5, "b": "W" * 400, "c": 1}] * 7)),
         RenderedSection("text", heading, heading * 30, note=heading * 90),
     ]
     deck = Presentation(io.BytesIO(pptx_report(full_report([*points, *hard], subtitle=heading))))
@@ -310,7 +310,7 @@ def test_curves_beyond_a_hundred_points_still_map() -> None:
 
 
 def test_names_of_columns_are_made_printable() -> None:
-    section = RenderedSection("x", "x", rows=[{"a\ud800\x00b": "\udfff"}])
+    section = RenderedSection("x", "x", table=table([{"a\ud800\x00b": "\udfff"}]))
     found = _table(_titled(_open(pptx_report(full_report([section]))), "x")[0])
     assert not re.search("[\x00\ud800-\udfff]", "".join(cell for row in found for cell in row))
     assert found[0][0].startswith("a")

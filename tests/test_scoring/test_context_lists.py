@@ -83,7 +83,7 @@ def test_documents_are_told_apart_by_text_and_a_given_context_is_no_retrieval(wo
 def test_it_stands_over_stages_and_gates_on_every_way_out(demo: RunStore, capsys: Capture) -> None:
     colbert, root = _colbert(demo), demo.workspace.root
     text = run(capsys, root, "diagnose", colbert.run_id).out
-    assert text.index(f"Read first: {SAME}.") < text.index("failure stage")
+    assert text.index(f"Read first: {SAME}.") < text.index("Failure stage")
     answer = run(capsys, root, "diagnose", colbert.run_id, "--json").json
     assert [finding["title"] for finding in answer["read_first"]] == [SAME]
     gates = run(capsys, root, "gate", colbert.run_id).out

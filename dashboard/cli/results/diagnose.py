@@ -9,6 +9,7 @@ import click
 
 from ragtriage.dashboard.cli.options import JSON, RUN, named_numbers
 from ragtriage.dashboard.cli.terminal import plain, print_json, row_table, step_list, wrapped
+from ragtriage.dashboard.tables.diagnosis import pattern_table, stage_table
 from ragtriage.dashboard.wording.diagnosis import (
     bad_cases_text,
     context_metric_text,
@@ -18,13 +19,10 @@ from ragtriage.dashboard.wording.diagnosis import (
     gold_part_text,
     no_bad_case,
     pair_sentences,
-    pattern_meaning,
     ranking_sentence,
     rate_basis,
     rate_clause,
     refusal_rates_text,
-    stage_advice,
-    stage_title,
     unused_context_metrics,
 )
 from ragtriage.dashboard.wording.escaping import capital, in_sentence
@@ -36,14 +34,14 @@ from ragtriage.data.cases.refusal_cohorts import refusal_counts
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings
 from ragtriage.data.diagnosis.doubts import pass_rate_doubts
 from ragtriage.data.diagnosis.run_checks import check_run
-from ragtriage.metrics.diagnosis.patterns import PATTERNS, CaseThresholds
-from ragtriage.metrics.diagnosis.stages import STAGES
+from ragtriage.metrics.diagnosis.patterns import CaseThresholds
 from ragtriage.metrics.diagnosis.symptoms import SymptomEdges
 from ragtriage.metrics.number_text import NOT_MEASURED, count, percent
 from ragtriage.metrics.result_table import Row
 from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.sanity.rule import Finding
 
+STAGE_COLUMNS = ("Failure stage", "Bad cases", "Pass rate if fixed", "What to try")
 EDGES = [field.name for field in fields(SymptomEdges)]
 
 
@@ -111,18 +109,7 @@ def diagnose(
 
 
 def _diagnosis_text(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:
-    counts, n = diagnosis.pattern_counts(), diagnosis.scored.n
-    bad = diagnosis.pattern_counts(diagnosis.bad.bad)
-    patterns: list[Row] = [
-        {
-            "pattern": pattern.title,
-            "cases": counts[pattern.key],
-            "bad": bad[pattern.key],
-            "meaning": pattern_meaning(diagnosis, pattern),
-        }
-        for pattern in PATTERNS
-        if counts[pattern.key]
-    ]
+    n, bad = diagnosis.scored.n, int(diagnosis.bad.bad.sum())
     leaks = leak_text(diagnosis.scored)
     sections = [
         *([wrapped(f"{leaks}.")] if leaks else []),
@@ -132,12 +119,16 @@ def _diagnosis_text(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:
             wrapped(plain(f"Read first: {finding.title}. {finding.message}"))
             for finding in read_first(findings)
         ),
-        f"{row_table(patterns)}\nEvery case is in one row; they sum to {n:,}.",
+        f"{row_table(pattern_table(diagnosis).rows)}\nEvery case is in one row; they sum to {n:,}.",
         *map(wrapped, doubted_metrics(diagnosis, findings)),
     ]
     if diagnosis.fix_first:
+        stages = stage_table(diagnosis, findings).only(*STAGE_COLUMNS)
+        total = f"Every bad case belongs to the first stage whose rule it meets; they sum to {bad:,}."
+        parts = gold_part_text(diagnosis)
+        lacking = f"\nOnly part of the gold, by cause: {parts}." if parts else ""
         sections += [
-            _stage_table(diagnosis, findings),
+            f"{row_table(stages.rows)}\n{total}{lacking}",
             wrapped(fix_first_sentence(diagnosis, findings)),
         ]
     else:
@@ -186,23 +177,3 @@ def _headline(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:
     over = f"over {count(rate.n_scored, 'question')}{f', {clause}' if clause else ''}"
     shared = in_sentence(rate_clause(diagnosis.answers, rate))
     return f"{first}{capital(bad)}; {shared} {interval} {over}. {context_metric}"
-
-
-def _stage_table(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:
-    """Write how many bad cases each failure stage has, and what fixing it could bring."""
-    counts, priorities = diagnosis.stage_counts(), {stage.key: stage for stage in diagnosis.fix_first}
-    rows: list[Row] = [
-        {
-            "failure stage": stage_title(diagnosis, stage.key, findings),
-            "cases": counts[stage.key],
-            "pass rate if fixed": f"at most {percent(priorities[stage.key].pass_rate_if_perfect)}",
-            "what to try": stage_advice(diagnosis, stage.key, findings),
-        }
-        for stage in STAGES
-        if counts[stage.key]
-    ]
-    bad = int(diagnosis.bad.bad.sum())
-    total = f"Every bad case belongs to the first stage whose rule it meets; they sum to {bad:,}."
-    parts = gold_part_text(diagnosis)
-    lacking = f"\nOnly part of the gold, by cause: {parts}." if parts else ""
-    return f"{row_table(rows)}\n{total}{lacking}"

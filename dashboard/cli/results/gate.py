@@ -87,8 +87,8 @@ def gate(
 
 def _report_text(report: GateReport, strict: bool, code: int) -> str:
     headline = plain(report_headline(report, strict).text)
-    rows = gate_table(report.results).rows
-    gates = row_table(rows, [name for name in rows[0] if name != DETECTABLE])  # the sentences below have it
+    table = gate_table(report.results)
+    gates = table.only(*(name for name in table.rows[0] if name != DETECTABLE))  # the sentences have it
     sentences = [
         f"{VERDICT_WORDS[result.verdict]}: {result.sentence}"
         for result in report.results
@@ -104,7 +104,7 @@ def _report_text(report: GateReport, strict: bool, code: int) -> str:
     sections = [
         wrapped(headline),
         *(wrapped(plain(f"Read first: {sentence}")) for sentence in report.read_first),
-        gates,
+        row_table(gates.rows),
         "\n".join(wrapped(plain(line), "  ") for line in sentences),
         "\n".join(wrapped(plain(line), "  ") for line in notes),
         _newly_failing_text(report),

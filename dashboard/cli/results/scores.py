@@ -6,10 +6,10 @@ import click
 
 from ragtriage.dashboard.cli.options import JSON, RUN, WholeNumbers, bands_option
 from ragtriage.dashboard.cli.terminal import mean_cells, plain, print_json, row_table, wrapped
+from ragtriage.dashboard.tables.comparison import difference_table
 from ragtriage.dashboard.tables.run import expected_table, f1_table
 from ragtriage.dashboard.wording.comparisons import (
     not_compared_text,
-    outcome_text,
     tested_text,
     undirected_text,
 )
@@ -29,9 +29,7 @@ from ragtriage.data.diagnosis.f1_tree import F1Diagnosis, f1_answer, f1_diagnosi
 from ragtriage.data.scoring.run_store import distinct_labels
 from ragtriage.data.strategy.expected_gains import Outlook, outlook_answer, outlook_of
 from ragtriage.metrics.analysis.bands import BandScale
-from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.number_text import count
-from ragtriage.metrics.result_table import Change, Ends, Number, PValue, Row
 from ragtriage.metrics.schema.metric import CONVENTIONS, Convention
 from ragtriage.metrics.statistics.intervals import FEW_CLUSTERS
 
@@ -122,7 +120,7 @@ def _f1_text(diagnosis: F1Diagnosis, outlook: Outlook, scale: BandScale) -> str:
     tree = diagnosis.tree
     sections = [wrapped(f1_sentence(diagnosis))]
     if tree is not None:
-        sections.append(row_table(f1_table(tree, scale, "  ").rows, _ON_SCREEN))
+        sections.append(row_table(f1_table(tree, scale, "  ").only(*_ON_SCREEN).rows))
         leaf = largest_leaf(tree)
         if leaf is not None:
             measures = " ".join(leaf.part.measures)
@@ -145,12 +143,14 @@ def _f1_text(diagnosis: F1Diagnosis, outlook: Outlook, scale: BandScale) -> str:
 
 FOOTER = (
     "Means and differences are paired on question, over the n pairs that both runs scored; the mean of one "
-    "run alone, as metrics and gate print it, is over all that it scored. The primary metric (*) "
+    "run alone, as metrics and gate print it, is over all that it scored. The primary metric "
     "is tested alone; the others together, by step-down max-T over sign flips that they share. The interval "
     "excludes 0 where p is below 0.05. “worse”: by at least 0.05 and beyond chance; “no worse”: by less than "
     "0.05. The loss beside it and beside “cannot tell” is the one-sided 95 % bound of the primary metric, of "
     "the others the end of the interval. The unadjusted interval of a metric is in --json: low and high."
 )
+
+COMPARED = ("Metric", "Baseline", "Version", "Difference", "Interval", "Pairs", "p (corrected)", "Verdict")
 
 
 @click.command()
@@ -190,21 +190,9 @@ def compare(
 
 
 def _comparison_text(title: str, comparison: Comparison) -> str:
-    rows: list[Row] = [
-        {
-            "metric": f"{title_of(row.metric)}{' *' if row.primary else ''}",
-            "baseline": Number(row.base),
-            "run": Number(row.other),
-            "difference": Change(row.difference.difference),
-            "interval": Ends(row.low, row.high),
-            "n": row.difference.n_pairs,
-            "p": PValue(row.adjusted_p),
-            "verdict": outcome_text(row),
-        }
-        for row in comparison.differences
-    ]
+    table = difference_table(comparison.differences, title, 3).only(*COMPARED)
     shared = count(len(comparison.matched.base), "shared question")
-    heading = f"{plain(title)} ({count(len(rows), 'metric')}, {shared})"
+    heading = f"{plain(title)} ({count(len(table.rows), 'metric')}, {shared})"
     notes = [f"{tested_text(comparison)}.", undirected_text(comparison)]
     written = [wrapped(plain(note)) for note in notes if note]
-    return "\n".join([heading, *comparison.warnings, row_table(rows), *written])
+    return "\n".join([heading, *comparison.warnings, row_table(table.rows), *written])

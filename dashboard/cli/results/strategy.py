@@ -61,7 +61,7 @@ def _plan_text(plan: Plan) -> str:
             wrapped(plain(plan_sentence(plan))),
             wrapped(f"{held_text(plan)} {size_text(plan)}"),
             row_table(deciding_table(plan).rows),
-            row_table(step_table(plan).rows, ["Step", "Done", "What", "Why"]),
+            row_table(step_table(plan).only("Step", "Done", "What", "Why").rows),
             "\n".join(f"{at:>2}  {plain(step.command)}" for at, step in enumerate(plan.steps, 1)),
         ]
     )

@@ -85,7 +85,7 @@ def answer_lines(
 def _column_lines(mapping: Sequence[MappedColumn], explain: bool) -> list[str]:
     """Return a table of what the columns of a file were read as, the first of them or all."""
     shown = mapping if explain else mapping[:SHOWN_COLUMNS]
-    lines = [row_table(column_rows(shown), ["column", "read as", "because", "example"])]
+    lines = [row_table(column_rows(shown))]
     if len(mapping) > len(shown):
         lines.append(f"and {count(len(mapping) - len(shown), 'more column')}: --explain")
     return lines

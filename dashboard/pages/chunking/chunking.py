@@ -25,8 +25,8 @@ from ragtriage.dashboard.pages.chunking.results import (
     ranking_of,
     same_chunks_of,
     same_chunks_text,
+    show_trials,
     size_and_overlap,
-    trial_table,
     unfinished_text,
 )
 from ragtriage.dashboard.shell.blocks import bundled_example, open_page
@@ -80,7 +80,7 @@ for trials in same_chunks_of(grid, scored_runs):
     st.caption(same_chunks_text(trials))
 
 st.markdown(f"##### {count(len(ranking.values), 'chunking')}, best first")
-trial_table(ranking, best_first(ranking), "cells", grid.unit, curves_over_k(view, grid, base))
+show_trials(ranking, best_first(ranking), "cells", grid.unit, curves_over_k(view, grid, base))
 n_tested = sum(entry.test is not None for entry in ranking.values)
 facts(
     f"n = {count(ranking.n_questions, 'question')} that all configurations share",

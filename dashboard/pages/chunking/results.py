@@ -15,6 +15,7 @@ from ragtriage.dashboard.shell.components import clicked, export_menu, facts
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, current_selection, go_to_page, keep, open_cases
 from ragtriage.dashboard.shell.widgets import choose, chosen_of, show_in
+from ragtriage.dashboard.tables.chunking import trial_table
 from ragtriage.dashboard.wording.escaping import capital, markdown_text, shorten
 from ragtriage.data.chunking.grids import (
     Grid,
@@ -28,7 +29,8 @@ from ragtriage.data.chunking.grids import (
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.metrics.definitions.spans import BUDGETS
 from ragtriage.metrics.metric_registry import DEFAULT_KS, bounds_of, declared, title_of
-from ragtriage.metrics.number_text import count, interval_text, p_value, signed
+from ragtriage.metrics.number_text import count
+from ragtriage.metrics.result_table import plain_rows
 
 SPAN_METRICS = ("span_recall", "span_precision", "span_iou", "span_ndcg")
 USUAL_METRICS = (
@@ -44,14 +46,6 @@ USUAL_METRICS = (
 MOST_HEATMAPS = 4
 PRECISION = "span_precision"
 AT_EVERY_K = "top 1 to 10"
-OUTCOMES = {
-    "best": "★ best",
-    "same": "≈ not distinguishable",
-    "worse": "worse",
-    "equal": "= all equal",
-    "no direction": "no direction",
-    "not measured": "not measured",
-}
 ranking_of = kept(rank_trials)
 same_chunks_of = kept(same_chunks)
 _metrics = kept(grid_metrics)
@@ -248,7 +242,7 @@ def best_first(ranking: GridRanking) -> list[TrialValue]:
     )
 
 
-def trial_table(
+def show_trials(
     ranking: GridRanking,
     entries: Sequence[TrialValue],
     key: str,
@@ -264,8 +258,8 @@ def trial_table(
         unit: what sizes count.
         curves: run id -> the metric at every k; empty where it has none.
     """
-    rows = [_row(entry) for entry in entries]
-    title = title_of(ranking.metric)
+    table = trial_table(ranking.metric, entries)
+    rows = plain_rows(table)
     shown = [
         {**row, **({AT_EVERY_K: curves.get(entry.trial.run.run_id)} if curves else {})}
         for row, entry in zip(rows, entries, strict=True)
@@ -287,7 +281,7 @@ def trial_table(
         selection_mode="single-row",
         height="content",
         placeholder="–",
-        alt=f"Configurations with {title}, differences to the best, and index sizes",
+        alt=table.title,
         column_config={
             "Size": st.column_config.NumberColumn(format="localized", help=f"largest chunk{in_units}"),
             "Overlap": st.column_config.NumberColumn(format="localized", help=f"of neighbours{in_units}"),
@@ -308,34 +302,10 @@ def trial_table(
             ),
         },
     )
-    export_menu(rows, f"Configurations by {title} {key}")
+    export_menu(rows, f"Configurations by {title_of(ranking.metric)} {key}")
     chosen = event["selection"]["rows"]
     if chosen and chosen[0] < len(entries):
         _actions(ranking, entries[chosen[0]], key)
-
-
-def _row(entry: TrialValue) -> dict[str, object]:
-    trial, value, difference, test = entry.trial, entry.value, entry.difference, entry.test
-    config, timings = trial.run.config, trial.run.measured
-    steps = [timings[step] for step in ("chunking_s", "indexing_s", "retrieving_s") if step in timings]
-    return {
-        "Chunking": trial.run.name,
-        "": OUTCOMES[entry.outcome],
-        "Mean": None if value is None else value.mean,
-        "95 % interval": "–" if value is None else interval_text(value.low, value.high, 3),
-        "To the best": "–" if difference is None else signed(difference.difference, 3),
-        "Paired n": None if difference is None else difference.n_pairs,
-        "Corrected interval": "–" if test is None else interval_text(test.low, test.high, 3),
-        "Unadjusted 95 %": "–" if difference is None else interval_text(difference.low, difference.high, 3),
-        "p (corrected)": "–" if test is None else p_value(test.p),
-        "n": None if value is None else value.n_scored,
-        "Strategy": f"{trial.strategy} + headings" if trial.headings else trial.strategy,
-        "Size": trial.size,
-        "Overlap": trial.overlap,
-        "Chunks": config.get("n_chunks"),
-        "Tokens": config.get("index_tokens"),
-        "Seconds": sum(steps) if steps else None,
-    }
 
 
 def _actions(ranking: GridRanking, entry: TrialValue, key: str) -> None:

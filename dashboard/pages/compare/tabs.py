@@ -79,7 +79,7 @@ def draw_numbers(compared: Compared) -> None:
     if any(row.difference.n_pairs for row in compared.comparisons[compared.other].differences):
         run_id = _in_detail(compared)
         comparison = compared.comparisons[run_id]
-        show_table(difference_table(comparison, compared.names[run_id]))
+        show_table(difference_table(comparison.differences, compared.names[run_id]))
         method = next(row.difference.method for row in comparison.differences if row.difference.n_pairs)
         facts(paired_method_text(method), "paired on question, repeats averaged")
 

@@ -7,11 +7,11 @@ import streamlit as st
 from ragtriage.dashboard.headlines.diagnosis import diagnosis_headline
 from ragtriage.dashboard.pages.diagnosis.failures import (
     map_section,
-    pattern_table,
+    pattern_rows,
     refusal_table,
     source_facts,
     stage_order,
-    stage_table,
+    stage_rows,
     symptom_section,
     threshold_controls,
 )
@@ -34,7 +34,7 @@ st.html(page_style("diagnosis", current_theme()))
 table, chart = st.columns([1.9, 1.1], gap="medium")
 with table:
     st.markdown("### What the metrics of each case look like")
-    pattern_table(diagnosis, findings)
+    pattern_rows(diagnosis, findings)
 with chart:
     st.markdown("### Where the cases lie")
     map_section(diagnosis)
@@ -45,7 +45,7 @@ st.caption(
     "Each case has one pattern above; each bad case also has one stage, the first whose rule it meets. The "
     "colours of a pattern's bar are the stages of its bad cases, grey are cases that are not bad."
 )
-stage_table(diagnosis, findings)
+stage_rows(diagnosis, findings)
 facts(*source_facts(diagnosis))
 
 TABS = {

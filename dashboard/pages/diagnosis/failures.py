@@ -67,7 +67,7 @@ def source_facts(diagnosis: Diagnosis) -> list[str]:
     return sources
 
 
-def pattern_table(diagnosis: Diagnosis, findings: Sequence[Finding]) -> None:
+def pattern_rows(diagnosis: Diagnosis, findings: Sequence[Finding]) -> None:
     """Draw the pattern table: diagnosis, what to try, levels, and a bar of its cases that opens them.
 
     The bar has the colours of the stages at which the bad cases of the pattern fail.
@@ -150,7 +150,7 @@ def _bar_button(
     return column.button(f"![{percent(n / total)}]({image}) **{n:,}**", key=key, type="tertiary")
 
 
-def stage_table(diagnosis: Diagnosis, findings: Sequence[Finding]) -> None:
+def stage_rows(diagnosis: Diagnosis, findings: Sequence[Finding]) -> None:
     """List the stages to which bad cases are attributed, most first, with what fixing each could bring."""
     if not diagnosis.fix_first:
         (st.success if diagnosis.measured.any() else st.info)(markdown_text(no_bad_case(diagnosis)))

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from ragtriage.dashboard.charts.causes import PARTS, oracle_gap_bars
+from ragtriage.dashboard.charts.causes import oracle_gap_bars
 from ragtriage.dashboard.charts.plotly_figure import plotly_figure
 from ragtriage.dashboard.shell.components import clicked, facts, metric_title, show_table
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, keep, open_cases
 from ragtriage.dashboard.shell.widgets import choose
+from ragtriage.dashboard.tables.diagnosis import gap_table
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.dashboard.wording.formatting import method_text
 from ragtriage.data.cases.comparison_cohorts import oracle_gap_cohort_key
 from ragtriage.data.comparison.oracle_gap import (
     CLOSED_BOOK,
@@ -35,7 +35,6 @@ from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.number_text import count, interval_text, number
-from ragtriage.metrics.result_table import Change, Count, Number, ResultTable, ends_of
 from ragtriage.metrics.statistics.intervals import METHODS
 
 TITLE = "Oracle gap: retrieval error and generation error"
@@ -150,19 +149,7 @@ def _show_gap(
     _show_cautions(view, original, oracle, outcome_metric)
     _cohort_buttons(gap, cohorts)
     with st.expander("The numbers"):
-        rows = [
-            {
-                "Part": PARTS[estimate.key],
-                metric_title(outcome_metric): Change(estimate.value, 2)
-                if estimate.key == "context"
-                else Number(estimate.value, 2),
-                "95 % interval": ends_of(estimate, 2),
-                "Interval by": method_text(estimate.method, estimate.too_few),
-                "n": Count(estimate.n),
-            }
-            for estimate in gap.gaps
-        ]
-        show_table(ResultTable("Retrieval and generation error with intervals", tuple(rows)))
+        show_table(gap_table(gap))
     if point is not None and point[0]:
         open_cases(cohort=str(point[0]))
 

@@ -37,7 +37,6 @@ from ragtriage.data.errors import DataError
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.stories import StoredStory, add_story, change_story, remove_story, stories, story_of
 from ragtriage.data.text.shown_case import shown_case
-from ragtriage.metrics.result_table import ResultTable
 
 CASES_SHOWN = 3
 EXPORTS = ("pptx", "html", "pdf", "zip")
@@ -299,8 +298,8 @@ def show_rendered(section: RenderedSection, key: str, heading: bool = True) -> N
         st.markdown(markdown_text(section.note))
     if section.chart is not None:
         draw(plotly_figure(section.chart), f"story_figure_{key}", section.alt)
-    elif section.rows:
-        show_table(ResultTable(section.alt or section.heading, tuple(section.rows)))
+    elif section.table:
+        show_table(section.table)
     for case in map(shown_case, section.cases[:CASES_SHOWN]):
         st.markdown(
             f"{markdown_text(str(case['question']))}  \n→ {markdown_text(str(case.get('answer') or '–'))}"
@@ -386,10 +385,11 @@ def _section_slide(rendered: Sequence[RenderedSection], at: int, number: int) ->
             height=CHART_HEIGHT, font={"size": CHART_FONT_SIZE}
         )
         draw(enlarged, f"slide_figure_{number}", section.alt)
-    elif section.rows:
-        show_table(ResultTable(section.alt or section.heading, tuple(section.rows[:ROWS_SHOWN])))
-        if len(section.rows) > ROWS_SHOWN:
-            st.caption(f"the first {ROWS_SHOWN} of {len(section.rows)} rows; all of them are in the exports")
+    elif section.table:
+        rows = section.table.rows
+        show_table(replace(section.table, rows=rows[:ROWS_SHOWN]))
+        if len(rows) > ROWS_SHOWN:
+            st.caption(f"the first {ROWS_SHOWN} of {len(rows)} rows; all of them are in the exports")
     for case in map(shown_case, section.cases[:1]):
         _large([f"“{case['question']}”", f"→ {case.get('answer') or '–'}"])
     if section.facts:

@@ -19,6 +19,7 @@ from ragtriage.dashboard.shell.user import attempt, current_user, may_write, nam
 from ragtriage.dashboard.shell.widgets import choose
 from ragtriage.dashboard.tables.gates import gate_table, newly_failing_table
 from ragtriage.dashboard.tables.run import (
+    compared_cells,
     expected_table,
     f1_table,
     metric_table,
@@ -110,9 +111,11 @@ def metric_section(view: View, summaries: Mapping[str, MetricSummary], compariso
             listed,
             interpretations(scored, listed, scale),
             {name: doubted_by(metric_doubts(scored, findings, name)) for name in listed},
-            changes,
-            base_title,
-            lambda summary: _compared_over(view, summary, changes.get(summary.metric)),
+            lambda summary: compared_cells(
+                base_title,
+                changes.get(summary.metric),
+                _compared_over(view, summary, changes.get(summary.metric)),
+            ),
         )
     )
     if comparison is not None:

@@ -11,6 +11,7 @@ from ragtriage.dashboard.headlines.deck import next_title, why_title
 from ragtriage.dashboard.present.stories.context import StoryView
 from ragtriage.dashboard.present.stories.story import BigNumber, RenderedSection, SlideContent, Step
 from ragtriage.dashboard.present.stories.verdict_slide import foot_of
+from ragtriage.dashboard.tables.diagnosis import action_table, stage_table
 from ragtriage.dashboard.wording.diagnosis import fix_first_sentence, no_bad_case
 from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
 from ragtriage.dashboard.wording.next_steps import step_words
@@ -66,7 +67,7 @@ def why_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
         why_title(bad, measured, top, entries[0].n_bad if entries else 0),
         fix_first_sentence(diagnosis, view.findings) if entries else no_bad_case(diagnosis),
         chart=step_columns(_losses(diagnosis), measured),
-        rows=[{"Stage": entry.title, "Bad cases": entry.n_bad, "Owner": entry.owner} for entry in entries],
+        table=stage_table(diagnosis, view.findings),
         facts=[
             f"{bad:,} bad of {count(measured, 'measured case')}",
             f"{count(rest, 'case')} left out: not measured" if rest else "",
@@ -130,10 +131,7 @@ def next_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection
     return RenderedSection(
         "next",
         next_title(view.headline.state, first, view.short_names[0]),
-        rows=[
-            {"Step": at, "What": step.title, "Why": step.detail, "Concerns": step.aside}
-            for at, step in enumerate(steps, 1)
-        ],
+        table=action_table(view.next_steps[:STEPS]),
         facts=["steps: from the checks, the failure stages and the gates, by fixed rules"],
         slide=content,
     )
@@ -178,10 +176,7 @@ def horizon_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSect
         "horizons",
         heading,
         f"{count(len(entries), 'step')}: {by_horizon}." if entries else "",
-        rows=[
-            {"When": entry.horizon, "What": words.what, "Why": words.why, "Expected": words.outlook}
-            for entry, words in zip(entries, map(step_words, entries), strict=True)
-        ],
+        table=action_table(entries),
         facts=[
             "now: keeps the version from shipping, or must be settled first",
             "next: most of the rest, or an undecided blocking gate",

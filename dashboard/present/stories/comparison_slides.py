@@ -19,10 +19,10 @@ from ragtriage.dashboard.present.stories.story import (
     unmeasured,
 )
 from ragtriage.dashboard.present.stories.verdict_slide import foot_of
+from ragtriage.dashboard.tables.comparison import difference_table
 from ragtriage.dashboard.wording.comparisons import (
     bound_text,
     hidden_loss,
-    outcome_text,
     primary_statement,
     tested_text,
 )
@@ -37,7 +37,7 @@ from ragtriage.data.diagnosis.doubts import case_doubts
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import declared, title_of
-from ragtriage.metrics.number_text import count, interval_text, number, p_value, signed
+from ragtriage.metrics.number_text import count, interval_text, number, signed
 from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.statistics.margins import Outcome
 
@@ -81,7 +81,7 @@ def change_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSecti
         change_title(moved["better"], moved["worse"], base),
         _sentence(paired, base),
         chart=difference_bars(shown) if shown else None,
-        rows=[_row(row) for row in paired],
+        table=difference_table(paired, view.short_names[0]),
         facts=[
             f"paired on question: {count(len(comparison.matched.base), 'shared question')}; n: those with a "
             "value in both runs",
@@ -129,20 +129,6 @@ def _sentence(paired: Sequence[MetricDifference], base: str) -> str:
         hidden = "" if held is None else f" {hidden_loss(held)}"
         return f"Against {base}: no significant difference.{hidden}".rstrip()
     return f"{capital(statement)}: {_title(held.metric)} {signed(_value(held))}, {bound_text(held)}."
-
-
-def _row(row: MetricDifference) -> dict[str, Any]:
-    return {
-        "Metric": capital(_title(row.metric)),
-        "Baseline": number(row.base),
-        "This run": number(row.other),
-        "Difference": signed(_value(row)),
-        "Interval": interval_text(row.low, row.high),
-        "Unadjusted 95 %": interval_text(row.difference.low, row.difference.high),
-        "n": row.difference.n_pairs,
-        "p (corrected)": p_value(row.adjusted_p),
-        "Verdict": outcome_text(row),
-    }
 
 
 def _remarks(view: StoryView, paired: Sequence[MetricDifference], base: str) -> list[Remark]:

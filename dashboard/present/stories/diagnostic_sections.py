@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from ragtriage.dashboard.charts.alignment import rank_bars
 from ragtriage.dashboard.charts.causes import f1_bars, oracle_gap_bars
@@ -16,6 +17,8 @@ from ragtriage.dashboard.present.stories.story import RenderedSection, unmeasure
 from ragtriage.dashboard.suites.headline import checks_headline
 from ragtriage.dashboard.suites.registry import shown_suite
 from ragtriage.dashboard.suites.summary import suite_table
+from ragtriage.dashboard.tables.chunking import trial_table
+from ragtriage.dashboard.tables.diagnosis import gap_table
 from ragtriage.dashboard.tables.run import citation_table, f1_table
 from ragtriage.dashboard.wording.citations import NOT_CITED, citation_facts, citations_sentence
 from ragtriage.dashboard.wording.diagnosis import BOUND_NOTE, expected_text, f1_sentence, left_out_text
@@ -38,8 +41,8 @@ from ragtriage.data.scoring.ranked_lists import ranked_lists
 from ragtriage.data.strategy.expected_gains import outlook_of
 from ragtriage.data.suites.summary import suite_summaries
 from ragtriage.metrics.metric_registry import title_of
-from ragtriage.metrics.number_text import count, interval_text, number, percent, signed
-from ragtriage.metrics.result_table import text_rows
+from ragtriage.metrics.number_text import count, interval_text, number, percent
+from ragtriage.metrics.result_table import Number, ResultTable, ends_of
 from ragtriage.metrics.schema.whole_number import whole_number
 
 USUAL_K = 5
@@ -67,16 +70,19 @@ def retrieval_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSec
         heading,
         f"At k = {k}: {values} ({count(n, 'question')})." if values else "",
         chart=k_curves(metric_curves, [], k, ""),
-        rows=[
-            {
-                "Metric": capital(title_of(f"{curve.metric}@{at}")),
-                "Mean": number(curve.at(at).mean, 3),
-                "95 % interval": interval_text(curve.at(at).low, curve.at(at).high, 3),
-            }
-            for curve in metric_curves
-            for at in sorted({1, 3, k, 10})
-            if at <= len(curve.points)
-        ],
+        table=ResultTable(
+            "Retrieval metrics over k",
+            tuple(
+                {
+                    "Metric": capital(title_of(f"{curve.metric}@{at}")),
+                    "Mean": Number(curve.at(at).mean),
+                    "95 % interval": ends_of(curve.at(at)),
+                }
+                for curve in metric_curves
+                for at in sorted({1, 3, k, 10})
+                if at <= len(curve.points)
+            ),
+        ),
         facts=[count(n, "question"), "computed", "95 % intervals"],
         alt="Retrieval metrics over k",
     )
@@ -91,13 +97,13 @@ def f1_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
         return unmeasured("f1", heading, f1_sentence(diagnosis))
     outlook = outlook_of(view.store, view.run, tree)
     assumed = expected_text(outlook)
-    rows = text_rows(f1_table(tree, band_scale(view.store.workspace, "ragchecker")))
+    table = f1_table(tree, band_scale(view.store.workspace, "ragchecker"))
     return RenderedSection(
         "f1",
         heading,
         f1_sentence(diagnosis),
         chart=f1_bars(tree),
-        rows=[{name: cell for name, cell in row.items() if name != "If perfect"} for row in rows],
+        table=table.only(*(name for name in table.rows[0] if name != "If perfect")),
         facts=[
             BOUND_NOTE,
             left_out_text(diagnosis),
@@ -139,7 +145,7 @@ def citations_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSe
         "citations",
         heading,
         citations_sentence(citations),
-        rows=text_rows(citation_table(citations)),
+        table=citation_table(citations),
         facts=citation_facts(citations),
         alt="Shares of citations and sentences",
     )
@@ -166,15 +172,7 @@ def oracle_gap_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedS
         "losses",
         heading,
         chart=oracle_gap_bars(gap, {}, capital(title_of(metrics[0]))),
-        rows=[
-            {
-                "Lost in": part.key,
-                "Loss": number(part.value),
-                "95 % interval": interval_text(part.low, part.high),
-                "n": part.n,
-            }
-            for part in gap.gaps
-        ],
+        table=gap_table(gap),
         facts=[f"outcome metric: {title_of(metrics[0])}", f"oracle run: {view.names[oracle_run.run_id]}"],
         alt="Losses to retrieval and to generation, with 95 % intervals",
     )
@@ -199,23 +197,9 @@ def grid_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection:
         "chunking",
         heading,
         chart=heatmap(grid, ranking, capital(title_of(metric))),
-        rows=[
-            {
-                "Chunking": result.trial.run.name,
-                "Mean": number(result.value.mean if result.value else None, 3),
-                "95 % interval": interval_text(result.value.low, result.value.high, 3)
-                if result.value
-                else "–",
-                "Difference to the best": number(None)
-                if result.difference is None
-                else signed(result.difference.difference, 3),
-                "Interval of the difference": number(None)
-                if result.test is None
-                else interval_text(result.test.low, result.test.high, 3),
-                "Ranking": result.outcome,
-            }
-            for result in ranking.values
-        ],
+        table=trial_table(metric, ranking.values).only(
+            "Chunking", "", "Mean", "95 % interval", "To the best", "Corrected interval"
+        ),
         facts=[
             count(ranking.n_questions, "question"),
             "95 % interval: of the mean alone; difference to the best, its interval and the ranking: paired "
@@ -240,7 +224,7 @@ def experiment_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedS
         f"{KINDS[experiment.kind].title}: what did the experiment show?",
         experiment_headline(summary).text,
         chart=drawn.chart if isinstance(drawn.chart, Chart) else None,
-        rows=text_rows(table),
+        table=replace(table, note=""),
         facts=[
             count(experiment.n_questions, "question"),
             summary.source,
@@ -280,7 +264,7 @@ def suite_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection
         heading,
         " ".join([headline.text, *sentences]),
         chart=None if drawn is None else drawn.chart,
-        rows=text_rows(suite_table(summaries)),
+        table=suite_table(summaries),
         facts=[
             "pass rate: mean over questions, 95 % interval",
             "a check that is not measured is neither passed nor failed",

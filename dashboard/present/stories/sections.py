@@ -32,8 +32,9 @@ from ragtriage.dashboard.present.stories.story import (
     unmeasured,
 )
 from ragtriage.dashboard.present.stories.verdict_slide import HEADLINE, verdict_section
+from ragtriage.dashboard.tables.diagnosis import finding_table, pattern_table
 from ragtriage.dashboard.tables.gates import gate_table
-from ragtriage.dashboard.tables.run import worst_slice_table
+from ragtriage.dashboard.tables.run import metric_table, worst_slice_table
 from ragtriage.dashboard.wording.diagnosis import (
     context_metric_text,
     doubted_by,
@@ -41,7 +42,6 @@ from ragtriage.dashboard.wording.diagnosis import (
     rate_title,
 )
 from ragtriage.dashboard.wording.escaping import capital
-from ragtriage.dashboard.wording.formatting import source_text
 from ragtriage.dashboard.wording.gates import rule_texts, state_text, verdict_text
 from ragtriage.data.cases.cases import read_judged_cases
 from ragtriage.data.cases.export import native_record
@@ -55,13 +55,11 @@ from ragtriage.data.experiments.run_experiment import EXPERIMENT
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.stories import add_stories_once
 from ragtriage.data.store.workspace import Run
-from ragtriage.metrics.analysis.bands import Interpretation
-from ragtriage.metrics.diagnosis.patterns import PATTERNS
 from ragtriage.metrics.diagnosis.stages import STAGES
 from ragtriage.metrics.gates.gates import ORDER
 from ragtriage.metrics.metric_registry import title_of
-from ragtriage.metrics.number_text import count, interval_text, number, percent
-from ragtriage.metrics.result_table import text_rows
+from ragtriage.metrics.number_text import count, percent
+from ragtriage.metrics.result_table import Number, ResultTable, ends_of
 from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.schema.whole_number import whole_number
 
@@ -134,16 +132,19 @@ def trend_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection
         "trend",
         heading,
         chart=trend(points, title, baseline),
-        rows=[
-            {
-                "Version": point.label,
-                "Made": point.when,
-                "Mean": number(point.mean),
-                "95 % interval": interval_text(point.low, point.high),
-                "n": point.n,
-            }
-            for point in measured
-        ],
+        table=ResultTable(
+            heading,
+            tuple(
+                {
+                    "Version": point.label,
+                    "Made": point.when,
+                    "Mean": Number(point.mean, 2),
+                    "95 % interval": ends_of(point, 2),
+                    "n": point.n,
+                }
+                for point in measured
+            ),
+        ),
         facts=[count(len(measured), "version"), "95 % intervals over questions", "dashed: the baseline"],
         alt=f"{title} of each version with 95 % intervals",
     )
@@ -177,10 +178,7 @@ def gate_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection
         "gates",
         f"Gates: {state_text(report)}",
         sentence or f"{capital(verdict_text(report))}.",
-        rows=[
-            {column: cell for column, cell in row.items() if column in GATE_COLUMNS}
-            for row in text_rows(gate_table(ranked))
-        ],
+        table=gate_table(ranked).only(*GATE_COLUMNS),
         facts=[
             f"baseline: {report.baseline_name or 'none'} ({report.baseline.note})",
             f"{newly_failing} newly failing of {report.n_compared:,} compared" if report.n_compared else "",
@@ -225,36 +223,21 @@ def _headline(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
         "headline",
         heading,
         sentence,
-        rows=[_metric_row(view, name, interpreted[name]) for name in metrics],
+        table=metric_table(
+            {name: view.summary[name] for name in metrics},
+            interpreted,
+            {name: doubted_by(metric_doubts(view.scored, view.findings, name)) for name in metrics},
+        ),
         facts=["means over questions; repeats are averaged first", "95 % intervals"],
     )
 
 
-def _metric_row(view: StoryView, name: str, interpretation: Interpretation) -> dict[str, str]:
-    summary, doubts = view.summary[name], doubted_by(metric_doubts(view.scored, view.findings, name))
-    return {
-        "Metric": capital(title_of(name)),
-        "Mean": number(summary.mean),
-        "95 % interval": interval_text(summary.low, summary.high),
-        "Questions": f"{summary.n_scored:,} of {summary.n_applicable:,}",
-        "Obtained": source_text(summary),
-        "Band": interpretation.standing,
-        "Meaning": f"{capital(f'{doubts}. ') if doubts else ''}{interpretation.meaning}",
-    }
-
-
 def _patterns(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
-    diagnosis = view.diagnosis
-    counts, bad = diagnosis.pattern_counts(), diagnosis.pattern_counts(diagnosis.bad.bad)
-    metric = context_metric_text(diagnosis)
+    diagnosis, metric = view.diagnosis, context_metric_text(view.diagnosis)
     return RenderedSection(
         "patterns",
         "Retrieval or generation?",
-        rows=[
-            {"Pattern": pattern.title, "Cases": counts[pattern.key], "Bad": bad[pattern.key]}
-            for pattern in PATTERNS
-            if counts[pattern.key]
-        ],
+        table=pattern_table(diagnosis),
         facts=[f"context metric: {metric}", count(diagnosis.scored.n, "case")],
     )
 
@@ -268,7 +251,7 @@ def _slices(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
         "slices",
         heading,
         f"{n_worse} of {slices[0].n_looked_at} slices do significantly worse than the rest.",
-        rows=text_rows(worst_slice_table(slices[:MOST_SLICES])),
+        table=worst_slice_table(slices[:MOST_SLICES]),
         facts=[f"{slices[0].n_looked_at} slices tested by one-sided exact tests, corrected by Holm"],
     )
 
@@ -281,10 +264,7 @@ def _sanity_checks(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSecti
         "checks",
         heading,
         f"{count(len(view.findings), 'finding')} of the sanity checks.",
-        rows=[
-            {"Kind": finding.severity, "Finding": finding.title, "Explanation": finding.message}
-            for finding in view.findings
-        ],
+        table=finding_table(view.findings),
     )
 
 

@@ -11,6 +11,7 @@ from ragtriage.dashboard.charts.chart import Chart, Heatmap
 from ragtriage.dashboard.headlines.headline import State
 from ragtriage.dashboard.present.page_html.blocks import Tile
 from ragtriage.data.errors import DataError
+from ragtriage.metrics.result_table import ResultTable, text_rows
 
 Layout = Literal["verdict", "why", "change", "example", "next"]
 
@@ -125,7 +126,7 @@ class RenderedSection:
     heading: str  # one sentence or title
     sentence: str = ""  # the result in plain words, with number and uncertainty; "" for none
     chart: Chart | Heatmap | None = None  # what is drawn, or None
-    rows: Sequence[Mapping[str, Any]] = ()  # table as rows of text and numbers; empty for none
+    table: ResultTable | None = None  # typed cells, which each format draws its way
     cases: Sequence[Mapping[str, Any]] = ()  # chosen cases in full, in the native form; empty for none
     facts: Sequence[str] = ()  # n, intervals, how obtained, caveats; shown small
     note: str = ""  # the author's
@@ -133,6 +134,11 @@ class RenderedSection:
     # what else stands on its slide, for those that open a deck; None for all others
     slide: SlideContent | None = None
     measured: bool = True  # False where there is nothing to show, which gets no slide and no page
+
+    @property
+    def rows(self) -> list[dict[str, str | int]]:
+        """The table as text and whole numbers; empty without one."""
+        return text_rows(self.table) if self.table else []
 
 
 def unmeasured(kind: str, heading: str, why: str) -> RenderedSection:

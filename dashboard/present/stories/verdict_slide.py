@@ -20,6 +20,7 @@ from ragtriage.metrics.gates.gates import GateKind, GateResult, GateVerdict
 from ragtriage.metrics.gates.wording import GOOD_SHARE, VERDICT_WORDS, subject_of
 from ragtriage.metrics.metric_registry import bounds_of, declared, title_of
 from ragtriage.metrics.number_text import count, number, percent, points, signed
+from ragtriage.metrics.result_table import Number, ResultTable, ends_of
 
 HEADLINE = (
     "recall@5",
@@ -90,16 +91,19 @@ def verdict_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSect
         headline.statement,
         f"{headline.detail}." if headline.detail else "",
         chart=metric_bars(drawn, view.short_names[0], compared_with, colour) if drawn else None,
-        rows=[
-            {
-                "Metric": bar.title,
-                "Mean": number(bar.value, 3),
-                "95 % interval": f"[{number(bar.low, 3)}, {number(bar.high, 3)}]",
-                "Baseline": number(bar.base, 3),
-                "n": bar.n,
-            }
-            for bar in drawn
-        ],
+        table=ResultTable(
+            "The metrics behind the verdict",
+            tuple(
+                {
+                    "Metric": bar.title,
+                    "Mean": Number(bar.value),
+                    "95 % interval": ends_of(bar),
+                    "Baseline": Number(bar.base),
+                    "n": bar.n,
+                }
+                for bar in drawn
+            ),
+        ),
         facts=_facts(view),
         alt="The metrics behind the verdict with 95 % intervals"
         + (f", beside {compared_with}" if compared_with else ""),
