@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ragtriage.dashboard.charts.benchmarks import VersionPoint
+from ragtriage.dashboard.wording.escaping import capital
 from ragtriage.dashboard.wording.formatting import metric_label, source_text
+from ragtriage.data.comparison.published_gap import Condition, ConditionEffect, ExplainedGap
 from ragtriage.data.comparison.published_results import Published, PublishedRow, PublishedTable
 from ragtriage.data.comparison.trend import Difference, VersionMean, version_steps
 from ragtriage.data.scoring.summaries import MetricSummary
-from ragtriage.data.store.workspace import Run, flat_settings
 from ragtriage.metrics.analysis.bands import Bands, BandScale
 from ragtriage.metrics.metric_registry import declared, is_share
-from ragtriage.metrics.number_text import signed
-from ragtriage.metrics.result_table import Cell, Count, Ends, Number, ResultTable, Row
+from ragtriage.metrics.number_text import count, number, signed
+from ragtriage.metrics.result_table import Cell, Change, Count, Ends, Number, ResultTable, Row
 
 MOST_DIGITS = 2  # of a value that is not rounded
 
@@ -39,43 +40,74 @@ def published_table(
     return ResultTable(f"Ours compared with {against.name}", tuple(rows))
 
 
-def conditions_table(
-    run: Run, languages: Sequence[str], table: PublishedTable, against: PublishedRow
-) -> ResultTable:
-    """Return under which conditions both sides were measured, and which metrics another condition moves.
+MOVED = {
+    "questions": "every metric: how hard the questions are",
+    "model": "precision, faithfulness",
+    "retriever": "recall",
+    "model and retriever": "model: precision, faithfulness; retriever: recall",
+    "language": "context recall first, then refusals",
+}
+ALIKE = {True: "yes", False: "no", None: "cannot tell"}
 
-    Args:
-        run: ours.
-        languages: of its questions.
-        table: the published one.
-        against: the row of it that ours is compared with.
-    """
-    settings = flat_settings(run.config)
-    system = ", ".join(
-        f"{path} {settings[path]}" for path in settings if {"model", "retriever"} & set(path.split("."))
-    )
-    sides = {
-        "Questions": (run.dataset, table.dataset, "every metric: how hard the questions are"),
-        "Model and retriever": (system, against.name, "model: precision, faithfulness; retriever: recall"),
-        "Language": (", ".join(languages), table.language, "context recall first, then refusals"),
-    }
+
+def conditions_table(conditions: Sequence[Condition], against: PublishedRow) -> ResultTable:
+    """Return under which conditions both sides were measured, and which metrics another condition moves."""
     rows: list[Row] = [
         {
-            "Condition": condition,
-            "Ours": ours or "not recorded",
-            _published_column(against): published or "not recorded",
-            "Alike": _alike(ours, published),
-            "A difference moves": moved,
+            "Condition": _condition_title(condition.name),
+            "Ours": condition.ours or "not recorded",
+            _published_column(against): condition.published or "not recorded",
+            "Alike": ALIKE[condition.alike],
+            "A difference moves": MOVED.get(condition.name, "not known"),
         }
-        for condition, (ours, published, moved) in sides.items()
+        for condition in conditions
     ]
     return ResultTable("Conditions of both sides", tuple(rows))
 
 
-def _alike(ours: str, published: str) -> str:
-    if not ours or not published:
-        return "cannot tell"
-    return "yes" if ours.casefold() == published.casefold() else "no"
+def _condition_title(name: str) -> str:
+    return capital(name.replace("_", " "))
+
+
+def explained_table(gaps: Sequence[ExplainedGap], against: PublishedRow) -> ResultTable:
+    """Return the gap to a published row, real and as the conditions let expect it; shares in points."""
+    rows: list[Row] = []
+    for gap in gaps:
+        least, most = (_scaled(gap.metric, end) for end in gap.explained)
+        digits = _digits(gap.metric)
+        size = number(abs(_scaled(gap.metric, gap.real) or 0.0), digits)
+        reach = (
+            f"{number(least, digits)} to {number(most, digits)}" if least != most else number(most, digits)
+        )
+        rows.append(
+            {
+                "Metric": metric_label(gap.metric),
+                "Real gap": Change(_scaled(gap.metric, gap.real), digits),
+                "95 % interval": Ends(_scaled(gap.metric, gap.low), _scaled(gap.metric, gap.high), digits),
+                **{
+                    _condition_title(effect.condition): _effect_text(gap.metric, effect)
+                    for effect in gap.effects
+                },
+                "Explained": f"{reach} of {size}" if any(effect.pairs for effect in gap.effects) else None,
+            }
+        )
+    note = (
+        "by condition: how far apart rows of this table are that differ in it alone, smallest to largest; "
+        "with its direction where a row has our level; explained: what these add up to in the direction of "
+        "the gap, at least and at most; no row: none differs in it alone, so its part is not known"
+    )
+    return ResultTable(f"Expected and real gap to {against.name}", tuple(rows), note)
+
+
+def _effect_text(metric: str, effect: ConditionEffect) -> str:
+    if not effect.pairs:
+        return "no row"
+    digits = _digits(metric)
+    pairs = count(effect.pairs, "pair")
+    if effect.low == effect.high:
+        return f"{signed(_scaled(metric, effect.low), digits)} with our level, {pairs}"
+    smallest, largest = (number(_scaled(metric, end), digits) for end in (effect.smallest, effect.largest))
+    return f"± {largest if smallest == largest else f'{smallest} to {largest}'}, {pairs}"
 
 
 def _uncertainty(name: str, summary: MetricSummary | None) -> Row:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -37,6 +37,8 @@ class PublishedRow:
     name: str  # the system
     values: Mapping[str, float]  # metric -> mean on the metric's own scale, from 0 to 1 for shares
     step: float  # last printed digit of the shares, from 0 to 1
+    # it was measured under, as model or retriever; {} where the file has none
+    conditions: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def means(self) -> Means:
@@ -140,7 +142,15 @@ def _row(source: InputFile, at: int, row: object, scale: float, key: str) -> Pub
         metric = _metric(source, field, named)
         values[metric] = _scaled(source, field, value, metric, scale)
         digits = max(digits, len(str(value).partition(".")[2])) if is_share(metric) else digits
-    return PublishedRow(f"{key}:{at}", name, values, 10.0**-digits / scale)
+    conditions = row.get("conditions", {})
+    if not isinstance(conditions, Mapping) or not all(_is_condition(entry) for entry in conditions.values()):
+        raise source.error(f"rows[{at}].conditions: is no object of texts or numbers", ACCEPTED)
+    shown = {str(condition): str(value) for condition, value in conditions.items()}
+    return PublishedRow(f"{key}:{at}", name, values, 10.0**-digits / scale, shown)
+
+
+def _is_condition(value: object) -> bool:
+    return isinstance(value, str | int | float) and not isinstance(value, bool) and bool(str(value).strip())
 
 
 def _metric(source: InputFile, field: str, name: object) -> str:

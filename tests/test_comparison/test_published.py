@@ -10,8 +10,9 @@ from places import APP
 from streamlit.testing.v1 import AppTest
 
 from ragtriage.dashboard.shell.selection import Selection
-from ragtriage.dashboard.tables.benchmarks import band_table, published_table, system_table
+from ragtriage.dashboard.tables.benchmarks import band_table, explained_table, published_table, system_table
 from ragtriage.data.api import add_run, metrics_answer
+from ragtriage.data.comparison.published_gap import conditions_of, explained_gaps
 from ragtriage.data.comparison.published_results import Published, PublishedRow, read_published
 from ragtriage.data.importers.load import import_source
 from ragtriage.data.importers.parsing.input_file import InputFile
@@ -19,6 +20,7 @@ from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.metrics.analysis.bands import BandScale
+from ragtriage.metrics.number_text import NOT_MEASURED
 from ragtriage.metrics.result_table import text_rows
 from ragtriage.metrics.sanity.means import Means, check_means
 
@@ -64,6 +66,8 @@ def test_a_broken_file_of_rows_leaves_the_bands(workspace: RunStore) -> None:
         ({**FACTS, "rows": [{"name": "A", "values": {"answer_f1": float("nan")}}]}, "found 'nan'"),
         ({**FACTS, "rows": [{"name": "A", "values": {"answer_f1": float("inf")}}]}, "found 'inf'"),
         ({**FACTS, "rows": [{"name": "A", "values": {"answer_f1": 10**400}}]}, "found '1000"),
+        ({**FACTS, "rows": [{**ROW, "conditions": {"model": []}}]}, "rows[0].conditions: is no object"),
+        ({**FACTS, "rows": [{**ROW, "conditions": "GPT-4"}]}, "rows[0].conditions: is no object"),
         ({**FACTS, "rows": [ROW], "bands": None}, "bands: is not a list"),
     ],
 )
@@ -196,3 +200,55 @@ def test_a_band_names_its_scale_and_an_uncomputed_mean_has_none(workspace: RunSt
         "production targets",
     )
     assert {guide[name]["band"] for name in ("faithfulness", "hallucination")} == {None}
+
+
+def _row(value: float, **conditions: object) -> dict[str, Any]:
+    return {"name": f"row {value}", "conditions": conditions, "values": {"answer_f1": value}}
+
+
+def test_the_gap_is_explained_by_rows_that_differ_in_one_condition_alone(workspace: RunStore) -> None:
+    """Ours has model b and another corpus: model b alone costs 10 points, a tenfold corpus 4 to 6."""
+    rows = [
+        _row(60, model="A", corpus_size=1000, language="en"),
+        _row(50, model="B", corpus_size=1000, language="en"),
+        _row(54, model="A", corpus_size=10_000, language="en"),
+        _row(46, model="B", corpus_size=10_000, language="en"),
+        _row(20, model="C", corpus_size=99, language="fi"),
+    ]
+    (*_, table) = _read(workspace, mine={**FACTS, "dataset": "d", "rows": rows}).tables
+    config = {"model": "b", "index": {"corpus_size": 500}}
+    root = str(workspace.workspace.root)
+    run = add_run([{"question": "why?", "answer": "so"}], "one", "p", root, config=config, dataset="D")
+    against = table.rows[0]
+    conditions = conditions_of(run, ["en"], table, against)
+    assert [(each.name, each.alike) for each in conditions] == [
+        ("questions", True),
+        ("model", False),
+        ("corpus_size", False),
+        ("language", True),
+    ]
+    (gap,) = explained_gaps({"answer_f1": _mean("answer_f1", 0.4)}, conditions, table, against)
+    model, corpus = gap.effects
+    assert (model.pairs, model.low, model.high) == pytest.approx((2, -0.1, -0.1))
+    assert (corpus.pairs, corpus.smallest, corpus.largest) == pytest.approx((2, 0.04, 0.06))
+    assert (corpus.low, corpus.high) == pytest.approx((-0.06, 0.06))
+    assert (gap.real, gap.low, gap.high) == pytest.approx((-0.2, -0.3, -0.1))
+    assert gap.explained == pytest.approx((0.04, 0.16))
+    (row,) = text_rows(explained_table([gap], against))
+    assert row["Model"] == "−10.0 with our level, 2 pairs"
+    assert row["Explained"] == "4.0 to 16.0 of 20.0"
+
+
+def test_a_condition_in_which_no_rows_differ_alone_is_not_known(workspace: RunStore) -> None:
+    rows = [_row(60, model="A", language="en"), _row(20, model="B", language="fi")]
+    (*_, table) = _read(workspace, mine={**FACTS, "rows": rows}).tables
+    run = add_run([{"question": "why?"}], "one", "p", str(workspace.workspace.root))
+    conditions = conditions_of(run, ["de"], table, table.rows[0])
+    (gap,) = explained_gaps({"answer_f1": _mean("answer_f1", 0.4)}, conditions, table, table.rows[0])
+    assert [(effect.condition, effect.pairs) for effect in gap.effects] == [
+        ("questions", 0),
+        ("model", 0),
+        ("language", 0),
+    ]
+    (row,) = text_rows(explained_table([gap], table.rows[0]))
+    assert (row["Model"], row["Explained"]) == ("no row", NOT_MEASURED)

@@ -344,7 +344,7 @@ def test_differences_are_turned_and_make_no_claim(demo: RunStore, monkeypatch: p
     assert better["Faithfulness"].startswith("−24.1 ▼ worse")
     assert better["Self-knowledge"].endswith("(no direction)")
     conditions = app.dataframe[1].value.set_index("Condition")
-    assert list(conditions.index) == ["Questions", "Model and retriever", "Language"]
+    assert list(conditions.index) == ["Questions", "Retriever", "Model", "Language"]
     language = conditions.loc["Language"]
     assert (language["Ours"], language["Published: E5-Mistral + GPT-4"], language["Alike"]) == (
         "en",
@@ -352,6 +352,14 @@ def test_differences_are_turned_and_make_no_claim(demo: RunStore, monkeypatch: p
         "yes",
     )
     assert "conditions differ or are not known" in words
+    gap = app.dataframe[2].value.set_index("Metric").loc["Faithfulness"]
+    assert (gap["Real gap"], gap["Questions"], gap["Retriever"], gap["Model"], gap["Explained"]) == (
+        "−24.1",
+        "no row",
+        "± 2.0, 1 pair",
+        "± 3.1 to 3.8, 2 pairs",
+        "0.0 to 5.8 of 24.1",
+    )
 
 
 def test_charts_show_every_system_and_no_false_zero(demo: RunStore) -> None:

@@ -27,6 +27,7 @@ from ragtriage.dashboard.shell.widgets import choose
 from ragtriage.dashboard.tables.benchmarks import (
     band_table,
     conditions_table,
+    explained_table,
     published_table,
     source_table,
     step_table,
@@ -34,6 +35,7 @@ from ragtriage.dashboard.tables.benchmarks import (
 )
 from ragtriage.dashboard.wording.escaping import capital, markdown_text, shorten
 from ragtriage.dashboard.wording.formatting import metric_label
+from ragtriage.data.comparison.published_gap import conditions_of, explained_gaps
 from ragtriage.data.comparison.published_results import (
     Published,
     PublishedRow,
@@ -273,15 +275,19 @@ def against_section(view: View, table: PublishedTable, against: PublishedRow) ->
         "shown without a claim of significance: they do not tell which system is better."
     )
     show_table(published_table(ours, shared, against))
-    conditions = conditions_table(view.run, _languages(view), table, against)
-    unlike = sum(row["Alike"] != "yes" for row in conditions.rows)
+    conditions = conditions_of(view.run, _languages(view), table, against)
+    unlike = sum(not condition.alike for condition in conditions)
     st.caption(
-        f"{unlike} of {len(conditions.rows)} conditions differ or are not known: as long as they do, the gap "
+        f"{unlike} of {len(conditions)} conditions differ or are not known: as long as they do, the gap "
         "says nothing about the pipeline."
         if unlike
         else "All conditions are alike: the gap is one of the pipelines and of their judges."
     )
-    show_table(conditions)
+    show_table(conditions_table(conditions, against))
+    gaps = explained_gaps({metric: ours[metric] for metric in shared}, conditions, table, against)
+    if unlike and gaps:
+        st.markdown("##### What of the gap the conditions explain")
+        show_table(explained_table(gaps, against))
     with st.expander("All published rows, the best of each column marked ★"):
         show_table(system_table(name, ours, table, shared))
     if point is not None and view.run.n:
