@@ -15,7 +15,7 @@ from ragtriage.dashboard.wording.diagnosis import (
     rate_name,
 )
 from ragtriage.dashboard.wording.escaping import shorten
-from ragtriage.dashboard.wording.leaks import leak_text
+from ragtriage.dashboard.wording.leaks import critical_text, text_faults
 from ragtriage.dashboard.wording.main_loss import loss_sentence, loss_statement, wordy_statement
 from ragtriage.dashboard.wording.right import right_sentences
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
@@ -59,7 +59,10 @@ def diagnosis_headline(
     lost = loss_sentence(diagnosis, findings, with_stage=False)
     if lost and not headline.statement.endswith(lost):
         headline = replace(headline, detail=f"{lost}. {headline.detail}")
-    return headline.after(leak_text(diagnosis.scored))
+    faults = text_faults(findings)
+    if faults:
+        headline = replace(headline, detail=f"{faults}. {headline.detail}")
+    return headline.after(critical_text(diagnosis.scored, findings))
 
 
 def _conclusion(name: str, diagnosis: Diagnosis, findings: Sequence[Finding], has_answers: bool) -> Headline:

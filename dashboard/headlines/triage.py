@@ -12,7 +12,7 @@ from ragtriage.dashboard.wording.comparisons import loss_text
 from ragtriage.dashboard.wording.diagnosis import rate_clause, rate_labels
 from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
 from ragtriage.dashboard.wording.formatting import span
-from ragtriage.dashboard.wording.leaks import leak_text
+from ragtriage.dashboard.wording.leaks import critical_text, text_faults
 from ragtriage.dashboard.wording.main_loss import loss_sentence
 from ragtriage.dashboard.wording.right import right_by_text_sentence, right_sentences
 from ragtriage.data.comparison.guardrails import Loss
@@ -42,11 +42,12 @@ def triage_headline(report: GateReport, name: str, strict: bool = False) -> Head
         strict: whether gates that had nothing to judge by count too.
     """
     diagnosis = report.diagnosis
-    leaks = "" if diagnosis is None else leak_text(diagnosis.scored)
+    critical = "" if diagnosis is None else critical_text(diagnosis.scored, report.findings)
     headline = _verdict(report, diagnosis, name, strict)
     lost = "" if diagnosis is None else loss_sentence(diagnosis, report.findings)
-    first = "".join(f"{capital(part)}. " for part in (guardrail_clauses(report), lost) if part)
-    return replace(headline, detail=f"{first}{headline.detail}").after(leaks)
+    parts = (text_faults(report.findings), guardrail_clauses(report), lost)
+    first = "".join(f"{capital(part)}. " for part in parts if part)
+    return replace(headline, detail=f"{first}{headline.detail}").after(critical)
 
 
 def guardrail_clauses(report: GateReport) -> str:
@@ -196,6 +197,8 @@ def gate_phrase(result: GateResult, base: str = "") -> str:
     if gate.kind == "critical":
         failing = count(round(result.mean * result.n_total), "critical case")
         return f"{failing} of {result.n_total:,} newly {'fails' if failing.startswith('1 ') else 'fail'}"
+    if gate.kind == "secrets":
+        return result.why
     if gate.kind == "questions":
         whose = "" if gate.metric == OWN_QUESTIONS else f" of {shorten(base, 30) or 'the baseline'}"
         return f"answered {result.n_scored:,} of {result.n_total:,} questions{whose}"

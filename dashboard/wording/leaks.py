@@ -1,10 +1,14 @@
-"""Leaks between accounts in words: they are said before anything else."""
+"""What is said before anything else: leaks between accounts, secrets, faults of many answers as texts."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from ragtriage.data.suites.check_table import CheckedRun
 from ragtriage.data.suites.isolation import leaks_of
 from ragtriage.metrics.number_text import count
+from ragtriage.metrics.sanity.documents import FAULTS_OF_TEXTS, read_first
+from ragtriage.metrics.sanity.rule import Finding
 
 
 def leak_text(run: CheckedRun) -> str:
@@ -17,3 +21,15 @@ def leak_text(run: CheckedRun) -> str:
     return (
         f"Critical: {cases} {'leaks' if leaks.n_leaks == 1 else 'leak'} data of another account{in_answers}"
     )
+
+
+def critical_text(run: CheckedRun, findings: Sequence[Finding]) -> str:
+    """Return how many cases leak data of another account or tell secrets, without full stop; "" for none."""
+    secrets = [f"Critical: {finding.title}" for finding in findings if finding.rule == "secrets"]
+    return ". ".join(filter(None, [leak_text(run), *secrets]))
+
+
+def text_faults(findings: Sequence[Finding]) -> str:
+    """Return what else is wrong with many answers as texts, such as that they are cut off; "" for nothing."""
+    on_texts = [each.title for each in read_first(findings) if each.rule in FAULTS_OF_TEXTS]
+    return ". ".join(on_texts)

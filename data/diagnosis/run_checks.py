@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from ragtriage.data.declarations import HOW_TO_DECLARE
 from ragtriage.data.diagnosis.answer_shift import answer_shift
 from ragtriage.data.diagnosis.other_languages import other_languages
+from ragtriage.data.diagnosis.text_findings import answer_texts
 from ragtriage.data.diagnosis.weak_judge import weak_judges
 from ragtriage.data.scoring.batch_scores import OVER_ANSWERS
 from ragtriage.data.scoring.id_overlap import id_mismatch
@@ -66,6 +67,7 @@ def check_run(scored: ScoredRun, convention: Convention = "default") -> list[Fin
             id_mismatch=_id_mismatch(scored),
             lists=context_lists(scored),
             shift=_shift(scored),
+            texts=answer_texts(scored),
             retrieval_dependent=tuple(filter(_depends_on_retrieval, scored.metrics)),
         )
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from ragtriage.metrics.gates.gates import LEAST_ASKED, Gate, GateResult, missing
 from ragtriage.metrics.gates.wording import GOOD_SHARE, subject_of
 from ragtriage.metrics.metric_registry import declared
 from ragtriage.metrics.number_text import percent
+from ragtriage.metrics.sanity.rule import Finding
 from ragtriage.metrics.statistics.intervals import interval
 from ragtriage.metrics.statistics.question_means import question_means
 
@@ -53,6 +54,19 @@ def judge_suites(run: Diagnosis, judged: Collection[str]) -> Iterator[GateResult
         if suite not in {FORMAT, *judged} and "all" not in judged:
             gate = Gate(suite, 0.5, False, "block", "most of its checks fail", kind="checks")
             yield judge_checks(gate, run, None)
+
+
+def judge_secrets(findings: Sequence[Finding]) -> GateResult | None:
+    """Return the failed gate of a run whose answers tell secrets; None where none does."""
+    found = next((each for each in findings if each.rule == "secrets"), None)
+    if found is None:
+        return None
+    n, of = found.n_affected, round(float(dict(found.evidence)["answers"]))
+    gate = Gate("secrets in answers", 0.0, True, "block", "what is told cannot be taken back", "secrets")
+    share = n / of
+    return GateResult(
+        gate, "FAIL", share, None, None, of, of, margin=-share, obtained="counted", why=found.title
+    )
 
 
 def judge_questions(run: Diagnosis, asked: QuestionsAsked) -> GateResult | None:

@@ -37,6 +37,7 @@ from ragtriage.data.gates.built_in import (
     half_failing,
     judge_halves,
     judge_questions,
+    judge_secrets,
     mixed_questions,
     quality_holds,
 )
@@ -286,10 +287,9 @@ def judge_run(
             for each in guardrails(base, run, shared)
         ]
     asked = questions_asked(run, base, shared)
-    lacking = judge_questions(run, asked)
+    own = [judge_secrets(findings), judge_questions(run, asked)]
     worded = tuple(
-        replace(result, sentence=gate_sentence(result))
-        for result in [*([lacking] if lacking else []), *results]
+        replace(result, sentence=gate_sentence(result)) for result in [*filter(None, own), *results]
     )
     report = GateReport(
         run.scored.run,

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ragtriage.data.scoring.answer_texts import text_table, without_error_texts
 from ragtriage.data.scoring.batch_inputs import batch_of
 from ragtriage.data.scoring.context_use import use_table
 from ragtriage.data.scoring.gold_join import Match
@@ -48,7 +49,7 @@ from ragtriage.metrics.schema.metric import CONVENTIONS, Convention
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, Scores, Status
 from ragtriage.metrics.schema.source import Source
 
-SCORES_VERSION = 24  # raise when a definition, a heuristic or a file of the scores changes
+SCORES_VERSION = 25  # raise when a definition, a heuristic or a file of the scores changes
 DEFAULT_KS = (1, 3, 5, 10)
 BATCH_ROWS = 4096
 ScoreKey = tuple[str, Source]
@@ -68,6 +69,7 @@ AUXILIARY_TABLES: Mapping[str, Callable[[Any, Batch], Any]] = {
     "checks": check_table,
     "languages": language_table,
     "citations": citation_table,
+    "texts": text_table,
 }
 
 
@@ -196,7 +198,8 @@ def score_table(
         options: what the scores depend on.
         results: judge results of these samples by kind, those of several evaluations in their order.
     """
-    recorded = with_evaluated_checks(conform(samples.combine_chunks()))  # or each list column would be, often
+    whole = conform(samples.combine_chunks())  # or each list column would be, often
+    recorded = with_evaluated_checks(without_error_texts(whole))
     ids_match, style = facts.ids_match, facts.style
     recorded_batch = batch_of(recorded, options.match, ids_match, style, options.refusals)
     computed = compute(recorded_batch, options.ks, options.convention)
@@ -328,7 +331,7 @@ def without_errors(
     for (name, source), scores in blocks.items():
         metric = declared(name)
         of_retrieval = metric is not None and metric.component == "retrieval"
-        if source == Source.IMPORTED and errored.any() and not of_retrieval:
+        if source != Source.HUMAN and errored.any() and not of_retrieval:
             # The time and cost of a failed call are real, unless nobody measured them.
             left_out = errored & (scores.values <= 0) if name in FIGURES else errored
             changed[name, source] = replace(

@@ -107,11 +107,12 @@ def language_slices(table: pa.Table) -> list[Slice]:
         table: the auxiliary table of its languages. A language told for one sample alone, or for under 1 % of
             them, counts as not told: on short texts the model is sometimes wrong.
     """
-    slices = [field_slice(name, _common(table[column])) for column, name in LANGUAGES.items()]
+    slices = [field_slice(name, common_languages(table[column])) for column, name in LANGUAGES.items()]
     return [each for each in slices if len(set(each.labels) - {NOT_GIVEN}) > 1]
 
 
-def _common(column: Any) -> Any:
+def common_languages(column: Any) -> Any:
+    """Return a column of the languages of a run without those that are told too seldom to be believed."""
     counts = pc.value_counts(column.drop_null()).to_pylist()
     least = max(2, _LEAST_SHARE * len(column))
     kept = pa.array([count["values"] for count in counts if count["counts"] >= least], pa.string())

@@ -26,7 +26,7 @@ _stemming = Lock()  # a PyStemmer object must not be used by two threads at once
 
 
 def word_list(name: str) -> frozenset[str]:
-    """Return one list of word_lists.json ("stop_words" or "abbreviations"), all languages together."""
+    """Return one list of word_lists.json, such as "stop_words", all languages together."""
     lists = json.loads(files("ragtriage.data.text").joinpath("word_lists.json").read_text("utf-8"))[name]
     return frozenset(word for lines in lists.values() for line in lines for word in line.split())
 

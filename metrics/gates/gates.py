@@ -14,7 +14,9 @@ from ragtriage.metrics.statistics.max_t import FamilyTest
 from ragtriage.metrics.statistics.paired import MARGIN, PairedDifference
 
 GateVerdict = Literal["PASS", "FAIL", "INCONCLUSIVE", "UNMEASURED"]
-GateKind = Literal["mean", "percentile", "regression", "checks", "critical", "questions", "guardrail"]
+GateKind = Literal[
+    "mean", "percentile", "regression", "checks", "critical", "questions", "guardrail", "secrets"
+]
 GateRule = Literal["interval", "mean"]
 GateUnit = Literal["questions", "samples"]
 Severity = Literal["block", "warn"]
@@ -42,7 +44,8 @@ class Gate:
         severity: "block" keeps a version from shipping, "warn" does not.
         reason: why it matters, printed with the verdict.
         kind: "mean" or "percentile" of a metric, "regression" against the baseline, "checks" passed,
-            "critical" cases, "questions" that the run answered, or a "guardrail" such as latency.
+            "critical" cases, "questions" that the run answered, a "guardrail" such as latency, or the
+            "secrets" that answers tell.
         required: whether INCONCLUSIVE and UNMEASURED keep a version from shipping too.
         slice: (what it groups by, value) of the questions that count; None for all.
         values: of critical: the values of the tag that mean yes.

@@ -40,7 +40,7 @@ def subject_of(gate: Gate) -> str:
         return f"Cases tagged {gate.metric}"
     if gate.kind == "questions":
         return "Questions of the run" if gate.metric == OWN_QUESTIONS else "Questions of the baseline"
-    if gate.kind == "guardrail":
+    if gate.kind in ("guardrail", "secrets"):
         return f"{gate.metric[:1].upper()}{gate.metric[1:]}"
     if gate.kind == "regression" and gate.metric in _FAMILIES:
         return f"Every {'' if gate.metric == 'all' else gate.metric + ' '}metric"
@@ -59,6 +59,8 @@ def gate_title(gate: Gate) -> str:
         return f"{subject}: none newly fails{where}"
     if gate.kind == "questions":
         return f"{subject}: at least {chosen_percent(gate.threshold)} answered"
+    if gate.kind == "secrets":
+        return f"{subject}: none"
     if gate.kind == "guardrail":
         most = chosen_percent(gate.threshold)
         if gate.metric in SHARES:
@@ -108,6 +110,8 @@ def gate_sentence(result: GateResult) -> str:
 def _judged(result: GateResult) -> str:
     if result.gate.kind == "critical":
         return _critical(result)
+    if result.gate.kind == "secrets":
+        return f"{result.why}."
     if result.gate.kind == "questions":
         whose = "its own" if result.gate.metric == OWN_QUESTIONS else "the baseline's"
         return f"The run answered {result.n_scored:,} of {whose} {_count(result.n_total)}; {result.why}."

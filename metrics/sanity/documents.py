@@ -11,12 +11,13 @@ from ragtriage.metrics.schema.scores import IntArray
 
 FEWEST_QUESTIONS = 5  # with fewer, the same list for all is no wonder
 FEWEST_FOR_FEW = 10  # and so are few lists
-READ_FIRST = ("ids", "same_list", "few_lists", "shifted")
+FAULTS_OF_TEXTS = ("truncated", "error_answers", "other_language", "asked_twice", "uncited")
+READ_FIRST = ("secrets", *FAULTS_OF_TEXTS, "ids", "same_list", "few_lists", "shifted")
 
 
 def read_first(findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings that must be known before any stage or gate of the run is read."""
-    return [finding for finding in findings if finding.rule in READ_FIRST]
+    return [each for each in findings if each.rule in READ_FIRST and each.severity != "note"]
 
 
 def _unmatched_ids(run: CheckInput) -> list[Finding]:

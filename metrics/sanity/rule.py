@@ -9,6 +9,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 
+from ragtriage.metrics.sanity.answer_texts import AnswerTexts
 from ragtriage.metrics.schema.metric import Convention
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, MetricsError
 
@@ -151,6 +152,7 @@ class CheckInput:
         lists: the lists of documents; None where no list was retrieved.
         shift: the answers against the references of all questions; None where none are recorded.
         retrieval_dependent: the metrics of the run whose values depend on what was retrieved.
+        texts: what the texts of questions and answers tell by themselves; None where none are recorded.
     """
 
     n: int
@@ -172,6 +174,7 @@ class CheckInput:
     lists: ContextLists | None = None
     shift: AnswerShift | None = None
     retrieval_dependent: tuple[str, ...] = ()
+    texts: AnswerTexts | None = None
 
     def __post_init__(self) -> None:
         for source, values in (*self.computed.items(), *self.imported.items()):

@@ -9,9 +9,10 @@ from ragtriage.metrics.sanity.columns import COLUMN_RULES
 from ragtriage.metrics.sanity.documents import ANSWER_RULES, DOCUMENT_RULES
 from ragtriage.metrics.sanity.identities import IDENTITY_RULES
 from ragtriage.metrics.sanity.rule import CheckInput, Finding, Rule, Severity
+from ragtriage.metrics.sanity.texts import TEXT_RULES
 
 RULES: Mapping[str, Rule[CheckInput]] = MappingProxyType(
-    {rule.key: rule for rule in (*DOCUMENT_RULES, *ANSWER_RULES, *IDENTITY_RULES, *COLUMN_RULES)}
+    {rule.key: rule for rule in (*TEXT_RULES, *DOCUMENT_RULES, *ANSWER_RULES, *IDENTITY_RULES, *COLUMN_RULES)}
 )
 _SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 

@@ -16,7 +16,7 @@ from ragtriage.data import api
 from ragtriage.data.diagnosis.run_checks import check_run
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Run
-from ragtriage.metrics.sanity.documents import read_first
+from ragtriage.metrics.sanity.documents import FAULTS_OF_TEXTS, read_first
 from ragtriage.metrics.sanity.rule import CheckInput, ContextLists, Finding
 from ragtriage.metrics.sanity.run import check_numbers
 
@@ -104,7 +104,7 @@ def test_every_finding_names_its_metrics_run_and_samples(demo: RunStore) -> None
         scored = demo.scored(entry) if entry.n else None
         for finding in check_run(scored) if scored else []:
             assert finding.runs == (entry.run_id,)
-            of_the_run = ("one_test_set", "synthetic_only", "stale_dataset", "labels_by")
+            of_the_run = ("one_test_set", "synthetic_only", "stale_dataset", "labels_by", *FAULTS_OF_TEXTS)
             assert finding.metrics or finding.rule in of_the_run
             assert set(finding.metrics) <= set(demo.scored(entry).metrics)
             assert bool(finding.samples) == bool(finding.rows)

@@ -26,7 +26,7 @@ from ragtriage.dashboard.wording.diagnosis import (
     unused_context_metrics,
 )
 from ragtriage.dashboard.wording.escaping import capital, in_sentence
-from ragtriage.dashboard.wording.leaks import leak_text
+from ragtriage.dashboard.wording.leaks import critical_text, text_faults
 from ragtriage.dashboard.wording.main_loss import loss_sentence
 from ragtriage.dashboard.wording.right import right_sentences
 from ragtriage.data.api import diagnosis_answer, diagnosis_of, next_steps_of, open_store
@@ -110,9 +110,9 @@ def diagnose(
 
 def _diagnosis_text(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:
     n, bad = diagnosis.scored.n, int(diagnosis.bad.bad.sum())
-    leaks = leak_text(diagnosis.scored)
+    first = filter(None, [critical_text(diagnosis.scored, findings), text_faults(findings)])
     sections = [
-        *([wrapped(f"{leaks}.")] if leaks else []),
+        *(wrapped(f"{sentence}.") for sentence in first),
         wrapped(_headline(diagnosis, findings)),
         *map(wrapped, right_sentences(diagnosis)),
         *(

@@ -183,6 +183,7 @@ def _gate_row(result: GateResult, base_name: str, scale: float) -> GateRow:
         "critical": "none newly fails",
         "questions": f"≥ {percent(gate.threshold)} in the run",
         "guardrail": base,
+        "secrets": "none",
     }[gate.kind]
     where = f"{gate.slice[0]} {gate.slice[1]}" if gate.slice else ""
     notes = " · ".join(filter(None, [where, "" if gate.severity == "block" else "warns"]))

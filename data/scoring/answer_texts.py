@@ -1,0 +1,180 @@
+"""What the texts of questions and answers tell by themselves, a row per sample."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+import pyarrow as pa
+
+from ragtriage.data.scoring.batch_inputs import ERROR
+from ragtriage.data.store.sample_reader import further_fields
+from ragtriage.data.text.citation_marks import find_marks
+from ragtriage.data.text.faults.endings import BARE, DANGLING, OPEN, ending_of, ends_in_a_word
+from ragtriage.data.text.faults.error_texts import is_error_text, is_fault
+from ragtriage.data.text.faults.secrets import Secret, folded_text, has_contact, secrets_in
+from ragtriage.data.text.faults.wishes import asks_for_sources, names_a_language
+from ragtriage.data.text.folding import folded_question
+from ragtriage.data.text.language import language_of
+from ragtriage.metrics.schema.batch import Batch
+
+LONGEST_ERROR = 80  # characters
+SELDOM = 5  # one answer in so many without an end mark is no reason to compare it with the others
+SHORTEST_QUESTION = 10  # characters; a shorter one is no question of its own
+MOST_OTHERS = 200  # answers that are compared with
+CUT, ENDED = 1, 0  # what ended an answer, see _stop
+_REASON = re.compile(r"(?i)(?:^|[._])(?:finish|stop|done)_?reasons?\Z")
+_REASON_INSIDE = re.compile(r'(?i)"(?:finish|stop|done)_?reasons?":\s*\[?\s*"([^"]{1,40})"')
+_CUT = {
+    "length",
+    "max_tokens",
+    "max_output_tokens",
+    "max_length",
+    "max_new_tokens",
+    "token_limit",
+    "model_length",
+}
+_ENDED = {"stop", "end_turn", "stop_sequence", "eos", "eos_token", "complete", "completed"}
+_READ = [
+    "question_id",
+    "question",
+    "answer",
+    "reference_answer",
+    "history",
+    "prompt",
+    "account_id",
+    "citations",
+    "tags",
+    "extra",
+]
+_SOURCE = re.compile(
+    r"https?://|\b(?:sources?|references?|according to|quellen?|источник\w*)\b|来源|出典", re.IGNORECASE
+)
+
+
+def without_error_texts(table: Any) -> Any:
+    """Return an Arrow table of samples in which those that ended in an error have no answer, but a tag.
+
+    Their answer is the text of an error, or they name what failed beside one.
+    """
+    names = ("answer", "question", "reference_answer", "tags", "extra")
+    samples = list(zip(*(table[name].to_pylist() for name in names), strict=True))
+    found = {row: error for row, sample in enumerate(samples) if (error := _error_of(*sample))}
+    if not found:
+        return table
+    answers = [None if row in found else sample[0] for row, sample in enumerate(samples)]
+    tags = [
+        [*(tag for tag in sample[3] or () if tag["key"] != ERROR), {"key": ERROR, "value": found[row]}]
+        if row in found
+        else sample[3]
+        for row, sample in enumerate(samples)
+    ]
+    for name, values in (("answer", answers), ("tags", tags)):
+        column = pa.array(values, table.schema.field(name).type)
+        table = table.set_column(table.column_names.index(name), name, column)
+    return table
+
+
+def _error_of(
+    answer: str | None, question: str | None, reference: str | None, tags: Any, extra: str | None
+) -> str | None:
+    """Return the error that a sample ended in; None where it did not."""
+    if is_error_text(answer, question, reference):
+        return " ".join((answer or "").split())[:LONGEST_ERROR]
+    named = [tag["value"] for tag in tags or () if tag["key"] == ERROR]
+    error = next(filter(None, [*named, further_fields(extra, ERROR).get(ERROR)]), None)
+    text = error if isinstance(error, str) else orjson.dumps(error).decode() if error else ""
+    return text[:LONGEST_ERROR] if text and (is_fault(text) or not (answer or "").strip()) else None
+
+
+def text_table(table: pa.Table, _batch: Batch) -> pa.Table:
+    """Return the auxiliary table of the texts, which ragtriage.data.diagnosis.text_findings reads."""
+    samples = table.select(_READ).to_pylist()
+    rows = [_facts(sample) for sample in samples]
+    for row in [at for at, facts in enumerate(rows) if facts["secrets"]]:
+        context = " ".join(folded_text(each["text"]) for each in table["retrieved"][row].as_py() or ())
+        rows[row]["in_context"] = all(secret.folded in context for secret in _leaked(samples[row]))
+    _find_broken_words(table, samples, rows)
+    return pa.Table.from_pylist(rows, _SCHEMA)
+
+
+def _find_broken_words(table: Any, samples: list[dict[str, Any]], rows: list[dict[str, Any]]) -> None:
+    """Set the ending of answers that end inside a word of the texts around them."""
+    open_ends = [at for at, facts in enumerate(rows) if facts["ending"] in (BARE, OPEN)]
+    others = ""
+    if len(open_ends) * SELDOM >= len(rows):  # else one or another leaves its last mark out
+        others = " ".join((sample["answer"] or "").rpartition(" ")[0] for sample in samples[:MOST_OTHERS])
+    for row in open_ends:
+        sample = samples[row]
+        texts = [each["text"] for each in table["retrieved"][row].as_py() or ()]
+        around = " ".join(filter(None, [sample["question"], sample["reference_answer"], *texts, others]))
+        if ends_in_a_word(sample["answer"].rstrip(), around):
+            rows[row]["ending"] = DANGLING
+
+
+def _facts(sample: Mapping[str, Any]) -> dict[str, Any]:
+    answer, asked = sample["answer"], (sample["question"], sample["prompt"])
+    tags = {tag["key"]: tag["value"] for tag in sample["tags"] or ()}
+    question = folded_question(sample["question"] or "")
+    if len(question) < SHORTEST_QUESTION:
+        question = sample["question_id"]
+    named = bool(sample["citations"]) or bool(answer and (find_marks(answer) or _SOURCE.search(answer)))
+    return {
+        "error": None if answer else tags.get(ERROR),
+        "ending": ending_of(answer),
+        "stop": _stop(tags, sample["extra"]),
+        "reference_ending": ending_of(sample["reference_answer"]),
+        "length": len(answer or ""),
+        "secrets": [f"{secret.kind} {secret.masked}" for secret in _leaked(sample)],
+        "in_context": False,
+        "contact": has_contact(answer),
+        "asked": _digest(question, sample["history"], sample["account_id"]),
+        "said": _digest(answer),
+        "wants_sources": any(map(asks_for_sources, asked)),
+        "names_sources": named,
+        "names_language": any(map(names_a_language, asked)),
+        "reference_language": language_of(sample["reference_answer"]),
+    }
+
+
+def _leaked(sample: Mapping[str, Any]) -> list[Secret]:
+    """Return the secrets of an answer that neither its question nor its reference gives."""
+    given = " ".join(folded_text(sample[name]) for name in ("question", "reference_answer"))
+    return [secret for secret in secrets_in(sample["answer"]) if secret.folded not in given]
+
+
+def _stop(tags: Mapping[str, str], extra: str | None) -> int | None:
+    """Return CUT where a limit ended the answer, ENDED where the model did; None if not recorded."""
+    reasons = [value for key, value in tags.items() if _REASON.search(key)]
+    if not reasons and extra and _REASON_INSIDE.search(extra):
+        reasons = _REASON_INSIDE.findall(extra)
+    words = {word for reason in reasons for word in re.findall(r"[a-z_]+", reason.lower())}
+    return CUT if words & _CUT else ENDED if words & _ENDED else None
+
+
+def _digest(*parts: object) -> int:
+    packed = orjson.dumps(parts, default=str)
+    return int.from_bytes(hashlib.blake2b(packed, digest_size=8).digest(), signed=True)
+
+
+_SCHEMA = pa.schema(
+    [
+        ("error", pa.string()),
+        ("ending", pa.int8()),
+        ("reference_ending", pa.int8()),
+        ("stop", pa.int8()),
+        ("length", pa.int32()),
+        ("secrets", pa.list_(pa.string())),
+        ("in_context", pa.bool_()),
+        ("contact", pa.bool_()),
+        ("asked", pa.int64()),
+        ("said", pa.int64()),
+        ("wants_sources", pa.bool_()),
+        ("names_sources", pa.bool_()),
+        ("names_language", pa.bool_()),
+        ("reference_language", pa.string()),
+    ]
+)

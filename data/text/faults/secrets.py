@@ -1,0 +1,127 @@
+"""Secrets and personal data in texts: keys and tokens by their forms, numbers by form and check digits.
+
+The forms are those that the issuers document. What is found is never kept as it is, but masked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+MOST_TEXT = 200_000  # characters of an answer that are searched
+_LEAST_DISTINCT = 8  # characters of a key: "sk-xxxxxxxx..." is none
+_AWS = ("AKIA", "ASIA")
+_MAYBE = re.compile(r"\d|A[KS]IA|PRIVATE KEY")
+_RUN = re.compile(r"[A-Za-z0-9]{12,}")
+_KEYS = {
+    "API key": (
+        r"\b[sr]k[-_](?:[a-z0-9]{2,8}[-_]){0,3}[A-Za-z0-9_-]{16,200}"
+        r"|\bAIza[\w-]{35}|\bhf_[A-Za-z0-9]{30,40}|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"
+    ),
+    "access token": (
+        r"\bgh[pousr]_[A-Za-z0-9]{30,255}|\bgithub_pat_\w{22,255}|\bglpat-[\w-]{20,64}|\bxox[abeoprs]-[\w-]{10,200}"
+        r"|\beyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}"
+    ),
+    "private key": r"-----BEGIN (?:[A-Z]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----[^-]{0,4000}",
+}
+_CARD = (
+    r"(?<![\d.,-])(?:\d{4}[ -]\d{4}[ -]\d{4}[ -]\d{4}|3[47]\d{2}[ -]\d{6}[ -]\d{5}|\d{15,16})(?![\d.,-]?\d)"
+)
+_BRANDS = re.compile(
+    r"4\d{15}|5[1-5]\d{14}|2(?:2[2-9]|[3-6]\d|7[01])\d{13}|3[47]\d{13}|6(?:011|5\d\d)\d{12}|35\d{14}"
+)
+_SSN = re.compile(
+    r"(?<![\d-])(?!000|666|9)\d{3}-(?!00)\d\d-(?!0000)\d{4}(?![\d-])"
+    r"|(?i:\b(?:ssn|social security(?: number| no\.?)?)\b[^\d\n]{0,20})(?!000|666|9)\d{3} ?\d\d ?\d{4}(?!\d)"
+)
+_IBAN = r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b"
+# ISO 13616: length by country
+_IBAN_LENGTHS = dict(
+    re.findall(
+        r"([A-Z]{2})(\d\d)",
+        "AD24AE23AL28AT20AZ28BA20BE16BG22BH22BR29CH21CR22CY28CZ24DE22DK18DO28EE20EG29ES24FI18FO18FR27GB22GE22GI23"
+        "GL18GR27GT28HR21HU28IE22IL23IQ23IS26IT27JO30KW30KZ20LB28LI21LT20LU20LV21MC27MD24ME22MK19MR27MT31MU30NL18"
+        "NO15PK24PL28PS29PT25QA29RO24RS22SA24SE24SI19SK24SM27TN24TR26UA29VA22XK20",
+    )
+)
+_CONTACT = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{2,63})+|(?<![\w.])\+\d{1,3}[ \d().-]{7,16}\d\b")
+_NOT_CODE = re.compile(r"[^A-Za-z0-9]")
+
+
+@dataclass(frozen=True)
+class Secret:
+    """A secret in a text.
+
+    Attributes:
+        kind: such as "API key".
+        masked: its first characters, where they only tell who issued it, and its last two.
+        folded: its letters and digits, to look it up elsewhere; never shown.
+    """
+
+    kind: str
+    masked: str
+    folded: str
+
+
+def secrets_in(text: str | None) -> list[Secret]:
+    """Return the secrets in a text, each once."""
+    searched = (text or "")[:MOST_TEXT]
+    if not _MAYBE.search(searched):
+        return []
+    found = {secret.folded: secret for secret in _all_in(searched)}
+    return list(found.values())
+
+
+def folded_text(text: str | None) -> str:
+    """Return the letters and digits of a text, in which `Secret.folded` is looked up."""
+    return _NOT_CODE.sub("", text or "")
+
+
+def has_contact(text: str | None) -> bool:
+    """Return whether a text has an e-mail address or a phone number with its country code."""
+    return bool(text) and _CONTACT.search(text[:MOST_TEXT]) is not None  # type: ignore[index]
+
+
+def is_card(digits: str) -> bool:
+    """Return whether digits are the number of a payment card: by brand and Luhn's check digit."""
+    doubled = "".join(str(2 * int(digit)) if at % 2 else digit for at, digit in enumerate(reversed(digits)))
+    return bool(_BRANDS.fullmatch(digits)) and sum(map(int, doubled)) % 10 == 0 and len(set(digits)) > 1
+
+
+def is_iban(code: str) -> bool:
+    """Return whether letters and digits are an IBAN: by the length of its country and ISO 7064's check."""
+    if _IBAN_LENGTHS.get(code[:2]) != str(len(code)):
+        return False
+    return int("".join(str(int(character, 36)) for character in code[4:] + code[:4])) % 97 == 1
+
+
+def _is_key(code: str) -> bool:
+    """Return whether a key looks drawn at random: words joined by hyphens do not."""
+    drawn = (run for run in _RUN.findall(code) if run.startswith(_AWS) or re.search(r"\d", run))
+    return any(len(set(run)) >= _LEAST_DISTINCT for run in drawn)
+
+
+_FORMS: tuple[tuple[str, re.Pattern[str], Callable[[str], bool]], ...] = (
+    *((kind, re.compile(form), _is_key if kind != "private key" else bool) for kind, form in _KEYS.items()),
+    ("payment card", re.compile(_CARD), is_card),
+    ("US social security number", _SSN, bool),
+    ("IBAN", re.compile(_IBAN), is_iban),
+)
+
+
+def _all_in(text: str) -> Iterator[Secret]:
+    for kind, form, holds in _FORMS:
+        for match in form.finditer(text):
+            code = _NOT_CODE.sub("", match[0])
+            if form is _SSN:
+                code = re.sub(r"\D", "", code)
+            if holds(match[0] if kind in _KEYS else code):
+                yield Secret(kind, _masked(kind, match[0], code), code)
+
+
+def _masked(kind: str, found: str, code: str) -> str:
+    if kind == "private key":
+        return "-----BEGIN … PRIVATE KEY-----"
+    issuer = found[:4] if kind in _KEYS else code[:2] if kind == "IBAN" else ""
+    return f"{issuer}…{code[-2:]}"

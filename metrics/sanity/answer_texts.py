@@ -1,0 +1,99 @@
+"""The texts of questions and answers as the sanity checks look at them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray
+
+FEWEST_AT_A_LENGTH = 5  # answers of one length that no chance explains
+AT_A_LENGTH = 0.2  # share of the answers that must have it
+SHORT_LIMIT = 60  # characters; answers of fewer may well be equally long
+SHORT_TOKENS = 16
+LINKS = 0.15  # of texts cut anywhere, as many end behind a comma or on a word that another has to follow
+FEWEST_REFERENCES = 10  # that show that answers should end with a mark
+NEARLY_ALL = 0.8  # share of the answers without an end mark, and of the references with one
+WHOLE, BARE, OPEN, DANGLING = 0, 1, 2, 3  # as ragtriage.data.text.faults.endings tells of the end of a text
+CUT, ENDED = 1, 0  # what ended an answer, as recorded
+
+
+@dataclass(frozen=True)
+class AnswerTexts:
+    """What the texts of n samples tell by themselves.
+
+    Attributes:
+        question: (n,) codes of the questions.
+        errors: row -> the error that a sample ended in.
+        answered: (n,) True for an answer with words that neither is an error nor refuses.
+        ending: (n,) how it ends: WHOLE, BARE, OPEN or DANGLING; -1 where that is not told.
+        reference_ending: (n,) how its reference ends, likewise.
+        stop: (n,) what ended it as recorded: CUT by a limit, ENDED by the model; -1 unknown.
+        length: (n,) characters.
+        tokens: (n,) as recorded; NaN unknown.
+        languages: (n,) language of the question where the answer could be compared with it, else "".
+        foreign: (n,) True for an answer in another language.
+        secrets: row -> what the answer tells, masked.
+        from_context: rows of those whose context holds it.
+        contact: (n,) True where it has an e-mail address or a phone number.
+        asked: (n,) codes of the questions by their texts.
+        said: (n,) codes of the answers by their texts.
+        wants_sources: (n,) True where question or prompt asks for sources.
+        names_sources: (n,) True where the answer names any.
+    """
+
+    question: IntArray
+    errors: Mapping[int, str]
+    answered: BoolArray
+    ending: IntArray
+    reference_ending: IntArray
+    stop: IntArray
+    length: FloatArray
+    tokens: FloatArray
+    languages: NDArray[np.object_]
+    foreign: BoolArray
+    secrets: Mapping[int, tuple[str, ...]]
+    from_context: frozenset[int]
+    contact: BoolArray
+    asked: IntArray
+    said: IntArray
+    wants_sources: BoolArray
+    names_sources: BoolArray
+
+    @cached_property
+    def at_limit(self) -> tuple[BoolArray, str]:
+        """Which answers end at the greatest length, if more do than by chance; and that length."""
+        for lengths, least, unit in (
+            (self.tokens, SHORT_TOKENS, "tokens"),
+            (self.length, SHORT_LIMIT, "characters"),
+        ):
+            told = self.answered & (lengths >= least)
+            if not told.any():
+                continue
+            most = lengths[told].max()
+            there = told & (lengths == most)
+            different = len(np.unique(self.said[there]))
+            unfinished = (there & (self.ending > WHOLE)).sum() * 2 >= (there & (self.ending >= WHOLE)).sum()
+            enough = different >= max(FEWEST_AT_A_LENGTH, AT_A_LENGTH * told.sum())
+            if enough and unfinished and not (self.stop[there] == ENDED).all():
+                return there, f"{int(most):,} {unit}"
+        return np.zeros(len(self.answered), dtype=np.bool_), ""
+
+    @cached_property
+    def truncated(self) -> BoolArray:
+        """(n,) True for answers that a limit ended, or that end in the middle of a sentence."""
+        told = self.answered & (self.ending >= WHOLE) & (self.stop != ENDED)
+        dangling, unfinished = told & (self.ending == DANGLING), told & (self.ending > WHOLE)
+        cut: BoolArray = dangling
+        references = self.reference_ending[told & (self.reference_ending >= WHOLE)]
+        unlike = len(references) >= FEWEST_REFERENCES and unfinished.sum() >= NEARLY_ALL * told.sum()
+        unlike = unlike and (references == WHOLE).mean() >= NEARLY_ALL
+        # else the style of this run leaves the last mark out
+        if unlike or dangling.sum() >= LINKS * unfinished.sum():
+            cut = unfinished
+        by_limit: BoolArray = self.answered & (self.stop == CUT)
+        return cut | by_limit | self.at_limit[0]

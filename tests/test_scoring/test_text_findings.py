@@ -1,0 +1,219 @@
+"""Faults that the texts of a run show without any judge: found, told first, and not shipped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import run as ragtriage
+
+from ragtriage.dashboard.headlines.triage import report_headline
+from ragtriage.data.api import add_run, gate
+from ragtriage.data.diagnosis.run_checks import check_run
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.metrics.sanity.documents import FAULTS_OF_TEXTS, read_first
+from ragtriage.metrics.sanity.rule import Finding
+
+N = 120
+KEY = "sk-proj-abc123DEF456ghi789JKL012mno345"
+Change = Callable[[int, dict[str, Any]], None]
+
+
+def _samples(change: Change | None = None, n: int = N) -> list[dict[str, Any]]:
+    """Return a run that ships: varied whole answers, with imported scores that hold."""
+    samples = []
+    for at in range(n):
+        words = " and ".join(f"item {at * 7 % 31 + step}" for step in range(3 + at % 9))
+        sample = {
+            "question_id": f"q{at}",
+            "question": f"What does paragraph {at} of the rules say about travel?",
+            "answer": f"Paragraph {at} says that the traveller brings {words}. It holds for all staff.",
+            "scores": dict.fromkeys(
+                ("correctness", "faithfulness", "answer_relevancy"), 0.9 if at % 20 == 7 else 1.0
+            ),
+        }
+        if change is not None:
+            change(at, sample)
+        samples.append(sample)
+    return samples
+
+
+def _checked(store: RunStore, samples: list[dict[str, Any]]) -> tuple[dict[str, Finding], Any]:
+    run = add_run(samples, "V1", "shop", str(store.workspace.root))
+    findings = check_run(store.scored(run))
+    on_texts = {each.rule: each for each in findings if each.rule in ("secrets", *FAULTS_OF_TEXTS)}
+    return on_texts, gate(run.run_id, workspace=str(store.workspace.root))
+
+
+def test_whole_answers_raise_nothing_and_ship(workspace: RunStore) -> None:
+    findings, report = _checked(workspace, _samples())
+    assert not findings
+    assert report.conclusion().state == "ship"
+
+
+def _cut(at: int, sample: dict[str, Any]) -> None:
+    sample["answer"] = sample["answer"][: 55 + at % 17]
+
+
+def _cut_at_80(at: int, sample: dict[str, Any]) -> None:
+    sample["answer"] = (sample["answer"] + f" It is of {1990 + at}, in a newer version, and applies.")[:80]
+
+
+def _ended_by_limit(at: int, sample: dict[str, Any]) -> None:
+    sample["finish_reason"] = "length" if at % 2 else "stop"
+
+
+def _most_tokens(at: int, sample: dict[str, Any]) -> None:
+    sample["output_tokens"] = 64 if at % 3 else 30 + at % 25
+    if at % 3:
+        sample["answer"] = sample["answer"][:-12]
+
+
+@pytest.mark.parametrize(
+    ("change", "least", "says"),
+    [
+        (_cut, 90, "middle of a sentence"),
+        (_cut_at_80, 118, "at exactly 80 characters"),
+        (_ended_by_limit, 60, "ended by the limit of tokens"),
+        (_most_tokens, 80, "at exactly 64 tokens"),
+    ],
+)
+def test_truncated_answers_are_told_first_and_never_ship(
+    workspace: RunStore, change: Change, least: int, says: str
+) -> None:
+    findings, report = _checked(workspace, _samples(change))
+    assert list(findings) == ["truncated"]
+    assert least <= findings["truncated"].n_affected <= N
+    assert says in findings["truncated"].message
+    assert report.conclusion().state == "cannot_tell"
+    assert report_headline(report).detail.startswith(findings["truncated"].title)
+
+
+def test_one_truncated_answer_is_a_note(workspace: RunStore) -> None:
+    def change(at: int, sample: dict[str, Any]) -> None:
+        if at == 5:
+            sample["answer"] = sample["answer"].removesuffix("all staff.") + "the"
+
+    findings, report = _checked(workspace, _samples(change))
+    assert findings["truncated"].severity == "note"
+    assert findings["truncated"].rows == (5,)
+    assert report.conclusion().state == "ship"
+
+
+def test_answers_without_last_marks_are_a_style(workspace: RunStore) -> None:
+    findings, _ = _checked(
+        workspace, _samples(lambda _at, sample: sample.update(answer=sample["answer"].rstrip(".")))
+    )
+    assert not findings
+
+
+def test_secrets_stop_the_release_masked_and_are_the_first_thing_said(
+    workspace: RunStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def change(at: int, sample: dict[str, Any]) -> None:
+        sample["answer"] += f" Use {KEY}, and SSN 123-45-6789."
+        if at == 0:
+            sample["retrieved"] = [{"id": "d", "text": f"The key is {KEY}, the SSN 123-45-6789."}]
+
+    findings, report = _checked(workspace, _samples(change))
+    found = findings["secrets"]
+    assert (found.severity, found.n_affected) == ("error", N)
+    assert "API key sk-p…45 (120 times)" in found.message
+    assert "In 1 answer it comes from the context" in found.message
+    assert report.conclusion().state == "do_not_ship"
+    assert report.exit_code() == 1
+    assert report_headline(report).detail.startswith("Critical: 120 of 120 answers tell an API key or a US")
+    root: Path = workspace.workspace.root
+    for command in ("gate", "diagnose", "check"):
+        answer = ragtriage(capsys, root, command, report.run.run_id)
+        assert KEY not in answer.out
+        assert "123-45-6789" not in answer.out
+        assert "120 answers tell an API key" in " ".join(answer.out.split())
+
+
+def test_what_the_question_or_the_reference_gives_is_no_leak(workspace: RunStore) -> None:
+    def change(at: int, sample: dict[str, Any]) -> None:
+        if at == 0:
+            sample |= {"question": f"What is {KEY}?", "answer": f"{KEY} is a key for the test system only."}
+        if at == 1:
+            sample |= {"reference_answer": "DE89370400440532013000", "answer": "DE89 3704 0044 0532 0130 00"}
+
+    findings, _ = _checked(workspace, _samples(change))
+    assert "secrets" not in findings
+
+
+def test_errors_with_a_text_are_missing_and_not_wrong(workspace: RunStore) -> None:
+    def change(at: int, sample: dict[str, Any]) -> None:
+        sample |= {"reference_answer": sample["answer"], "latency_ms": 900.0}
+        if at < 4:
+            sample |= {"answer": "504 Gateway Timeout", "latency_ms": 30_000.0}
+        if at == 4:
+            sample |= {"answer": "Paragraph 4 says th", "tags": {"error": "connection reset by peer"}}
+
+    findings, report = _checked(workspace, _samples(change))
+    assert findings["error_answers"].rows == (0, 1, 2, 3, 4)
+    assert "5 of 120 samples ended in an error (4 %)" in findings["error_answers"].message
+    diagnosis = report.diagnosis
+    assert diagnosis is not None
+    assert diagnosis.answers.missing == 5
+    assert not diagnosis.bad.bad[:5].any()
+    assert not (workspace.scored(report.run).values("correctness")[:5] >= 0).any()
+    assert (workspace.scored(report.run).values("latency_ms")[5:] == 900).all()
+
+
+def test_many_errors_stop_the_release(workspace: RunStore) -> None:
+    def change(at: int, sample: dict[str, Any]) -> None:
+        if at % 3 == 0:
+            sample["answer"] = "Request timed out."
+
+    _, report = _checked(workspace, _samples(change))
+    assert report.conclusion().state == "do_not_ship"
+    assert report_headline(report).detail.startswith("40 of 120 answers are errors")
+
+
+def test_answers_in_another_language_than_the_question(workspace: RunStore) -> None:
+    def change(at: int, sample: dict[str, Any]) -> None:
+        if at % 2:
+            sample["question"] = f"Was sagt Absatz {at} der Regeln über die Reisen der Angestellten?"
+        if at == 1:
+            sample["question"] += " Bitte auf Englisch."
+
+    findings, report = _checked(workspace, _samples(change))
+    found = findings["other_language"]
+    assert found.n_affected == 59
+    assert "59 of 59 to German questions" in found.message
+    assert report.conclusion().state == "cannot_tell"
+
+
+def test_an_answer_in_the_language_of_its_reference_is_none(workspace: RunStore) -> None:
+    def change(at: int, sample: dict[str, Any]) -> None:
+        sample["question"] = f"Was sagt Absatz {at} der Regeln über die Reisen der Angestellten?"
+        sample["reference_answer"] = sample["answer"]
+
+    findings, _ = _checked(workspace, _samples(change))
+    assert not findings
+
+
+def test_questions_under_several_ids_shrink_n(workspace: RunStore) -> None:
+    findings, report = _checked(
+        workspace, _samples(lambda at, sample: sample.update(question=f"What does paragraph {at % 60} say?"))
+    )
+    assert dict(findings["asked_twice"].evidence) == {"questions": 120.0, "effective n": 60.0}
+    assert "60 of them with different answers" in findings["asked_twice"].message
+    assert report.conclusion().state == "cannot_tell"
+
+
+def test_sources_that_are_asked_for_and_never_named(workspace: RunStore) -> None:
+    asked = _samples(lambda _at, sample: sample.update(prompt="Answer briefly. Cite the sources as [1]."))
+    findings, report = _checked(workspace, asked)
+    assert findings["uncited"].n_affected == N
+    assert report.conclusion().state == "cannot_tell"
+    asked[0]["answer"] += " [1]"
+    assert "uncited" not in _checked(workspace, asked)[0]
+
+
+def test_notes_are_not_read_first() -> None:
+    few = Finding("truncated", "note", "1 of 120 answers is cut off", "")
+    assert not read_first([few])
