@@ -16,6 +16,7 @@ from ragtriage.data.declarations import HOW_TO_DECLARE
 from ragtriage.data.diagnosis.answer_shift import answer_shift
 from ragtriage.data.diagnosis.other_languages import other_languages
 from ragtriage.data.diagnosis.text_findings import answer_texts
+from ragtriage.data.diagnosis.unchecked_isolation import unchecked_isolation
 from ragtriage.data.diagnosis.weak_judge import weak_judges
 from ragtriage.data.scoring.batch_scores import OVER_ANSWERS
 from ragtriage.data.scoring.id_overlap import id_mismatch
@@ -72,7 +73,7 @@ def check_run(scored: ScoredRun, convention: Convention = "default") -> list[Fin
         )
     )
     of_scores = [*failed_codes(scored), *refused_scores(scored), *other_languages(scored)]
-    of_scores += [*_undirected(scored), *weak_judges(scored)]
+    of_scores += [*_undirected(scored), *weak_judges(scored), *unchecked_isolation(scored)]
     known = frozenset(scored.metrics)
     return [
         replace(

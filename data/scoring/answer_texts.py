@@ -12,6 +12,8 @@ import pyarrow as pa
 
 from ragtriage.data.scoring.batch_inputs import ERROR
 from ragtriage.data.store.sample_reader import further_fields
+from ragtriage.data.suites.accounts import accounts_of_document, accounts_of_sample, common_kind
+from ragtriage.data.suites.isolation import rows_with_accounts
 from ragtriage.data.text.citation_marks import find_marks
 from ragtriage.data.text.faults.endings import BARE, DANGLING, OPEN, ending_of, ends_in_a_word
 from ragtriage.data.text.faults.error_texts import is_error_text, is_fault
@@ -98,6 +100,14 @@ def text_table(table: pa.Table, _batch: Batch) -> pa.Table:
         context = " ".join(folded_text(each["text"]) for each in table["retrieved"][row].as_py() or ())
         rows[row]["in_context"] = all(secret.folded in context for secret in _leaked(samples[row]))
     _find_broken_words(table, samples, rows)
+    owned = {row: table["retrieved"][row].as_py() for row in rows_with_accounts(table)}
+    for row, (sample, facts) in enumerate(zip(samples, rows, strict=True)):
+        asking = accounts_of_sample(sample)
+        named = [accounts_of_document(document) for document in owned.get(row, ())]
+        kinds = list(dict.fromkeys(kind for accounts in named for kind in accounts))
+        if (asking or kinds) and common_kind(asking, named) is None:
+            account = next((value for values in asking.values() for value in values), None)
+            facts |= {"asks_for": [*asking], "owned_by": kinds, "account": account}
     return pa.Table.from_pylist(rows, _SCHEMA)
 
 
@@ -172,6 +182,9 @@ _SCHEMA = pa.schema(
         ("contact", pa.bool_()),
         ("asked", pa.int64()),
         ("said", pa.int64()),
+        ("asks_for", pa.list_(pa.string())),
+        ("owned_by", pa.list_(pa.string())),
+        ("account", pa.string()),
         ("wants_sources", pa.bool_()),
         ("names_sources", pa.bool_()),
         ("names_language", pa.bool_()),

@@ -49,7 +49,7 @@ from ragtriage.metrics.schema.metric import CONVENTIONS, Convention
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, Scores, Status
 from ragtriage.metrics.schema.source import Source
 
-SCORES_VERSION = 25  # raise when a definition, a heuristic or a file of the scores changes
+SCORES_VERSION = 26  # raise when a definition, a heuristic or a file of the scores changes
 DEFAULT_KS = (1, 3, 5, 10)
 BATCH_ROWS = 4096
 ScoreKey = tuple[str, Source]
@@ -332,8 +332,9 @@ def without_errors(
         metric = declared(name)
         of_retrieval = metric is not None and metric.component == "retrieval"
         if source != Source.HUMAN and errored.any() and not of_retrieval:
-            # The time and cost of a failed call are real, unless nobody measured them.
-            left_out = errored & (scores.values <= 0) if name in FIGURES else errored
+            # The tokens and the cost of a failed call are real; its time is not that of an answer.
+            real = name in FIGURES and name != "latency_ms"
+            left_out = errored & (scores.values <= 0) if real else errored
             changed[name, source] = replace(
                 scores,
                 values=np.where(left_out, np.nan, scores.values),

@@ -8,8 +8,6 @@ from typing import Any
 
 import orjson
 
-from ragtriage.data.store.sample_reader import further_fields
-
 RECORDED = "recorded as failed"
 DIFFERS = "the actual value differs from the expected one"
 
@@ -85,16 +83,6 @@ def recorded_outcome(check: RecordedCheck, _sample: CheckedSample | None = None)
         return CheckOutcome(None, "no expected value is recorded")
     same = bool(check.expected == check.actual)
     return CheckOutcome(same, "" if same else DIFFERS)
-
-
-def document_account(document: Mapping[str, Any]) -> str | None:
-    """Return the account that a stored document belongs to; None where it names none."""
-    account = further_fields(document.get("extra"), "account_id").get("account_id")
-    if account is None or account != account:  # NaN, as tables have it for nothing
-        return None
-    if isinstance(account, float) and account.is_integer():
-        account = int(account)  # as tables have a whole number beside an empty cell
-    return str(account).encode("utf-8", "replace").decode().strip() or None
 
 
 def stored_value(text: str | None) -> Any:

@@ -20,7 +20,7 @@ from ragtriage.data.suites.check import (
 from ragtriage.data.suites.isolation import (
     AccountChecks,
     account_checks,
-    apart_from_lone_account,
+    apart_from_incomparable,
     rows_with_accounts,
 )
 from ragtriage.data.suites.registry import suite_named
@@ -76,7 +76,7 @@ def evaluated_checks(table: Any) -> Any:
         for row, checks in enumerate(table["checks"].to_pylist())
     ]
     by_row = {row: account_checks(CheckedSample(columns, row)) for row in rows_with_accounts(table)}
-    for row, checks in apart_from_lone_account(by_row).items():
+    for row, checks in apart_from_incomparable(by_row).items():
         rows[row] = _with_account_checks(rows[row] or [], checks) or rows[row]
     return pa.array(rows, EVALUATED)
 

@@ -1,8 +1,9 @@
 """Checks of the suite isolation: no document of another account, and nothing of it in the answer.
 
-Where a sample and its retrieved documents name accounts, two checks are made of them: that no retrieved
-document belongs to another account, and that no `canary` of such a document stands in the answer. A recorded
-check may name what must not be told: `expected` with `canary` or `secret`, a text or a list.
+Where a sample and its retrieved documents name accounts, or tenants in tags and metadata, two checks are made
+of them: that no retrieved document belongs to another account, and that no `canary` of such a document stands
+in the answer. A recorded check may name what must not be told: `expected` with `canary` or `secret`, a text
+or a list.
 """
 
 from __future__ import annotations
@@ -17,12 +18,18 @@ import pyarrow.parquet as pq
 
 from ragtriage.data.store.ragged import Ragged
 from ragtriage.data.store.sample_reader import further_fields
+from ragtriage.data.suites.accounts import (
+    NAMED,
+    NATIVE,
+    accounts_of_document,
+    accounts_of_sample,
+    common_kind,
+)
 from ragtriage.data.suites.check import (
     CheckedSample,
     CheckOutcome,
     MalformedCheckError,
     RecordedCheck,
-    document_account,
     recorded_outcome,
     shown,
 )
@@ -47,6 +54,7 @@ ANSWER = "other accounts in the answer"
 LEAKED = "a document of another account was retrieved"
 TOLD = "the answer holds a text of another account"
 LONE = "one account alone proves nothing"
+INCOMPARABLE = "questions and documents have no account in common"
 CONFIDED = "the answer reveals what must stay secret"
 _NAMED = ("canary", "secret")
 _MOST_LISTED = 20
@@ -93,27 +101,32 @@ def read_isolation(check: RecordedCheck) -> list[str] | None:
 def rows_with_accounts(table: Any) -> list[int]:
     """Return the rows of an Arrow table of samples whose retrieved documents name an account."""
     documents = Ragged.of(table["retrieved"])
-    named = pc.fill_null(pc.match_substring(documents.field("extra"), '"account_id"'), False)
+    named = pc.fill_null(pc.match_substring_regex(documents.field("extra"), NAMED), False)
     rows: list[int] = np.unique(documents.sample[named.to_numpy(zero_copy_only=False)]).tolist()
     return rows
 
 
-def apart_from_lone_account(by_row: Mapping[int, AccountChecks]) -> Mapping[int, AccountChecks]:
-    """Return the account checks of samples; without a verdict where they all speak of one account alone.
+def apart_from_incomparable(by_row: Mapping[int, AccountChecks]) -> Mapping[int, AccountChecks]:
+    """Return the account checks of samples; without a verdict where nothing can be told from them.
+
+    That is where all speak of one account alone, and where questions and documents have no account of their
+    tags or metadata in common: they are probably written in two ways.
 
     Args:
         by_row: row -> its account checks, of the samples scored together.
     """
-    accounts = {
-        account
-        for checks in by_row.values()
-        for _, outcome in checks
-        for account in outcome.detail.get("accounts", ())
-    }
-    if len(accounts) > 1:
+    of_documents = [each for checks in by_row.values() for each in checks if "account" in each[1].detail]
+    accounts = {account for _, outcome in of_documents for account in outcome.detail["accounts"]}
+    why = LONE if len(accounts) <= 1 else ""
+    for kind in {outcome.detail["kind"] for _, outcome in of_documents} - {NATIVE}:
+        mine = [(check, outcome.detail) for check, outcome in of_documents if outcome.detail["kind"] == kind]
+        owners = {owner for check, _ in mine for owner in check.actual}
+        if owners.isdisjoint(detail["account"] for _, detail in mine):
+            why = INCOMPARABLE
+    if not why:
         return by_row
     return {
-        row: [(check, CheckOutcome(None, LONE, outcome.detail)) for check, outcome in checks]
+        row: [(check, CheckOutcome(None, why, outcome.detail)) for check, outcome in checks]
         for row, checks in by_row.items()
     }
 
@@ -121,27 +134,36 @@ def apart_from_lone_account(by_row: Mapping[int, AccountChecks]) -> Mapping[int,
 def account_checks(sample: CheckedSample) -> AccountChecks:
     """Return the checks that follow from the accounts of a sample and its documents; [] without accounts."""
     documents = sample["retrieved"]
-    if not documents:
+    named = [accounts_of_document(document) for document in documents or ()]
+    if not any(named):
         return []
-    owners = [document_account(document) for document in documents]
-    if not any(owner is not None for owner in owners):
-        return []
-    account = sample["account_id"]
-    if account is None:
+    asking = accounts_of_sample(sample)
+    kind = common_kind(asking, named)
+    if kind is None:
+        if not any(NATIVE in accounts for accounts in named):
+            return []  # that questions and documents name other kinds is a finding
         outcome = CheckOutcome(None, "the account that asks is not recorded")
         return [(RecordedCheck(DOCUMENTS, "isolation", None, None, None), outcome)]
-    checks = [_documents(account, owners)]
+    account = asking[kind][0]
+    owners = [_owner(accounts.get(kind, ()), account) for accounts in named]
+    checks = [_documents(account, owners, kind)]
     canaries = _canaries(account, documents, owners)
     if canaries and sample["answer"]:
         checks.append(_answer(sample["answer"], canaries))
     return checks
 
 
-def _documents(account: str, owners: list[str | None]) -> tuple[RecordedCheck, CheckOutcome]:
+def _owner(accounts: tuple[str, ...], account: str) -> str | None:
+    """Return the account that a document belongs to: the one that asks, where it may read it."""
+    return account if account in accounts else next(iter(accounts), None)
+
+
+def _documents(account: str, owners: list[str | None], kind: str) -> tuple[RecordedCheck, CheckOutcome]:
     leak = leak_of(account, owners)
     foreign = sorted({owner for owner in owners if owner is not None and owner != account})[:_MOST_LISTED]
     detail = {
         "form": "documents",
+        "kind": kind,
         "account": account,
         "accounts": sorted({account, *(owner for owner in owners if owner is not None)})[:_MOST_LISTED],
         "n_documents": leak.n_documents,
@@ -308,19 +330,19 @@ def _by_account(checks: SuiteChecks) -> dict[str, tuple[int, int, int]]:
 
 def _indexed(run: CheckedRun) -> tuple[int, int]:
     """Return how many accounts ask or own retrieved documents, and how many such documents there are."""
-    columns = ["account_id", "retrieved.list.element.id", "retrieved.list.element.extra"]
+    columns = ["account_id", "tags", "extra", "retrieved.list.element.id", "retrieved.list.element.extra"]
     with pq.ParquetFile(run.samples_path) as file:
         table = file.read(columns=columns)
     owned: set[tuple[str, str]] = set()
-    for documents in table["retrieved"].to_pylist():
-        for document in documents or ():
-            owner = document_account(document)
-            if owner is not None:
-                owned.add((owner, str(document["id"])))
-    asking = (
-        {account for account in table["account_id"].to_pylist() if account is not None} if owned else set()
-    )
-    return len(asking | {owner for owner, _ in owned}), len(owned)
+    asking: set[str] = set()
+    for sample in table.to_pylist():
+        asks = accounts_of_sample(sample)
+        named = [accounts_of_document(document) for document in sample["retrieved"] or ()]
+        kind = common_kind(asks, named) or NATIVE
+        asking |= {*asks.get(kind, ())}
+        for document, accounts in zip(sample["retrieved"] or (), named, strict=True):
+            owned |= {(owner, str(document["id"])) for owner in accounts.get(kind, ())[:1]}
+    return len((asking if owned else set()) | {owner for owner, _ in owned}), len(owned)
 
 
 def _in_the_first(detail: Mapping[str, Any], values: Sequence[str]) -> bool:

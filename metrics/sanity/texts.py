@@ -98,7 +98,7 @@ def _other_language(run: CheckInput) -> list[Finding]:
         f"{title}, of those long enough to tell: {shares}. No question, prompt or reference asks for it; "
         "tell the model which language to answer in."
     )
-    return [_finding("other_language", title, message, texts.foreign, of)]
+    return [_finding("other_language", title, message, texts.foreign, int(texts.answered.sum()))]
 
 
 def _asked_twice(run: CheckInput) -> list[Finding]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from command_line import run as ragtriage
 
@@ -160,7 +161,7 @@ def test_errors_with_a_text_are_missing_and_not_wrong(workspace: RunStore) -> No
     assert diagnosis.answers.missing == 5
     assert not diagnosis.bad.bad[:5].any()
     assert not (workspace.scored(report.run).values("correctness")[:5] >= 0).any()
-    assert (workspace.scored(report.run).values("latency_ms")[5:] == 900).all()
+    assert np.nanmax(workspace.scored(report.run).values("latency_ms")) == 900
 
 
 def test_many_errors_stop_the_release(workspace: RunStore) -> None:

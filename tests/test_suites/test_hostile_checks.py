@@ -12,7 +12,7 @@ import pytest
 from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.store.sample_schema import SCHEMA
 from ragtriage.data.store.sample_validation import normalise
-from ragtriage.data.suites.check import document_account
+from ragtriage.data.suites.accounts import accounts_of_document
 from ragtriage.data.suites.evaluate import check_problems, evaluated_checks
 
 KINDS = (
@@ -89,7 +89,7 @@ def test_the_account_of_a_document_is_read_whatever_its_type(account: Any, passe
 
 @pytest.mark.parametrize("account", [None, float("nan"), "", "  "])
 def test_a_document_whose_account_is_empty_is_nobodys(account: Any) -> None:
-    assert document_account({"extra": json.dumps({"account_id": account})}) is None
+    assert not accounts_of_document({"extra": json.dumps({"account_id": account})})
 
 
 @pytest.mark.parametrize("tools", [[5], ["search"], [None], [[]], 5, {"a": 1}, "text"])
