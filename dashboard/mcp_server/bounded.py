@@ -11,6 +11,7 @@ from typing import Any
 
 from ragtriage.dashboard.wording.escaping import shorten
 from ragtriage.data.errors import DataError
+from ragtriage.data.text.faults.secrets import masked_text
 from ragtriage.metrics.number_text import count
 
 DATA_NOTE = (
@@ -32,8 +33,8 @@ def name_text(text: str) -> str:
 
 
 def quoted(text: str | None, longest: int) -> str:
-    """Return a text of a run without unseen characters, cut to a length with a note of what is left out."""
-    clean = _UNSEEN.sub("", (text or "").replace("\r\n", "\n"))
+    """Return a text of a run, without unseen characters, secrets masked, cut with a note of what is left."""
+    clean = _UNSEEN.sub("", masked_text((text or "").replace("\r\n", "\n")))
     if len(clean) <= longest:
         return clean
     return f"{clean[:longest].rstrip()} [... {len(clean) - longest:,} of {len(clean):,} characters cut]"

@@ -16,6 +16,7 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.duckdb_engine import query
 from ragtriage.data.store.judge_replies import EVALUATION, reply_from
 from ragtriage.data.store.judge_results import read_payload
+from ragtriage.data.text.faults.secrets import masked_text
 from ragtriage.metrics.diagnosis.patterns import PATTERNS
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 from ragtriage.metrics.schema.scores import BoolArray, IntArray
@@ -164,7 +165,8 @@ def page_of(scored: ScoredRun, rows: IntArray, page: int, size: int) -> CasePage
     page = min(max(1, page), pages)
     cases = scored.samples.read(rows[(page - 1) * size : page * size].tolist(), LISTED)
     for case in cases:
-        case["question"], case["answer"] = case["question"][:SHORT], (case["answer"] or "")[:SHORT]
+        case["question"] = case["question"][:SHORT]
+        case["answer"] = masked_text(case["answer"] or "")[:SHORT]
     return CasePage(cases, len(rows), page, pages)
 
 

@@ -1,4 +1,4 @@
-"""How much of a case is shown: long texts are cut to their beginnings, and the case says which and how much.
+"""What of a case is shown: secrets masked, long texts cut to their beginnings, with a note of what was cut.
 
 Exports of cases and of tables keep every text whole.
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+from ragtriage.data.text.faults.secrets import masked_text
 
 LONGEST_TEXT = 20_000  # characters of one text
 LEAST_TEXT = 200  # characters that a text keeps however little room is left
@@ -34,7 +36,7 @@ def shown_cases(records: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def shown_case(case: Mapping[str, Any], room: int = ALL_CASES) -> dict[str, Any]:
-    """Return a case with its long texts cut; it may be a stored one or one in the native form.
+    """Return a case with secrets masked and long texts cut; it may be a stored one or one in the native form.
 
     Args:
         case: question, answer, documents and so on.
@@ -71,6 +73,7 @@ class _Cutter:
         """Return a text cut; anything else as it is."""
         if not isinstance(text, str):
             return text
+        text = masked_text(text)
         within = _length_within(text[: self.longest], min(self.room, WIDE * self.longest))
         length = min(len(text), max(LEAST_TEXT, within))
         shown = beginning(text, length)

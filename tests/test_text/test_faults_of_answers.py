@@ -8,6 +8,7 @@ from ragtriage.data.text.faults.endings import DANGLING, NOT_TOLD, OPEN, WHOLE, 
 from ragtriage.data.text.faults.error_texts import is_error_text
 from ragtriage.data.text.faults.secrets import has_contact, is_card, is_iban, secrets_in
 from ragtriage.data.text.faults.wishes import asks_for_sources, names_a_language
+from ragtriage.data.text.shown_case import shown_case
 
 
 @pytest.mark.parametrize(
@@ -141,3 +142,13 @@ def test_what_questions_and_prompts_ask_for() -> None:
     assert names_a_language("Please answer in English: Was ist das?")
     assert names_a_language("请用英文回答")
     assert not names_a_language("Was ist das?")
+
+
+def test_a_shown_case_masks_secrets_and_keeps_its_length() -> None:
+    answer = "Use sk-proj-abc123DEF456ghi789JKL012mno345 with SSN 123-45-6789, card 4111 1111 1111 1111."
+    shown = shown_case({"question": "Which key?", "answer": answer})["answer"]
+    assert len(shown) == len(answer)
+    assert shown.startswith("Use sk-p•")
+    for part in ("abc123", "123-45", "4111 11"):
+        assert part not in shown
+    assert shown_case({"answer": "The ISBN is 9783161484100."})["answer"] == "The ISBN is 9783161484100."

@@ -160,6 +160,10 @@ TOKENS = {
 MODELS = (
     *("gen_ai.response.model", "gen_ai.request.model", "llm.model_name", "ai.response.model", "ai.model.id"),
 )
+FINISHES = (
+    *("gen_ai.response.finish_reasons", "ai.response.finishReason", "llm.response.finish_reason"),
+    *("gen_ai.completion.0.finish_reason", "llm.completions.0.finish_reason"),
+)
 COSTS = ("llm.cost.total", "gen_ai.usage.cost", "gen_ai.usage.total_cost")
 READ_ELSEWHERE = (
     *("input", "output", "llm", "gen_ai", "retrieval", "reranker", "embedding", "traceloop", "openinference"),
@@ -196,6 +200,7 @@ def span_of_attributes(span: Span, recorded: Mapping[str, Any], events: Iterable
         output_tokens=number(attributes.first(*TOKENS["output"])),
         cost=number(attributes.first(*COSTS)),
         model=text_in(attributes.first(*MODELS)),
+        finish_reason=_last_text(decoded(attributes.first(*FINISHES))),
         tool=text_in(attributes.first(*TOOL_NAMES)) or "" if kind == "tool" else "",
         call_id=text_in(attributes.first(*CALL_IDS)) or "" if kind == "tool" else "",
         tools=_tools(attributes, kind),
@@ -208,6 +213,10 @@ def span_of_attributes(span: Span, recorded: Mapping[str, Any], events: Iterable
         labels = labels_of_event(name, values) or messages_of_event(name, values)
         read = read if labels is None else with_labels(read, labels)
     return read
+
+
+def _last_text(value: object) -> str | None:
+    return text_in(value[-1] if isinstance(value, list | tuple) and value else value)
 
 
 def labels_of_event(name: str, recorded: Mapping[str, Any]) -> Labels | None:

@@ -348,11 +348,13 @@ def _tags(trace: Trace, retrieval: Retrieval, answer: str | None, calls: int) ->
             plain = value is None or isinstance(value, str | int | float)
             tags[str(key)] = value if plain else json.dumps(value, default=str, ensure_ascii=False)
     models = [span.model for span in trace.model_calls if span.model]
+    finish = next((span.finish_reason for span in reversed(trace.model_calls) if span.finish_reason), None)
     failed = [span.error for span in reversed(trace.of_pipeline) if span.error is not None]
     error = trace.root.error if trace.root.error is not None else next(iter(failed), None)
     return {
         **tags,
         **({"model": models[-1]} if models else {}),
+        **({"finish_reason": finish} if finish else {}),
         **({"tool_calls": calls} if calls else {}),
         **({"retrieval_calls": retrieval.calls} if retrieval.calls > 1 else {}),
         **({"retrieval_error": error_line(retrieval.error)} if retrieval.error is not None else {}),

@@ -49,6 +49,7 @@ class Span:
         output_tokens: tokens that it wrote.
         cost: cost in US dollars.
         model: name of the model.
+        finish_reason: why the model stopped, such as "stop" or "length".
         tool: name of the tool that was called, where the name of the span is another.
         call_id: id under which a model asked for the call of a tool.
         tools: schemas of the tools that could be called, as recorded.
@@ -79,6 +80,7 @@ class Span:
     output_tokens: float | None = None
     cost: float | None = None
     model: str | None = None
+    finish_reason: str | None = None
     tool: str = ""
     call_id: str = ""
     tools: Any = None

@@ -46,6 +46,7 @@ _IBAN_LENGTHS = dict(
     )
 )
 _CONTACT = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{2,63})+|(?<![\w.])\+\d{1,3}[ \d().-]{7,16}\d\b")
+_LETTER = re.compile(r"[^\W_]")
 _NOT_CODE = re.compile(r"[^A-Za-z0-9]")
 
 
@@ -57,11 +58,15 @@ class Secret:
         kind: such as "API key".
         masked: its first characters, where they only tell who issued it, and its last two.
         folded: its letters and digits, to look it up elsewhere; never shown.
+        start: its first character in the text.
+        end: the character behind its last.
     """
 
     kind: str
     masked: str
     folded: str
+    start: int
+    end: int
 
 
 def secrets_in(text: str | None) -> list[Secret]:
@@ -71,6 +76,16 @@ def secrets_in(text: str | None) -> list[Secret]:
         return []
     found = {secret.folded: secret for secret in _all_in(searched)}
     return list(found.values())
+
+
+def masked_text(text: str) -> str:
+    """Return a text of the same length with dots for its secrets, but for what `Secret.masked` shows."""
+    if not _MAYBE.search(text):
+        return text
+    for secret in _all_in(text):
+        start, end = secret.start + secret.masked.index("…"), secret.end - 2
+        text = f"{text[:start]}{_LETTER.sub('•', text[start:end])}{text[end:]}"
+    return text
 
 
 def folded_text(text: str | None) -> str:
@@ -117,7 +132,7 @@ def _all_in(text: str) -> Iterator[Secret]:
             if form is _SSN:
                 code = re.sub(r"\D", "", code)
             if holds(match[0] if kind in _KEYS else code):
-                yield Secret(kind, _masked(kind, match[0], code), code)
+                yield Secret(kind, _masked(kind, match[0], code), code, *match.span())
 
 
 def _masked(kind: str, found: str, code: str) -> str:
