@@ -27,7 +27,7 @@ from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 from ragtriage.metrics.gates.gates import FEWEST_QUESTIONS
 from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.number_text import count, interval_text, number, percent
-from ragtriage.metrics.sanity.documents import read_first
+from ragtriage.metrics.sanity.documents import FAULTS_OF_TEXTS, read_first
 from ragtriage.metrics.sanity.rule import Finding
 
 MOST_STAGES = 3
@@ -59,9 +59,8 @@ def diagnosis_headline(
     lost = loss_sentence(diagnosis, findings, with_stage=False)
     if lost and not headline.statement.endswith(lost):
         headline = replace(headline, detail=f"{lost}. {headline.detail}")
-    faults = text_faults(findings)
-    if faults:
-        headline = replace(headline, detail=f"{faults}. {headline.detail}")
+    faults = "".join(f"{fault}. " for fault in text_faults(findings))
+    headline = replace(headline, detail=f"{faults}{headline.detail}")
     return headline.after(critical_text(diagnosis.scored, findings))
 
 
@@ -158,7 +157,8 @@ def _detail(diagnosis: Diagnosis) -> str:
 
 
 def _doubt(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:
-    doubting = [*read_first(findings), *pass_rate_doubts(diagnosis, findings)]
+    first = [each for each in read_first(findings) if each.rule not in FAULTS_OF_TEXTS]
+    doubting = [*first, *pass_rate_doubts(diagnosis, findings)]
     return "; ".join(dict.fromkeys(finding.clause for finding in doubting))
 
 

@@ -45,7 +45,8 @@ def triage_headline(report: GateReport, name: str, strict: bool = False) -> Head
     critical = "" if diagnosis is None else critical_text(diagnosis.scored, report.findings)
     headline = _verdict(report, diagnosis, name, strict)
     lost = "" if diagnosis is None else loss_sentence(diagnosis, report.findings)
-    parts = (text_faults(report.findings), guardrail_clauses(report), lost)
+    faults = [fault for fault in text_faults(report.findings) if fault not in headline.statement]
+    parts = (*faults, guardrail_clauses(report), lost)
     first = "".join(f"{capital(part)}. " for part in parts if part)
     return replace(headline, detail=f"{first}{headline.detail}").after(critical)
 
@@ -88,11 +89,11 @@ def _loss(report: GateReport, loss: Loss) -> str:
 
 def _verdict(report: GateReport, diagnosis: Diagnosis | None, name: str, strict: bool) -> Headline:
     verdict, short = report.verdict_under(strict), shorten(name, LONGEST_NAME)
-    concluded = report.conclusion(strict)
+    concluded, faults = report.conclusion(strict), text_faults(report.findings)
     answers, decisive, doubt = (
         concluded.answers,
         concluded.decisive,
-        _doubt([each for each in concluded.doubts if each not in report.halves.values()]),
+        _doubt([each for each in concluded.doubts if each not in {*report.halves.values(), *faults}]),
     )
     if concluded.state == "do_not_ship":
         failing = f"{_many(decisive, 'fails', 'fail')}: {_quoted(report, decisive)}{_questions(decisive)}"
@@ -120,6 +121,8 @@ def _verdict(report: GateReport, diagnosis: Diagnosis | None, name: str, strict:
     if report.halves:
         statement = f"{short}: gates hold, but {' and '.join(report.halves.values())}"
         return Headline("cannot tell", statement, detail, doubt)
+    if faults:
+        return Headline("doubted", f"{short}: {faults[0]}", detail, doubt)
     if doubt:
         return Headline("doubted", f"{short}: gates hold, numbers doubted", detail, doubt)
     return Headline("good", f"{short}: ready to ship", detail)
@@ -198,7 +201,7 @@ def gate_phrase(result: GateResult, base: str = "") -> str:
         failing = count(round(result.mean * result.n_total), "critical case")
         return f"{failing} of {result.n_total:,} newly {'fails' if failing.startswith('1 ') else 'fail'}"
     if gate.kind == "secrets":
-        return result.why
+        return f"secrets in {round(result.mean * result.n_total):,} of {count(result.n_total, 'answer')}"
     if gate.kind == "questions":
         whose = "" if gate.metric == OWN_QUESTIONS else f" of {shorten(base, 30) or 'the baseline'}"
         return f"answered {result.n_scored:,} of {result.n_total:,} questions{whose}"

@@ -29,7 +29,6 @@ def critical_text(run: CheckedRun, findings: Sequence[Finding]) -> str:
     return ". ".join(filter(None, [leak_text(run), *secrets]))
 
 
-def text_faults(findings: Sequence[Finding]) -> str:
-    """Return what else is wrong with many answers as texts, such as that they are cut off; "" for nothing."""
-    on_texts = [each.title for each in read_first(findings) if each.rule in FAULTS_OF_TEXTS]
-    return ". ".join(on_texts)
+def text_faults(findings: Sequence[Finding]) -> list[str]:
+    """Return what else is wrong with many answers as texts, such as that they are cut off."""
+    return [each.title for each in read_first(findings) if each.rule in FAULTS_OF_TEXTS]

@@ -17,6 +17,12 @@ MOST_NAMED = 2  # gates in one sentence
 FINDINGS = {
     "ids": "Match the ids",
     "same_list": "Check the retriever",
+    "secrets": "Take the secrets out of documents and prompts, and filter answers",
+    "truncated": "Raise the limit of the answers and run again",
+    "error_answers": "Ask again what ended in an error",
+    "other_language": "Tell the model which language to answer in",
+    "asked_twice": "Give each question one id, and number its repeats",
+    "uncited": "Ask for citations in a way that the model follows, and keep them in the export",
     "scale": "Import the run again with its scales (`--scale METRIC=LEAST..GREATEST`)",
 }
 

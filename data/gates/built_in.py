@@ -63,10 +63,8 @@ def judge_secrets(findings: Sequence[Finding]) -> GateResult | None:
         return None
     n, of = found.n_affected, round(float(dict(found.evidence)["answers"]))
     gate = Gate("secrets in answers", 0.0, True, "block", "what is told cannot be taken back", "secrets")
-    share = n / of
-    return GateResult(
-        gate, "FAIL", share, None, None, of, of, margin=-share, obtained="counted", why=found.title
-    )
+    why = f"{found.title}. {found.message.removesuffix('.')}"
+    return GateResult(gate, "FAIL", n / of, None, None, of, of, margin=-n / of, obtained="counted", why=why)
 
 
 def judge_questions(run: Diagnosis, asked: QuestionsAsked) -> GateResult | None:

@@ -120,7 +120,8 @@ def next_steps(
 
 def _doubts(diagnosis: Diagnosis, findings: Sequence[Finding]) -> Iterator[NextStep]:
     """What must be settled before the stages are read: a finding, else the scores of the largest stage."""
-    for finding in read_first(findings)[:1]:
+    secrets = [finding for finding in findings if finding.rule == "secrets"]
+    for finding in [*secrets, *read_first(findings)][:1]:
         yield NextStep("now", "finding", finding.rule, finding.n_affected, diagnosis.scored.n, finding.clause)
         return
     off_scale = [each for each in findings if each.rule == "scale" and each.severity == "error"]

@@ -12,7 +12,7 @@ from ragtriage.metrics.schema.scores import IntArray
 FEWEST_QUESTIONS = 5  # with fewer, the same list for all is no wonder
 FEWEST_FOR_FEW = 10  # and so are few lists
 FAULTS_OF_TEXTS = ("truncated", "error_answers", "other_language", "asked_twice", "uncited")
-READ_FIRST = ("secrets", *FAULTS_OF_TEXTS, "ids", "same_list", "few_lists", "shifted")
+READ_FIRST = (*FAULTS_OF_TEXTS, "ids", "same_list", "few_lists", "shifted")
 
 
 def read_first(findings: Sequence[Finding]) -> list[Finding]:

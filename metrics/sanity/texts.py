@@ -31,8 +31,8 @@ def _truncated(run: CheckInput) -> list[Finding]:
     named = ", ".join(f"{int(rows.sum()):,} {way}" for way, rows in ways.items() if rows.any())
     title = _title(int(cut.sum()), of, "is cut off", "are cut off")
     message = (
-        f"{title}: {named}. Raise the limit of the answers, or that of the export, and run again: what is "
-        "missing cannot be judged."
+        f"How they end: {named}. Raise the limit of the answers, or that of the export, and run again: what "
+        "is missing cannot be judged."
     )
     return [_finding("truncated", title, message, cut, of)]
 
@@ -44,7 +44,7 @@ def _errors(run: CheckInput) -> list[Finding]:
     n = len(texts.errors)
     (text, times), *_ = Counter(texts.errors.values()).most_common(1)
     message = (
-        f"{n:,} of {count(run.n, 'sample')} ended in an error ({percent(n / run.n)}), {times:,} in “{text}”. "
+        f"{percent(n / run.n)} of all samples ended in an error, {times:,} in “{text}”. "
         "They count as missing: not as wrong answers, and with no latency of their own."
     )
     title = _title(n, run.n, "is an error", "are errors")
@@ -95,7 +95,7 @@ def _other_language(run: CheckInput) -> list[Finding]:
     one, many = ("is not in the language of its question", "are not in the language of their question")
     title = _title(int(texts.foreign.sum()), of, one, many)
     message = (
-        f"{title}, of those long enough to tell: {shares}. No question, prompt or reference asks for it; "
+        f"Of those long enough to tell: {shares}. No question, prompt or reference asks for it; "
         "tell the model which language to answer in."
     )
     return [_finding("other_language", title, message, texts.foreign, int(texts.answered.sum()))]
@@ -113,7 +113,7 @@ def _asked_twice(run: CheckInput) -> list[Finding]:
     differ = sum(len(np.unique(texts.said[texts.asked == text])) > 1 for text in again)
     title = f"Only {effective:,} of {n:,} questions differ"
     message = (
-        f"{title}: {count(len(again), 'question')} under several ids, {differ:,} of them with different "
+        f"{count(len(again), 'question')} under several ids, {differ:,} of them with different "
         f"answers. Effective n is {effective:,}. Give a question one id, and number its repeats."
     )
     rows = np.isin(texts.asked, again)

@@ -89,7 +89,7 @@ def test_truncated_answers_are_told_first_and_never_ship(
     assert least <= findings["truncated"].n_affected <= N
     assert says in findings["truncated"].message
     assert report.conclusion().state == "cannot_tell"
-    assert report_headline(report).detail.startswith(findings["truncated"].title)
+    assert report_headline(report).statement == f"V1: {findings['truncated'].title}"
 
 
 def test_one_truncated_answer_is_a_note(workspace: RunStore) -> None:
@@ -155,7 +155,7 @@ def test_errors_with_a_text_are_missing_and_not_wrong(workspace: RunStore) -> No
 
     findings, report = _checked(workspace, _samples(change))
     assert findings["error_answers"].rows == (0, 1, 2, 3, 4)
-    assert "5 of 120 samples ended in an error (4 %)" in findings["error_answers"].message
+    assert "4 % of all samples ended in an error" in findings["error_answers"].message
     diagnosis = report.diagnosis
     assert diagnosis is not None
     assert diagnosis.answers.missing == 5

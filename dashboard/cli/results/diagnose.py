@@ -110,7 +110,7 @@ def diagnose(
 
 def _diagnosis_text(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:
     n, bad = diagnosis.scored.n, int(diagnosis.bad.bad.sum())
-    first = filter(None, [critical_text(diagnosis.scored, findings), text_faults(findings)])
+    first = filter(None, [critical_text(diagnosis.scored, findings), *text_faults(findings)])
     sections = [
         *(wrapped(f"{sentence}.") for sentence in first),
         wrapped(_headline(diagnosis, findings)),
