@@ -35,10 +35,6 @@ HELP = "a file of a tool that `ragtriage import --help-formats` lists, or a tabl
 def detect(source: InputFile, rows: str = "") -> str:
     """Return the format of a file, detected from its content: a key of `registry.importers`.
 
-    Args:
-        source: the file.
-        rows: name of the list of rows to look at in a JSON document that holds several.
-
     Raises:
         InputError: the file cannot be opened, or nothing in it reads as a question.
     """

@@ -24,16 +24,12 @@ class ToolRows:
     """How a tool's rows are converted whose columns hold something else than their names say.
 
     Nothing is dropped: what has no field stays a column.
-
-    Attributes:
-        fits: whether these are the tool's column names.
-        convert: its rows as rows with the usual columns, one row per sample.
-        note: what was done, for the reader.
     """
 
-    fits: Callable[[set[str]], bool]
+    fits: Callable[[set[str]], bool]  # whether these are the tool's column names
+    # its rows as rows with the usual columns, one row per sample
     convert: Callable[[Iterator[Record]], Iterable[Record]]
-    note: str
+    note: str  # what was done, for the reader
 
     def table(self, table: Table) -> Table:
         """Return the table with one row per sample and columns that say what they hold."""
@@ -131,21 +127,14 @@ def recognises(importer: Importer, peek: Peek) -> bool:
 
 
 def read_each(
-    key: str,
+    key: str,  # of the importer
+    # returns the sample of a row on a line; None where it added an error, or the row is none
     sample: Callable[[Row, int, ValidationErrors], Row | None],
-    accepted: str = "an object with a question",
-    note: str = "",
+    accepted: str = "an object with a question",  # what a row is that is no object
+    note: str = "",  # said of the run; {file} in it is the name of the file
     **facts: Any,
 ) -> Read:
-    """Return the `read` of an importer whose rows become a sample each, in a run named after the file.
-
-    Args:
-        key: of the importer.
-        sample: returns the sample of a row on a line; None where it added an error, or the row is none.
-        accepted: what a row is that is no object.
-        note: said of the run; {file} in it is the name of the file.
-        facts: of the run.
-    """
+    """Return the `read` of an importer whose rows become a sample each, in a run named after the file."""
 
     def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
         table = open_table(source, errors, options.limit, rows=options.rows)

@@ -29,21 +29,13 @@ from ragtriage.data.suites.evaluate import check_problems
 
 @dataclass(frozen=True)
 class Step:
-    """Progress of an import.
+    """Progress of an import."""
 
-    Attributes:
-        file: the file being read.
-        run: name of the run being read or scored.
-        doing: "reading", "scoring" or "chunking".
-        done: samples so far.
-        total: samples in all; 0 while not known.
-    """
-
-    file: str
-    run: str
-    doing: str
-    done: int
-    total: int = 0
+    file: str  # the file being read
+    run: str  # name of the run being read or scored
+    doing: str  # "reading", "scoring" or "chunking"
+    done: int  # samples so far
+    total: int = 0  # samples in all; 0 while not known
 
 
 Watch = Callable[[Step], None]
@@ -51,15 +43,10 @@ Watch = Callable[[Step], None]
 
 @dataclass(frozen=True)
 class KeptSet:
-    """A question set that an import kept.
+    """A question set that an import kept."""
 
-    Attributes:
-        facts: of the set as it is stored.
-        is_new: whether the workspace did not have it before.
-    """
-
-    facts: QuestionSet
-    is_new: bool
+    facts: QuestionSet  # of the set as it is stored
+    is_new: bool  # whether the workspace did not have it before
 
 
 @dataclass(frozen=True)
@@ -82,13 +69,6 @@ def load_source(
 ) -> Loaded:
     """Import every run of a file into the workspace and score it; question sets are kept as such.
 
-    Args:
-        store: the run store of the workspace.
-        source: the file.
-        options: how to read it.
-        project: project of its runs.
-        watch: called with the progress.
-
     Raises:
         InputError: the file is not valid; nothing of it was loaded.
     """
@@ -110,19 +90,11 @@ def import_parsed_runs(
     project: str,
     errors: ValidationErrors,
     watch: Watch | None = None,
-    size: int = 0,
+    size: int = 0,  # bytes of the file of a single run; 0 where that is not known
 ) -> list[ImportedRun]:
     """Store and score parsed runs; they appear in the workspace together once all are scored, or not at all.
 
     What a file declares of its metrics is kept where the project declares nothing of them yet.
-
-    Args:
-        store: the run store of the workspace.
-        parsed_runs: the runs.
-        project: their project.
-        errors: collector that the importer adds to.
-        watch: called with the progress.
-        size: bytes of the file of a single run; 0 where that is not known.
 
     Raises:
         InputError: a run is not valid.

@@ -28,47 +28,28 @@ PREVIEW_RECORDS = 200
 
 @dataclass(frozen=True)
 class PreviewRun:
-    """A run that the file holds.
-
-    Attributes:
-        name: its name.
-        count: its records among those read.
-        notes: assumptions about it.
-        means: metrics with a mean, for an aggregate-only run.
-        questions: whether it is a question set and no run.
-    """
+    """A run that the file holds."""
 
     name: str
-    count: int
-    notes: tuple[str, ...]
-    means: tuple[str, ...] = ()
-    questions: bool = False
+    count: int  # its records among those read
+    notes: tuple[str, ...]  # assumptions about it
+    means: tuple[str, ...] = ()  # metrics with a mean, for an aggregate-only run
+    questions: bool = False  # whether it is a question set and no run
 
 
 @dataclass(frozen=True)
 class Preview:
-    """How the start of a file was read.
+    """How the start of a file was read."""
 
-    Attributes:
-        format: key of the importer.
-        runs: the runs so far.
-        complete: whether the whole file was read: then runs and counts are final.
-        mapping: how columns were mapped to fields, where that was guessed.
-        records: the records read, in the native form, with their lines.
-        filled: field of a sample -> how many of the records read fill it.
-        errors: the first validation errors so far.
-        total_errors: how many there are so far.
-        off_scale: metric -> least and greatest value, of the scores that no declared scale holds.
-    """
-
-    format: str
-    runs: tuple[PreviewRun, ...]
-    complete: bool
-    mapping: tuple[MappedColumn, ...]
-    records: tuple[Record, ...]
-    filled: Mapping[str, int]
-    errors: tuple[ValidationError, ...]
-    total_errors: int
+    format: str  # key of the importer
+    runs: tuple[PreviewRun, ...]  # the runs so far
+    complete: bool  # whether the whole file was read: then runs and counts are final
+    mapping: tuple[MappedColumn, ...]  # how columns were mapped to fields, where that was guessed
+    records: tuple[Record, ...]  # the records read, in the native form, with their lines
+    filled: Mapping[str, int]  # field of a sample -> how many of the records read fill it
+    errors: tuple[ValidationError, ...]  # the first validation errors so far
+    total_errors: int  # how many there are so far
+    # metric -> least and greatest value, of the scores that no declared scale holds
     off_scale: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
 
@@ -125,9 +106,6 @@ NO_VALUE = "the file names it, but the records read hold no value"
 
 def computable(file_preview: Preview) -> tuple[list[str], dict[str, str]]:
     """Return the metrics that the previewed records allow or hold, and why the others have no value.
-
-    Args:
-        file_preview: its records are read; invalid ones are skipped.
 
     Returns:
         Full names of the metrics with a value, and metric -> reason for the others.

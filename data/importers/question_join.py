@@ -27,13 +27,7 @@ class QuestionJoin:
     """
 
     def __init__(self, loaded: LoadedSet, file: str, partial: bool = False) -> None:
-        """Prepare a join.
-
-        Args:
-            loaded: the question set.
-            file: name of the run's file, for messages.
-            partial: whether only the first samples will be read, as for a preview.
-        """
+        """Prepare a join; a partial one reads the first samples alone, as for a preview."""
         self.facts, self._file, self._partial = loaded.facts, file, partial
         self._by_id = {question["question_id"]: question for question in loaded.questions}
         texts = Counter(folded_question(question["question"]) for question in loaded.questions)

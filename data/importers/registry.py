@@ -20,17 +20,11 @@ ENTRY_POINTS = "ragtriage.importers"
 
 @dataclass(frozen=True)
 class Format:
-    """A module with importers, and the names by which their files are known.
+    """A module with importers, and the names by which their files are known."""
 
-    Attributes:
-        module: name of the module in this room, which declares its importers as IMPORTERS.
-        keys: the importers that are asked at this place, in their order; separated by spaces.
-        signs: patterns, of which a name in a file of theirs fits at least one (`Peek.names`); likewise.
-    """
-
-    module: str
-    keys: str
-    signs: str
+    module: str  # name of the module in this room, which declares its importers as IMPORTERS
+    keys: str  # the importers that are asked at this place, in their order; separated by spaces
+    signs: str  # patterns, of which a name in a file of theirs fits at least one (`Peek.names`); likewise
 
     def fits(self, names: frozenset[str]) -> bool:
         """Return whether a file with these names may be one of theirs."""

@@ -29,9 +29,6 @@ def read_only() -> bool:
 def must_write(what: str) -> None:
     """Raise in read-only mode.
 
-    Args:
-        what: the thing to be changed, as the message names it.
-
     Raises:
         WorkspaceError: this process is read-only.
     """
@@ -48,11 +45,6 @@ def frozen_ledger(
     """Open a ledger for reading alone, also where nothing can be written: on a full or read-only disk.
 
     One that is missing, empty or of an earlier version is opened as a copy in memory.
-
-    Args:
-        path: the ledger.
-        prepare: migrates a connection to the newest tables.
-        newest: version of those tables.
     """
     if path.exists():
         connection = _open_read_only(path)

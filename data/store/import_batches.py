@@ -20,14 +20,7 @@ RUN_LIST = "runs.json"
 
 
 def commit(stage: Path, root: Path, run_ids: set[str], mode: int) -> None:
-    """Publish the staged runs and their scores.
-
-    Args:
-        stage: workspace that holds them, in the folder of the runs.
-        root: the workspace that takes them.
-        run_ids: those to publish; others in the stage are dropped.
-        mode: of the folder, for those who may read the runs.
-    """
+    """Publish the staged runs and their scores."""
     path = stage / RUN_LIST
     path.write_text(json.dumps(sorted(run_ids)), encoding="utf-8")
     path.chmod(mode & 0o666)

@@ -16,67 +16,42 @@ VERDICTS = ("supported", "contradicted", "not_in_context")
 
 @dataclass(frozen=True)
 class RequestedLabels:
-    """The contents of a sample, which decide the labels that the judge is asked for.
+    """The contents of a sample, which decide the labels that the judge is asked for."""
 
-    Attributes:
-        answer: an answer was recorded.
-        reference: there is a reference answer.
-        ranks: ranks of the documents sent; empty where there is none.
-    """
-
-    answer: bool
-    reference: bool
-    ranks: tuple[int, ...]
+    answer: bool  # an answer was recorded
+    reference: bool  # there is a reference answer
+    ranks: tuple[int, ...]  # ranks of the documents sent; empty where there is none
 
 
 @dataclass(frozen=True)
 class Injection:
-    """Text in the data that tried to instruct the judge.
+    """Text in the data that tried to instruct the judge."""
 
-    Attributes:
-        where: its location, e.g. "document 3".
-        quote: the text.
-    """
-
-    where: str
+    where: str  # its location, e.g. "document 3".
     quote: str
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """A document that a judge quotes on a claim.
+    """A document that a judge quotes on a claim."""
 
-    Attributes:
-        rank: of the document.
-        quote: its words.
-        side: "for" or "against" the claim.
-        found: whether the document holds the quote; the support by one that does not is void.
-    """
-
-    rank: int
+    rank: int  # of the document
     quote: str
-    side: str
-    found: bool
+    side: str  # "for" or "against" the claim
+    found: bool  # whether the document holds the quote; the support by one that does not is void
 
 
 @dataclass(frozen=True)
 class JudgedClaim:
-    """A claim of the answer.
-
-    Attributes:
-        text: the claim.
-        by: ranks of the documents that support it, alone or together.
-        against: ranks of those that state the opposite.
-        in_reference: value of ENTAILS, how far the reference answer says it; None without one.
-        support: "alone", "together", "partly" or "none", as the judge said; None where it was not asked.
-        evidence: quotes that `by` and `against` rest on; none where they were not asked for.
-    """
+    """A claim of the answer."""
 
     text: str
-    by: tuple[int, ...]
-    against: tuple[int, ...]
-    in_reference: float | None
+    by: tuple[int, ...]  # ranks of the documents that support it, alone or together
+    against: tuple[int, ...]  # ranks of those that state the opposite
+    in_reference: float | None  # value of ENTAILS, how far the reference answer says it; None without one
+    # "alone", "together", "partly" or "none", as the judge said; None where it was not asked
     support: str | None = None
+    # quotes that `by` and `against` rest on; none where they were not asked for
     evidence: tuple[Evidence, ...] = ()
 
     @property
@@ -94,21 +69,13 @@ class JudgedClaim:
 
 @dataclass(frozen=True)
 class JudgedStatement:
-    """A claim of the reference answer.
-
-    Attributes:
-        text: the claim.
-        by: ranks of the documents that contain it, alone or together.
-        in_answer: value of ENTAILS, how far the answer says it; None without an answer.
-        support: as of JudgedClaim.
-        evidence: as of JudgedClaim, all of it for the statement.
-    """
+    """A claim of the reference answer."""
 
     text: str
-    by: tuple[int, ...]
-    in_answer: float | None
-    support: str | None = None
-    evidence: tuple[Evidence, ...] = ()
+    by: tuple[int, ...]  # ranks of the documents that contain it, alone or together
+    in_answer: float | None  # value of ENTAILS, how far the answer says it; None without an answer
+    support: str | None = None  # as of JudgedClaim
+    evidence: tuple[Evidence, ...] = ()  # as of JudgedClaim, all of it for the statement
 
 
 @dataclass(frozen=True)
@@ -116,50 +83,30 @@ class JudgeReply:
     """A judge's labels of one sample; None for labels that were not asked for.
 
     The field names are the keys of the stored JSON.
-
-    Attributes:
-        form: which labels were asked for.
-        refused: whether the answer declines.
-        addresses: key of ADDRESSES.
-        complete: key of COMPLETE; asked by the first form alone.
-        agrees: key of AGREES, or "cannot_tell" where the reference does not speak to the question.
-        contradicts_itself: whether the answer states something and its opposite.
-        relevant: ranks of the documents that help to answer the question.
-        used: ranks of the documents that the answer uses.
-        claims: of the answer.
-        statements: claims of the reference answer.
-        injections: attempts to instruct the judge.
-        parts: messages that the documents were sent in.
-        version: of the form; the first has no quotes.
     """
 
-    form: RequestedLabels
-    refused: bool | None
-    addresses: str | None
-    complete: str | None
-    agrees: str | None
-    contradicts_itself: bool | None
-    relevant: tuple[int, ...]
-    used: tuple[int, ...]
+    form: RequestedLabels  # which labels were asked for
+    refused: bool | None  # whether the answer declines
+    addresses: str | None  # key of ADDRESSES
+    complete: str | None  # key of COMPLETE; asked by the first form alone
+    agrees: str | None  # key of AGREES, or "cannot_tell" where the reference does not speak to the question
+    contradicts_itself: bool | None  # whether the answer states something and its opposite
+    relevant: tuple[int, ...]  # ranks of the documents that help to answer the question
+    used: tuple[int, ...]  # ranks of the documents that the answer uses
     claims: tuple[JudgedClaim, ...]
-    statements: tuple[JudgedStatement, ...]
-    injections: tuple[Injection, ...]
-    parts: int = 1
-    version: int = 1
+    statements: tuple[JudgedStatement, ...]  # claims of the reference answer
+    injections: tuple[Injection, ...]  # attempts to instruct the judge
+    parts: int = 1  # messages that the documents were sent in
+    version: int = 1  # of the form; the first has no quotes
 
 
 @dataclass(frozen=True)
 class QuoteCheck:
-    """How many quotes of a reply stand in the documents they name.
+    """How many quotes of a reply stand in the documents they name."""
 
-    Attributes:
-        quotes: of claims and statements.
-        void: of them, those that do not.
-        partly: claims of the answer that documents carry a part of, each of which counts as half supported.
-    """
-
-    quotes: int = 0
-    void: int = 0
+    quotes: int = 0  # of claims and statements
+    void: int = 0  # of them, those that do not
+    # claims of the answer that documents carry a part of, each of which counts as half supported
     partly: int = 0
 
     def __add__(self, other: QuoteCheck) -> QuoteCheck:

@@ -49,29 +49,17 @@ _ADD = (
 
 @dataclass(frozen=True)
 class JudgeResult:
-    """A judge result as the annotations database lists it.
-
-    Attributes:
-        run_id: the run.
-        kind: "reading", "evaluator:NAME".
-        model: the judge's model.
-        prompt: version of the prompt.
-        sdk: client library; RECORDED and the origin of replies that were recorded elsewhere.
-        digest: name of its file.
-        samples: number of rows in it.
-        scored: number of rows with a reply.
-        at: time of the result, ISO in UTC.
-    """
+    """A judge result as the annotations database lists it."""
 
     run_id: str
-    kind: str
+    kind: str  # "reading", "evaluator:NAME"
     model: str
-    prompt: str
-    sdk: str
-    digest: str
-    samples: int
-    scored: int
-    at: str
+    prompt: str  # version of the prompt
+    sdk: str  # client library; RECORDED and the origin of replies that were recorded elsewhere
+    digest: str  # name of its file
+    samples: int  # number of rows in it
+    scored: int  # number of rows with a reply
+    at: str  # time of the result, ISO in UTC
 
     @property
     def judge(self) -> str:
@@ -109,19 +97,12 @@ def current_results(ledger: Ledger) -> dict[str, dict[str, str]]:
 
 
 def publish(
-    workspace: Workspace,
-    ledger: Ledger,
-    result: JudgeResult,
-    outcomes: Mapping[SampleKey, TaskResult],
+    workspace: Workspace,  # the run's workspace
+    ledger: Ledger,  # its annotations database
+    result: JudgeResult,  # the run, the kind and the judge; digest, counts and time are filled here
+    outcomes: Mapping[SampleKey, TaskResult],  # results by row and attempt
 ) -> JudgeResult:
-    """Store a judge result, merged with the same judge's earlier one of the run, and make it current.
-
-    Args:
-        workspace: the run's workspace.
-        ledger: its annotations database.
-        result: the run, the kind and the judge; digest, counts and time are filled here.
-        outcomes: results by row and attempt.
-    """
+    """Store a judge result, merged with the same judge's earlier one of the run, and make it current."""
     listed = [item for item in judge_results_of(ledger, result.run_id) if item.kind == result.kind]
     same_judge = next((item for item in listed if item.judge == result.judge), None)
     earlier = (
@@ -213,14 +194,9 @@ CallStatus = Literal[
 
 @dataclass(frozen=True)
 class TaskResult:
-    """The result of a judge task on one sample.
+    """The result of a judge task on one sample."""
 
-    Attributes:
-        status: "scored", "not_applicable" if there is nothing to ask, or the kind of failure.
-        reason: explanation; "" if scored.
-        payload: JSON values; None if not scored.
-    """
-
+    # "scored", "not_applicable" if there is nothing to ask, or the kind of failure
     status: CallStatus | Literal["not_applicable"]
-    reason: str = ""
-    payload: Any = None
+    reason: str = ""  # explanation; "" if scored
+    payload: Any = None  # JSON values; None if not scored

@@ -37,31 +37,18 @@ NETWORK_FILE_SYSTEMS = {
 
 @dataclass(frozen=True)
 class Label:
-    """An annotator's label of a sample.
+    """An annotator's label of a sample."""
 
-    Attributes:
-        label_id: number of the entry.
-        run_id: the run.
-        question_id: the question.
-        repeat: which repeat of it.
-        annotator: name of the annotator.
-        verdict: "pass", "fail", or None for a note only.
-        failure: failure label, or "".
-        note: free text, or "".
-        at: time of the label, ISO in UTC.
-        queue_id: random sample that it was drawn for; None for a case found by browsing.
-    """
-
-    label_id: int
+    label_id: int  # number of the entry
     run_id: str
     question_id: str
-    repeat: int
+    repeat: int  # which repeat of it
     annotator: str
-    verdict: Verdict | None
-    failure: str
+    verdict: Verdict | None  # "pass", "fail", or None for a note only
+    failure: str  # failure label, or ""
     note: str
-    at: str
-    queue_id: int | None = None
+    at: str  # time of the label, ISO in UTC
+    queue_id: int | None = None  # random sample that it was drawn for; None for a case found by browsing
 
 
 _CURRENT = """
@@ -204,22 +191,14 @@ class Ledger:
 
     def add_label(
         self,
-        case: tuple[str, str, int],
+        case: tuple[str, str, int],  # (run_id, question_id, repeat)
         annotator: str,
-        verdict: Verdict | None,
+        verdict: Verdict | None,  # "pass", "fail", or None for a note only
         failure: str = "",
         note: str = "",
-        queue_id: int | None = None,
+        queue_id: int | None = None,  # random sample that it was drawn for; None for a case found by browsing
     ) -> int:
         """Add a label; it replaces the same annotator's earlier one of the case until it is undone.
-
-        Args:
-            case: (run_id, question_id, repeat).
-            annotator: name of the annotator; must not be empty.
-            verdict: "pass", "fail", or None for a note only.
-            failure: failure label.
-            note: free text.
-            queue_id: random sample that it was drawn for; None for a case found by browsing.
 
         Returns:
             The label's number.

@@ -44,47 +44,26 @@ Question = dict[str, Any]
 
 @dataclass(frozen=True)
 class QuestionSet:
-    """The facts of a question set as stored in set.json.
+    """The facts of a question set as stored in set.json."""
 
-    Attributes:
-        set_id: beginning of the hash over its questions; the name of its folder.
-        name: from the content or from the name of its file.
-        n: number of questions.
-        n_gold: questions with gold of any kind.
-        n_gold_ids: questions whose gold has ids of its own.
-        n_gold_texts: questions with the text of at least one gold passage.
-        n_gold_spans: questions with gold as spans.
-        n_references: questions with a reference answer.
-        n_hops: questions whose gold has two or more hops.
-        n_unanswerable: questions declared unanswerable.
-        dataset_version: as the file or the user states it, else the set_id.
-        corpus_version: version of the documents, or "".
-        origin: {"file": name, "format": importer}.
-        created_at: time at which it was kept; naive UTC.
-        content_hash: SHA-256 of the questions in canonical form.
-        notes: assumptions of the importer.
-        n_documents: documents of the corpus that came with the questions; 0 for none.
-        format_version: version of the stored format.
-    """
-
-    set_id: str
-    name: str
+    set_id: str  # beginning of the hash over its questions; the name of its folder
+    name: str  # from the content or from the name of its file
     n: int
-    n_gold: int
-    n_gold_ids: int
-    n_gold_texts: int
-    n_gold_spans: int
-    n_references: int
-    n_hops: int
-    n_unanswerable: int
-    dataset_version: str
-    corpus_version: str
-    origin: dict[str, str]
-    created_at: datetime
-    content_hash: str
+    n_gold: int  # questions with gold of any kind
+    n_gold_ids: int  # questions whose gold has ids of its own
+    n_gold_texts: int  # questions with the text of at least one gold passage
+    n_gold_spans: int  # questions with gold as spans
+    n_references: int  # questions with a reference answer
+    n_hops: int  # questions whose gold has two or more hops
+    n_unanswerable: int  # questions declared unanswerable
+    dataset_version: str  # as the file or the user states it, else the set_id
+    corpus_version: str  # version of the documents, or ""
+    origin: dict[str, str]  # {"file": name, "format": importer}
+    created_at: datetime  # time at which it was kept; naive UTC
+    content_hash: str  # SHA-256 of the questions in canonical form
     notes: tuple[str, ...] = ()
-    n_documents: int = 0
-    format_version: int = FORMAT_VERSION
+    n_documents: int = 0  # documents of the corpus that came with the questions; 0 for none
+    format_version: int = FORMAT_VERSION  # version of the stored format
 
     def to_dict(self) -> dict[str, Any]:
         """Return the facts as JSON values."""
@@ -93,16 +72,12 @@ class QuestionSet:
 
 @dataclass(frozen=True)
 class LoadedSet:
-    """A question set in memory.
+    """A question set in memory."""
 
-    Attributes:
-        facts: of the set, stored or not.
-        questions: in the native form; entries of `relevant` have the `text` of the passage where known.
-        documents: the corpus that came with them, where it was read from a file.
-    """
-
-    facts: QuestionSet
+    facts: QuestionSet  # of the set, stored or not
+    # in the native form; entries of `relevant` have the `text` of the passage where known
     questions: tuple[Question, ...]
+    # the corpus that came with them, where it was read from a file
     documents: tuple[Mapping[str, str], ...] = field(default=(), compare=False)
 
 

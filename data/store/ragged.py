@@ -16,17 +16,11 @@ from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True)
 class Ragged:
-    """A list column of n rows with m entries in all.
+    """A list column of n rows with m entries in all."""
 
-    Attributes:
-        recorded: (n,) False where the list is null.
-        lengths: (n,) entries per row; 0 where null.
-        entries: the m entries, an Arrow array.
-    """
-
-    recorded: BoolArray
-    lengths: IntArray
-    entries: Any
+    recorded: BoolArray  # (n,) False where the list is null
+    lengths: IntArray  # (n,) entries per row; 0 where null
+    entries: Any  # the m entries, an Arrow array
 
     @classmethod
     def of(cls, column: Any) -> Ragged:

@@ -96,9 +96,7 @@ def check_pages(workspace: Workspace, run: Run) -> None:
 def further_fields(extra: str | None, *names: str) -> Mapping[str, Any]:
     """Return the fields beyond the schema of a stored sample or document; {} where there are none.
 
-    Args:
-        extra: its column of that name, an object as JSON text.
-        names: fields that are looked for; a text with none of them is not parsed.
+    A text that has none of the names is not parsed.
     """
     if not extra or (names and not any(f'"{name}"' in extra for name in names)):
         return {}

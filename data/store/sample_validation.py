@@ -24,11 +24,6 @@ SHOWN_UNKNOWN = 5
 def normalise(record: object, line: int, errors: ValidationErrors) -> Sample | None:
     """Return the sample of a record, or None with its errors added.
 
-    Args:
-        record: the value on that line of the file; a JSON object is accepted.
-        line: 1-based line or row, for the messages.
-        errors: all errors of the file.
-
     Returns:
         The sample with the columns of SCHEMA except `row`; None when the record is not valid.
     """

@@ -19,23 +19,14 @@ _ONE = "SELECT story_id, project, title, body, who, at FROM stories WHERE story_
 
 @dataclass(frozen=True)
 class StoredStory:
-    """A stored story.
-
-    Attributes:
-        story_id: its number.
-        project: its project.
-        title: its title.
-        body: its JSON.
-        who: author, or "".
-        at: time of the last change, ISO in UTC.
-    """
+    """A stored story."""
 
     story_id: int
     project: str
     title: str
     body: str
-    who: str
-    at: str
+    who: str  # author, or ""
+    at: str  # time of the last change, ISO in UTC
 
 
 def add_story(ledger: Ledger, project: str, title: str, body: str, who: str = "") -> int:
@@ -51,12 +42,6 @@ def add_stories_once(ledger: Ledger, project: str, bodies: Mapping[str, str], wh
     """Store stories together, unless their author ever stored one in the project; whether that was done.
 
     So what was renamed or removed since does not come back, and of two processes one stores them.
-
-    Args:
-        ledger: of the workspace.
-        project: their project.
-        bodies: title -> JSON of each story.
-        who: their author.
     """
     with ledger.open() as connection:
         connection.execute("BEGIN IMMEDIATE")

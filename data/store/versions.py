@@ -25,19 +25,12 @@ _MARK_ONCE = """
 
 @dataclass(frozen=True)
 class Release:
-    """A run that was released.
-
-    Attributes:
-        run_id: the run.
-        name: name of the release.
-        who: name of the person who marked it, or "".
-        at: time of the mark, ISO in UTC.
-    """
+    """A run that was released."""
 
     run_id: str
-    name: str
-    who: str
-    at: str
+    name: str  # name of the release
+    who: str  # name of the person who marked it, or ""
+    at: str  # time of the mark, ISO in UTC
 
 
 def mark_release(ledger: Ledger, project: str, run_id: str, name: str, who: str) -> None:
@@ -85,17 +78,11 @@ def _write(ledger: Ledger, project: str, run_id: str, name: str, who: str) -> No
 
 @dataclass(frozen=True)
 class BaselineMove:
-    """A change of a project's baseline.
+    """A change of a project's baseline."""
 
-    Attributes:
-        run_id: the new baseline; "" if it was cleared.
-        who: name of the person, or "".
-        at: time of the change, ISO in UTC.
-    """
-
-    run_id: str
-    who: str
-    at: str
+    run_id: str  # the new baseline; "" if it was cleared
+    who: str  # name of the person, or ""
+    at: str  # time of the change, ISO in UTC
 
 
 def baseline_history(ledger: Ledger, project: str) -> list[BaselineMove]:

@@ -45,47 +45,28 @@ def utc_now() -> datetime:
 
 @dataclass(frozen=True)
 class Run:
-    """The facts of a run as stored in run.json.
+    """The facts of a run as stored in run.json."""
 
-    Attributes:
-        run_id: beginning of the content hash; the name of the run's folder.
-        name: name at import; the annotations database may have a display name.
-        project: its project.
-        n: number of samples (rows).
-        n_questions: number of distinct questions.
-        created_at: time of the run if known, else of the import; naive UTC.
-        imported_at: time of the import; naive UTC.
-        origin: {"file": name, "format": importer}.
-        config: pipeline configuration.
-        dataset: name of the question set, or "".
-        dataset_version: its version, or "".
-        corpus_version: version of the documents, or "".
-        content_hash: SHA-256 of the samples in canonical form.
-        notes: assumptions of the importer.
-        fields: sample fields with a value in at least one sample.
-        measured: measurements of producing the run, e.g. seconds by step; not part of its identity.
-        means: metric -> mean on the metric's own scale, of an aggregate-only run (then n is 0).
-        format_version: version of the stored format.
-    """
-
-    run_id: str
-    name: str
+    run_id: str  # beginning of the content hash; the name of the run's folder
+    name: str  # name at import; the annotations database may have a display name
     project: str
-    n: int
-    n_questions: int
-    created_at: datetime
-    imported_at: datetime
-    origin: dict[str, str]
+    n: int  # number of samples (rows)
+    n_questions: int  # number of distinct questions
+    created_at: datetime  # time of the run if known, else of the import; naive UTC
+    imported_at: datetime  # time of the import; naive UTC
+    origin: dict[str, str]  # {"file": name, "format": importer}
     config: dict[str, Any]
-    dataset: str
+    dataset: str  # name of the question set, or ""
     dataset_version: str
-    corpus_version: str
-    content_hash: str
+    corpus_version: str  # version of the documents, or ""
+    content_hash: str  # SHA-256 of the samples in canonical form
     notes: tuple[str, ...]
-    fields: tuple[str, ...]
+    fields: tuple[str, ...]  # sample fields with a value in at least one sample
+    # measurements of producing the run, e.g. seconds by step; not part of its identity.
     measured: dict[str, float] = field(default_factory=dict)
+    # metric -> mean on the metric's own scale, of an aggregate-only run (then n is 0)
     means: dict[str, float] = field(default_factory=dict)
-    format_version: int = FORMAT_VERSION
+    format_version: int = FORMAT_VERSION  # version of the stored format
 
     def with_samples(self) -> Run:
         """Return the run.

@@ -38,23 +38,16 @@ Groups = Callable[[Any], None]
 
 @dataclass(frozen=True)
 class ImportedRun:
-    """The result of importing one run.
-
-    Attributes:
-        run: the stored run.
-        status: "imported", or "unchanged" if the workspace already had the same content.
-        left_out: why rows became no sample -> how many.
-        extra: names of fields that are kept as they are, as no field of a sample.
-        closing: notes that were known once all samples were read, e.g. how many a question set was joined to.
-        mapping: how the columns of its file were read, where that was guessed.
-    """
+    """The result of importing one run."""
 
     run: Run
+    # "imported", or "unchanged" if the workspace already had the same content
     status: Literal["imported", "unchanged"]
-    left_out: Counter[str] = field(default_factory=Counter)
-    extra: tuple[str, ...] = ()
+    left_out: Counter[str] = field(default_factory=Counter)  # why rows became no sample -> how many
+    extra: tuple[str, ...] = ()  # names of fields that are kept as they are, as no field of a sample
+    # notes that were known once all samples were read, e.g. how many a question set was joined to.
     closing: tuple[str, ...] = ()
-    mapping: tuple[MappedColumn, ...] = ()
+    mapping: tuple[MappedColumn, ...] = ()  # how the columns of its file were read, where that was guessed
 
 
 @dataclass
@@ -99,23 +92,16 @@ class _Tally:
 
 def store_run(
     workspace: Workspace,
-    parsed: ParsedRun,
+    parsed: ParsedRun,  # the run as read by the importer; its records are consumed
     project: str,
     errors: ValidationErrors,
-    progress: Progress | None = None,
+    progress: Progress | None = None,  # called with the number of samples read so far
+    # yields field, what is wrong and what would be accepted for each further fault of a sample
     problems: Problems | None = None,
+    # called with each row group once it is written, an Arrow batch, while nothing is wrong
     groups: Groups | None = None,
 ) -> ImportedRun:
     """Validate a parsed run and store it; nothing appears in the workspace if it is not valid.
-
-    Args:
-        workspace: where to put it.
-        parsed: the run as read by the importer; its records are consumed.
-        project: project of the run.
-        errors: collector that the importer adds to.
-        progress: called with the number of samples read so far.
-        problems: yields field, what is wrong and what would be accepted for each further fault of a sample.
-        groups: called with each row group once it is written, an Arrow batch, while nothing is wrong.
 
     Raises:
         InputError: the file is not valid.

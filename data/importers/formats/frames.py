@@ -22,25 +22,16 @@ FRAME_ACCEPTED = "a pandas DataFrame or a list of dicts with at least one row"
 
 
 def runs_from_frame(
-    frame: pd.DataFrame | Sequence[Mapping[str, Any]],
-    name: str,
-    errors: ValidationErrors,
+    frame: pd.DataFrame | Sequence[Mapping[str, Any]],  # the rows; native, Ragas or any other column names
+    name: str,  # name of the run, unless a column has it
+    errors: ValidationErrors,  # collector of the errors of single rows, by 1-based row
     *,
-    mapping: Mapping[str, str] | None = None,
-    config: Mapping[str, Any] | None = None,
+    mapping: Mapping[str, str] | None = None,  # column -> field, in place of the guess
+    config: Mapping[str, Any] | None = None,  # pipeline configuration to record
     dataset: str = "",
-    tools: Iterable[ToolRows] = (),
+    tools: Iterable[ToolRows] = (),  # the rows of tools that are recognised
 ) -> list[ParsedRun]:
     """Return the parsed runs of a DataFrame or a list of dicts.
-
-    Args:
-        frame: the rows; native, Ragas or any other column names.
-        name: name of the run, unless a column has it.
-        errors: collector of the errors of single rows, by 1-based row.
-        mapping: column -> field, in place of the guess.
-        config: pipeline configuration to record.
-        dataset: name of the question set.
-        tools: the rows of tools that are recognised.
 
     Raises:
         InputError: there are no rows, or the mapping is wrong.

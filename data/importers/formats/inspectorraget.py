@@ -28,17 +28,11 @@ GOLD_NOTE = (
 
 @dataclass(frozen=True)
 class Tasks:
-    """The tasks by id, with what records take from them.
+    """The tasks by id, with what records take from them."""
 
-    Attributes:
-        by_id: task id -> the fields that all results of the task share.
-        passages: document id -> document of the file.
-        notes: conclusions about the passages.
-    """
-
-    by_id: Mapping[str, dict[str, Any]]
-    passages: Mapping[str, Mapping[str, Any]]
-    notes: tuple[str, ...]
+    by_id: Mapping[str, dict[str, Any]]  # task id -> the fields that all results of the task share
+    passages: Mapping[str, Mapping[str, Any]]  # document id -> document of the file
+    notes: tuple[str, ...]  # conclusions about the passages
 
     @classmethod
     def of(cls, document: Mapping[str, Any], errors: ValidationErrors) -> Tasks:
@@ -197,21 +191,13 @@ ALGORITHMS = {"system", "composite", "algorithm"}
 
 @dataclass(frozen=True)
 class Scale:
-    """A metric as the file declares it.
+    """A metric as the file declares it."""
 
-    Attributes:
-        human: whether annotators rate it.
-        text: whether its values are comments, not grades.
-        numbers: number of each category, e.g. {"1": 1.0}.
-        low: lowest value of the scale, or None.
-        high: highest value of the scale, or None.
-    """
-
-    human: bool
-    text: bool = False
-    numbers: Mapping[str, float] | None = None
-    low: float | None = None
-    high: float | None = None
+    human: bool  # whether annotators rate it
+    text: bool = False  # whether its values are comments, not grades
+    numbers: Mapping[str, float] | None = None  # number of each category, e.g. {"1": 1.0}.
+    low: float | None = None  # lowest value of the scale, or None
+    high: float | None = None  # highest value of the scale, or None
 
     def number(self, value: object) -> float | None:
         """Return a value as a number on the scale, or None if it is none."""

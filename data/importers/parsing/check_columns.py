@@ -108,28 +108,16 @@ NEGATIONS = {"no", "non", "not", "never", "without"}
 
 @dataclass(frozen=True)
 class Verdict:
-    """How the words of a column are read as numbers.
+    """How the words of a column are read as numbers."""
 
-    Attributes:
-        values: word in lower case -> number.
-        plain: whether higher is better is plain from the name and the words.
-        shown: the words that are 1 and 0, as they stand in the column.
-        note: what to say of how they are read; "" where there is nothing to say.
-    """
-
-    values: Mapping[str, float]
-    plain: bool
-    shown: str
-    note: str = ""
+    values: Mapping[str, float]  # word in lower case -> number
+    plain: bool  # whether higher is better is plain from the name and the words
+    shown: str  # the words that are 1 and 0, as they stand in the column
+    note: str = ""  # what to say of how they are read; "" where there is nothing to say
 
 
 def verdict_of(name: str, cells: Collection[object]) -> Verdict | None:
-    """Return how a column of verdicts is read; None where its cells or its name are those of none.
-
-    Args:
-        name: name of the column.
-        cells: its cells without blanks.
-    """
+    """Return how a column of verdicts is read; None where its cells or its name are those of none."""
     words = {str(cell).strip().lower(): str(cell).strip() for cell in cells}
     in_name = set(plain_name(name).split("_"))
     if not words:

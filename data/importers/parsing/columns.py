@@ -86,31 +86,22 @@ NUMBER_FIELDS = {
 
 @dataclass(frozen=True)
 class Plan:
-    """How the rows of a table are converted to records.
+    """How the rows of a table are converted to records."""
 
-    Attributes:
-        fields: column -> field, "scores.<metric>", "tags.<key>", a pseudo field, or "" (kept as extra).
-        shown: the same with examples, for the preview.
-        factors: column -> factor for its numbers, e.g. 1000 for seconds.
-        blank_text: whether empty text means null in this container format.
-        notes: assumptions, for the reader.
-        decimal_commas: columns whose numbers are written as in 0,85.
-        reasons: column -> metric whose values it explains; None for no such column.
-        verdicts: column of a score -> its words in lower case -> number; None for no such column.
-        metrics: metric -> what the words and the name of its column say of its direction; None likewise.
-        siblings: the columns beside scores; None where there is no table.
-    """
-
+    # column -> field, "scores.<metric>", "tags.<key>", a pseudo field, or "" (kept as extra)
     fields: Mapping[str, str]
-    shown: tuple[MappedColumn, ...]
-    factors: Mapping[str, float]
-    blank_text: bool
-    notes: tuple[str, ...]
-    decimal_commas: frozenset[str] = frozenset()
+    shown: tuple[MappedColumn, ...]  # the same with examples, for the preview
+    factors: Mapping[str, float]  # column -> factor for its numbers, e.g. 1000 for seconds.
+    blank_text: bool  # whether empty text means null in this container format
+    notes: tuple[str, ...]  # assumptions, for the reader
+    decimal_commas: frozenset[str] = frozenset()  # columns whose numbers are written as in 0,85
+    # column -> metric whose values it explains; None for no such column
     reasons: Mapping[str, str] | None = None
+    # column of a score -> its words in lower case -> number; None for no such column
     verdicts: Mapping[str, Mapping[str, float]] | None = None
+    # metric -> what the words and the name of its column say of its direction; None likewise
     metrics: Mapping[str, Mapping[str, Any]] | None = None
-    siblings: Siblings | None = None
+    siblings: Siblings | None = None  # the columns beside scores; None where there is no table
 
     def column(self, field: str) -> str | None:
         """Return the column of a field, or None."""
@@ -119,22 +110,16 @@ class Plan:
 
 def plan_columns(
     table: Table,
-    overrides: Mapping[str, str],
+    overrides: Mapping[str, str],  # column -> field, set by the user; "" keeps a column as extra
     file: str,
     *,
+    # a tool's own columns; every numeric column after the last of them is a metric
     metrics_after: Collection[str] = (),
+    # ids of gold documents from another file; those of the table itself are looked up in it
     gold_ids: Collection[str] = (),
-    declared: Collection[str] = (),
+    declared: Collection[str] = (),  # metrics that the user has declared: their columns are scores
 ) -> Plan:
     """Return the mapping of the columns of a table to fields.
-
-    Args:
-        table: the table; only its head is used.
-        overrides: column -> field, set by the user; "" keeps a column as extra.
-        file: name of the file, for messages.
-        metrics_after: a tool's own columns; every numeric column after the last of them is a metric.
-        gold_ids: ids of gold documents from another file; those of the table itself are looked up in it.
-        declared: metrics that the user has declared: their columns are scores.
 
     Raises:
         NoQuestionError: no column reads as the question.

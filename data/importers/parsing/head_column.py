@@ -29,17 +29,11 @@ ASKED = " good? say --metric "
 
 @dataclass(frozen=True)
 class HeadColumn:
-    """The cells of a column in the first rows, without blanks.
-
-    Attributes:
-        name: its name.
-        values: the cells.
-        rows: number of rows, blanks included.
-    """
+    """The cells of a column in the first rows, without blanks."""
 
     name: str
     values: tuple[object, ...]
-    rows: int
+    rows: int  # number of rows, blanks included
 
     @property
     def distinct(self) -> int:
@@ -113,13 +107,7 @@ def _number(value: object) -> float | None:
 def questions_about(
     columns: Sequence[HeadColumn], fields: Mapping[str, str], declared: Collection[str] = ()
 ) -> list[str]:
-    """Return what to say about columns with numbers, and what to ask about those that became no score.
-
-    Args:
-        columns: the columns of a table.
-        fields: column -> field, as guessed; those that the user mapped are left out.
-        declared: metrics whose direction is known.
-    """
+    """Return what to say about columns with numbers, and what to ask about those that became no score."""
     notes = []
     for column in columns:
         field = fields.get(column.name)

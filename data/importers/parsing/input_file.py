@@ -25,25 +25,16 @@ GUESSED_BYTES = 16 << 20  # of the rows that are kept to guess columns from
 
 @dataclass(frozen=True)
 class Limits:
-    """Size limits beyond which a file is refused.
+    """Size limits beyond which a file is refused."""
 
-    Attributes:
-        line_bytes: longest line of a line-based format.
-        document_bytes: largest file that has to be read as a whole (a JSON document, a gzipped Parquet file).
-        parsed_bytes: most memory that a JSON document may take when parsed.
-        unpacked_bytes: largest size of a decompressed file.
-        lines: most lines of a line-based format.
-        samples: most samples of a run.
-        columns: most columns of a table.
-    """
-
-    line_bytes: int = 16 << 20
+    line_bytes: int = 16 << 20  # longest line of a line-based format
+    # largest file that has to be read as a whole (a JSON document, a gzipped Parquet file)
     document_bytes: int = 512 << 20
-    parsed_bytes: int = 2 << 30
-    unpacked_bytes: int = 4 << 30
-    lines: int = 10_000_000
-    samples: int = 500_000
-    columns: int = 10_000
+    parsed_bytes: int = 2 << 30  # most memory that a JSON document may take when parsed
+    unpacked_bytes: int = 4 << 30  # largest size of a decompressed file
+    lines: int = 10_000_000  # most lines of a line-based format
+    samples: int = 500_000  # most samples of a run
+    columns: int = 10_000  # most columns of a table
 
 
 def usual_limits() -> Limits:

@@ -20,17 +20,12 @@ NAMES = {*ID_KEYS, "section_id", "source_id", "parent_id", "uuid", "key", "sourc
 
 @dataclass(frozen=True)
 class NestedIds:
-    """Where the documents of a table keep their ids.
+    """Where the documents of a table keep their ids."""
 
-    Attributes:
-        examples: `column[].path` -> its first value, for every path that could hold the ids.
-        chosen: the path at which gold ids occur, or "" when the documents' own ids are to be used.
-        notes: what was assumed, or what has to be asked.
-    """
-
+    # `column[].path` -> its first value, for every path that could hold the ids
     examples: Mapping[str, object]
-    chosen: str
-    notes: tuple[str, ...]
+    chosen: str  # the path at which gold ids occur, or "" when the documents' own ids are to be used
+    notes: tuple[str, ...]  # what was assumed, or what has to be asked
 
 
 def is_nested(name: str) -> bool:

@@ -38,21 +38,13 @@ OBJECT_PER_LINE = "one JSON object per line"
 
 @dataclass(frozen=True)
 class Table:
-    """Rows that can be consumed once.
+    """Rows that can be consumed once."""
 
-    Attributes:
-        kind: container format: "jsonl", "json", "csv", "parquet" or "frame".
-        columns: names in the first HEAD_ROWS rows, in order of appearance.
-        head: those first rows, each (line, row); a row may be anything but an object too.
-        rest: the rows after them.
-        notes: what was assumed to get the rows.
-    """
-
-    kind: str
-    columns: tuple[str, ...]
-    head: tuple[Record, ...]
-    rest: Iterator[Record]
-    notes: tuple[str, ...] = ()
+    kind: str  # container format: "jsonl", "json", "csv", "parquet" or "frame"
+    columns: tuple[str, ...]  # names in the first HEAD_ROWS rows, in order of appearance
+    head: tuple[Record, ...]  # those first rows, each (line, row); a row may be anything but an object too
+    rest: Iterator[Record]  # the rows after them
+    notes: tuple[str, ...] = ()  # what was assumed to get the rows
 
     def rows(self) -> Iterator[Record]:
         """Return all rows."""
@@ -119,11 +111,7 @@ def open_table(
 ) -> Table:
     """Open a file as a table; rows that cannot be read are added to `errors` as the rows are consumed.
 
-    Args:
-        source: the file.
-        errors: collector of the errors.
-        limit: number of rows to read; None for all.
-        rows: name of the list of rows to read in a JSON document that holds several.
+    Of a JSON document that holds several lists, `rows` names the one to read.
 
     Raises:
         InputError: it cannot be opened, or has more columns than the limit.

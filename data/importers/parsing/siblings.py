@@ -28,42 +28,25 @@ PASSED = {
 
 @dataclass(frozen=True)
 class ToolVerdict:
-    """The tool's own decision on a sample, and what it rests on.
+    """The tool's own decision on a sample, and what it rests on."""
 
-    Attributes:
-        score: column of the score that it decides on; "" where it decides on the whole sample.
-        threshold: column of the threshold; "" where there is none.
-    """
-
-    score: str
-    threshold: str
+    score: str  # column of the score that it decides on; "" where it decides on the whole sample
+    threshold: str  # column of the threshold; "" where there is none
 
 
 @dataclass(frozen=True)
 class Siblings:
-    """The columns beside the scores of a table.
+    """The columns beside the scores of a table."""
 
-    Attributes:
-        limits: columns of thresholds and of greatest values.
-        verdicts: column of a pass or fail -> what it rests on.
-        scales: metric -> least and greatest value, where a column beside it proves them.
-        notes: how the scales were found.
-    """
-
-    limits: tuple[str, ...]
-    verdicts: Mapping[str, ToolVerdict]
+    limits: tuple[str, ...]  # columns of thresholds and of greatest values
+    verdicts: Mapping[str, ToolVerdict]  # column of a pass or fail -> what it rests on
+    # metric -> least and greatest value, where a column beside it proves them
     scales: Mapping[str, tuple[float, float]]
-    notes: tuple[str, ...]
+    notes: tuple[str, ...]  # how the scales were found
 
 
 def siblings_of(columns: Sequence[HeadColumn], fields: Mapping[str, str], fixed: Collection[str]) -> Siblings:
-    """Return the columns beside scores.
-
-    Args:
-        columns: the columns of a table.
-        fields: column -> field, as guessed so far.
-        fixed: columns whose field the user chose, and metrics that the user declared.
-    """
+    """Return the columns beside scores."""
     by_score: dict[str, dict[str, HeadColumn]] = {}  # score -> kind of column beside it -> that column
     scores: list[HeadColumn] = []
     plains = {plain_name(column.name) for column in columns}

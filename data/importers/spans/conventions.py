@@ -174,13 +174,7 @@ LONGEST_EXTRA = 500
 
 
 def span_of_attributes(span: Span, recorded: Mapping[str, Any], events: Iterable[Event] = ()) -> Span:
-    """Return a span with what its attributes and events say.
-
-    Args:
-        span: the ids, name, times, error and run of the span; a kind other than "other" is kept.
-        recorded: attributes by name; names with dots, nested objects, or both.
-        events: its events.
-    """
+    """Return a span with what its attributes and events say."""
     listed = list(events)
     attributes = Attributes(recorded)
     for name, values in listed:

@@ -23,23 +23,14 @@ NAMED = ("retriev", "search", "knowledge_base")
 
 @dataclass(frozen=True)
 class Retrieval:
-    """The retrieval of a trace.
+    """The retrieval of a trace."""
 
-    Attributes:
-        documents: what was handed to the model; None where that is not recorded.
-        candidates: the longest list before it, if longer; None where there is none.
-        query: the first query; None where none is recorded.
-        calls: number of different queries.
-        milliseconds: time spent; None where not known.
-        error: of a retrieval that failed; None where none did.
-    """
-
-    documents: Documents | None = None
-    candidates: Documents | None = None
-    query: str | None = None
-    calls: int = 0
-    milliseconds: float | None = None
-    error: str | None = None
+    documents: Documents | None = None  # what was handed to the model; None where that is not recorded
+    candidates: Documents | None = None  # the longest list before it, if longer; None where there is none
+    query: str | None = None  # the first query; None where none is recorded
+    calls: int = 0  # number of different queries
+    milliseconds: float | None = None  # time spent; None where not known
+    error: str | None = None  # of a retrieval that failed; None where none did
 
 
 @dataclass(eq=False)
@@ -220,20 +211,13 @@ ROLES = {"user": "user", "human": "user", "assistant": "assistant", "ai": "assis
 
 
 def sample_of_trace(
-    spans: Iterable[Span],
-    errors: ValidationErrors | None = None,
-    line: int | None = None,
+    spans: Iterable[Span],  # the spans of one trace in any order
+    errors: ValidationErrors | None = None,  # takes remarks, and the count of traces that become no sample
+    line: int | None = None,  # line of the trace in its file, for the remarks
     *,
-    null_is_empty: bool = True,
+    null_is_empty: bool = True,  # see `retrieval_of`
 ) -> dict[str, Any] | None:
-    """Return the sample of a trace in the native form; None where it holds no question.
-
-    Args:
-        spans: the spans of one trace in any order.
-        errors: takes remarks, and the count of traces that become no sample.
-        line: line of the trace in its file, for the remarks.
-        null_is_empty: see `retrieval_of`.
-    """
+    """Return the sample of a trace in the native form; None where it holds no question."""
     trace = Trace(spans)
     root = trace.root
     errors = errors if errors is not None else ValidationErrors("")
@@ -363,19 +347,13 @@ def _tags(trace: Trace, retrieval: Retrieval, answer: str | None, calls: int) ->
 
 
 def samples_of(
-    rows: Iterable[Record],
+    rows: Iterable[Record],  # the rows; what is no object is read as an empty one
+    # returns the sample of a row on a line, or None; blank fields of it are left out
     sample: Callable[[Fields, int], dict[str, Any] | None],
-    errors: ValidationErrors,
-    lacking: str,
+    errors: ValidationErrors,  # takes remarks, and the count of rows without a question
+    lacking: str,  # what such a row is called
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the samples of rows that hold one each, numbered where a question comes again.
-
-    Args:
-        rows: the rows; what is no object is read as an empty one.
-        sample: returns the sample of a row on a line, or None; blank fields of it are left out.
-        errors: takes remarks, and the count of rows without a question.
-        lacking: what such a row is called.
-    """
+    """Yield the samples of rows that hold one each, numbered where a question comes again."""
     asked: Counter[str] = Counter()
     for line, row in rows:
         record = sample(Fields(row), line)

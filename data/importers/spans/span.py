@@ -29,91 +29,55 @@ KINDS = tuple(_NAMES)
 
 @dataclass(frozen=True)
 class Span:
-    """A span.
-
-    Attributes:
-        trace_id: of its trace.
-        span_id: its own; "" where the tool has none.
-        parent_id: span that it is part of; None for a root.
-        name: as the tool shows it.
-        kind: one of KINDS (see `kind_of`).
-        start: begin in nanoseconds since 1970; None where not known.
-        end: end likewise.
-        input: as recorded: text, messages, an object, or JSON in text.
-        output: likewise.
-        query: query of a retriever or reranker where it is told apart from its input.
-        documents: what a retriever or reranker returned, in any usual form; None where not recorded.
-        input_documents: what a reranker was given.
-        error: why it failed, as recorded, "" where no reason is; None where it did not fail.
-        input_tokens: tokens that a model read.
-        output_tokens: tokens that it wrote.
-        cost: cost in US dollars.
-        model: name of the model.
-        finish_reason: why the model stopped, such as "stop" or "length".
-        tool: name of the tool that was called, where the name of the span is another.
-        call_id: id under which a model asked for the call of a tool.
-        tools: schemas of the tools that could be called, as recorded.
-        instructions: system instructions of a model or an agent that stand beside its input.
-        run: run that its trace belongs to; that of the root counts.
-        scores: metric -> score as in the native form: a number, None where it failed, or {value, reason}.
-        human: human labels in the native form.
-        fields: fields of the sample that the tool itself states, e.g. question_id, reference_answer,
-            conversation_id, relevant, history; those of the root win.
-        tags: tags of the sample; those of the root win.
-        attributes: what else a span says; kept as extra where it is the root.
-    """
+    """A span."""
 
     trace_id: str
-    span_id: str = ""
-    parent_id: str | None = None
+    span_id: str = ""  # its own; "" where the tool has none
+    parent_id: str | None = None  # span that it is part of; None for a root
     name: str = ""
-    kind: str = "other"
-    start: int | None = None
-    end: int | None = None
-    input: Any = None
+    kind: str = "other"  # one of KINDS (see `kind_of`)
+    start: int | None = None  # begin in nanoseconds since 1970; None where not known
+    end: int | None = None  # end likewise
+    input: Any = None  # as recorded: text, messages, an object, or JSON in text
     output: Any = None
-    query: str | None = None
-    documents: Any = None
-    input_documents: Any = None
-    error: str | None = None
-    input_tokens: float | None = None
-    output_tokens: float | None = None
+    query: str | None = None  # query of a retriever or reranker where it is told apart from its input
+    documents: Any = None  # what a retriever or reranker returned, in any usual form; None where not recorded
+    input_documents: Any = None  # what a reranker was given
+    error: str | None = None  # why it failed, as recorded, "" where no reason is; None where it did not fail
+    input_tokens: float | None = None  # tokens that a model read
+    output_tokens: float | None = None  # tokens that it wrote
     cost: float | None = None
     model: str | None = None
-    finish_reason: str | None = None
-    tool: str = ""
-    call_id: str = ""
-    tools: Any = None
-    instructions: Any = None
-    run: str = ""
+    finish_reason: str | None = None  # why the model stopped, such as "stop" or "length"
+    tool: str = ""  # name of the tool that was called, where the name of the span is another
+    call_id: str = ""  # id under which a model asked for the call of a tool
+    tools: Any = None  # schemas of the tools that could be called, as recorded
+    instructions: Any = None  # system instructions of a model or an agent that stand beside its input
+    run: str = ""  # run that its trace belongs to; that of the root counts
+    # metric -> score as in the native form: a number, None where it failed, or {value, reason}
     scores: Mapping[str, Any] = field(default_factory=dict)
-    human: Sequence[Mapping[str, Any]] = ()
+    human: Sequence[Mapping[str, Any]] = ()  # human labels in the native form
+    # fields of the sample that the tool itself states, e.g. question_id, reference_answer, conversation_id,
+    # relevant, history; those of the root win.
     fields: Mapping[str, Any] = field(default_factory=dict)
-    tags: Mapping[str, Any] = field(default_factory=dict)
+    tags: Mapping[str, Any] = field(default_factory=dict)  # tags of the sample; those of the root win
+    # what else a span says; kept as extra where it is the root
     attributes: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Labels:
-    """Scores and labels that a tool keeps apart from the span or trace that they belong to.
+    """Scores and labels that a tool keeps apart from the span or trace that they belong to."""
 
-    Attributes:
-        scores: as in a span.
-        human: as in a span.
-        fields: as in a span.
-        tags: as in a span.
-        relevant: 0-based position of a document of the span -> whether it is relevant.
-        input: messages that the span was given, where they are kept apart from it one by one.
-        output: messages that it gave, likewise.
-    """
-
-    scores: Mapping[str, Any] = field(default_factory=dict)
-    human: Sequence[Mapping[str, Any]] = ()
-    fields: Mapping[str, Any] = field(default_factory=dict)
-    tags: Mapping[str, Any] = field(default_factory=dict)
+    scores: Mapping[str, Any] = field(default_factory=dict)  # as in a span
+    human: Sequence[Mapping[str, Any]] = ()  # as in a span
+    fields: Mapping[str, Any] = field(default_factory=dict)  # as in a span
+    tags: Mapping[str, Any] = field(default_factory=dict)  # as in a span
+    # 0-based position of a document of the span -> whether it is relevant
     relevant: Mapping[int, bool] = field(default_factory=dict)
+    # messages that the span was given, where they are kept apart from it one by one
     input: Sequence[Any] = ()
-    output: Sequence[Any] = ()
+    output: Sequence[Any] = ()  # messages that it gave, likewise
 
 
 def kind_of(name: object) -> str:

@@ -165,10 +165,6 @@ def tool_checks(trace: Trace, tools: Sequence[Mapping[str, Any]] | None) -> list
     """Return a check for each span of a tool, whether it failed, and one with all calls of the trace.
 
     Nobody says which calls were right: the check of all calls has no expected value, and no verdict.
-
-    Args:
-        trace: the trace.
-        tools: the schemas that it states.
     """
     spans = [span for span in trace.of_pipeline if span.kind == "tool" and span is not trace.root]
     calls = _calls(trace, spans, {tool["name"]: tool for tool in map(_named, tools or ())})

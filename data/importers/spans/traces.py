@@ -112,13 +112,7 @@ class Traces:
             self._unjoined.clear()
 
     def runs(self, source: InputFile, key: str, limit: int | None = None) -> list[ParsedRun]:
-        """Return a parsed run for each run that has a sample, the earliest first; the file is read by then.
-
-        Args:
-            source: the file, whose name is that of traces that name no run.
-            key: of the importer.
-            limit: number of samples, for a preview.
-        """
+        """Return a parsed run for each run that has a sample, the earliest first; the file is read."""
         starts: dict[str, int] = {}  # in nanoseconds
         for known in self._known.values():
             starts[known.run] = min(starts.get(known.run, LAST), known.start)
