@@ -38,7 +38,8 @@ from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.registry import tool_rows
 from ragtriage.data.scoring.batch_scores import ScoreOptions
 from ragtriage.data.scoring.run_store import RunStore
-from ragtriage.data.store.workspace import Run, Workspace
+from ragtriage.data.scoring.run_store import open_store as open_store
+from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.diagnosis.stages import STAGES
 from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import REGISTRY, declared, ordered
@@ -49,15 +50,6 @@ from ragtriage.metrics.statistics.question_means import question_means
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-def open_store(workspace: str | None, create: bool = False) -> RunStore:
-    """Open a workspace, the default one where None; a caller that only reads does not create it.
-
-    Raises:
-        WorkspaceError: it is a file, or cannot be created.
-    """
-    return RunStore(Workspace.open(workspace, create))
 
 
 def add_run(

@@ -13,19 +13,20 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unicodedata import category, east_asian_width
 
 import click
 
-from ragtriage.dashboard.wording.next_steps import step_sentences
 from ragtriage.data.errors import CANNOT_WRITE, DataError
-from ragtriage.data.gates.next_steps import NextStep
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.data.store.stored_file import replace_file
 from ragtriage.data.text.printable import UNPRINTABLE
 from ragtriage.metrics.result_table import Cell, Ends, Number, Of, ResultTable, cell_text
 from ragtriage.metrics.schema.scores import MetricsError
+
+if TYPE_CHECKING:
+    from ragtriage.data.gates.next_steps import NextStep
 
 STEERING = ("Cc", "Cf", "Cs", "Zl", "Zp")  # controls, formats, halves of surrogate pairs, separators
 MOST_STEPS = 3  # next steps that are written out
@@ -211,5 +212,7 @@ def error_text(error: Exception) -> str:
 
 def step_list(steps: Sequence[NextStep]) -> str:
     """Return the first next steps of a run, numbered, under their title; "" for none."""
+    from ragtriage.dashboard.wording.next_steps import step_sentences  # late: most commands need no gates
+
     lines = [f"{at}. {text}" for at, text in enumerate(step_sentences(steps[:MOST_STEPS]), 1)]
     return "\n".join(["Next steps:", *(wrapped(plain(line), "   ") for line in lines)]) if lines else ""

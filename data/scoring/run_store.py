@@ -309,6 +309,15 @@ class RunStore:
             self.index.write_all("run", {run_id: run.to_json() for run_id, run in unindexed.items()})
 
 
+def open_store(workspace: str | None, create: bool = False) -> RunStore:
+    """Open a workspace, the default one where None; a caller that only reads does not create it.
+
+    Raises:
+        WorkspaceError: it is a file, or cannot be created.
+    """
+    return RunStore(Workspace.open(workspace, create))
+
+
 def _means_entry(run: Run, options: ScoreOptions, folder: Path) -> list[tuple[str, str, Any]]:
     """Return the entry of the index with the means of a run that was scored; none where they are damaged."""
     if run.means:

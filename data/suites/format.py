@@ -24,7 +24,6 @@ from ragtriage.data.suites.check import (
     shown,
 )
 from ragtriage.data.suites.check_table import CheckedRun
-from ragtriage.data.suites.json_schema import UnusableSchemaError, schema_violation, usable_schema
 from ragtriage.data.suites.suite import Figure, Part, Suite, figure_values, part_cohort, suite_checks
 from ragtriage.data.text.language import language_of
 from ragtriage.data.text.patterns import PatternError, found_in
@@ -105,6 +104,8 @@ def _refuse(rule: str, bound: Any) -> None:
         except PatternError as error:
             raise MalformedCheckError(f"regex {shown(bound)}: {error}", "a pattern in RE2's syntax") from None
     else:
+        from ragtriage.data.suites.json_schema import UnusableSchemaError, usable_schema  # late
+
         try:
             usable_schema(bound)
         except UnusableSchemaError as error:
@@ -126,6 +127,8 @@ def _schema(_rule: str, bound: Any, value: Any, _sample: CheckedSample) -> _Foun
             value = orjson.loads(value[: _LONGEST + 1].encode("utf-8", "surrogatepass"))
         except orjson.JSONDecodeError:
             return False, NOT_JSON, {}
+    from ragtriage.data.suites.json_schema import UnusableSchemaError, schema_violation  # late
+
     try:
         broken = schema_violation(bound, value)
     except UnusableSchemaError as error:

@@ -16,7 +16,6 @@ from ragtriage.dashboard.cli.options import JSON, NEW_PROJECT, key_value_pairs
 from ragtriage.dashboard.cli.runs.import_answer import answer_lines, preview_answer, preview_text
 from ragtriage.dashboard.cli.terminal import error_text, plain, print_json, screen_width
 from ragtriage.dashboard.wording.imports import formats
-from ragtriage.data.api import open_store
 from ragtriage.data.declarations import parsed_declaration
 from ragtriage.data.diagnosis.run_checks import check_run
 from ragtriage.data.diagnosis.run_digest import digest_new_runs
@@ -28,7 +27,7 @@ from ragtriage.data.importers.parsing.options import Options, read_tools
 from ragtriage.data.importers.preview import preview
 from ragtriage.data.importers.registry import importers, plugin_faults
 from ragtriage.data.scoring.imported_scores import parsed_scale
-from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.scoring.run_store import RunStore, open_store
 from ragtriage.data.store.workspace import SCALES, Workspace
 from ragtriage.data.store.write_run import ImportedRun
 from ragtriage.metrics.schema.scores import MetricsError

@@ -7,7 +7,6 @@ from dataclasses import asdict
 from shlex import quote
 from typing import Any
 
-from ragtriage.dashboard.cli.runs.runs import not_computable, unmeasured_by_reason
 from ragtriage.dashboard.cli.terminal import plain, row_table, wrapped
 from ragtriage.dashboard.wording.imports import column_rows, import_lines, kept_text
 from ragtriage.dashboard.wording.leaks import leak_text
@@ -158,6 +157,11 @@ def _note_lines(notes_by_run: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
 
 def _not_computable_lines(store: RunStore, imported: Sequence[ImportedRun]) -> list[str]:
     """List the metrics that stay unmeasured and why, once for all runs with the same list."""
+    from ragtriage.dashboard.cli.runs.runs import (
+        not_computable,
+        unmeasured_by_reason,
+    )  # late
+
     run_ids_by_lines: dict[tuple[str, ...], list[str]] = {}
     for entry in {entry.run.run_id: entry for entry in imported}.values():
         lines = tuple(unmeasured_by_reason(not_computable(store, entry.run)))
@@ -239,6 +243,8 @@ def preview_text(answer: Mapping[str, Any], explain: bool) -> str:
         add = f"add {_scale_options(off_scale)}"
         lines.append(wrapped(f"not scored, as on another scale: {', '.join(off_scale)} ({add})", "  "))
     if answer["not_computable"] and explain:
+        from ragtriage.dashboard.cli.runs.runs import unmeasured_by_reason  # late
+
         lines += ["not computable:", *unmeasured_by_reason(answer["not_computable"])]
     elif answer["not_computable"]:
         lines.append(f"cannot be measured: {count(len(answer['not_computable']), 'metric')}; why: --explain")
