@@ -1,7 +1,7 @@
 """JSON schemas from files, used on untrusted text: nothing is fetched, and no schema can hang.
 
 References resolve inside the schema alone, patterns are matched by RE2, a schema has at most 2,000 objects,
-and one validation applies at most 100,000 keywords.
+and one validation applies at most 100,000 keywords, at most 128 inside one another.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ from ragtriage.data.text.patterns import PatternError, found_in
 
 MOST_OBJECTS = 2_000  # of a schema: it is itself validated, which takes longer than using it
 MOST_STEPS = 100_000  # keywords applied
+# keywords applied inside one another, at 4 frames each: the limit of the interpreter may be met inside a
+# compiled library, which then panics instead of raising RecursionError
+MOST_NESTED = 128
 NOT_JSON = "it holds half of a surrogate pair, a whole number of more than 64 bits, or is nested too deeply"
 _DEEPEST = 64
 _UNBOUNDED = (
@@ -66,9 +69,7 @@ def schema_violation(schema: Any, value: Any) -> str | None:
         error = next(iter(validator.iter_errors(value)), None)
     except Unresolvable:
         raise UnusableSchemaError("a reference leads outside the schema") from None
-    except RecursionError:
-        raise UnusableSchemaError("it refers to itself without end") from None
-    except (ArithmeticError, TypeError, ValueError) as error:
+    except (ArithmeticError, RecursionError, TypeError, ValueError) as error:
         if isinstance(error, UnusableSchemaError):
             raise
         raise UnusableSchemaError("it cannot be applied to this value") from None
@@ -121,14 +122,20 @@ def _keywords(value: Any, depth: int) -> Iterator[tuple[str, Any]]:
 
 def _validator() -> Any:
     """Return a validator class that counts the keywords it applies."""
-    applied = [0]
+    applied = nested = 0
 
     def counted(keyword: Callable[..., Any]) -> Callable[..., Iterator[ValidationError]]:
         def apply(*given: Any) -> Iterator[ValidationError]:
-            applied[0] += 1
-            if applied[0] > MOST_STEPS:
+            nonlocal applied, nested
+            applied, nested = applied + 1, nested + 1
+            if applied > MOST_STEPS:
                 raise UnusableSchemaError(f"it applies more than {MOST_STEPS:,} keywords to this value")
-            yield from keyword(*given) or ()
+            if nested > MOST_NESTED:
+                raise UnusableSchemaError("it refers to itself without end, or its value is too deep")
+            try:
+                yield from keyword(*given) or ()
+            finally:
+                nested -= 1
 
         return apply
 

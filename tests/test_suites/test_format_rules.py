@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -102,6 +104,32 @@ def test_any_other_expected_value_is_compared_as_it_stands() -> None:
 )
 def test_no_pattern_or_schema_hangs_or_fetches(expected: Any, answer: str, passed: bool | None) -> None:
     assert _format(expected, answer).passed is passed
+
+
+def test_a_schema_that_refers_to_itself_ends_far_from_the_limit_of_the_interpreter() -> None:
+    """There, a compiled library would panic; whether it does depends on the caller's own depth."""
+    depths = []
+
+    def depth(frame: FrameType, event: str, _: Any) -> None:
+        calls = 0
+        caller: FrameType | None = frame
+        while caller := caller and caller.f_back:
+            calls += 1
+        depths.append(calls)
+
+    sys.setprofile(depth)
+    try:
+        assert _format({"json_schema": {"$ref": "#"}}, "1").passed is None
+    finally:
+        sys.setprofile(None)
+    assert max(depths) - min(depths) < sys.getrecursionlimit() * 0.6
+
+
+def test_a_schema_of_trees_checks_their_leaves() -> None:
+    tree = {"anyOf": [{"type": "integer"}, {"type": "array", "items": {"$ref": "#"}}]}
+    for leaf, passed in (("1", True), ('"x"', False)):
+        value = "[" * 40 + leaf + "]" * 40
+        assert _format({"json_schema": tree}, value).passed is passed
 
 
 def test_a_schema_that_cannot_be_applied_to_a_value_is_not_measured() -> None:
