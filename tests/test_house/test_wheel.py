@@ -158,8 +158,11 @@ def test_the_source_distribution_builds_the_same_wheel(built: Path, wheel: Path,
     assert _files(_build(source, tmp_path / "dist", "-t", "wheel")) == _files(wheel)
 
 
-@pytest.mark.parametrize("path", [None, "."], ids=["from inside", "with PYTHONPATH=."])
-@pytest.mark.parametrize("packages", [False, True], ids=["folders", "packages"])
+@pytest.mark.parametrize(
+    ("packages", "path"),
+    [(False, None), (True, ".")],  # the one that is found last, and the one that is found first
+    ids=["folders", "packages, with PYTHONPATH=."],
+)
 def test_a_project_with_packages_of_those_names_works(
     programs: Path, tmp_path: Path, packages: bool, path: str | None
 ) -> None:

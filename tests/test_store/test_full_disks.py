@@ -9,8 +9,9 @@ import resource
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow.parquet as pq
 import pytest
@@ -51,28 +52,57 @@ def place(tmp_path: Path) -> Path:
     return root
 
 
+PROGRAM = """
+import contextlib, io, json, sys
+from ragtriage.dashboard.cli.main import main
+
+answers = []
+for words in json.loads(sys.argv[1]):
+    out, err, code = io.StringIO(), io.StringIO(), 0
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main(words)
+        except SystemExit as ended:
+            code = ended.code or 0
+    answers.append([code, out.getvalue(), err.getvalue()])
+print(json.dumps(answers))
+"""
+
+
+class Answer(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
 def _ragtriage(
-    words: tuple[str, ...], root: Path, full: Callable[[], None] | None
-) -> subprocess.CompletedProcess[str]:
-    """Run a command in a process that may not write: as root, one without the right to pass over modes."""
+    commands: Sequence[tuple[str, ...]], root: Path, full: Callable[[], None] | None
+) -> list[Answer]:
+    """Run commands in one process that may not write: as root, one without the right to pass over modes."""
     named = {"FILE": str(root.parent / "second.jsonl")}
-    command = [sys.executable, "-m", "ragtriage.dashboard.cli", "--workspace", str(root / "workspace")]
-    command += [named.get(word, word).replace("OUT", str(root)) for word in words]
+    words = [
+        ["--workspace", str(root / "workspace")]
+        + [named.get(word, word).replace("OUT", str(root)) for word in command]
+        for command in commands
+    ]
+    program = [sys.executable, "-c", PROGRAM, json.dumps(words)]
     if full is None and os.geteuid() == 0:
-        command = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", *command]
+        program = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", *program]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTHONDONTWRITEBYTECODE": "1"}
-    return subprocess.run(
-        command, preexec_fn=full, env=environment, capture_output=True, text=True, check=False
+    done = subprocess.run(
+        program, preexec_fn=full, env=environment, capture_output=True, text=True, check=True
     )
+    assert not done.stderr
+    return [Answer(*answer) for answer in json.loads(done.stdout)]
 
 
-def _one_sentence(answer: subprocess.CompletedProcess[str]) -> None:
-    assert answer.returncode == 2, answer.stdout + answer.stderr
-    assert answer.stderr.startswith("error: ")
-    assert answer.stderr.count("\n") == 1
-    assert "accepted: " in answer.stderr
-    assert ".staging" not in answer.stderr
-    assert "ragtriage itself" not in answer.stderr
+def _one_sentence(answer: Answer) -> None:
+    assert answer.code == 2, answer
+    assert answer.err.startswith("error: ")
+    assert answer.err.count("\n") == 1
+    assert "accepted: " in answer.err
+    assert ".staging" not in answer.err
+    assert "ragtriage itself" not in answer.err
 
 
 def _write_protected(root: Path) -> None:
@@ -96,21 +126,19 @@ def test_a_place_without_room_ends_in_one_sentence_and_can_be_read(
     if kind == "write-protected":
         _write_protected(place)
     full = _full if kind == "full" else None
-    for words in CHANGES:
-        _one_sentence(_ragtriage(words, place, full))
-    for words in ANSWERS:
-        answer = _ragtriage(words, place, full)
-        assert answer.returncode == 0, (words, answer.stderr)
-        assert answer.stderr == ""
-    who = "Bob" if log_left else "Ann"
-    assert f"set by {who}" in _ragtriage(("baseline",), place, full).stdout
+    answers = _ragtriage((*CHANGES, *ANSWERS), place, full)
+    for answer in answers[: len(CHANGES)]:
+        _one_sentence(answer)
+    for answer in answers[len(CHANGES) :]:
+        assert (answer.code, answer.err) == (0, "")
+    assert f"set by {'Bob' if log_left else 'Ann'}" in answers[-1].out
     after = {str(path.relative_to(place)) for path in place.rglob("*") if not path.name.startswith("ledger")}
     assert after == before
     assert (place / "answer.csv").read_text(encoding="utf-8") == "earlier"
-    deleted = _ragtriage(("delete", "--yes", "one"), place, full)
+    deleted, left = _ragtriage((("delete", "--yes", "one"), ("runs",)), place, full)
     if kind == "full":
-        assert deleted.returncode == 0, "which makes room"
-        assert "No runs yet" in _ragtriage(("runs",), place, full).stdout
+        assert deleted.code == 0, "which makes room"
+        assert "No runs yet" in left.out
     else:
         _one_sentence(deleted)
 
