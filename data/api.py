@@ -17,7 +17,12 @@ from ragtriage.data.cases.export import native_record
 from ragtriage.data.cases.refusal_cohorts import refusal_counts
 from ragtriage.data.comparison.answered import RefusalPairs
 from ragtriage.data.comparison.compare import Comparison, compare
-from ragtriage.data.comparison.compared_metrics import primary_metric, resolved_primary, shared_metrics
+from ragtriage.data.comparison.compared_metrics import (
+    DEFAULT_FAMILY,
+    pair_metrics,
+    primary_metric,
+    resolved_primary,
+)
 from ragtriage.data.comparison.published_results import band_scale, interpretations
 from ragtriage.data.comparison.question_changes import newly_failing
 from ragtriage.data.declarations import declaration_of, declare, use_declarations
@@ -342,7 +347,7 @@ def _interval(interval: Interval) -> dict[str, Any]:
 
 
 def comparisons_with(
-    store: RunStore, base: Run, others: Sequence[Run], family: str, primary: str = ""
+    store: RunStore, base: Run, others: Sequence[Run], family: str = DEFAULT_FAMILY, primary: str = ""
 ) -> list[Comparison]:
     """Compare runs with a baseline, paired on question: the primary metric alone, the family corrected.
 
@@ -364,7 +369,7 @@ def comparisons_with(
         compare(
             base_diagnosis,
             diagnosis,
-            shared_metrics([base_diagnosis.scored, diagnosis.scored], family=family),
+            pair_metrics(base_diagnosis.scored, diagnosis.scored, family),
             primary=primary,
         )
         for diagnosis in diagnoses

@@ -211,7 +211,7 @@ def diagnose(
     )
 
 
-def compare(base: RunName, other: RunName, family: str = "all", workspace: Path = None) -> Comparison:
+def compare(base: RunName, other: RunName, family: str = "headline", workspace: Path = None) -> Comparison:
     """Compare a run with a baseline, paired on question.
 
     Args:

@@ -176,7 +176,7 @@ class VerdictTools(Tools):
         run: RunName = "",
         family: Annotated[
             Family, Field(description="Metrics to compare; p values are corrected over them.")
-        ] = "all",
+        ] = "headline",
     ) -> dict[str, Any]:
         """Compare a run with a baseline, paired on question: what got better or worse beyond chance.
 

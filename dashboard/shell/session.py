@@ -21,7 +21,7 @@ from ragtriage.data.comparison.compare import (
     metric_sides,
     stage_transitions,
 )
-from ragtriage.data.comparison.compared_metrics import primary_metric
+from ragtriage.data.comparison.compared_metrics import pair_metrics, primary_metric
 from ragtriage.data.declarations import use_declarations
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
 from ragtriage.data.diagnosis.run_checks import check_run
@@ -196,11 +196,12 @@ class View:
         """Diagnose a run at the usual thresholds and convention, whatever is selected, as gates do."""
         return cached_diagnosis(self.store.scored(run), DiagnosisSettings(), self.store.ledger)
 
-    def comparison(self, base: Run, other: Run, metrics: Sequence[str]) -> Comparison:
+    def comparison(self, base: Run, other: Run, metrics: Sequence[str] | None = None) -> Comparison:
         """Compare two runs under this selection; a run before that stands in for a baseline is named."""
         base_name = self.labels[base.run_id] if base == self.previous else "the baseline"
         sides = self.diagnosis(base), self.diagnosis(other)
-        return _comparison(*sides, tuple(metrics), self.primary, base_name)
+        family = pair_metrics(self.scored(base), self.scored(other)) if metrics is None else metrics
+        return _comparison(*sides, tuple(family), self.primary, base_name)
 
     @cached_property
     def primary(self) -> str:

@@ -19,7 +19,7 @@ from ragtriage.data.comparison.question_match import (
     match_questions,
     paired_by_text,
 )
-from ragtriage.data.comparison.questions_asked import questions_asked
+from ragtriage.data.comparison.questions_asked import QuestionsAsked, asked_by_pair
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.weak_judge import weak_judges
 from ragtriage.data.scoring.label_correction import corrected
@@ -77,6 +77,8 @@ class Comparison:
     refusals: tuple[RefusalPairs, ...] = ()
     # what got worse and no gain pays for: groundedness, a query type, a language, critical cases
     losses: tuple[Loss, ...] = ()
+    # how many questions the baseline and the other run answered, with both readings of the pass rate
+    asked: tuple[QuestionsAsked, QuestionsAsked] | None = None
 
     @property
     def primary(self) -> MetricDifference:
@@ -173,13 +175,14 @@ def compare(
     the baseline by `base_name`.
     """
     matched = match_questions(base.scored, other.scored)
-    left_out = left_out_labels(base, other)
+    left_out, lost = left_out_labels(base, other), losses(base, other)
     family = [rate_side(base, other, matched)]
     base, other = with_shared_labels(base, other)
     family += metric_sides(base.scored, other.scored, metrics) if sides is None else sides
     warnings = unequal_runs(base.scored, other.scored, matched, base_name)
-    sides_asked = (questions_asked(base), base_name), (questions_asked(other, base, matched), "the other run")
-    warnings += filter(None, [*(asked.sentence(name) for asked, name in sides_asked), left_out])
+    asked = asked_by_pair(base, other, matched)
+    sentences = asked[0].sentence(base_name), asked[1].sentence("the other run")
+    warnings += filter(None, [*sentences, left_out])
     warnings += _corrected_alone(base.scored, other.scored, [side.metric for side in family])
     warnings += _doubted_judges(base, base_name, family) + _doubted_judges(other, "the other run", family)
     if primary not in [side.metric for side in family]:
@@ -213,8 +216,7 @@ def compare(
     )
     refused = refusal_pairs(base, other, (matched.base, matched.other), [side.metric for side in family])
     warnings += [refusal_sentence(pairs, base_name) for pairs in refused]
-    lost = tuple(losses(base, other, matched))
-    return Comparison(tuple(warnings), differences, matched, tuple(refused), lost)
+    return Comparison(tuple(warnings), differences, matched, tuple(refused), lost, asked)
 
 
 def _corrected_alone(base: ScoredRun, other: ScoredRun, metrics: Sequence[str]) -> list[str]:

@@ -15,6 +15,7 @@ from ragtriage.metrics.schema.scores import FloatArray, MetricsError
 from ragtriage.metrics.statistics.question_means import question_means
 
 SHOWN_K = 5
+DEFAULT_FAMILY = "headline"
 FAMILIES: Mapping[str, str] = {
     "headline": "Headline metrics",
     "retrieval": "Retrieval",
@@ -76,6 +77,14 @@ def shared_metrics(scored_runs: Sequence[ScoredRun], k: int = SHOWN_K, family: s
         and in_family(name, family)
         and all(scored.has_values(name) for scored in scored_runs)
     ]
+
+
+def pair_metrics(base: ScoredRun, other: ScoredRun, family: str = DEFAULT_FAMILY) -> list[str]:
+    """List what a pair of runs is compared on, on every page and in every command.
+
+    A pair that shares no metric of the family is compared on all that it shares.
+    """
+    return shared_metrics([base, other], family=family) or shared_metrics([base, other])
 
 
 ACCEPTED = (

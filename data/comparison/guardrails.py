@@ -15,8 +15,9 @@ import pyarrow.parquet as pq
 
 from ragtriage.data.comparison.answered import unanswered
 from ragtriage.data.comparison.compared_metrics import higher_is_better, question_values
+from ragtriage.data.comparison.pair_labels import with_shared_labels
 from ragtriage.data.comparison.question_changes import slice_changes
-from ragtriage.data.comparison.question_match import QuestionMatch
+from ragtriage.data.comparison.question_match import QuestionMatch, match_questions
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.importers.parsing.values import Fields, moment
 from ragtriage.data.scoring.scored_run import ScoredRun
@@ -189,8 +190,13 @@ class Loss:
     adjusted_p: float  # Holm's, over groundedness and the slices of the pair
 
 
-def losses(base: Diagnosis, other: Diagnosis, shared: QuestionMatch) -> list[Loss]:
-    """List where groundedness, a query type, a language or critical cases got worse, the largest first."""
+def losses(base: Diagnosis, other: Diagnosis) -> tuple[Loss, ...]:
+    """List where groundedness, a query type, a language or critical cases got worse, the largest first.
+
+    Labels count where both sides have them.
+    """
+    shared = match_questions(base.scored, other.scored)
+    base, other = with_shared_labels(base, other)
     candidates = [*_groundedness(base, other, shared), *_slices(base, other)]
     adjusted = holm([loss.adjusted_p for loss in candidates])
     certain = [
@@ -198,7 +204,7 @@ def losses(base: Diagnosis, other: Diagnosis, shared: QuestionMatch) -> list[Los
         for loss, p in zip(candidates, adjusted, strict=True)
         if p < SIGNIFICANCE and loss.drop >= MARGIN - 1e-9
     ]
-    return sorted(certain, key=lambda loss: -loss.drop)
+    return tuple(sorted(certain, key=lambda loss: -loss.drop))
 
 
 def _groundedness(base: Diagnosis, other: Diagnosis, shared: QuestionMatch) -> Iterator[Loss]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ragtriage.data.comparison.question_match import QuestionMatch
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
-from ragtriage.data.store.question_sets import question_sets
+from ragtriage.data.store.question_sets import QuestionSet, question_sets
 from ragtriage.metrics.number_text import percent
 from ragtriage.metrics.statistics.question_means import question_means
 
@@ -44,17 +45,28 @@ class QuestionsAsked:
         return f"{name} answered {self.answered:,} of the {self.of:,} questions{whose}: {self.both}."
 
 
+def asked_by_pair(
+    base: Diagnosis, other: Diagnosis, shared: QuestionMatch
+) -> tuple[QuestionsAsked, QuestionsAsked]:
+    """Count the questions of both sides of a comparison."""
+    sets = question_sets(base.scored.workspace)
+    return questions_asked(base, sets=sets), questions_asked(other, base, shared, sets)
+
+
 def questions_asked(
-    run: Diagnosis, base: Diagnosis | None = None, shared: QuestionMatch | None = None
+    run: Diagnosis,
+    base: Diagnosis | None = None,
+    shared: QuestionMatch | None = None,
+    sets: Sequence[QuestionSet] | None = None,
 ) -> QuestionsAsked:
     """Count the questions of a run against the question set that it names, else against its baseline.
 
     The baseline counts where the run brings no questions of its own and names no other data set; without
-    one, the run's own questions do.
+    one, the run's own questions do. `sets` are those of the workspace, where a caller has them.
     """
     lacking = question_means(run.unanswered.astype(np.float64), run.scored.question)[0]
     answered, of, whose = len(lacking) - float(lacking.sum()), len(lacking), ""
-    declared = _declared_set(run)
+    declared = _declared_set(run, sets)
     if declared is not None:
         of, whose = declared[1], f"the question set {declared[0]}"
     elif base is not None and shared is not None and not shared.only_other and not other_set(run, base):
@@ -67,12 +79,12 @@ def questions_asked(
     return QuestionsAsked(round(answered), of, whose, rate.mean, with_missing)
 
 
-def _declared_set(run: Diagnosis) -> tuple[str, int] | None:
+def _declared_set(run: Diagnosis, sets: Sequence[QuestionSet] | None) -> tuple[str, int] | None:
     """Return name and size of the question set that a run names, in the version that it names."""
     named, version = run.scored.run.dataset, run.scored.run.dataset_version
     if not named:
         return None
-    for entry in question_sets(run.scored.workspace):
+    for entry in question_sets(run.scored.workspace) if sets is None else sets:
         fits = named in (entry.name, entry.set_id) and version in ("", entry.dataset_version, entry.set_id)
         if fits and entry.n >= len(run.scored.question_ids):
             return entry.name, entry.n

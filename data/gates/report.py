@@ -10,7 +10,7 @@ from typing import Any
 from ragtriage.data.comparison.answered import refusal_pairs, refusal_sentence
 from ragtriage.data.comparison.compared_metrics import primary_metric
 from ragtriage.data.comparison.guardrails import Loss, guardrails, losses
-from ragtriage.data.comparison.pair_labels import left_out_labels, with_shared_labels
+from ragtriage.data.comparison.pair_labels import left_out_labels
 from ragtriage.data.comparison.question_changes import (
     NewlyFailing,
     critical_counts,
@@ -352,7 +352,7 @@ def _compared(
             *_refused_in_one_run(base, run, shared, report.results),
         ),
         reasons=(*filter(None, [mixed_questions(run, base, shared)]), *report.reasons),
-        losses=tuple(losses(*with_shared_labels(base, run), shared)),
+        losses=losses(base, run),
     )
 
 

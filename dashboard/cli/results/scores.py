@@ -23,6 +23,7 @@ from ragtriage.dashboard.wording.diagnosis import (
 from ragtriage.dashboard.wording.escaping import capital
 from ragtriage.data.api import comparison_answer, comparisons_with, metrics_answer, open_store
 from ragtriage.data.comparison.compare import Comparison
+from ragtriage.data.comparison.compared_metrics import DEFAULT_FAMILY
 from ragtriage.data.comparison.published_results import band_scale, interpretations
 from ragtriage.data.declarations import use_declarations
 from ragtriage.data.diagnosis.f1_tree import F1Diagnosis, f1_answer, f1_diagnosis
@@ -159,9 +160,9 @@ COMPARED = ("Metric", "Baseline", "Version", "Difference", "Interval", "Pairs", 
 @click.option(
     "--family",
     type=click.Choice(["headline", "retrieval", "generation", "answer", "system", "all"]),
-    default="all",
+    default=DEFAULT_FAMILY,
     show_default=True,
-    help="Metrics to compare; p values are corrected over them.",
+    help="Metrics to compare, as on Compare; p values are corrected over them.",
 )
 @click.option(
     "--primary",

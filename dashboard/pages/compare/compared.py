@@ -27,7 +27,13 @@ from ragtriage.dashboard.shell.widgets import choose, show_in
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.data.cases.comparison_cohorts import changed_cohort_key
 from ragtriage.data.comparison.compare import Comparison
-from ragtriage.data.comparison.compared_metrics import FAMILIES, in_family, shared_metrics
+from ragtriage.data.comparison.compared_metrics import (
+    DEFAULT_FAMILY,
+    FAMILIES,
+    in_family,
+    pair_metrics,
+    shared_metrics,
+)
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import declared, ordered
@@ -94,15 +100,12 @@ class Compared:
 def compared_versions(view: View, base: Run) -> Compared:
     """Return the chosen versions with their comparisons; they follow from the selection alone."""
     versions = _chosen_versions(view, base)
-    # Each pair has its own family, which no other version changes.
-    shared = {run.run_id: shared_metrics([view.scored(base), view.scored(run)]) for run in versions}
-    metrics = ordered(tuple({name for names in shared.values() for name in names}))
-    family = _families(metrics)[1]
-    metrics = [name for name in metrics if in_family(name, family)]
-    comparisons = {
-        run.run_id: view.comparison(base, run, [name for name in metrics if name in shared[run.run_id]])
-        for run in versions
+    # each pair has its own family, which no other version changes
+    families = {
+        run.run_id: pair_metrics(view.scored(base), view.scored(run), _chosen_family()) for run in versions
     }
+    metrics = ordered(tuple({name for names in families.values() for name in names}))
+    comparisons = {run.run_id: view.comparison(base, run, families[run.run_id]) for run in versions}
     names = version_names(view, [base, *versions])
     by_id = {run.run_id: run for run in versions}
     return Compared(view, base, by_id, tuple(metrics), comparisons, names)
@@ -118,23 +121,23 @@ def draw_choices(compared: Compared) -> None:
             for run in compared.versions.values()
             for name in shared_metrics([view.scored(base), view.scored(run)])
         }
+        offered = [key for key in FAMILIES if key == "all" or any(in_family(name, key) for name in shared)]
         choose(
             "Family of metrics",
             "family",
-            _families(list(shared))[0],
+            offered,
             FAMILIES,
             {"metric": ""},
+            shown=_chosen_family() if _chosen_family() in offered else "all",
             width=220,
             label_visibility="collapsed",
         )
         _warnings(compared.comparisons, compared.names)
 
 
-def _families(shared: Sequence[str]) -> tuple[list[str], str]:
-    """Return the families that some shared metric belongs to, and the chosen one."""
-    offered = [key for key in FAMILIES if any(in_family(name, key) for name in shared)] or ["all"]
+def _chosen_family() -> str:
     chosen = current_selection().family
-    return offered, chosen if chosen in offered else offered[0]
+    return chosen if chosen in FAMILIES else DEFAULT_FAMILY
 
 
 def version_names(view: View, runs: Sequence[Run]) -> dict[str, str]:

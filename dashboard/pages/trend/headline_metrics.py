@@ -31,7 +31,7 @@ def newest_comparison(view: View, trend: Trend) -> tuple[Run, Comparison] | None
     later = [run for run in later_than(trend.versions.runs, base) if run.run_id in trend.changes]
     if not later:
         return None
-    return later[-1], compared_with(view, base, later[-1], trend.metric)
+    return later[-1], compared_with(view, base, later[-1])
 
 
 def trend_facts(

@@ -18,7 +18,7 @@ from ragtriage.dashboard.wording.comparisons import outcome_label, paired_method
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.data.comparison.answered import Answered, answered_of
 from ragtriage.data.comparison.compare import Comparison
-from ragtriage.data.comparison.compared_metrics import shared_metrics
+from ragtriage.data.comparison.compared_metrics import pair_metrics
 from ragtriage.data.comparison.trend import (
     Change,
     Level,
@@ -189,13 +189,13 @@ def _level(view: View, run: Run, metric: str) -> Level:
 
 
 def compared_with(view: View, base: Run, run: Run, metric: str = GOOD_SHARE) -> Comparison:
-    """Compare a version with the baseline over the headline metrics: more make the correction stricter.
+    """Compare a version with the baseline; by itself on a metric that their family does not have.
 
-    A metric beyond them that is on display joins them.
+    What is on display changes no other test.
     """
-    sides = view.scored(base), view.scored(run)
-    family = shared_metrics(sides, family="headline")
-    return view.comparison(base, run, family if metric in (GOOD_SHARE, *family) else [*family, metric])
+    family = pair_metrics(view.scored(base), view.scored(run))
+    beyond = metric not in (GOOD_SHARE, view.primary, *family)
+    return view.comparison(base, run, [metric] if beyond else family)
 
 
 def _changes(view: View, base: Run, later: Sequence[Run], metric: str) -> dict[str, Change]:

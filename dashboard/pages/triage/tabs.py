@@ -39,7 +39,6 @@ from ragtriage.dashboard.wording.diagnosis import (
 from ragtriage.dashboard.wording.escaping import capital, markdown_text
 from ragtriage.dashboard.wording.gates import newly_failing_text, rule_texts
 from ragtriage.data.comparison.compare import Comparison, MetricDifference
-from ragtriage.data.comparison.compared_metrics import shared_metrics
 from ragtriage.data.comparison.published_results import SCALE_TITLES, band_scale, interpretations
 from ragtriage.data.comparison.trend import versions_of
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
@@ -66,10 +65,7 @@ _f1 = kept(f1_diagnosis)
 
 def compared_with_baseline(view: View) -> Comparison | None:
     """Compare the run with its baseline; None without one."""
-    if view.baseline is None:
-        return None
-    metrics = shared_metrics([view.scored(view.baseline), view.scored(view.run)])
-    return view.comparison(view.baseline, view.run, metrics)
+    return None if view.baseline is None else view.comparison(view.baseline, view.run)
 
 
 def slice_section(diagnosis: Diagnosis) -> None:

@@ -8,7 +8,7 @@ from functools import cached_property
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.headlines.triage import gates_unreadable, triage_headline
 from ragtriage.data.comparison.compare import Comparison, compare
-from ragtriage.data.comparison.compared_metrics import primary_metric, shared_metrics
+from ragtriage.data.comparison.compared_metrics import pair_metrics, primary_metric
 from ragtriage.data.declarations import use_declarations
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
 from ragtriage.data.diagnosis.run_checks import check_run
@@ -104,7 +104,7 @@ class StoryView:
         """The run against its baseline on the headline metrics; None without one."""
         if self.baseline_diagnosis is None:
             return None
-        family = shared_metrics([self.baseline_diagnosis.scored, self.scored], family="headline")
+        family = pair_metrics(self.baseline_diagnosis.scored, self.scored)
         primary = primary_metric(self.store.workspace, self.run.project)
         return compare(self.baseline_diagnosis, self.diagnosis, family, primary=primary)
 
