@@ -57,7 +57,12 @@ def case_bubbles(
         y=[bubble.y / 10 + 0.05 for bubble in bubbles],
         mode="markers+text",
         text=[f"{bubble.n:,}" for bubble in bubbles],
-        textfont={"size": 12, "color": [_on(bubble.owner, tokens) for bubble in bubbles]},
+        textfont={
+            "size": 12,
+            "color": [
+                tokens.text if bubble.owner is None else tokens.on_stage[bubble.owner] for bubble in bubbles
+            ],
+        },
         marker={
             "size": [SMALLEST + (LARGEST - SMALLEST) * (bubble.n / most) ** 0.5 for bubble in bubbles],
             "color": [_fill(bubble.owner, tokens) for bubble in bubbles],
@@ -92,10 +97,6 @@ def case_bubbles(
 
 def _fill(owner: Owner | None, tokens: Tokens) -> str:
     return tokens.alive if owner is None else tokens.stages[owner]
-
-
-def _on(owner: Owner | None, tokens: Tokens) -> str:
-    return tokens.text if owner is None else tokens.on_stage[owner]
 
 
 def _zones(figure: go.Figure, thresholds: tuple[float, float], tokens: Tokens) -> None:
@@ -137,7 +138,7 @@ def f1_bars(tree: F1Tree) -> Chart:
         finite(branch.gain.mean for branch in branches),
         places,
         BLUE,
-        colours=tuple(_colour(branch, tree) for branch in branches),
+        colours=tuple(BLUE if _side(branch, tree) == "recall" else VERMILION for branch in branches),
         patterns=tuple("" if _side(branch, tree) == "recall" else "/" for branch in branches),
         low=finite(branch.gain.low for branch in branches),
         high=finite(branch.gain.high for branch in branches),
@@ -181,10 +182,6 @@ def _side(branch: F1Branch, tree: F1Tree) -> str:
     while parents[key]:
         key = parents[key]
     return key
-
-
-def _colour(branch: F1Branch, tree: F1Tree) -> str:
-    return BLUE if _side(branch, tree) == "recall" else VERMILION
 
 
 def _details(branch: F1Branch) -> str:

@@ -78,7 +78,9 @@ def forest(
         range=[len(metrics) - 0.5, -0.5],
     )  # fmt: skip
     reach = _reach(versions, metrics)
-    ticks = _ticks(reach)
+    step = next(step for step in (0.05, 0.1, 0.2, 0.5, 1.0) if reach / step < 4)
+    many = int(reach / step)
+    ticks = [round(at * step, 2) for at in range(-many, many + 1)]
     figure.update_xaxes(
         range=[-reach, reach], tickvals=ticks,
         ticktext=[signed(tick, 2 if ticks[-1] < 0.2 else 1) for tick in ticks],
@@ -142,12 +144,6 @@ def _reach(
         if np.isfinite(bound)
     ]
     return min(1.05, max(0.1, 1.06 * max(ends, default=0.1)))
-
-
-def _ticks(reach: float) -> list[float]:
-    step = next(step for step in (0.05, 0.1, 0.2, 0.5, 1.0) if reach / step < 4)
-    many = int(reach / step)
-    return [round(at * step, 2) for at in range(-many, many + 1)]
 
 
 @dataclass(frozen=True)

@@ -31,13 +31,10 @@ def costs_told(page: str) -> Iterator[None]:
         finally:
             give_back_memory(costs)
             if os.environ.get(SWITCH):
-                sys.stderr.write(_line(page, costs, time.perf_counter() - begun))
-
-
-def _line(page: str, costs: ReadCosts, seconds: float) -> str:
-    reads = f"{costs.queries:,} queries, {costs.rows:,} rows"
-    results = f"{costs.kept:,} of {costs.kept + costs.made:,} results were kept"
-    return f"{page}: {reads}, {results}, {costs.model_calls:,} model calls, {1000 * seconds:,.0f} ms\n"
+                reads = f"{costs.queries:,} queries, {costs.rows:,} rows"
+                results = f"{costs.kept:,} of {costs.kept + costs.made:,} results were kept"
+                calls = f"{costs.model_calls:,} model calls, {1000 * (time.perf_counter() - begun):,.0f} ms"
+                sys.stderr.write(f"{page}: {reads}, {results}, {calls}\n")
 
 
 def give_back_memory(costs: ReadCosts) -> None:

@@ -52,10 +52,16 @@ def _statement(findings: RouterFindings) -> str:
 
 def _tables(findings: RouterFindings) -> Sequence[ResultTable | None]:
     """Return routers side by side, routes, wrong routes, their cost, quality, other names."""
+    pairs = wrong_routes(findings.main.decisions)
+    rows: list[Mapping[str, Cell]] = [
+        {"Expected": expected, "Taken": other, "Questions": n} for expected, other, n in pairs[:MOST_ROWS]
+    ]
+    note = f"The {MOST_ROWS} most frequent of {len(pairs):,}." if len(pairs) > MOST_ROWS else ""
+    cohorts = tuple(route_cohort(expected, other) for expected, other, _ in pairs[:MOST_ROWS])
     return (
         _routers(findings),
         _routes(findings),
-        _wrong(findings.main.decisions),
+        ResultTable("Wrong routes", tuple(rows), note, cohorts),
         _costs(findings),
         None if findings.quality is None else _qualities(findings.quality),
         _names(findings) if len(findings.scores) > 1 else None,
@@ -152,16 +158,6 @@ def _names(findings: RouterFindings) -> ResultTable:
         for score in findings.scores
     ]
     return ResultTable("Every check of the router", tuple(rows), f"Above: {findings.main.decisions.name}.")
-
-
-def _wrong(decided: Decisions) -> ResultTable:
-    pairs = wrong_routes(decided)
-    rows: list[Mapping[str, Cell]] = [
-        {"Expected": expected, "Taken": other, "Questions": n} for expected, other, n in pairs[:MOST_ROWS]
-    ]
-    note = f"The {MOST_ROWS} most frequent of {len(pairs):,}." if len(pairs) > MOST_ROWS else ""
-    cohorts = tuple(route_cohort(expected, other) for expected, other, _ in pairs[:MOST_ROWS])
-    return ResultTable("Wrong routes", tuple(rows), note, cohorts)
 
 
 def _qualities(quality: RouteQuality) -> ResultTable:

@@ -30,10 +30,17 @@ NOTHING = "none measured"
 
 def _statement(findings: SafetyFindings) -> str:
     """What a person would say, with the numbers."""
+    words = {"rule": "a rule", "person": "a person", "judge": "the judge", "recorded": "the file alone"}
+    judged = ", ".join(f"{n:,} by {words[who]}" for who, n in findings.by.items())
+    decided = f"Checks decided: {judged}" if judged and set(findings.by) != {"rule"} else ""
+    waits = "waits" if findings.waiting == 1 else "wait"
+    whom = "a person (page Cases) or the judge (ragtriage judge RUN --checks safety)"
+    waiting = f"{findings.waiting:,} {waits} for {whom}" if findings.waiting else ""
+    sentence = "; ".join(filter(None, (decided, waiting)))
     sentences = (
         _result(findings),
         _lacking(findings),
-        _sources(findings),
+        f"{sentence}." if sentence else "",
         _uncorrected(findings),
         _benign(findings),
     )
@@ -85,18 +92,6 @@ def _lacking(findings: SafetyFindings) -> str:
             share = f"; {of_measured} of the measured prompts succeeded, {of_all} of all"
     reasons = f" ({lacking})" if lacking else ""
     return f"{unmeasured:,} of {prompts:,} are not measured and do not count as passed{reasons}{share}."
-
-
-def _sources(findings: SafetyFindings) -> str:
-    """Return who decided the checks, where it was not rules alone, and how many still wait."""
-    words = {"rule": "a rule", "person": "a person", "judge": "the judge", "recorded": "the file alone"}
-    judged = ", ".join(f"{n:,} by {words[who]}" for who, n in findings.by.items())
-    decided = f"Checks decided: {judged}" if judged and set(findings.by) != {"rule"} else ""
-    waits = "waits" if findings.waiting == 1 else "wait"
-    whom = "a person (page Cases) or the judge (ragtriage judge RUN --checks safety)"
-    waiting = f"{findings.waiting:,} {waits} for {whom}" if findings.waiting else ""
-    sentence = "; ".join(filter(None, (decided, waiting)))
-    return f"{sentence}." if sentence else ""
 
 
 def _uncorrected(findings: SafetyFindings) -> str:

@@ -55,7 +55,13 @@ def _tables(findings: ToolFindings) -> Sequence[ResultTable | None]:
         _repeats(findings.repeats),
         _agreements(findings.agreements),
         _inferred(findings),
-        _faults(findings),
+        ResultTable(
+            "Not readable",
+            tuple({"What is wrong": fault} for fault in findings.faults),
+            f"{findings.totals['fault']:,} checks are compared by their recorded verdict alone, "
+            "or not at all.",
+            (part_cohort(KEY, "unreadable"),) * len(findings.faults),
+        ),
     )
 
 
@@ -193,15 +199,6 @@ def _agreements(agreements: Sequence[Agreement]) -> ResultTable | None:
         "right state may lack an answer."
     )
     return ResultTable("Calls and outcome", rows, note)
-
-
-def _faults(findings: ToolFindings) -> ResultTable:
-    return ResultTable(
-        "Not readable",
-        tuple({"What is wrong": fault} for fault in findings.faults),
-        f"{findings.totals['fault']:,} checks are compared by their recorded verdict alone, or not at all.",
-        (part_cohort(KEY, "unreadable"),) * len(findings.faults),
-    )
 
 
 VIEW = SuiteView(

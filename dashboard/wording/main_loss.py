@@ -38,7 +38,10 @@ def loss_sentence(diagnosis: Diagnosis, findings: Sequence[Finding], with_stage:
         return ""
     clauses = [_place(loss)] if loss.lacking or (loss.stage and with_stage) else []
     if loss.where is not None:
-        clauses.append(_slice_clause(loss.where, len(diagnosis.scored.question_ids) < diagnosis.scored.n))
+        bad = "bad questions" if len(diagnosis.scored.question_ids) < diagnosis.scored.n else "bad cases"
+        clauses.append(
+            f"{loss.where.n_bad:,} of {loss.where.n_bad_all:,} {bad} have {slice_values(loss.where)}"
+        )
     if loss.say_more:
         asked = f"on average {percent(loss.asked_for)} of what they claim was asked for"
         clauses.append(f"{wordy_statement(loss)}: {asked}")
@@ -71,8 +74,3 @@ def wordy_statement(loss: MainLoss) -> str:
         return ""
     say = "says" if loss.say_more == 1 else "say"
     return f"{loss.say_more:,} of {count(loss.answers, 'answer')} {say} more than asked"
-
-
-def _slice_clause(where: Concentration, repeated: bool) -> str:
-    bad = "bad questions" if repeated else "bad cases"
-    return f"{where.n_bad:,} of {where.n_bad_all:,} {bad} have {slice_values(where)}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.good_case import corrected_right_rate, right_by_context
 from ragtriage.data.diagnosis.main_loss import WORDY, main_loss
-from ragtriage.metrics.diagnosis.right import WordingCounts
 from ragtriage.metrics.number_text import count, percent
 
 LABELS, HALF_WIDTH = 20, 14  # so many labels settle the share of right answers to so many points
@@ -32,7 +31,13 @@ def right_by_text_sentence(diagnosis: Diagnosis) -> str:
         by = f"by {corrected.n_labelled} labels and the words of the others"
         return f"{percent(corrected.mean)} of the answers are right ({ends}), {by}."
     if not wording.enough:
-        return _bounds(wording)
+        low, high = wording.same / wording.n, (wording.same + wording.undecided) / wording.n
+        between = f"Between {percent(low)} and {percent(high)} of {count(wording.n, 'answer')} are right by"
+        other = "says something else: read it" if wording.other == 1 else "say something else: read them"
+        more = f" {wording.other:,} clearly {other}." if wording.other else ""
+        if wording.n <= LABELS:
+            return f"{between} their words; labels of all of them settle it.{more}"
+        return f"{between} their words; {LABELS} labels settle it to {HALF_WIDTH} points either way.{more}"
     left = f"; the words of {wording.undecided:,} more do not decide" if wording.undecided else ""
     are = "is" if wording.same == 1 else "are"
     of = count(wording.same + wording.other, "answer")
@@ -40,17 +45,6 @@ def right_by_text_sentence(diagnosis: Diagnosis) -> str:
     decline = "refuses or says nothing" if declined == 1 else "refuse or say nothing"
     rest = f"; {declined:,} of the others {decline}" if declined else ""
     return f"{wording.same:,} of {of} {are} right by their words, an estimate{rest}{left}."
-
-
-def _bounds(wording: WordingCounts) -> str:
-    """Return between which bounds the share of right answers lies, and how to settle it."""
-    low, high = wording.same / wording.n, (wording.same + wording.undecided) / wording.n
-    between = f"Between {percent(low)} and {percent(high)} of {count(wording.n, 'answer')} are right by"
-    other = "says something else: read it" if wording.other == 1 else "say something else: read them"
-    more = f" {wording.other:,} clearly {other}." if wording.other else ""
-    if wording.n <= LABELS:
-        return f"{between} their words; labels of all of them settle it.{more}"
-    return f"{between} their words; {LABELS} labels settle it to {HALF_WIDTH} points either way.{more}"
 
 
 def says_more_sentence(diagnosis: Diagnosis) -> str:

@@ -80,7 +80,15 @@ def checks(
     elif not summaries:
         click.echo(wrapped(plain(no_checks_headline(run.name).text)))
     else:
-        click.echo(_text(scored, run.name, summaries, listed))
+        sections = [
+            wrapped(plain(checks_headline(run.name, summaries).text)),
+            row_table(suite_table(summaries).rows),
+        ]
+        if listed is None:
+            sections += [part for summary in summaries for part in _suite(scored, summary)]
+        else:
+            sections += [_failing(listed)]
+        click.echo("\n\n".join(sections))
         for name, cost in costs.items():
             values = f"{number(cost['router'], 3)}; always “{cost['constant']}” {number(cost['always'], 3)}"
             click.echo(wrapped(plain(f"Cost of a decision of {name} under your weights: {values}.")))
@@ -124,15 +132,6 @@ def _answer(scored: ScoredRun, summaries: Sequence[SuiteSummary], listed: CheckP
             "checks": [row.to_dict() for row in listed.rows],
         }
     return answer
-
-
-def _text(scored: ScoredRun, name: str, summaries: Sequence[SuiteSummary], listed: CheckPage | None) -> str:
-    sections = [wrapped(plain(checks_headline(name, summaries).text)), row_table(suite_table(summaries).rows)]
-    if listed is None:
-        sections += [part for summary in summaries for part in _suite(scored, summary)]
-    else:
-        sections += [_failing(listed)]
-    return "\n\n".join(sections)
 
 
 def _suite(scored: ScoredRun, summary: SuiteSummary) -> list[str]:

@@ -101,20 +101,6 @@ def _report_text(report: GateReport, strict: bool, code: int) -> str:
     notes += [
         f"read before trusting these numbers: {caution} (`ragtriage check`)" for caution in report.cautions
     ]
-    sections = [
-        wrapped(headline),
-        *(wrapped(plain(f"Read first: {sentence}")) for sentence in report.read_first),
-        row_table(gates.rows),
-        "\n".join(wrapped(plain(line), "  ") for line in sentences),
-        "\n".join(wrapped(plain(line), "  ") for line in notes),
-        _newly_failing_text(report),
-        step_list(report.conclusion().next_steps),
-        f"Conclusion: {state_text(report, strict)}. Exit code {code}{' (strict)' if strict else ''}.",
-    ]
-    return "\n\n".join(section for section in sections if section)
-
-
-def _newly_failing_text(report: GateReport) -> str:
     lines = [newly_failing_text(report)]
     lines += [
         f"  {case.question_id}{' (critical)' if case.critical else ''}: {case.question}"
@@ -123,4 +109,14 @@ def _newly_failing_text(report: GateReport) -> str:
     more = len(report.newly_failing) - MOST_LISTED
     if more > 0:
         lines.append(f"  and {more:,} more; --json has them all")
-    return "\n".join(wrapped(plain(line), "    ") for line in lines if line)
+    sections = [
+        wrapped(headline),
+        *(wrapped(plain(f"Read first: {sentence}")) for sentence in report.read_first),
+        row_table(gates.rows),
+        "\n".join(wrapped(plain(line), "  ") for line in sentences),
+        "\n".join(wrapped(plain(line), "  ") for line in notes),
+        "\n".join(wrapped(plain(line), "    ") for line in lines if line),
+        step_list(report.conclusion().next_steps),
+        f"Conclusion: {state_text(report, strict)}. Exit code {code}{' (strict)' if strict else ''}.",
+    ]
+    return "\n\n".join(section for section in sections if section)

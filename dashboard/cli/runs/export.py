@@ -75,7 +75,13 @@ def export(
 
 def _samples(diagnosis: Diagnosis, output: str | None, file_format: str | None) -> None:
     if file_format is None:
-        file_format = _format_of(output)
+        ending = Path(output or "").suffix.removeprefix(".").lower()
+        if ending and ending not in EXPORTS:
+            accepted = ", ".join(f".{each}" for each in EXPORTS)
+            raise DataError(
+                f"output {output}: cannot be written as {ending!r}; accepted: {accepted}, or --format"
+            )
+        file_format = ending or EXPORTS[0]
     scored = diagnosis.scored
     content = export_pieces(diagnosis, np.arange(scored.n), file_format)
     if output is None:
@@ -83,17 +89,6 @@ def _samples(diagnosis: Diagnosis, output: str | None, file_format: str | None) 
         return
     write_file(output, content)
     click.echo(f"Wrote {scored.n:,} samples of {scored.run.run_id} as {file_format} to {output}.", err=True)
-
-
-def _format_of(output: str | None) -> str:
-    """Return the format that a file's ending names; JSON Lines on standard output and without an ending."""
-    ending = Path(output or "").suffix.removeprefix(".").lower()
-    if ending and ending not in EXPORTS:
-        accepted = ", ".join(f".{each}" for each in EXPORTS)
-        raise DataError(
-            f"output {output}: cannot be written as {ending!r}; accepted: {accepted}, or --format"
-        )
-    return ending or EXPORTS[0]
 
 
 def _for_tool(file: ToolFile, output: str | None) -> None:

@@ -54,19 +54,15 @@ def questions(
     elif name:
         _show(load_set(folder, find_set(folder, name).set_id), as_json)
     else:
-        _list(folder, as_json)
-
-
-def _list(workspace: Workspace, as_json: bool) -> None:
-    for problem in unreadable_sets(workspace).values():
-        click.echo(f"warning: {plain(problem)}", err=True)
-    sets = question_sets(workspace)
-    if as_json:
-        print_json([entry.to_dict() for entry in sets])
-    elif not sets:
-        click.echo(NONE_YET.format(root=workspace.root))
-    else:
-        click.echo(row_table(question_set_table(sets).rows))
+        for problem in unreadable_sets(folder).values():
+            click.echo(f"warning: {plain(problem)}", err=True)
+        sets = question_sets(folder)
+        if as_json:
+            print_json([entry.to_dict() for entry in sets])
+        elif not sets:
+            click.echo(NONE_YET.format(root=folder.root))
+        else:
+            click.echo(row_table(question_set_table(sets).rows))
 
 
 def _show(loaded: LoadedSet, as_json: bool) -> None:

@@ -334,11 +334,6 @@ def sample_facts(sample: dict[str, Any]) -> None:
         if tag["key"] not in IDS
     ]
     facts(*parts)
-    _trace(sample)
-
-
-def _trace(sample: dict[str, Any]) -> None:
-    """Draw the way back to the tool that recorded a sample: a link, and the id of the trace to copy."""
     link, trace = trace_html(sample), trace_id(sample)
     if link:
         st.html(link)

@@ -124,7 +124,15 @@ def suite_section(view: View, summary: SuiteSummary) -> None:
     shown = _shown(view.scored(view.run), summary.key)
     if shown is not None:
         _findings(shown, summary.key)
-    _common_tables(summary)
+    if len(summary.names) > 1:
+        st.markdown("#### By check")
+        _linked_table(check_name_table(summary), f"{summary.key}_names")
+        facts("failing cases: click a row")
+    reasons = reason_table(summary)
+    if any(row["Reason"] != DIFFERS for row in reasons.rows):
+        st.markdown("#### Why")
+        _linked_table(reasons, f"{summary.key}_reasons")
+        facts("the commonest reasons; a check that is not measured is neither passed nor failed")
 
 
 def _findings(shown: ShownSuite, suite: str) -> None:
@@ -153,19 +161,6 @@ def _chart(shown: SuiteChart, key: str) -> None:
             open_cases(cohort=cohort)
     if point is not None:
         open_cases(cohort=str(point[0]))
-
-
-def _common_tables(summary: SuiteSummary) -> None:
-    """Draw what every suite has: its checks by name, and the commonest reasons."""
-    if len(summary.names) > 1:
-        st.markdown("#### By check")
-        _linked_table(check_name_table(summary), f"{summary.key}_names")
-        facts("failing cases: click a row")
-    reasons = reason_table(summary)
-    if any(row["Reason"] != DIFFERS for row in reasons.rows):
-        st.markdown("#### Why")
-        _linked_table(reasons, f"{summary.key}_reasons")
-        facts("the commonest reasons; a check that is not measured is neither passed nor failed")
 
 
 def _linked_table(table: ResultTable, key: str) -> None:

@@ -132,7 +132,15 @@ def draw_choices(compared: Compared) -> None:
             width=220,
             label_visibility="collapsed",
         )
-        _warnings(compared.comparisons, compared.names)
+        warnings = [
+            (compared.names[run_id], warning)
+            for run_id, comparison in compared.comparisons.items()
+            for warning in comparison.warnings
+        ]
+        if warnings:
+            with st.popover(count(len(warnings), "warning"), icon=":material/warning:", width=160):
+                for name, warning in warnings:
+                    st.warning(f"{markdown_text(name)}: {markdown_text(warning)}")
 
 
 def _chosen_family() -> str:
@@ -202,19 +210,6 @@ def _alike(view: View, base: Run, run: Run, others: Sequence[Run]) -> list[str]:
         and wanted <= set(view.scored(other).metrics)
     ]
     return [other.run_id for other in alike[: FIRST_VERSIONS - 1]] if wanted else []
-
-
-def _warnings(comparisons: Mapping[str, Comparison], names: Mapping[str, str]) -> None:
-    """List what makes runs unequal; nothing where nothing does."""
-    warnings = [
-        (names[run_id], warning)
-        for run_id, comparison in comparisons.items()
-        for warning in comparison.warnings
-    ]
-    if warnings:
-        with st.popover(count(len(warnings), "warning"), icon=":material/warning:", width=160):
-            for name, warning in warnings:
-                st.warning(f"{markdown_text(name)}: {markdown_text(warning)}")
 
 
 def metric_switch(compared: Compared) -> str:
@@ -298,11 +293,6 @@ def _forest(compared: Compared) -> None:
         on_click=lambda point: keep(other=point[0], metric=point[1]),
         height=forest_height(len(compared.drawn_metrics), len(compared.drawn)),
     )
-    st.html(forest_legend([compared.names[run_id] for run_id in compared.drawn], tokens, _left_out(compared)))
-
-
-def _left_out(compared: Compared) -> str:
-    """Return what is not drawn and where it stands."""
     metrics = len(compared.comparisons[compared.subject].differences)
     parts = []
     if len(compared.drawn) < len(compared.versions):
@@ -311,7 +301,7 @@ def _left_out(compared: Compared) -> str:
         )
     if len(compared.drawn_metrics) < metrics:
         parts.append(f"{len(compared.drawn_metrics)} of {count(metrics, 'metric')}, all in Numbers")
-    return "; ".join(parts)
+    st.html(forest_legend([compared.names[run_id] for run_id in compared.drawn], tokens, "; ".join(parts)))
 
 
 def _question_bars(compared: Compared, height: int) -> None:

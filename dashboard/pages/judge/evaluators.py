@@ -83,7 +83,13 @@ def _evaluator(view: View, evaluator: Evaluator, judge_result: JudgeResult | Non
         show_table(evaluator_table(check, evaluator.name))
     else:
         st.info(missing_text(check, evaluator.label), title="Its rate is withheld")
-    _injections(scored, evaluator)
+    path = scored.judge_result_path(evaluator.kind)
+    samples = 0 if path is None else _injected(path)
+    if samples:
+        st.warning(
+            f"In {count(samples, 'sample')} some text tries to instruct the judge. It is told to report such "
+            "text and not to follow it; read these cases before trusting its answers."
+        )
     _origin(view, evaluator, check, judge_result)
     _case_buttons(evaluator, check)
 
@@ -136,17 +142,6 @@ def _origin(
 
 
 _injected = kept(injected_samples)
-
-
-def _injections(scored: ScoredRun, evaluator: Evaluator) -> None:
-    """Warn of text that tried to instruct the judge."""
-    path = scored.judge_result_path(evaluator.kind)
-    samples = 0 if path is None else _injected(path)
-    if samples:
-        st.warning(
-            f"In {count(samples, 'sample')} some text tries to instruct the judge. It is told to report such "
-            "text and not to follow it; read these cases before trusting its answers."
-        )
 
 
 def _failures(scored: ScoredRun, evaluator: Evaluator) -> str:

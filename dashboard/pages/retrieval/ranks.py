@@ -101,15 +101,11 @@ def _shares(scored: ScoredRun, k: int) -> list[tuple[str, Curve]]:
     ]
     if not shown:
         shown = [
-            (_title(curve.metric), curve)
+            ("MRR" if curve.metric == "mrr" else title_of(f"{curve.metric}@5").removesuffix("@5"), curve)
             for curve in run_curves(scored, k)
             if curve.metric in ("recall", "ndcg", "span_recall")
         ]
     return [*shown, (needed_text(reach.need, reach.hops), reach_curve(scored, reach, k))]
-
-
-def _title(metric: str) -> str:
-    return "MRR" if metric == "mrr" else title_of(f"{metric}@5").removesuffix("@5")
 
 
 @kept

@@ -115,7 +115,11 @@ def gate_list(view: View, report: GateReport | None, base_name: str) -> None:
     shown = [result for result in shown if result.verdict != "UNMEASURED"] or shown
     held = sum(result.verdict == "PASS" for result in report.results)
     unmeasured = sum(result.verdict == "UNMEASURED" for result in report.results)
-    scale = _scale(shown)
+    changes = [result for result in shown if result.gate.kind == "regression"]
+    ends = [
+        abs(end) for result in changes for end in (result.mean, result.low, result.high) if end is not None
+    ]
+    scale = max([LEAST_SCALE, *ends])
     foot = f"{held:,} hold · {unmeasured:,} not measured · all {len(report.results):,} below"
     rows = [replace(_gate_row(result, base_name, scale), href=gate_link(view, result)) for result in shown]
     st.html(gate_rows(f"Gates: {gate_counts(report)}", rows, foot))
@@ -161,15 +165,6 @@ def _badness(result: GateResult) -> tuple[int, bool, float]:
         not result.blocks,
         result.margin if result.margin is not None else 0.0,
     )
-
-
-def _scale(results: Sequence[GateResult]) -> float:
-    """Return how far the strips of changes reach to both sides, the same for all."""
-    changes = [result for result in results if result.gate.kind == "regression"]
-    ends = [
-        abs(end) for result in changes for end in (result.mean, result.low, result.high) if end is not None
-    ]
-    return max([LEAST_SCALE, *ends])
 
 
 def _gate_row(result: GateResult, base_name: str, scale: float) -> GateRow:

@@ -16,7 +16,7 @@ from ragtriage.dashboard.wording.escaping import shorten
 from ragtriage.data.exports.feedback import sample_ids
 from ragtriage.data.store.judge_replies import ENTAILS
 from ragtriage.data.suites.citation_support import Basis, SentenceSupport, sentence_support, support_basis
-from ragtriage.data.suites.citations import CitationStyle, CitedAnswer, CitedSentence, cited_answer
+from ragtriage.data.suites.citations import CitationStyle, CitedSentence, cited_answer
 from ragtriage.data.text.context_attribution import ContextAttribution, ContextAttributor, attribute_answer
 from ragtriage.data.text.shown_case import CUT
 from ragtriage.metrics.number_text import count
@@ -354,24 +354,20 @@ def citations_html(
     basis = support_basis(sample, answer)
     support = sentence_support(sample, answer, basis, ContextAttributor())
     pairs = list(zip(answer.sentences, support, strict=True))[:MOST_CITING]
-    return render(
-        "citations.html",
-        counts=_counts(answer),
-        sentences=[_sentence(sentence, known) for sentence, known in pairs],
-        how=BASES[basis],
-        unfolded=len(pairs) <= MOST_UNFOLDED,
-        anchor=anchor,
-    )
-
-
-def _counts(answer: CitedAnswer) -> str:
     citations = [citation for sentence in answer.sentences for citation in sentence.citations]
     outside = sum(not citation.ranks for citation in citations)
     uncited = sum(sentence.needed and not sentence.citations for sentence in answer.sentences)
     parts = [f"Citations: {len(citations):,} in {count(len(answer.sentences), 'sentence')}"]
     parts += [f"{outside:,} not in the context"] if outside else []
     parts += [f"{count(uncited, 'sentence')} without one"] if uncited else []
-    return ", ".join(parts)
+    return render(
+        "citations.html",
+        counts=", ".join(parts),
+        sentences=[_sentence(sentence, known) for sentence, known in pairs],
+        how=BASES[basis],
+        unfolded=len(pairs) <= MOST_UNFOLDED,
+        anchor=anchor,
+    )
 
 
 def _sentence(sentence: CitedSentence, support: SentenceSupport) -> dict[str, Any]:
