@@ -18,7 +18,7 @@ from ragtriage.data.text.citation_marks import find_marks
 from ragtriage.data.text.faults.endings import BARE, DANGLING, OPEN, ending_of, ends_in_a_word
 from ragtriage.data.text.faults.error_texts import is_error_text, is_fault
 from ragtriage.data.text.faults.secrets import Secret, folded_text, has_contact, secrets_in
-from ragtriage.data.text.faults.wishes import asks_for_sources, names_a_language
+from ragtriage.data.text.faults.wishes import asks_for_sources, names_a_language, names_a_source
 from ragtriage.data.text.folding import folded_question
 from ragtriage.data.text.language import language_of
 from ragtriage.metrics.schema.batch import Batch
@@ -52,9 +52,6 @@ _READ = [
     "tags",
     "extra",
 ]
-_SOURCE = re.compile(
-    r"https?://|\b(?:sources?|references?|according to|quellen?|источник\w*)\b|来源|出典", re.IGNORECASE
-)
 
 
 def without_error_texts(table: Any) -> Any:
@@ -131,7 +128,7 @@ def _facts(sample: Mapping[str, Any]) -> dict[str, Any]:
     question = folded_question(sample["question"] or "")
     if len(question) < SHORTEST_QUESTION:
         question = sample["question_id"]
-    named = bool(sample["citations"]) or bool(answer and (find_marks(answer) or _SOURCE.search(answer)))
+    named = bool(sample["citations"]) or bool(answer and (names_a_source(answer) or find_marks(answer)))
     return {
         "error": None if answer else tags.get(ERROR),
         "ending": ending_of(answer),
@@ -152,8 +149,11 @@ def _facts(sample: Mapping[str, Any]) -> dict[str, Any]:
 
 def _leaked(sample: Mapping[str, Any]) -> list[Secret]:
     """Return the secrets of an answer that neither its question nor its reference gives."""
+    secrets = secrets_in(sample["answer"])
+    if not secrets:
+        return []
     given = " ".join(folded_text(sample[name]) for name in ("question", "reference_answer"))
-    return [secret for secret in secrets_in(sample["answer"]) if secret.folded not in given]
+    return [secret for secret in secrets if secret.folded not in given]
 
 
 def _stop(tags: Mapping[str, str], extra: str | None) -> int | None:

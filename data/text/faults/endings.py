@@ -9,6 +9,7 @@ from ragtriage.data.text.tokens import count_words, word_list
 NOT_TOLD, WHOLE, BARE, OPEN, DANGLING = -1, 0, 1, 2, 3  # see ending_of
 FEWEST_WORDS = 8  # a name, a number or a title needs no end mark
 FEWEST_CHARACTERS = 16  # of a text without spaces
+LONGEST_SHORT = 200  # characters among which so many words are counted
 MOST_TEXT = 4_000  # characters of the end that are looked at
 _MARKS = ".!?…。！？｡．؟۔।॥։።፧၊။។៕‽⸮"
 _CITED = re.compile(r"(?:\[[^\[\]\n]{1,60}\]|【[^【】\n]{1,60}】|\^\d{1,3}|[¹²³⁰⁴-⁹])[,;]?\Z")
@@ -38,21 +39,27 @@ def ending_of(text: str | None) -> int:
     fences = stripped.count("```")
     if fences:
         return DANGLING if fences % 2 else WHOLE if stripped.endswith("```") else NOT_TOLD
-    end = _DECORATION.sub("", stripped)
-    if count_words(end) < FEWEST_WORDS or len(end) < FEWEST_CHARACTERS or _UNMARKED.search(end):
+    end = _undecorated(stripped)
+    tail = end[-LONGEST_SHORT:]
+    if count_words(tail) < FEWEST_WORDS or len(end) < FEWEST_CHARACTERS or _UNMARKED.search(tail):
         return NOT_TOLD
     lines = [line for line in end.splitlines() if line.strip()]
     last = lines[-1]
-    if end[-1] in _MARKS or _CLOSING.search(end) or _CITED.search(end):
+    if end[-1] in _MARKS or _CLOSING.search(tail) or _CITED.search(tail):
         return WHOLE
-    if _UNFINISHED.search(end) or last.count("(") > last.count(")") or _ends_on_a_link(last):
+    if _UNFINISHED.search(tail) or last.count("(") > last.count(")") or _ends_on_a_link(last):
         return DANGLING
-    before = [_DECORATION.sub("", line) for line in lines[:-1]]
+    before = [_undecorated(line) for line in lines[:-1]]
     if _ITEM.match(last) or len(before) > 1:
         alike = [line for line in before if bool(_ITEM.match(line)) == bool(_ITEM.match(last))]
         if any(line[-1:] not in _MARKS for line in alike) or not alike:
             return WHOLE
     return OPEN if _INSIDE.search(end) else BARE
+
+
+def _undecorated(text: str) -> str:
+    """Return a text without the spaces, emphasis and emojis at its end."""
+    return text[:-LONGEST_SHORT] + _DECORATION.sub("", text[-LONGEST_SHORT:])
 
 
 def _ends_on_a_link(line: str) -> bool:

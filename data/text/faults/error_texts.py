@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Mapping
 
-LONGEST = 2_000  # characters; traces and pages of errors may be longer
+LONGEST = 800  # characters; traces and pages of errors may be longer
 _STATUS = (
     "bad request|unauthori[sz]ed|payment required|forbidden|not found|method not allowed|request timeout|"
     "conflict|payload too large|unprocessable (?:entity|content)|too many requests|internal server error|"
