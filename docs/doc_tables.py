@@ -39,7 +39,8 @@ CASE_THRESHOLDS: Mapping[str, str] = MappingProxyType(
         "context": "the context metric; below it, the context lacks what the question needs",
         "faithfulness": "the share of the answer's claims that its context supports",
         "answer_relevancy": "how well the answer addresses the question",
-        "correctness": "agreement with the reference; one half keeps “partly right” out of the bad cases",
+        "correctness": "agreement with the reference, judged, imported or by claims; one half keeps “partly "
+        "right” out of the bad cases",
         "noise": "the share of wrong claims taken from retrieved documents from which on the answer follows "
         "the noise",
         "utilization": "the share of the relevant context; below it, the answer left something out",

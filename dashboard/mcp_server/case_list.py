@@ -23,7 +23,6 @@ from ragtriage.dashboard.mcp_server.single_case import case_values
 from ragtriage.dashboard.wording.diagnosis import stage_advice
 from ragtriage.data.cases.cases import CaseFilter, case_rows, read_cases, stage_order
 from ragtriage.data.comparison.question_changes import newly_failing
-from ragtriage.data.diagnosis.case_scores import CORRECTNESS
 from ragtriage.data.diagnosis.context import GOLD_IN_CONTEXT
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import pass_rate_doubts
@@ -32,6 +31,7 @@ from ragtriage.data.errors import DataError
 from ragtriage.data.gates.baseline import baseline_of
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Run, utc_now
+from ragtriage.metrics.diagnosis.right import CORRECTNESS
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 from ragtriage.metrics.metric_registry import ordered
 from ragtriage.metrics.sanity.rule import Finding

@@ -33,6 +33,7 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.workspace import Run, Workspace
+from ragtriage.metrics.diagnosis.right import CORRECTNESS
 from ragtriage.metrics.sanity.rule import Finding
 from ragtriage.metrics.schema.metric import CONVENTIONS, Convention
 
@@ -224,7 +225,7 @@ class View:
 def _newest_measured(store: RunStore, runs: tuple[Run, ...]) -> Run:
     """Return the newest run with an answer-level score of its own, else the newest run."""
     for run in reversed([run for run in runs if not run.means and not _is_generated(run)]):
-        if any(name in store.summary(run) for name in ("faithfulness", "answer_relevancy", "correctness")):
+        if any(name in store.summary(run) for name in ("faithfulness", "answer_relevancy", *CORRECTNESS)):
             return run
     return runs[-1]
 

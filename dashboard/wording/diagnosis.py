@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ragtriage.dashboard.wording.escaping import capital, in_sentence
+from ragtriage.dashboard.wording.right import named_score
 from ragtriage.data.cases.checks import failed_checks_text
 from ragtriage.data.cases.refusal_cohorts import REFUSAL_RATES
 from ragtriage.data.diagnosis.context import not_the_context, part_title
@@ -22,7 +23,6 @@ from ragtriage.metrics.diagnosis.explanations import evidence_sentence
 from ragtriage.metrics.diagnosis.f1_tree import F1_PARTS, F1Branch, F1Part, F1Tree
 from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED, FixFirst
 from ragtriage.metrics.diagnosis.patterns import PATTERNS, Pattern, pattern_code
-from ragtriage.metrics.diagnosis.right import RIGHT_SOURCES
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.number_text import count, interval_text, number, percent, signed
@@ -217,8 +217,8 @@ def stage_evidence(diagnosis: Diagnosis, sample: Mapping[str, Any]) -> str:
     evidence: dict[str, float | str | None] = {
         name: float(diagnosis.features.known(name)[row]) for name in EVIDENCE_NAMES
     }
-    source = int(diagnosis.right.source[row])
-    evidence["right_by"] = RIGHT_SOURCES[source] if source >= 0 else None
+    metric = str(diagnosis.right.metric[row])
+    evidence["right_by"], evidence["right_named"] = metric, metric and named_score(diagnosis, metric)
     evidence["failed_checks"] = failed_checks_text(sample)
     evidence["context_signal"] = capital(title_of(context)) if context else None
     return evidence_sentence(STAGES[stage].key, evidence)

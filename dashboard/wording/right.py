@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from ragtriage.dashboard.wording.escaping import in_sentence
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.good_case import corrected_right_rate, right_by_context
 from ragtriage.data.diagnosis.main_loss import WORDY, main_loss
-from ragtriage.metrics.number_text import count, percent
+from ragtriage.metrics.definitions.wording import RIGHT_BY_TEXT
+from ragtriage.metrics.diagnosis.right import CORRECTNESS
+from ragtriage.metrics.metric_registry import title_of
+from ragtriage.metrics.number_text import count, number, percent
+from ragtriage.metrics.schema.source import Source
 
 LABELS, HALF_WIDTH = 20, 14  # so many labels settle the share of right answers to so many points
 NAMED_FROM = 0.1  # share of the cases from which on a count is worth a sentence
@@ -14,11 +19,30 @@ NAMED_FROM = 0.1  # share of the cases from which on a count is worth a sentence
 def right_sentences(diagnosis: Diagnosis) -> list[str]:
     """Return what is to be said of right answers beside the pass rate; none where it says all there is."""
     sentences = (
+        right_by_import_sentence(diagnosis),
         right_by_text_sentence(diagnosis),
         says_more_sentence(diagnosis),
         *context_sentences(diagnosis),
     )
     return [sentence for sentence in sentences if sentence]
+
+
+def named_score(diagnosis: Diagnosis, metric: str) -> str:
+    """Return a score by which answers are right as it stands in a sentence: "imported answer correctness"."""
+    imported = Source.IMPORTED in diagnosis.scored.sources.get(metric, ())
+    return f"{'imported ' if imported else ''}{in_sentence(title_of(metric))}"
+
+
+def right_by_import_sentence(diagnosis: Diagnosis) -> str:
+    """Return how many answers are right by which imported score; "" where none decides."""
+    right, least = diagnosis.right, diagnosis.settings.thresholds.correctness
+    parts = []
+    for metric in CORRECTNESS:
+        decided = right.decided_by(metric)
+        if decided.any() and Source.IMPORTED in diagnosis.scored.sources[metric]:
+            n, of = int((right.values[decided] >= least).sum()), count(int(decided.sum()), "answer")
+            parts.append(f"{n:,} of {of} by {named_score(diagnosis, metric)} ({number(least)} or more)")
+    return f"Right: {'; '.join(parts)}." if parts else ""
 
 
 def right_by_text_sentence(diagnosis: Diagnosis) -> str:
@@ -41,7 +65,7 @@ def right_by_text_sentence(diagnosis: Diagnosis) -> str:
     left = f"; the words of {wording.undecided:,} more do not decide" if wording.undecided else ""
     are = "is" if wording.same == 1 else "are"
     of = count(wording.same + wording.other, "answer")
-    declined = int((diagnosis.refusals.wrong & diagnosis.right.decided_by("text")).sum())
+    declined = int((diagnosis.refusals.wrong & diagnosis.right.decided_by(RIGHT_BY_TEXT)).sum())
     decline = "refuses or says nothing" if declined == 1 else "refuse or say nothing"
     rest = f"; {declined:,} of the others {decline}" if declined else ""
     return f"{wording.same:,} of {of} {are} right by their words, an estimate{rest}{left}."

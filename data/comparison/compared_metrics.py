@@ -9,6 +9,7 @@ from ragtriage.data.diagnosis.diagnosis import Diagnosis, passing_of
 from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.workspace import Workspace
+from ragtriage.metrics.diagnosis.right import CORRECTNESS
 from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import REGISTRY, declared, imported_declarations, lookup, ordered
 from ragtriage.metrics.schema.scores import FloatArray, MetricsError
@@ -30,7 +31,7 @@ HEADLINE = frozenset(
     {
         *("recall", "ndcg", "all_hops_recall", "span_recall", "span_ndcg", "context_recall"),
         *("context_precision", "context_relevance", "answer_f1", "faithfulness", "hallucination"),
-        *("answer_relevancy", "correctness", "ignored_top_ranked", "refusal_accuracy", "check_pass_rate"),
+        *("answer_relevancy", *CORRECTNESS, "ignored_top_ranked", "refusal_accuracy", "check_pass_rate"),
     }
 )
 

@@ -19,6 +19,7 @@ from ragtriage.data.diagnosis.diagnosis import Diagnosis, passing_of
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.diagnosis.patterns import CaseThresholds
+from ragtriage.metrics.diagnosis.right import CORRECTNESS
 from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import declared, ordered
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray
@@ -28,7 +29,8 @@ from ragtriage.metrics.statistics.paired import paired
 from ragtriage.metrics.statistics.question_means import question_means
 
 OUTCOME_METRIC = (
-    *("correctness", "answer_correctness", "factual_correctness", "answer_f1", "answer_recall"),
+    *CORRECTNESS,
+    *("answer_f1", "answer_recall"),
     *("faithfulness", GOOD_SHARE),
 )  # the first that both runs have is the default
 OWN_CONTEXT: Mapping[str, str] = {
@@ -37,7 +39,7 @@ OWN_CONTEXT: Mapping[str, str] = {
     GOOD_SHARE: "a case with a poor context counts as bad whatever its answer, so the pass rate blames "
     "retrieval more than the answers do; correctness would say more",
 }
-PASS_RATE_INPUTS = ("faithfulness", "answer_relevancy", "correctness", "check_failed")  # can make a case bad
+PASS_RATE_INPUTS = ("faithfulness", "answer_relevancy", *CORRECTNESS, "check_failed")  # can make a case bad
 BEST = 1.0  # highest value of every outcome metric
 RIGHT = 0.5
 

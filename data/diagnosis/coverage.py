@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragtriage.metrics.diagnosis.patterns import BadCases, Refusals, pattern_code
-from ragtriage.metrics.diagnosis.right import Right
+from ragtriage.metrics.diagnosis.right import CORRECTNESS, Right
 from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray
 
@@ -71,7 +71,7 @@ def diagnosis_coverage(
     decided["people"] = labelled
     anything = np.logical_or.reduce(list(decided.values()))
     settled = bad.bad | labelled
-    anything &= ~refusals.open | settled | right.decided_by("correctness")
+    anything &= ~refusals.open | settled | right.decided_by(*CORRECTNESS)
     anything &= ~right.undecided | settled | checked
     fully = anything & ((pattern != pattern_code("not_measured")) | labelled)
     by = {name: cases & anything for name, cases in decided.items() if (cases & anything).any()}

@@ -17,6 +17,7 @@ from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.grouping import NOT_GIVEN
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.ledger import Label
+from ragtriage.metrics.definitions.wording import RIGHT_BY_TEXT
 from ragtriage.metrics.diagnosis.context_metric import ContextChoice
 from ragtriage.metrics.diagnosis.fix_first import FixFirst, fix_first
 from ragtriage.metrics.diagnosis.patterns import (
@@ -162,7 +163,7 @@ class Diagnosis:
         )
         known = np.isfinite(self.right.values) | labelled | checked
         known |= self.refusals.answered | self.refusals.right | self.refusals.wrong
-        by_text = self.right.decided_by("text") & ~labelled & ~checked
+        by_text = self.right.decided_by(RIGHT_BY_TEXT) & ~labelled & ~checked
         return CheckedAnswers(
             len(np.unique(scored.question[answered])),
             len(np.unique(scored.question[answered & known])),
@@ -382,7 +383,7 @@ def diagnose(scored: ScoredRun, settings: DiagnosisSettings, labels: Sequence[La
     # An empty answer is a refusal too, and nobody needs a reference to see that it answers nothing.
     has_reference = ((features["has_reference"] == 1) | (features["answer"] == 0)) & judged
     bad = bad_cases(
-        scores.deciding,
+        scores.values,
         settings.thresholds,
         checks_failed=features["check_failed"] == 1,
         human_bad=human_labels.bad,

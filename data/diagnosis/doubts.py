@@ -7,11 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ragtriage.data.diagnosis.case_scores import CORRECTNESS
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.scoring.scored_run import ScoredRun
-from ragtriage.metrics.definitions.wording import RIGHT_BY_TEXT
-from ragtriage.metrics.diagnosis.right import RIGHT_SOURCES
+from ragtriage.metrics.diagnosis.right import CORRECTNESS, RIGHT_SOURCES
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 from ragtriage.metrics.sanity.rule import Finding
 from ragtriage.metrics.schema.batch import OTHER, SAME
@@ -76,7 +74,7 @@ def right_doubts(diagnosis: Diagnosis, findings: Sequence[Finding]) -> list[Find
 def contradicted_by_words(diagnosis: Diagnosis) -> str:
     """Return that most answers that correctness calls right are others by their words; "" where few are."""
     outcome, right = diagnosis.scored.stage_features["text_outcome"], diagnosis.right
-    called_right = right.decided_by("correctness") & (
+    called_right = right.decided_by(*CORRECTNESS) & (
         right.values >= diagnosis.settings.thresholds.correctness
     )
     decided = called_right & np.isin(outcome, (SAME, OTHER))
@@ -127,7 +125,7 @@ def _metrics_behind(diagnosis: Diagnosis, key: str, cases: BoolArray) -> list[st
     context, metrics = diagnosis.context, diagnosis.scored.metrics
     behind = {
         "context": [name for at, name in enumerate(context.metrics) if (context.code[cases] == at).any()],
-        "correctness": _right_by(diagnosis, cases) or [_correctness(diagnosis)],
+        "correctness": _right_by(diagnosis, cases) or [*CORRECTNESS],
         "noise_sensitivity": ["noise_sensitivity_relevant", "noise_sensitivity_irrelevant"],
         "contradicts_itself": ["self_contradiction"],
         "contradicts_context": ["contradicted"],
@@ -138,12 +136,6 @@ def _metrics_behind(diagnosis: Diagnosis, key: str, cases: BoolArray) -> list[st
     return [name for name in dict.fromkeys(names) if name in metrics]
 
 
-def _correctness(diagnosis: Diagnosis) -> str:
-    return next((name for name in CORRECTNESS if name in diagnosis.scored.metrics), "correctness")
-
-
 def _right_by(diagnosis: Diagnosis, cases: BoolArray) -> list[str]:
     """List the metrics that decide of any of the cases whether its answer is right."""
-    names = {"correctness": _correctness(diagnosis), "claims": "answer_f1", "text": RIGHT_BY_TEXT}
-    decides = diagnosis.right.decided_by
-    return [names[source] for source in RIGHT_SOURCES if decides(source)[cases].any()]
+    return [name for name in RIGHT_SOURCES if diagnosis.right.decided_by(name)[cases].any()]

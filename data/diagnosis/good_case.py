@@ -8,10 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ragtriage.data.diagnosis.case_scores import CORRECTNESS
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
-from ragtriage.metrics.definitions.wording import RIGHT_BY_TEXT
-from ragtriage.metrics.diagnosis.right import RIGHT_SOURCES
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, StrArray
 from ragtriage.metrics.schema.source import Source
 from ragtriage.metrics.statistics.label_correction import CorrectedMean
@@ -93,11 +90,7 @@ def _of_metric(values: FloatArray, name: str, threshold: float) -> PartColumn:
 
 def _right(diagnosis: Diagnosis) -> PartColumn:
     right, labels, refusals = diagnosis.right, diagnosis.human_labels, diagnosis.refusals
-    names = next((name for name in CORRECTNESS if name in diagnosis.scored.sources), "correctness")
-    values = right.values.copy()
-    metric = np.full(len(values), "", dtype=object)
-    for source, name in zip(RIGHT_SOURCES, (names, "answer_f1", RIGHT_BY_TEXT), strict=True):
-        metric[right.decided_by(source)] = name
+    values, metric = right.values.copy(), right.metric
     for rows, value in ((refusals.right, 1.0), (refusals.wrong | refusals.answered, 0.0)):
         values[rows], metric[rows] = value, ANSWERABILITY
     for rows, value in ((labels.good, 1.0), (labels.bad, 0.0)):

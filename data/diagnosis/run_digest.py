@@ -16,7 +16,6 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 
 from ragtriage.data.declarations import declarations_of, use_declarations
-from ragtriage.data.diagnosis.case_scores import CORRECTNESS
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
 from ragtriage.data.diagnosis.doubts import stage_doubt
 from ragtriage.data.diagnosis.run_checks import check_run
@@ -25,6 +24,7 @@ from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.ledger import Label
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED
+from ragtriage.metrics.diagnosis.right import CORRECTNESS
 from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.sanity.rule import Finding
 from ragtriage.metrics.schema.scores import MetricsError

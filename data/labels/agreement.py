@@ -14,6 +14,7 @@ from ragtriage.data.labels.ratings import PASS
 from ragtriage.data.scoring.context_use import LEXICAL_GROUNDEDNESS, lexical_groundedness
 from ragtriage.data.scoring.scored_run import MetricColumn, ScoredRun
 from ragtriage.data.store.ledger import Ledger
+from ragtriage.metrics.diagnosis.right import CORRECTNESS
 from ragtriage.metrics.metric_registry import bounds_of, declared, ordered, title_of
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
 from ragtriage.metrics.schema.source import Source
@@ -30,7 +31,10 @@ from ragtriage.metrics.statistics.agreement import (
 
 _TOLERANCE = 1e-9
 _PROBED = 50  # samples read to see whether there are texts to compute lexical groundedness from
-_USUAL = ("faithfulness", "rl_f", LEXICAL_GROUNDEDNESS, "correctness", "answer_relevancy", "rb_agg", "rb_llm")
+_USUAL = (
+    *("faithfulness", "rl_f", LEXICAL_GROUNDEDNESS, *CORRECTNESS),
+    *("answer_relevancy", "rb_agg", "rb_llm"),
+)
 _OTHER_COMPONENTS = ("retrieval", "system")  # their metrics tell nothing about the answer
 _ABSTENTION = ("refused", "conditional_idk")
 _SOURCES = {source.label: source for source in Source}

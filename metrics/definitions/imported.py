@@ -147,7 +147,7 @@ ANSWERS: tuple[Metric, ...] = (
         meaning="Whether the answer agrees with the reference answer in facts and in wording.",
         formula="Ragas: 0.75 * F1 of the statements + 0.25 * embedding similarity",
         reference=_RAGAS,
-        caution="A quarter of it is embedding similarity.",
+        caution="A quarter of it is embedding similarity, which wrong answers have too.",
     ),
     _supplied(
         key="factual_correctness",

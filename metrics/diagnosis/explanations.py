@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
+from ragtriage.metrics.definitions.wording import RIGHT_BY_TEXT
 from ragtriage.metrics.diagnosis.check_kinds import CHECK_KINDS, OTHER_CHECK
+from ragtriage.metrics.diagnosis.right import RIGHT_BY_CLAIMS
 from ragtriage.metrics.diagnosis.stages import stage_code
 from ragtriage.metrics.number_text import percent
 
@@ -19,9 +21,9 @@ def evidence_sentence(stage_key: str, row: Row) -> str:
         stage_key: key of a ragtriage.metrics.diagnosis.stages.FailureStage.
         row: the case's features under the names of StageFeatures and, where known, "n_candidates",
             "n_context" (documents in the context), "n_gold", "gold_rank" (rank of the first gold document
-            among the candidates), "failed_checks" (each with
-            expected and actual), "right_by" (what decides that it is wrong, of right.RIGHT_SOURCES),
-            "context_signal" (name of the metric behind "context") and "noise_rank".
+            among the candidates), "failed_checks" (each with expected and actual), "right_by" (what decides
+            that it is wrong, of right.RIGHT_SOURCES), "right_named" (that in a sentence), "context_signal"
+            (name of the metric behind "context") and "noise_rank".
             Missing values are not mentioned.
 
     Raises:
@@ -100,13 +102,13 @@ def _left_out(row: Row) -> str:
 
 
 def _wrong(row: Row) -> str:
-    if row.get("right_by") == "text":
+    if row.get("right_by") == RIGHT_BY_TEXT:
         return "the answer has none of the names, numbers or words of the reference, estimated from its words"
-    if row.get("right_by") == "claims":
+    if row.get("right_by") == RIGHT_BY_CLAIMS:
         return f"F1 of the claims {_figure(row, 'correctness')}"
     return (
-        f"correctness {_figure(row, 'correctness')} with faithfulness {_figure(row, 'faithfulness')} "
-        f"and answer relevancy {_figure(row, 'answer_relevancy')}"
+        f"{row.get('right_named') or 'correctness'} {_figure(row, 'correctness')} with faithfulness "
+        f"{_figure(row, 'faithfulness')} and answer relevancy {_figure(row, 'answer_relevancy')}"
     )
 
 

@@ -1,20 +1,26 @@
-"""Whether each answer is right: by its correctness, else by claims of the reference, else by its words."""
+"""Whether each answer is right: by its correctness, else by claims of the reference, else by its words.
+
+RIGHT_SOURCES is the one list of what tells it; everything that looks for a source reads it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ragtriage.metrics.definitions.wording import MOST_UNDECIDED
+from ragtriage.metrics.definitions.wording import MOST_UNDECIDED, RIGHT_BY_TEXT
 from ragtriage.metrics.diagnosis.patterns import CaseThresholds
 from ragtriage.metrics.schema.batch import OTHER, SAME, UNDECIDED
-from ragtriage.metrics.schema.scores import BoolArray, FloatArray
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, StrArray
 
-RightSource = Literal["correctness", "claims", "text"]
-RIGHT_SOURCES: tuple[RightSource, ...] = ("correctness", "claims", "text")  # the first that is known decides
+# scores of an answer against its reference, judged or imported; similarities and overlaps are none of them
+CORRECTNESS = ("correctness", "answer_correctness", "factual_correctness")
+RIGHT_BY_CLAIMS = "answer_f1"
+# the metrics that tell whether an answer is right; of each answer the first that is known decides
+RIGHT_SOURCES = (*CORRECTNESS, RIGHT_BY_CLAIMS, RIGHT_BY_TEXT)
 
 
 @dataclass(frozen=True)
@@ -79,13 +85,18 @@ class Right:
     undecided: BoolArray
     wording: WordingCounts
 
-    def decided_by(self, source: RightSource) -> BoolArray:
-        """(n,) True where this source decides."""
-        return np.asarray(self.source == RIGHT_SOURCES.index(source), dtype=np.bool_)
+    def decided_by(self, *sources: str) -> BoolArray:
+        """(n,) True where one of these metrics decides."""
+        return np.isin(self.source, [RIGHT_SOURCES.index(source) for source in sources])
+
+    @property
+    def metric(self) -> StrArray:
+        """(n,) the metric that decides, "" where nothing tells."""
+        return np.array([*RIGHT_SOURCES, ""], dtype=object)[self.source]
 
 
 def right_answers(
-    correctness: FloatArray,
+    correctness: Mapping[str, FloatArray],
     claims: ClaimScores,
     text_outcome: FloatArray,
     thresholds: CaseThresholds | None = None,
@@ -96,7 +107,8 @@ def right_answers(
     more that its documents support. It says more than asked, which is no error: its recall counts.
 
     Args:
-        correctness: (n,) against the reference, judged or imported; decides where it is known.
+        correctness: metric of CORRECTNESS -> (n,) against the reference, judged or imported; the first that
+            is known decides.
         claims: decide where correctness is not known.
         text_outcome: (n,) codes of batch.Wordings, NaN where nothing was compared. They decide what is left
             where they decide most of it, else nothing.
@@ -107,16 +119,17 @@ def right_answers(
     says_more = (claims.recall >= minimum.correctness) & (claims.precision < minimum.correctness) & supported
     by_claims = np.where(says_more, np.fmax(claims.f1, claims.recall), claims.f1)
     # words decide only where nothing better does
-    left = np.isnan(correctness) & np.isnan(by_claims)
-    outcome = np.where(left, text_outcome, np.nan)
+    known_of = [*(correctness.get(name, np.full(len(by_claims), np.nan)) for name in CORRECTNESS), by_claims]
+    outcome = np.where(np.isnan(known_of).all(axis=0), text_outcome, np.nan)
     counts = [int((outcome == code).sum()) for code in (OTHER, UNDECIDED, SAME)]
     wording = WordingCounts(sum(counts), counts[2], counts[0])
     by_text = np.where(outcome == SAME, 1.0, np.where(outcome == OTHER, 0.0, np.nan))
     if not wording.enough:
         by_text = np.full(len(by_text), np.nan)
-    known = np.stack([np.isfinite(values) for values in (correctness, by_claims, by_text)])
+    by_source = [*known_of, by_text]
+    known = np.isfinite(by_source)
     # argmax finds the first that is known: correctness before claims before words
     source = np.where(known.any(axis=0), known.argmax(axis=0), -1).astype(np.int8)
-    values = np.select(list(known), [correctness, by_claims, by_text], np.nan)
+    values = np.select(list(known), by_source, np.nan)
     undecided = np.asarray((outcome == UNDECIDED) & wording.enough, dtype=np.bool_)
     return Right(values, source, says_more, undecided, wording)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ragtriage.metrics.diagnosis.right import RIGHT_SOURCES
 from ragtriage.metrics.sanity.rule import CheckInput, ContextLists, Finding, Rule, rows_of
 from ragtriage.metrics.schema.scores import IntArray
 
@@ -143,15 +144,7 @@ FEWEST_ANSWERS = 20  # with fewer, a wrong answer that another question asks for
 MOST_ELSEWHERE = 0.25  # share of the answers that fit another reference; aligned runs have a tenth at most
 FEW_AT_HOME = 1 / 3  # as many, of those that fit elsewhere, may fit their own reference
 SAME_STEP = 0.25  # share of those that fit elsewhere which are equally far away only where rows are shifted
-_AGAINST_REFERENCE = (
-    "right_by_text",
-    "correctness",
-    "answer_correctness",
-    "factual_correctness",
-    "answer_f1",
-    "answer_precision",
-    "answer_recall",
-)
+_AGAINST_REFERENCE = (*RIGHT_SOURCES, "answer_precision", "answer_recall")
 
 
 def _shifted(run: CheckInput) -> list[Finding]:

@@ -205,7 +205,7 @@ def test_columns_of_arize_are_scores_labels_and_tags(tmp_path: Path) -> None:
     for path in (parquet, table):
         (samples,) = read(path).values()
         first, second = samples
-        assert scores_of(first) == {"hallucination": 0.0, "qa_correctness": 1.0}
+        assert scores_of(first) == {"hallucination": 0.0, "correctness": 1.0}
         assert first["latency_ms"] == 100
         (label,) = first["human"]
         assert (label["annotator"], label["metric"], label["value"]) == ("ann@example.org", "quality", 1.0)

@@ -92,6 +92,9 @@ def test_where_too_few_words_decide_there_are_bounds_and_no_verdict(workspace: R
     ("more", "metric"),
     [
         ({"scores": {"correctness": 1.0}}, "correctness"),
+        ({"scores": {"answer_correctness": 0.5}}, "answer_correctness"),
+        ({"scores": {"factual_correctness": 0.9, "answer_f1": 0.1}}, "factual_correctness"),
+        ({"scores": {"correctness": 1.0, "answer_correctness": 0.1}}, "correctness"),
         ({"scores": {"answer_f1": 0.9}}, "answer_f1"),
         (CLAIMS, "answer_f1"),
     ],
@@ -105,6 +108,29 @@ def test_words_are_no_verdict_where_something_better_is_known(
     assert case_parts(found, 1)[0].metric == "right_by_text"
     assert case_parts(found, 1)[0].source == "estimated"
     assert found.right.wording.n == 5
+
+
+@pytest.mark.parametrize("metric", ["answer_correctness", "factual_correctness"])
+def test_imported_correctness_tells_what_is_right(workspace: RunStore, metric: str) -> None:
+    samples = [
+        {**_sample(at, OPEN), "scores": {metric: 0.1 if at < 12 else 0.8, "faithfulness": 0.95 + at / 1000}}
+        for at in range(40)
+    ]
+    found = _diagnosis(workspace, samples)
+    np.testing.assert_array_equal(passing_of(found), [0] * 12 + [1] * 28)
+    assert (found.answers.checked, found.answers.by_text) == (40, 0)
+    named = metric.replace("_", " ")
+    assert right_sentences(found)[0] == f"Right: 28 of 40 answers by imported {named} (0.50 or more)."
+    assert case_parts(found, 0)[0].source == "imported"
+    assert stage_evidence(found, {"row": 0}).startswith(f"imported {named} 0.10 with faithfulness 0.95")
+
+
+@pytest.mark.parametrize("metric", ["answer_similarity", "rouge_l", "bleu", "bert_score"])
+def test_a_similarity_does_not_tell_what_is_right(workspace: RunStore, metric: str) -> None:
+    samples = [{**_sample(at, OPEN), "scores": {metric: at / 40}} for at in range(40)]
+    found = _diagnosis(workspace, samples)
+    assert found.answers.checked == 0
+    assert not found.measured.any()
 
 
 def test_a_persons_label_outranks_every_source(workspace: RunStore) -> None:

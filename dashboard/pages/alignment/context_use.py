@@ -49,13 +49,14 @@ from ragtriage.data.analysis.alignment import (
 from ragtriage.data.analysis.citations import citations_of_run
 from ragtriage.data.scoring.context_use import ORIGINS, RunContextUse, context_use_of
 from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.metrics.diagnosis.right import CORRECTNESS
 from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.number_text import count, interval_text, number, percent
 from ragtriage.metrics.result_table import Count, ResultTable, Row, Share, ShareEnds
 from ragtriage.metrics.statistics.intervals import Interval
 
 OUTCOME_METRICS = (
-    "correctness",
+    *CORRECTNESS,
     "answer_f1",
     "answer_recall",
     "faithfulness",

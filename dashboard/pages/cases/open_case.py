@@ -41,6 +41,7 @@ from ragtriage.data.store.judge_results import judge_of
 from ragtriage.data.suites.citations import citation_style
 from ragtriage.data.text.shown_case import cuts_told, shown_case
 from ragtriage.metrics.definitions.wording import NOT_DECIDED, RIGHT_BY_TEXT
+from ragtriage.metrics.diagnosis.right import CORRECTNESS
 from ragtriage.metrics.diagnosis.stages import STAGES
 from ragtriage.metrics.metric_registry import compute, ordered
 from ragtriage.metrics.number_text import NOT_MEASURED, number
@@ -60,8 +61,8 @@ LONGEST_QUOTE = 300
 MOST_QUOTES = 3
 LONGEST_OPEN_REFERENCE = 320  # characters; a longer one is folded at first, so that the scores stay in view
 SCORES_SHOWN = (
-    "context_precision", "context_recall", "faithfulness", "answer_relevancy", "answer_correctness",
-    "correctness", "answer_f1", "answer_precision", "answer_recall",
+    "context_precision", "context_recall", "faithfulness", "answer_relevancy", *CORRECTNESS,
+    "answer_f1", "answer_precision", "answer_recall",
 )  # fmt: skip
 MOST_SCORES = 6
 _USUAL = {"right": RIGHT_BY_TEXT, "grounded": "faithfulness", "on_question": "answer_relevancy"}
@@ -70,7 +71,7 @@ COMPARED_SCORES = (
     "context_recall",
     "faithfulness",
     "answer_relevancy",
-    "answer_correctness",
+    *CORRECTNESS,
 )
 
 

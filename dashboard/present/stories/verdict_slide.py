@@ -16,6 +16,7 @@ from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
 from ragtriage.dashboard.wording.formatting import source_text
 from ragtriage.dashboard.wording.gates import rule_texts, state_text
 from ragtriage.data.comparison.compare import MetricDifference, Side, metric_sides
+from ragtriage.metrics.diagnosis.right import CORRECTNESS
 from ragtriage.metrics.gates.gates import GateKind, GateResult, GateVerdict
 from ragtriage.metrics.gates.wording import GOOD_SHARE, VERDICT_WORDS, subject_of
 from ragtriage.metrics.metric_registry import bounds_of, declared, title_of
@@ -29,7 +30,7 @@ HEADLINE = (
     "context_precision",
     "faithfulness",
     "answer_relevancy",
-    "correctness",
+    *CORRECTNESS,
     "hallucination",
     "ignored_top_ranked",
 )
