@@ -20,13 +20,13 @@ from typing import Any
 
 import numpy as np
 
-from ragtriage.dashboard.charts.alignment import k_lines
 from ragtriage.dashboard.charts.chart import Axis, Heatmap
-from ragtriage.dashboard.charts.trend import Point, trend
+from ragtriage.dashboard.charts.context_use import k_lines
+from ragtriage.dashboard.charts.version_lines import Point, trend
 from ragtriage.dashboard.present.export.chromium import FLAGS, NO_SANDBOX, find_chromium
 from ragtriage.dashboard.present.export.html_report import html_report
 from ragtriage.dashboard.present.export.pdf import pdf_report
-from ragtriage.dashboard.present.export.pptx.report import pptx_report
+from ragtriage.dashboard.present.export.pptx.report_slides import pptx_report
 from ragtriage.dashboard.present.stories import report as stories
 from ragtriage.dashboard.present.stories.report import Report
 from ragtriage.dashboard.present.stories.story import RenderedSection

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ragtriage.dashboard.charts.chart import Axis, Chart, Heatmap, ReferenceLine, Series
-from ragtriage.dashboard.charts.trend import Point, trend
+from ragtriage.dashboard.charts.version_lines import Point, trend
 from ragtriage.dashboard.present.stories.report import Report
 from ragtriage.dashboard.present.stories.story import RenderedSection
 from ragtriage.metrics.result_table import ResultTable, Row

@@ -33,7 +33,7 @@ _MODULES = {  # of ragtriage.dashboard.cli -> the commands in it, each a functio
     "asking.experiment": "experiment",
     "asking.generate": "generate",
     "asking.grid": "grid",
-    "asking.judge": "judge",
+    "asking.judging": "judge",
     "asking.score": "score",
     "demo": "demo",
     "doctor": "doctor",
@@ -48,7 +48,7 @@ _MODULES = {  # of ragtriage.dashboard.cli -> the commands in it, each a functio
     "runs.export": "export",
     "runs.import_": "import",
     "runs.questions": "questions",
-    "runs.runs": "baseline delete release runs show",
+    "runs.kept_runs": "baseline delete release runs show",
     "runs.watch": "watch",
     "serve": "serve",
 }

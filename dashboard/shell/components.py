@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from ragtriage.dashboard.shell.session import View
-from ragtriage.dashboard.tables.runs import config_table
+from ragtriage.dashboard.tables.project import config_table
 from ragtriage.dashboard.wording.escaping import capital, markdown_text
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.exports.tools import TOOLS, ToolFile, tools_of

@@ -8,8 +8,8 @@ from ragtriage.dashboard.shell.components import finding_list
 from ragtriage.dashboard.shell.session import View
 from ragtriage.dashboard.shell.user import may_write
 from ragtriage.dashboard.shell.widgets import choose
+from ragtriage.dashboard.wording.baselines import baseline_text
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.dashboard.wording.runs import baseline_text
 
 CLEAR_RUN = {"baseline": "", "versions": (), "other": "", "slices": {}, "cohort": "", "grid": "", "page": 1}
 CONVENTIONS = {

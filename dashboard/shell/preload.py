@@ -16,7 +16,7 @@ MODULES = (  # in the order in which the first page needs them
     "PIL.ImageFile",
     "streamlit.material_icon_names",
     "ragtriage.dashboard.present.page_html.blocks",
-    "ragtriage.dashboard.pages.triage.tabs",
+    "ragtriage.dashboard.pages.triage.run_tabs",
     "ragtriage.dashboard.pages.triage.lists",
     "ragtriage.dashboard.pages.triage.overview",
 )

@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ragtriage.dashboard.charts.chunking import cost_map, grid_map, heatmap, shares_of
+from ragtriage.dashboard.charts.grid_maps import cost_map, grid_map, heatmap, shares_of
 from ragtriage.dashboard.charts.plotly_figure import plotly_figure
 from ragtriage.dashboard.charts.tokens import DARK, LIGHT, Tokens
 from ragtriage.dashboard.cli.asking.grid import _as_text
 from ragtriage.dashboard.headlines.chunking import cheapest, chunking_headline
-from ragtriage.dashboard.pages.chunking.results import (
+from ragtriage.dashboard.pages.chunking.grid_results import (
     best_first,
     grid_titles,
     legend,
     same_chunks_text,
     unfinished_text,
 )
-from ragtriage.dashboard.tables.chunking import trial_table
+from ragtriage.dashboard.tables.grid import trial_table
 from ragtriage.data.api import add_run
 from ragtriage.data.chunking.grids import Grid, GridRanking, grids_of, rank_trials, same_chunks
 from ragtriage.data.scoring.run_store import RunStore

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from command_line import run
 
-from ragtriage.dashboard.cli.runs.runs import unmeasured_by_reason
+from ragtriage.dashboard.cli.runs.kept_runs import unmeasured_by_reason
 from ragtriage.dashboard.cli.terminal import row_table, table
 from ragtriage.data.api import add_run
 from ragtriage.data.scoring.run_store import RunStore, distinct_labels

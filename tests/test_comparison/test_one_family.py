@@ -7,7 +7,7 @@ from command_line import run as command
 
 from ragtriage.dashboard.pages.compare.compared import compared_versions
 from ragtriage.dashboard.pages.trend.versions import compared_with
-from ragtriage.dashboard.pages.triage.tabs import compared_with_baseline
+from ragtriage.dashboard.pages.triage.run_tabs import compared_with_baseline
 from ragtriage.dashboard.present.stories.context import StoryView
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.dashboard.shell.session import View

@@ -10,7 +10,7 @@ from places import APP
 from streamlit.testing.v1 import AppTest
 
 from ragtriage.dashboard.shell.selection import Selection
-from ragtriage.dashboard.tables.benchmarks import band_table, explained_table, published_table, system_table
+from ragtriage.dashboard.tables.published import band_table, explained_table, published_table, system_table
 from ragtriage.data.api import add_run, metrics_answer
 from ragtriage.data.comparison.published_gap import conditions_of, explained_gaps
 from ragtriage.data.comparison.published_results import Published, PublishedRow, read_published

@@ -64,7 +64,7 @@ def test_every_page_s_room_has_its_script() -> None:
     [
         (
             "ragtriage.dashboard.pages.trend.trend.",
-            "from ragtriage.dashboard.pages.triage.tabs import gate_section",
+            "from ragtriage.dashboard.pages.triage.run_tabs import gate_section",
         ),
         ("ragtriage.dashboard.pages.runs.", "from ragtriage.dashboard.pages.compare import versions"),
         ("ragtriage.dashboard.pages.runs.", "from ragtriage.dashboard.pages import compare"),
@@ -85,6 +85,12 @@ def test_a_folder_is_a_room() -> None:
     assert len(FOLDERS) > 20
     for folder in FOLDERS:
         _assert_a_room(folder)
+
+
+def test_a_module_s_name_leads_to_one_feature() -> None:
+    """One room draws what another concludes under the same name; a third would be a search."""
+    names = Counter(path.stem for path in (REPOSITORY / "dashboard").rglob("*.py") if path.stem != "__init__")
+    assert {name for name, n in names.items() if n > 2} <= {"registry", "diagnosis"}
 
 
 def _assert_a_room(folder: Path) -> None:

@@ -11,7 +11,7 @@ from page_text import page_text
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from ragtriage.dashboard.charts.alignment import VersionRate, group_bars, k_lines, rank_bars, version_rates
+from ragtriage.dashboard.charts.context_use import VersionRate, group_bars, k_lines, rank_bars, version_rates
 from ragtriage.dashboard.charts.plotly_figure import plotly_figure
 from ragtriage.dashboard.charts.tokens import DARK, LIGHT
 from ragtriage.dashboard.charts.use_grid import use_columns, use_heat

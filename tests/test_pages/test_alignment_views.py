@@ -10,7 +10,7 @@ from page_text import page_text
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from ragtriage.dashboard.charts.alignment import VersionRate, k_lines, place_points, version_rates
+from ragtriage.dashboard.charts.context_use import VersionRate, k_lines, place_points, version_rates
 from ragtriage.dashboard.charts.plotly_figure import plotly_figure
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.data.analysis.alignment import Group, Rate, by_k, gap_of, outcome_by_gold_position

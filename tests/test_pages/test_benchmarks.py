@@ -14,7 +14,7 @@ from page_text import headline, page_text
 from places import APP, REPOSITORY
 from streamlit.testing.v1 import AppTest
 
-from ragtriage.dashboard.charts.benchmarks import (
+from ragtriage.dashboard.charts.published import (
     Track,
     TrackPoint,
     VersionPoint,
@@ -24,7 +24,7 @@ from ragtriage.dashboard.charts.benchmarks import (
 )
 from ragtriage.dashboard.charts.tokens import DARK, LIGHT
 from ragtriage.dashboard.shell.selection import Selection
-from ragtriage.dashboard.tables.benchmarks import step_table
+from ragtriage.dashboard.tables.published import step_table
 from ragtriage.data.api import add_run
 from ragtriage.data.comparison.published_results import read_published
 from ragtriage.data.diagnosis.run_checks import check_run

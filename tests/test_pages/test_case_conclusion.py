@@ -15,8 +15,8 @@ from pptx import Presentation
 from streamlit.testing.v1 import AppTest
 
 from ragtriage.dashboard.present.case_html.report_case import case_html
-from ragtriage.dashboard.present.export.pptx.deck import Deck
-from ragtriage.dashboard.present.export.pptx.report import case_slide
+from ragtriage.dashboard.present.export.pptx.report_slides import case_slide
+from ragtriage.dashboard.present.export.pptx.slides import Deck
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.dashboard.wording.diagnosis import case_conclusion, pattern_stages
 from ragtriage.data.api import add_run

@@ -13,7 +13,7 @@ from page_text import headline, page_text
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from ragtriage.dashboard.charts.chunking import grid_map, heatmap
+from ragtriage.dashboard.charts.grid_maps import grid_map, heatmap
 from ragtriage.dashboard.charts.plotly_figure import plotly_figure
 from ragtriage.dashboard.charts.tokens import LIGHT
 from ragtriage.dashboard.shell.selection import Selection

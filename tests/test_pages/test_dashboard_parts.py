@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ragtriage.dashboard.charts.comparison import stage_flow
 from ragtriage.dashboard.charts.plotly_figure import plotly_figure
 from ragtriage.dashboard.charts.tokens import DARK, LIGHT, Tokens, contrast
-from ragtriage.dashboard.charts.trend import (
+from ragtriage.dashboard.charts.version_lines import (
     Point,
     trend,
 )

@@ -15,7 +15,7 @@ from ragtriage.dashboard.charts.agreement import MOST_BARS, label_bars
 from ragtriage.dashboard.pages.judge.evaluators import missing_text
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.dashboard.shell.session import open_store
-from ragtriage.dashboard.tables.judge import evaluator_table
+from ragtriage.dashboard.tables.judged import evaluator_table
 from ragtriage.data.api import add_run
 from ragtriage.data.judge.evaluators import Evaluator, EvaluatorTask, add_evaluator, evaluators
 from ragtriage.data.labels.failure_taxonomy import (

@@ -14,8 +14,8 @@ from page_text import headline, page_text
 from places import APP
 from streamlit.testing.v1 import AppTest
 
+from ragtriage.dashboard.charts.cutoff_curves import hop_bars, k_curves
 from ragtriage.dashboard.charts.plotly_figure import plotly_figure
-from ragtriage.dashboard.charts.retrieval import hop_bars, k_curves
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.data.analysis.gold_reach import STEPS, gold_reach, reach_curve, reranking_effect
 from ragtriage.data.analysis.question_types import kind_of, type_curves

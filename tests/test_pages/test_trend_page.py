@@ -15,7 +15,7 @@ from places import APP
 from streamlit.testing.v1 import AppTest
 
 from ragtriage.dashboard.charts.tokens import DARK, LIGHT
-from ragtriage.dashboard.charts.trend import NOT_COMPARABLE, TrendMark, small_trend, trend_lines
+from ragtriage.dashboard.charts.version_lines import NOT_COMPARABLE, TrendMark, small_trend, trend_lines
 from ragtriage.dashboard.pages.trend.versions import comparability_warnings, tally
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.data.comparison.compare import compare

@@ -13,7 +13,7 @@ from made_reports import bars, curves, forest, heat, ranks, versions
 
 from ragtriage.dashboard.charts.chart import Axis, Chart, Heatmap, Series, chart_rows, finite
 from ragtriage.dashboard.charts.plotly_figure import plotly_figure
-from ragtriage.dashboard.charts.trend import Point, trend
+from ragtriage.dashboard.charts.version_lines import Point, trend
 from ragtriage.dashboard.present.export.pptx.chart_model import editable_chart, error_lengths
 from ragtriage.dashboard.present.export.pptx.style import hex_digits, readable_on, scale_colour
 from ragtriage.dashboard.present.export.pptx.tables import heatmap_table

@@ -16,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 
 from ragtriage.dashboard.present.case_html.case import context_cards_html, highlights_of
 from ragtriage.dashboard.present.export.html_report import html_report, paper_report
-from ragtriage.dashboard.present.export.pptx.report import pptx_report
+from ragtriage.dashboard.present.export.pptx.report_slides import pptx_report
 from ragtriage.dashboard.present.stories.report import Report, with_shown_cases
 from ragtriage.dashboard.present.stories.story import RenderedSection
 from ragtriage.dashboard.shell.selection import Selection

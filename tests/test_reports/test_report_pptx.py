@@ -14,7 +14,7 @@ from pptx import Presentation
 
 from ragtriage.dashboard.charts.chart import Axis, Chart, Series
 from ragtriage.dashboard.present.export.pptx.charts import INTERVALS, book_text
-from ragtriage.dashboard.present.export.pptx.report import pptx_report
+from ragtriage.dashboard.present.export.pptx.report_slides import pptx_report
 from ragtriage.dashboard.present.export.pptx.style import cut_to, fitted, height_of, line_width
 from ragtriage.dashboard.present.export.pptx.tables import table_pages
 from ragtriage.dashboard.present.stories.report import OBTAINED

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ragtriage.dashboard.pages.retrieval.tabs import _notes
-from ragtriage.dashboard.tables.retrieval import type_table
+from ragtriage.dashboard.pages.retrieval.retrieval_tabs import _notes
+from ragtriage.dashboard.tables.cutoffs import type_table
 from ragtriage.data.analysis.question_types import TypeCurve, type_curves, types_named
 from ragtriage.data.api import add_run
 from ragtriage.data.scoring.ranked_lists import ranked_lists

@@ -13,8 +13,8 @@ from page_text import headline, page_text
 from places import APP
 from streamlit.testing.v1 import AppTest
 
+from ragtriage.dashboard.charts.cutoff_curves import hop_lines, k_curves, move_bars, type_lines
 from ragtriage.dashboard.charts.plotly_figure import plotly_figure
-from ragtriage.dashboard.charts.retrieval import hop_lines, k_curves, move_bars, type_lines
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.data.analysis.gold_reach import reranking_effect
 from ragtriage.data.analysis.question_types import type_curves

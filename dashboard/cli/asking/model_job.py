@@ -5,7 +5,7 @@ from __future__ import annotations
 from tqdm import tqdm
 
 from ragtriage.dashboard.cli.terminal import agreed, plain, print_answer, progress_bar
-from ragtriage.dashboard.wording.judge import other_way_text
+from ragtriage.dashboard.wording.judge_plans import other_way_text
 from ragtriage.data.judge.job_spec import JobSpec, Progress
 from ragtriage.data.judge.messages import ClientSettings
 from ragtriage.data.judge.plan import JudgePlan

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from ragtriage.dashboard.cli.options import JSON
-from ragtriage.dashboard.cli.runs.runs import user_name
+from ragtriage.dashboard.cli.runs.kept_runs import user_name
 from ragtriage.dashboard.cli.terminal import plain, print_answer, table
 from ragtriage.data.api import open_store
 from ragtriage.data.errors import DataError

@@ -157,7 +157,7 @@ def _note_lines(notes_by_run: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
 
 def _not_computable_lines(store: RunStore, imported: Sequence[ImportedRun]) -> list[str]:
     """List the metrics that stay unmeasured and why, once for all runs with the same list."""
-    from ragtriage.dashboard.cli.runs.runs import (
+    from ragtriage.dashboard.cli.runs.kept_runs import (
         not_computable,
         unmeasured_by_reason,
     )  # late
@@ -243,7 +243,7 @@ def preview_text(answer: Mapping[str, Any], explain: bool) -> str:
         add = f"add {_scale_options(off_scale)}"
         lines.append(wrapped(f"not scored, as on another scale: {', '.join(off_scale)} ({add})", "  "))
     if answer["not_computable"] and explain:
-        from ragtriage.dashboard.cli.runs.runs import unmeasured_by_reason  # late
+        from ragtriage.dashboard.cli.runs.kept_runs import unmeasured_by_reason  # late
 
         lines += ["not computable:", *unmeasured_by_reason(answer["not_computable"])]
     elif answer["not_computable"]:

@@ -6,7 +6,7 @@ import click
 
 from ragtriage.dashboard.cli.options import JSON, YES
 from ragtriage.dashboard.cli.terminal import confirmed, plain, print_answer, print_json, row_table, wrapped
-from ragtriage.dashboard.tables.runs import question_set_table
+from ragtriage.dashboard.tables.project import question_set_table
 from ragtriage.dashboard.wording.imports import set_line
 from ragtriage.data.api import open_store
 from ragtriage.data.store.question_sets import (

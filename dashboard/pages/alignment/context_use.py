@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
-from ragtriage.dashboard.charts.alignment import (
+from ragtriage.dashboard.charts.context_use import (
     MOST_COUNTED,
     VersionRate,
     group_bars,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from ragtriage.dashboard.headlines.benchmarks import benchmark_headline
-from ragtriage.dashboard.pages.benchmarks.published import (
+from ragtriage.dashboard.pages.benchmarks.tracks import (
     against_section,
     band_section,
     claims_section,

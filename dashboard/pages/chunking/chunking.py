@@ -5,13 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from ragtriage.dashboard.headlines.chunking import NO_GRID, chunking_headline
-from ragtriage.dashboard.pages.chunking.grid_search import (
-    grid_button,
-    grid_form,
-    grid_searches,
-    unfinished_search,
-)
-from ragtriage.dashboard.pages.chunking.results import (
+from ragtriage.dashboard.pages.chunking.grid_results import (
     best_first,
     chosen_grid,
     curves_over_k,
@@ -28,6 +22,12 @@ from ragtriage.dashboard.pages.chunking.results import (
     show_trials,
     size_and_overlap,
     unfinished_text,
+)
+from ragtriage.dashboard.pages.chunking.grid_search import (
+    grid_button,
+    grid_form,
+    grid_searches,
+    unfinished_search,
 )
 from ragtriage.dashboard.shell.blocks import bundled_example, open_page
 from ragtriage.dashboard.shell.components import facts

@@ -12,7 +12,7 @@ from ragtriage.dashboard.pages.compare.compared import (
     page_headline,
 )
 from ragtriage.dashboard.pages.compare.questions import draw_questions
-from ragtriage.dashboard.pages.compare.tabs import (
+from ragtriage.dashboard.pages.compare.version_tabs import (
     cost_section,
     draw_flow,
     draw_leaderboard,

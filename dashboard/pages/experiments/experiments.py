@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from ragtriage.dashboard.experiments.registry import experiment_headline, no_experiment
-from ragtriage.dashboard.pages.experiments.results import (
+from ragtriage.dashboard.pages.experiments.experiment_results import (
     chosen_experiment,
     elsewhere,
     experiment_picker,

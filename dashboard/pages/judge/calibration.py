@@ -22,7 +22,7 @@ from ragtriage.dashboard.shell.kept_results import kept, kept_with_spinner
 from ragtriage.dashboard.shell.session import View, current_selection, keep, open_cases
 from ragtriage.dashboard.shell.user import may_write
 from ragtriage.dashboard.shell.widgets import choose, slide
-from ragtriage.dashboard.tables.judge import agreement_table
+from ragtriage.dashboard.tables.judged import agreement_table
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.data.cases.judge_cohorts import confusion_cohort, disagreement_cohort
 from ragtriage.data.errors import DataError

@@ -12,7 +12,7 @@ from ragtriage.dashboard.pages.judge.evaluators import evaluator_section
 from ragtriage.dashboard.shell.components import clicked, facts, show_table
 from ragtriage.dashboard.shell.session import View, open_cases
 from ragtriage.dashboard.shell.user import attempt, current_user, may_write, name_box, only_reads
-from ragtriage.dashboard.tables.judge import taxonomy_table
+from ragtriage.dashboard.tables.judged import taxonomy_table
 from ragtriage.dashboard.wording.escaping import markdown_text, shorten
 from ragtriage.data.diagnosis.diagnosis import row_of
 from ragtriage.data.labels.failure_taxonomy import (

@@ -11,7 +11,7 @@ from ragtriage.dashboard.shell.components import facts, show_table
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, open_cases
 from ragtriage.dashboard.shell.user import attempt, current_user, may_write
-from ragtriage.dashboard.tables.judge import evaluator_table
+from ragtriage.dashboard.tables.judged import evaluator_table
 from ragtriage.dashboard.wording.escaping import markdown_text, shorten
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.judge.evaluators import (

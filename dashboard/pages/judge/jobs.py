@@ -13,7 +13,7 @@ from ragtriage.dashboard.shell.jobs import JobPanel, duration, job_section, star
 from ragtriage.dashboard.shell.session import View
 from ragtriage.dashboard.shell.user import may_write, only_reads
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.dashboard.wording.judge import other_way_text
+from ragtriage.dashboard.wording.judge_plans import other_way_text
 from ragtriage.data.jobs import Job, jobs_of
 from ragtriage.data.judge.client import NO_KEY
 from ragtriage.data.judge.evaluation import ReferenceWay

@@ -14,7 +14,7 @@ from ragtriage.dashboard.pages.judge.calibration import (
 )
 from ragtriage.dashboard.pages.judge.error_analysis import error_analysis_section
 from ragtriage.dashboard.pages.judge.jobs import judge_form, judge_jobs
-from ragtriage.dashboard.pages.judge.results import current_result, verdict_section
+from ragtriage.dashboard.pages.judge.judged import current_result, verdict_section
 from ragtriage.dashboard.shell.blocks import bundled_example, open_page, run_facts
 from ragtriage.dashboard.shell.session import current_view
 from ragtriage.dashboard.shell.widgets import pick

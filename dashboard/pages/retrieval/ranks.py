@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import streamlit as st
 
+from ragtriage.dashboard.charts.cutoff_curves import GoldRow, gold_figure, k_curves
 from ragtriage.dashboard.charts.plotly_figure import plotly_figure
-from ragtriage.dashboard.charts.retrieval import GoldRow, gold_figure, k_curves
 from ragtriage.dashboard.charts.tokens import THEMES
 from ragtriage.dashboard.headlines.headline import State
 from ragtriage.dashboard.headlines.retrieval import ENOUGH, TopGold, needed_text
@@ -18,7 +18,7 @@ from ragtriage.dashboard.shell.blocks import current_theme, draw_tiles
 from ragtriage.dashboard.shell.components import clicked, draw, facts, show_table
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, open_cases
-from ragtriage.dashboard.tables.retrieval import curve_table
+from ragtriage.dashboard.tables.cutoffs import curve_table
 from ragtriage.dashboard.wording.escaping import capital, markdown_text, shorten
 from ragtriage.data.analysis.gold_reach import (
     GoldReach,

@@ -15,7 +15,7 @@ from ragtriage.dashboard.pages.retrieval.ranks import (
     tile_section,
     top_gold,
 )
-from ragtriage.dashboard.pages.retrieval.tabs import (
+from ragtriage.dashboard.pages.retrieval.retrieval_tabs import (
     context_section,
     has_context_quality,
     hop_section,

@@ -12,9 +12,9 @@ from ragtriage.dashboard.shell.blocks import run_facts
 from ragtriage.dashboard.shell.components import config_section, facts, finding_list, tool_downloads
 from ragtriage.dashboard.shell.session import View, go_to_page, keep
 from ragtriage.dashboard.shell.user import attempt, current_user, may_write, name_box, only_reads
+from ragtriage.dashboard.wording.baselines import baseline_move_text
 from ragtriage.dashboard.wording.diagnosis import rate_name
 from ragtriage.dashboard.wording.escaping import markdown_text, shorten
-from ragtriage.dashboard.wording.runs import baseline_move_text
 from ragtriage.data.cases.export import export_rows
 from ragtriage.data.diagnosis.run_digest import RunDigest
 from ragtriage.data.store.versions import (

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from ragtriage.dashboard.charts.tokens import THEMES
-from ragtriage.dashboard.charts.trend import small_trend
+from ragtriage.dashboard.charts.version_lines import small_trend
 from ragtriage.dashboard.headlines.trend import TrendFacts
 from ragtriage.dashboard.pages.trend.versions import Trend, compared_with, levels_of
 from ragtriage.dashboard.shell.blocks import current_theme

@@ -9,7 +9,7 @@ from functools import partial
 import streamlit as st
 
 from ragtriage.dashboard.charts.tokens import THEMES
-from ragtriage.dashboard.charts.trend import TrendMark, trend_lines
+from ragtriage.dashboard.charts.version_lines import TrendMark, trend_lines
 from ragtriage.dashboard.shell.blocks import current_theme
 from ragtriage.dashboard.shell.components import draw, export_menu, facts, show_table
 from ragtriage.dashboard.shell.kept_results import kept

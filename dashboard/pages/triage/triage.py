@@ -7,7 +7,7 @@ import streamlit as st
 from ragtriage.dashboard.headlines.triage import gates_unreadable, report_headline
 from ragtriage.dashboard.pages.triage.lists import change_list, fix_list, gate_list
 from ragtriage.dashboard.pages.triage.overview import pipeline_section, triage_tiles
-from ragtriage.dashboard.pages.triage.tabs import (
+from ragtriage.dashboard.pages.triage.run_tabs import (
     compared_with_baseline,
     f1_section,
     gate_report,

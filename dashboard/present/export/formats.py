@@ -38,7 +38,7 @@ def export_report(
 
         return html_report(report).encode("utf-8")
     if format_name == "pptx":
-        from ragtriage.dashboard.present.export.pptx.report import pptx_report
+        from ragtriage.dashboard.present.export.pptx.report_slides import pptx_report
 
         return pptx_report(report)
     from ragtriage.dashboard.present.export.pdf import pdf_report

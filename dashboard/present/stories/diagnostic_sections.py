@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ragtriage.dashboard.charts.alignment import rank_bars
 from ragtriage.dashboard.charts.causes import f1_bars, oracle_gap_bars
 from ragtriage.dashboard.charts.chart import Chart
-from ragtriage.dashboard.charts.chunking import heatmap
-from ragtriage.dashboard.charts.retrieval import k_curves
+from ragtriage.dashboard.charts.context_use import rank_bars
+from ragtriage.dashboard.charts.cutoff_curves import k_curves
+from ragtriage.dashboard.charts.grid_maps import heatmap
 from ragtriage.dashboard.experiments.registry import experiment_headline, experiment_parts
 from ragtriage.dashboard.experiments.view import arm_chart, arm_table
 from ragtriage.dashboard.present.stories.context import StoryView
@@ -17,8 +17,8 @@ from ragtriage.dashboard.present.stories.story import RenderedSection, unmeasure
 from ragtriage.dashboard.suites.headline import checks_headline
 from ragtriage.dashboard.suites.registry import shown_suite
 from ragtriage.dashboard.suites.summary import suite_table
-from ragtriage.dashboard.tables.chunking import trial_table
-from ragtriage.dashboard.tables.diagnosis import gap_table
+from ragtriage.dashboard.tables.causes import gap_table
+from ragtriage.dashboard.tables.grid import trial_table
 from ragtriage.dashboard.tables.run import citation_table, f1_table
 from ragtriage.dashboard.wording.citations import NOT_CITED, citation_facts, citations_sentence
 from ragtriage.dashboard.wording.diagnosis import BOUND_NOTE, expected_text, f1_sentence, left_out_text

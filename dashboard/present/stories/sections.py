@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ragtriage.dashboard.charts.trend import Point, trend
+from ragtriage.dashboard.charts.version_lines import Point, trend
 from ragtriage.dashboard.present.stories.causes_slides import horizon_section, next_section, why_section
 from ragtriage.dashboard.present.stories.comparison_slides import change_section, example_section
 from ragtriage.dashboard.present.stories.context import StoryView
@@ -32,7 +32,7 @@ from ragtriage.dashboard.present.stories.story import (
     unmeasured,
 )
 from ragtriage.dashboard.present.stories.verdict_slide import HEADLINE, verdict_section
-from ragtriage.dashboard.tables.diagnosis import finding_table, pattern_table
+from ragtriage.dashboard.tables.causes import finding_table, pattern_table
 from ragtriage.dashboard.tables.gates import gate_table
 from ragtriage.dashboard.tables.run import metric_table, worst_slice_table
 from ragtriage.dashboard.wording.diagnosis import (

@@ -12,7 +12,7 @@ from pptx.slide import Slide
 from pptx.util import Inches, Pt
 
 from ragtriage.dashboard.charts.chart import Heatmap
-from ragtriage.dashboard.present.export.pptx.deck import INK
+from ragtriage.dashboard.present.export.pptx.slides import INK
 from ragtriage.dashboard.present.export.pptx.style import (
     cut_to,
     height_of,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from ragtriage.dashboard.charts.chunking import MOST_INTERVALS, OUTCOME_SYMBOLS, cost_map, grid_map
+from ragtriage.dashboard.charts.grid_maps import MOST_INTERVALS, OUTCOME_SYMBOLS, cost_map, grid_map
 from ragtriage.dashboard.charts.tokens import THEMES
 from ragtriage.dashboard.headlines.chunking import cheapest
 from ragtriage.dashboard.shell.blocks import current_theme
@@ -15,7 +15,7 @@ from ragtriage.dashboard.shell.components import clicked, export_menu, facts
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, current_selection, go_to_page, keep, open_cases
 from ragtriage.dashboard.shell.widgets import choose, chosen_of, show_in
-from ragtriage.dashboard.tables.chunking import trial_table
+from ragtriage.dashboard.tables.grid import trial_table
 from ragtriage.dashboard.wording.escaping import capital, markdown_text, shorten
 from ragtriage.data.chunking.grids import (
     Grid,

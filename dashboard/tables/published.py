@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ragtriage.dashboard.charts.benchmarks import VersionPoint
+from ragtriage.dashboard.charts.published import VersionPoint
 from ragtriage.dashboard.wording.escaping import capital
 from ragtriage.dashboard.wording.formatting import metric_label, source_text
 from ragtriage.data.comparison.published_gap import Condition, ConditionEffect, ExplainedGap

@@ -10,7 +10,7 @@ from ragtriage.dashboard.charts.agreement import status_chart
 from ragtriage.dashboard.shell.components import draw, facts, show_table
 from ragtriage.dashboard.shell.kept_results import kept, kept_with_spinner
 from ragtriage.dashboard.shell.session import View, open_cases
-from ragtriage.dashboard.tables.judge import (
+from ragtriage.dashboard.tables.judged import (
     judged_table,
     length_table,
     order_table,

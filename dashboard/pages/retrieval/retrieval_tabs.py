@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from ragtriage.dashboard.charts.cutoff_curves import hop_bars, hop_lines, move_bars, type_lines
 from ragtriage.dashboard.charts.plotly_figure import plotly_figure
-from ragtriage.dashboard.charts.retrieval import hop_bars, hop_lines, move_bars, type_lines
 from ragtriage.dashboard.pages.retrieval.ranks import case_buttons, k_beyond
 from ragtriage.dashboard.shell.components import choose_row, clicked, draw, facts, show_table
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, current_selection, keep, open_cases
 from ragtriage.dashboard.shell.widgets import show_in
-from ragtriage.dashboard.tables.retrieval import (
+from ragtriage.dashboard.tables.cutoffs import (
     context_table,
     gain_table,
     reranking_table,

@@ -12,7 +12,7 @@ import numpy as np
 
 from ragtriage.dashboard.cli.options import JSON, PROJECT, RUN, RUNS, WHO, YES
 from ragtriage.dashboard.cli.terminal import confirmed, plain, print_answer, print_json, row_table, wrapped
-from ragtriage.dashboard.wording.runs import baseline_move_text
+from ragtriage.dashboard.wording.baselines import baseline_move_text
 from ragtriage.data.api import open_store, run_entry, runs_answer
 from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.run_store import RunStore, distinct_labels

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from ragtriage.dashboard.charts.benchmarks import (
+from ragtriage.dashboard.charts.published import (
     Track,
     TrackPoint,
     VersionPoint,
@@ -24,7 +24,7 @@ from ragtriage.dashboard.shell.blocks import current_theme
 from ragtriage.dashboard.shell.components import clicked, draw, facts, finding_list, show_table
 from ragtriage.dashboard.shell.session import View, keep, open_cases
 from ragtriage.dashboard.shell.widgets import choose
-from ragtriage.dashboard.tables.benchmarks import (
+from ragtriage.dashboard.tables.published import (
     band_table,
     conditions_table,
     explained_table,

@@ -16,7 +16,7 @@ from ragtriage.dashboard.charts.chart import Heatmap
 from ragtriage.dashboard.present.case_html.report_case import case_name, case_scores, check_rows, stored_case
 from ragtriage.dashboard.present.export.pptx.chart_model import editable_chart
 from ragtriage.dashboard.present.export.pptx.charts import add_chart
-from ragtriage.dashboard.present.export.pptx.deck import BODY, FAINT, Deck, lay_out, paint
+from ragtriage.dashboard.present.export.pptx.slides import BODY, FAINT, Deck, lay_out, paint
 from ragtriage.dashboard.present.export.pptx.style import cut_to, height_of, hex_digits
 from ragtriage.dashboard.present.export.pptx.tables import (
     Page,
