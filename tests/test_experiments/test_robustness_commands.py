@@ -46,7 +46,8 @@ def test_attacks_of_a_file_are_planted_and_those_no_rule_decides_are_told(
     ]
     attacks.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     words = ("experiment", "injection", "--system", OBEDIENT, "--questions", questions, "--yes")
-    answer = run(capsys, tmp_path / "w", *words, "--attacks", str(attacks), "--documents", "1", "--json")
+    arms = ("--attacks", str(attacks), "--documents", "1", "--place", "end", "--hiding", "visible")
+    answer = run(capsys, tmp_path / "w", *words, *arms, "--json")
     outcomes = [arm["outcome"] for arm in answer.json["findings"]["arms"]]
     assert {(each["success"]["n_scored"], each["undecided"]) for each in outcomes} == {(2, 2)}
     assert {each["success"]["mean"] for each in outcomes} == {0}

@@ -188,7 +188,7 @@ def long_and_short() -> list[dict[str, Any]]:
     """Ninety short samples, and ten whose context alone is dear: above the first price band."""
     samples = records(100)
     for at, one in enumerate(samples[:10]):
-        one["retrieved"] = [{"id": "long", "text": f"Turtle {at} lives eighty years. " * 25_000}]
+        one["retrieved"] = [{"id": "long", "text": f"Turtle {at} lives eighty years. " * 15_000}]
     return samples
 
 

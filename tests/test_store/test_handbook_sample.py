@@ -16,6 +16,7 @@ from places import BUNDLED
 
 from ragtriage.dashboard.present.stories.sections import add_sample_stories
 from ragtriage.dashboard.present.stories.story import story_from_json
+from ragtriage.data import demo as samples
 from ragtriage.data.chunking.grids import grids_of
 from ragtriage.data.demo import FIRST_PROJECT, FIRST_RUN, load_samples
 from ragtriage.data.diagnosis.run_checks import check_run
@@ -249,9 +250,14 @@ def test_its_stories_are_stored_once_and_say_who_wrote_the_data(own_demo: RunSto
     assert len(stories(own_demo.ledger, "handbook")) == 2
 
 
-def test_two_processes_load_it_once(tmp_path: Path) -> None:
+def test_two_processes_load_it_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    handbook = [entry for entry in samples._manifest() if entry["project"] == "handbook"]
+    monkeypatch.setattr(samples, "_manifest", lambda: handbook)
     program = (
-        "import sys; from ragtriage.data.api import open_store; from ragtriage.data.demo import load_samples;"
+        "import sys; from ragtriage.data.api import open_store; from ragtriage.data import demo;"
+        "from ragtriage.data.demo import load_samples;"
+        "handbook = [entry for entry in demo._manifest() if entry['project'] == 'handbook'];"
+        "demo._manifest = lambda: handbook;"
         "from ragtriage.dashboard.present.stories.sections import add_sample_stories;"
         "store = open_store(sys.argv[1], create=True); load_samples(store); add_sample_stories(store)"
     )
