@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from functools import partial
 from itertools import takewhile
@@ -25,6 +25,7 @@ from ragtriage.metrics.number_text import percent
 __all__ = [
     "CASE_THRESHOLDS",
     "REASONS",
+    "TABLES",
     "diagnosis_tables",
     "formats_table",
     "gates_table",
@@ -229,26 +230,34 @@ def renewed(text: str, name: str, content: str) -> str:
     """Return a page with the content between the marks of that name renewed.
 
     The marks are `<!-- name -->` and `<!-- /name -->`, or `<!-- name: begin -->` and `<!-- name: end -->`.
+
+    Raises:
+        ValueError: the page lacks them.
     """
     for first, last in (("<!-- {} -->", "<!-- /{} -->"), ("<!-- {}: begin -->", "<!-- {}: end -->")):
         head, opening, rest = text.partition(f"{first.format(name)}\n")
         _, closing, tail = rest.partition(last.format(name))
         if opening and closing:
             return f"{head}{opening}{content.strip()}\n{closing}{tail}"
-    return text
+    raise ValueError(f"no marks {name!r}")
+
+
+# page -> the marks of its table, and what stands between them
+TABLES: Mapping[str, tuple[str, Callable[[], str]]] = MappingProxyType(
+    {
+        "importers.md": ("formats", formats_table),
+        "metrics.md": ("metrics table", metrics_table),
+        "diagnosis.md": ("diagnosis tables", diagnosis_tables),
+        "checks.md": ("kinds of checks", kinds_table),
+    }
+)
 
 
 def main() -> None:
     """Renew every generated table of the docs."""
-    pages = {
-        "importers.md": ("formats", formats_table()),
-        "metrics.md": ("metrics table", metrics_table()),
-        "diagnosis.md": ("diagnosis tables", diagnosis_tables()),
-        "checks.md": ("kinds of checks", kinds_table()),
-    }
-    for file, (name, content) in pages.items():
+    for file, (name, content) in TABLES.items():
         page = Path(__file__).with_name(file)
-        page.write_text(renewed(page.read_text("utf-8"), name, content), encoding="utf-8")
+        page.write_text(renewed(page.read_text("utf-8"), name, content()), encoding="utf-8")
 
 
 if __name__ == "__main__":

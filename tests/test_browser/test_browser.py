@@ -173,8 +173,7 @@ def test_an_uploaded_file_stands_beside_the_others_and_nothing_in_it_runs(site: 
     facts = {"ragtriage_run": {"name": HOSTILE}}
     file.write_text("\n".join(json.dumps(line) for line in [facts, *others]), encoding="utf-8")
     site.open("runs?project=iris")
-    site.page.get_by_role("button", name="Load runs").click()
-    site.page.locator("[data-testid=stFileUploader] input[type=file]").first.set_input_files(str(file))
+    _upload(site, file)
     expect(site.page.get_by_text("Will be measured")).to_be_visible(timeout=20_000)
     project = site.page.get_by_label("Project", exact=True).last
     project.fill("hostile")
@@ -193,15 +192,25 @@ def test_an_uploaded_file_stands_beside_the_others_and_nothing_in_it_runs(site: 
     assert "<script>window.hit=1</script>" in site.text(), "hostile text shows as text"
 
 
+def _upload(site: Site, file: Path) -> None:
+    """Upload a file in the dialog; a script that still runs could replace the uploader or the button."""
+    site.page.get_by_role("button", name="Load runs").click()
+    uploader = site.page.get_by_role("dialog").locator("[data-testid=stFileUploader]").first
+    uploader.wait_for(timeout=30_000)
+    site.settle()
+    uploader.locator("input[type=file]").set_input_files(str(file))
+    shown = site.page.get_by_role("dialog").get_by_test_id("stMarkdown").filter(has_text=file.suffix)
+    expect(shown.first).to_be_visible(timeout=30_000)
+    site.settle()
+
+
 def test_a_bad_upload_says_what_is_wrong_and_loads_nothing(site: Site, tmp_path: Path) -> None:
     file = tmp_path / "bad.jsonl"
     file.write_text('{"question": "fine?"}\n{"question": ["a list"]}\n', encoding="utf-8")
     before = len(site.store.runs())
     site.open("runs?project=iris")
-    site.page.get_by_role("button", name="Load runs").click()
-    site.page.locator("[data-testid=stFileUploader] input[type=file]").first.set_input_files(str(file))
-    dialog = site.page.get_by_role("dialog")
-    dialog.get_by_role("button", name="Load 1 file").click(timeout=30_000)
+    _upload(site, file)
+    site.page.get_by_role("dialog").get_by_role("button", name="Load 1 file").click(timeout=30_000)
     expect(site.page.locator("body")).to_contain_text("accepted: text", timeout=30_000)
     expect(site.page.locator("body")).to_contain_text("bad.jsonl")
     assert len(site.store.runs()) == before

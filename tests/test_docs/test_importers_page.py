@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from doc_tables import formats_table, tools_row
+from doc_tables import tools_row
 from places import REPOSITORY
 
 PAGE = REPOSITORY / "docs" / "importers.md"
@@ -28,12 +28,6 @@ LOG = {
         {"id": "c"},
     ],
 }
-
-
-def test_the_table_of_formats_is_that_of_the_importers() -> None:
-    shown = re.search(r"<!-- formats -->\n(.*)<!-- /formats -->", PAGE.read_text("utf-8"), re.DOTALL)
-    assert shown is not None
-    assert shown[1].strip() == formats_table().strip(), "renew it: python docs/doc_tables.py"
 
 
 def test_the_readme_names_every_tool_whose_files_are_read() -> None:

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from metric_batches import WIDTH, ClaimRow, Row, batch
-from places import REPOSITORY
 
 from ragtriage import metrics
-from ragtriage.metrics.metric_registry import REGISTRY, compute, lookup, metrics_table, unavailable
+from ragtriage.metrics.metric_registry import REGISTRY, compute, lookup, unavailable
 from ragtriage.metrics.schema.batch import Batch
 from ragtriage.metrics.schema.metric import CONVENTIONS, Convention, Metric
 from ragtriage.metrics.schema.scores import MetricsError, Scores, Status
@@ -239,15 +238,6 @@ def test_cut_offs_start_at_one(ks: tuple[int, ...]) -> None:
 def test_an_unknown_convention_is_refused_by_name() -> None:
     with pytest.raises(MetricsError, match="known: default, ragchecker"):
         compute(batch([]), convention="ragcheck")  # type: ignore[arg-type] # the mistake under test
-
-
-def test_the_metrics_page_is_the_registry() -> None:
-    page = (REPOSITORY / "docs" / "metrics.md").read_text(encoding="utf-8")
-    before, _, rest = page.partition("<!-- metrics table: begin -->\n")
-    table, _, after = rest.partition("\n<!-- metrics table: end -->")
-    assert before
-    assert after
-    assert table.strip() == metrics_table()
 
 
 def test_the_package_offers_the_registry() -> None:
