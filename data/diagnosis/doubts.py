@@ -12,14 +12,12 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.metrics.diagnosis.right import CORRECTNESS, RIGHT_SOURCES
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 from ragtriage.metrics.sanity.rule import Finding
-from ragtriage.metrics.schema.batch import OTHER, SAME
 from ragtriage.metrics.schema.scores import BoolArray
 from ragtriage.metrics.schema.source import Source
 
 _TWO_VALUES = ("recomputed", "recomputed_means")  # the one in use is computed, and not the doubtful one
 _OF_IMPORTED = ("zero_column", "constant_column")
 _FROM_GOLD = ("all_hops_recall", "span_recall", "recall")
-FEWEST_DECIDED = 10  # answers whose words decide, to doubt the correctness of a run
 
 
 @dataclass(frozen=True)
@@ -69,19 +67,6 @@ def right_doubts(diagnosis: Diagnosis, findings: Sequence[Finding]) -> list[Find
         for finding in metric_doubts(diagnosis.scored, findings, name)
     ]
     return [finding for finding in findings if finding in doubting]
-
-
-def contradicted_by_words(diagnosis: Diagnosis) -> str:
-    """Return that most answers that correctness calls right are others by their words; "" where few are."""
-    outcome, right = diagnosis.scored.stage_features["text_outcome"], diagnosis.right
-    called_right = right.decided_by(*CORRECTNESS) & (
-        right.values >= diagnosis.settings.thresholds.correctness
-    )
-    decided = called_right & np.isin(outcome, (SAME, OTHER))
-    n, of = int((decided & (outcome == OTHER)).sum()), int(decided.sum())
-    if of < FEWEST_DECIDED or 2 * n < of:
-        return ""
-    return f"{n:,} of {of:,} answers that correctness calls right differ from the reference by their words"
 
 
 def stage_doubt(diagnosis: Diagnosis, findings: Sequence[Finding], key: str) -> StageDoubt | None:

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from ragtriage.data.declarations import HOW_TO_DECLARE
 from ragtriage.data.diagnosis.answer_shift import answer_shift
+from ragtriage.data.diagnosis.contradicted_scores import contradicted_scores
 from ragtriage.data.diagnosis.other_languages import other_languages
 from ragtriage.data.diagnosis.text_findings import answer_texts
 from ragtriage.data.diagnosis.unchecked_isolation import unchecked_isolation
@@ -73,7 +74,8 @@ def check_run(scored: ScoredRun, convention: Convention = "default") -> list[Fin
         )
     )
     of_scores = [*failed_codes(scored), *refused_scores(scored), *other_languages(scored)]
-    of_scores += [*_undirected(scored), *weak_judges(scored), *unchecked_isolation(scored)]
+    of_scores += [*_undirected(scored), *weak_judges(scored), *contradicted_scores(scored)]
+    of_scores += unchecked_isolation(scored)
     known = frozenset(scored.metrics)
     return [
         replace(

@@ -22,7 +22,6 @@ from ragtriage.data.comparison.questions_asked import QuestionsAsked, questions_
 from ragtriage.data.declarations import use_declarations
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
 from ragtriage.data.diagnosis.doubts import (
-    contradicted_by_words,
     metric_doubts,
     pass_rate_doubts,
     right_doubts,
@@ -301,9 +300,7 @@ def judge_run(
         asked=asked,
         warnings=tuple(filter(None, [asked.sentence("this run")])),
         halves=half_failing(halves),
-        reasons=tuple(
-            filter(None, [*(each.clause for each in right_doubts(run, findings)), contradicted_by_words(run)])
-        ),
+        reasons=tuple(each.clause for each in right_doubts(run, findings)),
         diagnosis=run,
         findings=tuple(findings),
     )

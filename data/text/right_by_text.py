@@ -15,6 +15,7 @@ from rapidfuzz import fuzz, process
 from rapidfuzz.distance import Levenshtein
 
 from ragtriage.data.text.answer_values import WORDS, ComparedText, Token, is_number, is_unspaced
+from ragtriage.data.text.value_conflict import gives_another_value
 
 Outcome = Literal["other", "unknown", "same"]
 OUTCOMES: tuple[Outcome, ...] = ("other", "unknown", "same")  # from the worst to the best
@@ -78,9 +79,11 @@ def _match(answer: ComparedText, reference: ComparedText, question: ComparedText
         same = TextMatch("same", 0.97) if answered == wanted else TextMatch("other", 0.1)
         return same if answered else TextMatch("unknown", 0.5)
     overlap = _Overlap(answer, reference, question)
-    if _is_short(reference):
-        return _match_short(answer, reference, overlap, refused)
-    return _match_long(answer, reference, overlap, refused)
+    compare = _match_short if _is_short(reference) else _match_long
+    match = compare(answer, reference, overlap, refused)
+    if match.outcome == "unknown" and gives_another_value(answer, reference, question):
+        return TextMatch("other", 0.1)
+    return match
 
 
 def refuses(text: ComparedText, longest: int) -> bool:

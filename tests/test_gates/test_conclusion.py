@@ -14,6 +14,7 @@ from ragtriage.data.gates.conclusion import conclude, exit_code
 from ragtriage.data.gates.report import GateReport
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.metrics.gates.gates import Gate, GateResult
+from ragtriage.metrics.sanity.rule import Finding
 
 HELD = ("faithfulness", "answer_relevancy", "context_recall")
 
@@ -259,15 +260,40 @@ def test_a_run_of_which_most_cases_are_bad_is_never_ready(workspace: RunStore) -
     assert _report(workspace, samples, unmeasured).conclusion().state == "do_not_ship"
 
 
+def _contradicted(report: GateReport) -> list[Finding]:
+    return [finding for finding in report.findings if finding.rule == "contradicted_scores"]
+
+
+def test_scores_that_call_wrong_numbers_right_are_not_shipped(workspace: RunStore) -> None:
+    samples = _answers(120)
+    for at, sample in enumerate(samples):
+        sample |= {
+            "question": f"What does {at} cost?",
+            "reference_answer": f"It costs {100 + at} euros.",
+        }
+        sample["answer"] = f"It costs {900 + at} euros."
+        sample["scores"] |= {"answer_correctness": 0.88 + at / 1000}
+    concluded = _report(workspace, samples).conclusion()
+    doubt = "120 of 120 answers that answer correctness calls right differ from the reference by their words"
+    assert (concluded.state, concluded.doubts[0]) == ("cannot_tell", doubt)
+
+
 def test_correctness_that_the_words_contradict_is_doubted(workspace: RunStore) -> None:
     samples = _answers(40)
     for at, sample in enumerate(samples):
         sample |= {"question": f"Who wrote book {at}?", "reference_answer": "Jane Austen"}
         sample["scores"] |= {"correctness": 0.9 + at / 1000}
         sample["answer"] = "Jane Austen" if at < 15 else "Charles Dickens"
-    concluded = _report(workspace, samples).conclusion()
+    report = _report(workspace, samples)
+    concluded, (finding,) = report.conclusion(), _contradicted(report)
     doubt = "25 of 40 answers that correctness calls right differ from the reference by their words"
     assert (concluded.state, doubt in concluded.doubts) == ("cannot_tell", True)
+    assert (finding.severity, finding.rows, finding.title) == ("warning", tuple(range(15, 40)), doubt)
+    for sample in samples[15:24]:  # fewer than half of them, and yet more than words err by
+        sample["answer"] = "Jane Austen"
+    report = _report(workspace, samples)
+    assert (report.conclusion().state, _contradicted(report)[0].severity) == ("ship", "note")
     for sample in samples[:25]:
         sample["answer"] = "Jane Austen"
+    assert _contradicted(_report(workspace, samples)) == []
     assert doubt.split(" of ")[1] not in str(_report(workspace, samples).conclusion().doubts)

@@ -123,3 +123,43 @@ def test_long_hostile_texts_take_less_than_a_few_seconds() -> None:
         other = "".join(chr(97 + (at * at) % 26) + (" " if at % 7 == 0 else "") for at in range(20_000))
         assert right_by_text(text, [other, text]) is not None
     assert time.perf_counter() - start < 20
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference", "outcome"),
+    [
+        ("It costs 900 euros.", "It costs 100 euros.", "other"),
+        ("The fee is €900.", "100 euros", "other"),
+        ("It is not 900 but 100 euros.", "It costs 100 euros.", "unknown"),
+        ("The fee is $1,200 per year.", "The fee is $100 per month.", "unknown"),
+        ("Die Frist beträgt 14 Tage.", "Die Frist beträgt 30 Tage.", "other"),
+        ("Die Frist beträgt zwei Wochen.", "Die Frist beträgt 14 Tage.", "unknown"),
+        ("It opened on 12 May 2001.", "12 May 1999", "other"),
+        ("It opened in 1999.", "12 May 1999", "unknown"),
+        ("The firm was founded in 1910.", "The firm was founded in 1876.", "other"),
+        ("The book has 15 chapters.", "There are 12 chapters.", "other"),
+        ("The book has 15 pages.", "The book has 12 chapters.", "unknown"),
+        ("About 1.2 million people live there.", "1,234,567 people live in the city.", "unknown"),
+        ("The shop opens at 10:30.", "The shop opens at 9:30 am.", "other"),
+        ("The shop opens at 21:30.", "The shop opens at 9:30 pm.", "unknown"),
+        ("No, that is forbidden.", "Yes, employees may work abroad.", "other"),
+        ("共有三百人参加。", "共有320人参加。", "other"),
+        ("It takes 7 days, 8 days, 9 days or 10 days.", "It takes 14 days.", "unknown"),
+    ],
+)
+def test_another_value_of_the_same_kind_is_another_answer(answer: str, reference: str, outcome: str) -> None:
+    match = right_by_text(answer, [reference], "What does the handbook say of it?")
+    assert match is not None
+    assert match.outcome == outcome
+
+
+def test_long_references_and_values_of_the_question_do_not_contradict() -> None:
+    long = "The plan costs 100 euros, covers dental, vision, hearing, eye and travel care, and ends in June."
+    for answer, reference, question in (
+        ("The plan costs 900 euros.", long, "What of the plan?"),
+        ("Plan 5 is one of many plans.", "Of plans the 7 is one.", "What are plan 5 and 7?"),
+        ("It costs 900 euros.", "It costs 100 euros.", ""),  # what was asked is not known
+    ):
+        match = right_by_text(answer, [reference], question)
+        assert match is not None
+        assert match.outcome == "unknown"
