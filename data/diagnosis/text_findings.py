@@ -52,6 +52,7 @@ def answer_texts(scored: ScoredRun) -> AnswerTexts | None:
         ending=_column(table, "ending").astype(np.int64),
         reference_ending=_column(table, "reference_ending").astype(np.int64),
         stop=np.nan_to_num(_column(table, "stop").astype(np.float64), nan=-1).astype(np.int64),
+        tails=np.array(table["tail"].to_pylist(), dtype=object),
         length=length,
         tokens=np.full(scored.n, np.nan) if tokens is None else tokens.values,
         languages=np.where(compared, asked, ""),

@@ -17,13 +17,14 @@ from ragtriage.data.suites.isolation import rows_with_accounts
 from ragtriage.data.text.citation_marks import find_marks
 from ragtriage.data.text.faults.endings import BARE, DANGLING, OPEN, ending_of, ends_in_a_word
 from ragtriage.data.text.faults.error_texts import is_error_text, is_fault
-from ragtriage.data.text.faults.secrets import Secret, folded_text, has_contact, secrets_in
+from ragtriage.data.text.faults.secrets import Secret, folded_text, has_contact, masked_text, secrets_in
 from ragtriage.data.text.faults.wishes import asks_for_sources, names_a_language, names_a_source
 from ragtriage.data.text.folding import folded_question
 from ragtriage.data.text.language import language_of
 from ragtriage.metrics.schema.batch import Batch
 
 LONGEST_ERROR = 80  # characters
+TAIL = 32  # characters of the end of an answer that a finding quotes
 SELDOM = 5  # one answer in so many without an end mark is no reason to compare it with the others
 SHORTEST_QUESTION = 10  # characters; a shorter one is no question of its own
 MOST_OTHERS = 200  # answers that are compared with
@@ -134,6 +135,7 @@ def _facts(sample: Mapping[str, Any]) -> dict[str, Any]:
         "ending": ending_of(answer),
         "stop": _stop(tags, sample["extra"]),
         "reference_ending": ending_of(sample["reference_answer"]),
+        "tail": " ".join(masked_text(answer or "")[-2 * TAIL :].split())[-TAIL:],
         "length": len(answer or ""),
         "secrets": [f"{secret.kind} {secret.masked}" for secret in _leaked(sample)],
         "in_context": False,
@@ -176,6 +178,7 @@ _SCHEMA = pa.schema(
         ("ending", pa.int8()),
         ("reference_ending", pa.int8()),
         ("stop", pa.int8()),
+        ("tail", pa.string()),
         ("length", pa.int32()),
         ("secrets", pa.list_(pa.string())),
         ("in_context", pa.bool_()),

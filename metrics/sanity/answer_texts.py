@@ -16,8 +16,9 @@ AT_A_LENGTH = 0.2  # share of the answers that must have it
 SHORT_LIMIT = 60  # characters; answers of fewer may well be equally long
 SHORT_TOKENS = 16
 LINKS = 0.15  # of texts cut anywhere, as many end behind a comma or on a word that another has to follow
-FEWEST_REFERENCES = 10  # that show that answers should end with a mark
-NEARLY_ALL = 0.8  # share of the answers without an end mark, and of the references with one
+FEWEST_LONG = 10  # long answers, half of all, of which nearly none has an end mark
+NEARLY_ALL = 0.8
+OF_STYLE = 0.5  # share of the references without an end mark that shows that none is asked for
 WHOLE, BARE, OPEN, DANGLING = 0, 1, 2, 3  # as ragtriage.data.text.faults.endings tells of the end of a text
 CUT, ENDED = 1, 0  # what ended an answer, as recorded
 
@@ -33,6 +34,7 @@ class AnswerTexts:
         ending: (n,) how it ends: WHOLE, BARE, OPEN or DANGLING; -1 where that is not told.
         reference_ending: (n,) how its reference ends, likewise.
         stop: (n,) what ended it as recorded: CUT by a limit, ENDED by the model; -1 unknown.
+        tails: (n,) the last characters.
         length: (n,) characters.
         tokens: (n,) as recorded; NaN unknown.
         languages: (n,) language of the question where the answer could be compared with it, else "".
@@ -52,6 +54,7 @@ class AnswerTexts:
     ending: IntArray
     reference_ending: IntArray
     stop: IntArray
+    tails: NDArray[np.object_]
     length: FloatArray
     tokens: FloatArray
     languages: NDArray[np.object_]
@@ -90,10 +93,10 @@ class AnswerTexts:
         dangling, unfinished = told & (self.ending == DANGLING), told & (self.ending > WHOLE)
         cut: BoolArray = dangling
         references = self.reference_ending[told & (self.reference_ending >= WHOLE)]
-        unlike = len(references) >= FEWEST_REFERENCES and unfinished.sum() >= NEARLY_ALL * told.sum()
-        unlike = unlike and (references == WHOLE).mean() >= NEARLY_ALL
-        # else the style of this run leaves the last mark out
-        if unlike or dangling.sum() >= LINKS * unfinished.sum():
+        in_style = len(references) > 0 and bool((references != WHOLE).mean() >= OF_STYLE)
+        long_ones = max(FEWEST_LONG, OF_STYLE * self.answered.sum())
+        nearly_all = told.sum() >= long_ones and unfinished.sum() >= NEARLY_ALL * told.sum()
+        if (nearly_all and not in_style) or dangling.sum() >= LINKS * unfinished.sum():
             cut = unfinished
         by_limit: BoolArray = self.answered & (self.stop == CUT)
         return cut | by_limit | self.at_limit[0]

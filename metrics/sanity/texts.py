@@ -25,14 +25,14 @@ def _truncated(run: CheckInput) -> list[Finding]:
     cut, of, (at_limit, limit) = texts.truncated, int(texts.answered.sum()), texts.at_limit
     ways = {
         "ended by the limit of tokens, as recorded": cut & (texts.stop == CUT),
-        "in the middle of a sentence": cut & (texts.ending > WHOLE),
+        "in the middle of a sentence or without an end mark": cut & (texts.ending > WHOLE),
         f"at exactly {limit}": at_limit,
     }
     named = ", ".join(f"{int(rows.sum()):,} {way}" for way, rows in ways.items() if rows.any())
     title = _title(int(cut.sum()), of, "is cut off", "are cut off")
     message = (
-        f"How they end: {named}. Raise the limit of the answers, or that of the export, and run again: what "
-        "is missing cannot be judged."
+        f"How they end: {named}, as “…{texts.tails[cut][0]}”. Raise the limit of the answers, or that of the "
+        "export, and run again: what is missing cannot be judged."
     )
     return [_finding("truncated", title, message, cut, of)]
 

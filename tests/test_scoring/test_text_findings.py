@@ -103,11 +103,25 @@ def test_one_truncated_answer_is_a_note(workspace: RunStore) -> None:
     assert report.conclusion().state == "ship"
 
 
-def test_answers_without_last_marks_are_a_style(workspace: RunStore) -> None:
-    findings, _ = _checked(
-        workspace, _samples(lambda _at, sample: sample.update(answer=sample["answer"].rstrip(".")))
-    )
-    assert not findings
+@pytest.mark.parametrize(("few", "reference"), [(True, ""), (False, "as they write it without a mark")])
+def test_answers_without_last_marks_may_be_a_style(workspace: RunStore, few: bool, reference: str) -> None:
+    def change(at: int, sample: dict[str, Any]) -> None:
+        if at % 3 or not few:
+            sample["answer"] = sample["answer"].rstrip(".")
+        if reference:
+            sample["reference_answer"] = f"Paragraph {at} says what they bring, {reference}"
+
+    assert "truncated" not in _checked(workspace, _samples(change))[0]
+
+
+def test_long_answers_of_which_none_ends_with_a_mark_are_read_first(workspace: RunStore) -> None:
+    def change(at: int, sample: dict[str, Any]) -> None:
+        sample["answer"] = f"The warranty of product {at} covers parts and labour for the first two ye"
+
+    findings, report = _checked(workspace, _samples(change))
+    assert findings["truncated"].n_affected == N
+    assert "labour for the first two ye”" in findings["truncated"].message
+    assert report.conclusion().state == "cannot_tell"
 
 
 def test_secrets_stop_the_release_masked_and_are_the_first_thing_said(
