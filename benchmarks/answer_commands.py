@@ -21,7 +21,7 @@ gc.get_referents(datetime.datetime.__dict__)[0]["now"] = classmethod(_now)  # a 
 ctypes.pythonapi.PyType_Modified(ctypes.py_object(datetime.datetime))
 time.perf_counter = _perf_counter
 """
-PLACEHOLDERS = (  # whatever else is no answer, apart from the paths of tree and folder
+PLACEHOLDERS = (  # whatever else is not an answer, apart from the paths of tree and folder
     (r"ragtriage(,? version)? \d+\.\d+\.\d+\w*", "ragtriage VERSION"),
     (r"ragtriage-error-\w+\.txt", "ragtriage-error-NAME.txt"),
     (r"[\d,.]+ GB free", "N GB free"),  # doctor

@@ -2,8 +2,8 @@
 
     python benchmarks/judge_cost.py [--samples 20] [--ragas PYTHON] [--ragchecker PYTHON]
 
-The peers are no dependencies of the project and cannot share an environment; each is named by the interpreter
-of an environment of its own, and left out where there is none:
+The peers are not dependencies of the project and cannot share an environment; each is named by the
+interpreter of an environment of its own, and left out where there is none:
 
     python3 -m venv ragas
     ragas/bin/pip install "ragas==0.4.3" "langchain-community<0.4" langchain-anthropic

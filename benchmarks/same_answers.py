@@ -91,7 +91,7 @@ class Caller:
         return found
 
     def plain(self, text: str) -> str:
-        """Return a text with placeholders for what is no answer."""
+        """Return a text with placeholders for what is not an answer."""
         text = text.replace(str(Path.cwd()), "WORK").replace(self.tree, "TREE")
         for pattern, placeholder in PLACEHOLDERS:
             text = re.sub(pattern, placeholder, text)

@@ -174,7 +174,7 @@ def _hover(step: PipelineStep) -> str:
     basis = {
         "measured": "",
         "inferred": "<br>inferred: no gold is recorded, the context metric stands in for it",
-        "not checked": "<br>not checked: too few answers were held against a reference, a label or a rule",
+        "not checked": "<br>not checked: too few answers were checked against a reference, a label or a rule",
     }[step.basis]
     return f"{step.title}: {count(step.survivors, 'case')} left{basis}"
 

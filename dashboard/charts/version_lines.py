@@ -153,7 +153,7 @@ def _add_rings(figure: go.Figure, measured: Sequence[tuple[object, TrendMark]], 
             tokens.unclear.text,
             [run for run in measured if run[1].not_comparable],
         ),
-        ("on display", "circle-open", tokens.primary, [run for run in measured if run[1].current]),
+        ("selected", "circle-open", tokens.primary, [run for run in measured if run[1].current]),
     )
     for name, symbol, colour, points in rings:
         if points:

@@ -94,7 +94,7 @@ class LazyGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 -- signature of click
-        """Load a command; `import` is no name of a function."""
+        """Load a command; `import` is not a name of a function."""
         if cmd_name not in COMMANDS:
             return None
         if cmd_name in ("demo", "serve"):  # before pyarrow is loaded: its usual pool keeps memory for itself
@@ -132,7 +132,7 @@ class LazyGroup(click.Group):
             ) from error
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; a pipe whose reader has gone, as in `| head`, is no failed gate."""
+        """Run a command; a pipe whose reader has gone, as in `| head`, is not a failed gate."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError:

@@ -48,7 +48,7 @@ class BindAddress:
         """The IP addresses of the host.
 
         Raises:
-            click.UsageError: it is no address and cannot be resolved.
+            click.UsageError: it is not an address and cannot be resolved.
         """
         try:
             entries = socket.getaddrinfo(self.host, None, type=socket.SOCK_STREAM)

@@ -53,7 +53,7 @@ def write_file(path: str, content: bytes | Iterable[bytes], append: bool = False
         DataError: it cannot be written; an earlier file is unchanged.
     """
     if path == "-":
-        raise DataError("output '-': is no file here; accepted: the name of a file")
+        raise DataError("output '-': is not a file here; accepted: the name of a file")
     try:
         if append:
             with Path(path).open("ab") as file:

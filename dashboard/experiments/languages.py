@@ -88,7 +88,7 @@ def _matrix(summary: ExperimentSummary, findings: LanguageFindings) -> Part:
         table=ResultTable(
             "Languages of question and passage",
             rows,
-            f"{empty:,} of {n:,} lists are empty: nothing was found, which is no low score; each counts 0",
+            f"{empty:,} of {n:,} lists are empty: nothing was found, which is not a low score; each counts 0",
         ),
         folded="The matrix as a table",
     )

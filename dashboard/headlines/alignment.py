@@ -23,7 +23,7 @@ def no_use_headline(name: str, has_answers: bool, findings: Sequence[Finding] = 
 
     Args:
         name: of the run.
-        has_answers: whether the run has any answer that is no refusal.
+        has_answers: whether the run has any answer that is not a refusal.
         findings: of its sanity checks.
     """
     name, doubt = shorten(name, LONGEST_NAME), _doubt("", findings)
@@ -58,10 +58,10 @@ def alignment_headline(
     if state == "good":
         statement = f"{name} uses the top document for {_amount(1 - value.mean, value.n_scored)}"
     elif apart and gold is not None:
-        degree = "only" if gold.mean == 0 else "mostly"
-        statement = f"{name} skips the top document {degree} where it is not gold"
+        degree = "only" if gold.mean == 0 else "mainly"
+        statement = f"{name} ignores the top document {degree} where it is not gold"
     elif state == "bad" and gold is not None and gold.low > ALERT:
-        statement = f"{name} skips the top document even where it is gold"
+        statement = f"{name} ignores the top document even where it is gold"
     elif state == "bad":
         statement = f"{name} ignores the top document for {_amount(value.mean, value.n_scored)}"
     else:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
 from ragtriage.data.chunking.grids import GridRanking, Outcome, TrialValue
+from ragtriage.metrics.gates.gates import FEWEST_QUESTIONS
 from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.number_text import count, interval_text, number
 
@@ -84,6 +85,9 @@ def chunking_headline(
             doubt,
         )
     metric = in_sentence(title_of(ranking.metric))
+    if 0 < ranking.n_questions < FEWEST_QUESTIONS:
+        few = f"{count(ranking.n_questions, 'question')} cannot show which chunking is best"
+        return Headline("cannot tell", few, f"Run the grid on {FEWEST_QUESTIONS} questions or more", doubt)
     outcomes = {entry.outcome for entry in ranking.values}
     best = ranking.best
     if best is None or best.value is None:
@@ -106,21 +110,20 @@ def chunking_headline(
         return Headline("bad", _losing_statement(*losing, ranking.metric, unit), chosen, doubt)
     if len(same) == len(measured) - 1:
         others = count(len(measured) - 1, "other configuration")
-        detail = f"{chosen}. A paired test tells none of the {others} from it"
+        detail = f"{chosen}. A paired test cannot separate it from the {others}"
         return Headline("cannot tell", "No chunking stands out", detail, doubt)
     statement = (
-        f"{_name(best)} has the best {metric}; {count(len(same), 'other')} cannot be told from it"
+        f"{_name(best)} has the best {metric}; {count(len(same), 'other')} tied with it"
         if pick is best
-        else f"{_name(pick)} is not measurably worse than {_name(best)}, and cheaper"
+        else f"{_name(pick)} is tied with {_name(best)}, and cheaper"
     )
     if len(statement) > LONGEST_STATEMENT:
         statement = (
-            f"{_name(best)} has the best {metric}"
-            if pick is best
-            else f"{_name(pick)} is not measurably worse than the best"
+            f"{_name(best)} has the best {metric}" if pick is best else f"{_name(pick)} is tied with the best"
         )
     losers = f" {_losing_statement(*losing, ranking.metric, unit)}." if losing[0] and losing[1] else ""
-    sentence = f"A paired test cannot tell {len(same):,} of {len(measured) - 1:,} others from the best"
+    are = "is" if len(same) == 1 else "are"
+    sentence = f"{len(same):,} of {len(measured) - 1:,} alternatives {are} statistically tied with the best"
     return Headline("good", statement, f"{chosen}.{losers} {sentence}", doubt)
 
 
@@ -155,7 +158,7 @@ def _fitting(statement: str) -> str:
 
 
 def _cost_text(precision: GridRanking | None) -> str:
-    return "has the smallest index" if precision is None else "hands on the least text that is not gold"
+    return "has the smallest index" if precision is None else "passes on the least text that is not gold"
 
 
 def _pick_text(pick: TrialValue, best: TrialValue, precision: GridRanking | None) -> str:
@@ -173,7 +176,7 @@ def _pick_text(pick: TrialValue, best: TrialValue, precision: GridRanking | None
         if ours > 0 and theirs > 0
         else _cost_text(None if pick.trial.run.run_id not in means else precision)
     )
-    return f"Pick {_name(pick)}: not measurably worse than the best, {saved}"
+    return f"Pick {_name(pick)}: tied with the best, {saved}"
 
 
 def _losing_sizes(ranking: GridRanking) -> tuple[list[int], list[int]]:

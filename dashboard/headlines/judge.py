@@ -21,7 +21,7 @@ def judge_headline(agreements: Sequence[MetricAgreement], n_judged: int, n_label
 
     A judge is trusted on a quantity where its rank correlation with people is above 0 beyond chance and not
     below that of one annotator with the others, and where it fails most of what people fail: a rank
-    correlation alone is no reason to trust.
+    correlation alone is not a reason to trust.
 
     Args:
         agreements: of judged metrics with the human labels of the same quantity.
@@ -48,7 +48,7 @@ def judge_headline(agreements: Sequence[MetricAgreement], n_judged: int, n_label
             f"{count(n_labelled, 'label')} are too few to trust the judge"
             if n_labelled > 1
             else "One label is too few to trust the judge",
-            f"{ADVISED} to 100 cases drawn at random settle it.",
+            f"{ADVISED} to 100 cases drawn at random are enough.",
         )
     ranked = [agreement for agreement in agreements if rank_correlation(agreement) is not None]
     if not ranked:

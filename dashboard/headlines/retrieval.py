@@ -16,7 +16,7 @@ from ragtriage.metrics.statistics.intervals import Interval, questions_to_exclud
 
 ENOUGH = 0.9  # share of questions that the top k should serve
 LONGEST_NAME = 24
-LEAST_DISTANCE = 0.005  # from there on a sample that settles it is no advice
+LEAST_DISTANCE = 0.005  # from there on a sample that settles it is not advice
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def retrieval_headline(name: str, top: TopGold, findings: Sequence[Finding] = ()
     else:
         state = "cannot tell"
         suffice = f"top {top.k} suffice" if top.k > 1 else "top document suffices"
-        statement = f"{name}: too few questions ({share.n_scored:,}) to say whether the {suffice}"
+        statement = f"{name}: {questions} cannot show whether the {suffice}"
     if read_first(findings):
         state = "doubted"
     return Headline(state, statement, _detail(top), doubt)
@@ -130,7 +130,7 @@ def _detail(top: TopGold) -> str:
     """Return the share with its interval, and where the rest is lost."""
     share = top.share
     method = f"{percent(share.mean)} [{span(share)}], n = {count(share.n_scored, 'question')}"
-    parts = [f"{method}; held against {percent(ENOUGH)}"]
+    parts = [f"{method}; target {percent(ENOUGH)}"]
     if share.low < ENOUGH <= share.high and (needed := _questions_needed(share)):
         parts[0] += f"; about {needed:,} questions would settle it"
     if top.hop_counts:

@@ -30,7 +30,7 @@ _FIELD = re.compile(r": (`[^`]+`)")  # as ragtriage.metrics.schema.applicability
 MOST_QUOTED = 3  # gates in the second line
 MOST_DOUBTS = 2
 TIMES = 2.0  # as a multiple of the baseline from here on, as a percentage below
-MOST_QUESTIONS = 100  # times the questions of the run: a larger sample is no advice
+MOST_QUESTIONS = 100  # times the questions of the run: a larger sample is not advice
 
 
 def triage_headline(report: GateReport, name: str, strict: bool = False) -> Headline:
@@ -134,7 +134,7 @@ def _unchecked(answers: CheckedAnswers) -> str:
     checked = f"Only {answers.checked:,} of {of}" if answers.checked else f"None of {of}"
     were = "were" if answers.checked > 1 else "was"
     return (
-        f"{checked} {were} held against a reference, a label or a rule: judge them against references, or "
+        f"{checked} {were} checked against a reference, a label or a rule: judge them against references, or "
         f"label {ENOUGH_LABELS} drawn at random"
     )
 

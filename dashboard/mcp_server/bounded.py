@@ -81,7 +81,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
     if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode("utf-8")  # halves of surrogate pairs are no UTF-8
+        return value.encode("utf-8", "replace").decode("utf-8")  # halves of surrogate pairs are not UTF-8
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     return [_plain(item) for item in value] if isinstance(value, list | tuple) else value

@@ -19,14 +19,13 @@ CONVENTIONS = {
     "alce": "citations as in ALCE",
 }
 WITHOUT_FINDINGS = ("runs", "present")  # pages about many runs, which score none by themselves
-PROJECT_WIDTH, RUN_WIDTH = 124, 168
+PROJECT_WIDTHS = (124, 190)  # pixels, by the length of the name; the runs share the rest of the row
 
 
 def draw_header(view: View, page: str) -> None:
     """Draw the pickers, the findings and the menu to share a view."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="header"):
         _pick_run(view)
-        st.space("stretch")
         if not may_write():
             st.badge("Read only", icon=":material/lock:", color="gray", help="Nothing can be changed here.")
         if not view.run.means and page not in WITHOUT_FINDINGS:
@@ -48,7 +47,7 @@ def _pick_run(view: View) -> None:
         {**CLEAR_RUN, "run": "", "case": ""},
         shown=view.project,
         label_visibility="collapsed",
-        width=PROJECT_WIDTH,
+        width=min(PROJECT_WIDTHS[1], max(PROJECT_WIDTHS[0], 52 + 8 * len(view.project))),
     )
     newest = [run.run_id for run in reversed(view.runs)]
     choose(
@@ -59,7 +58,7 @@ def _pick_run(view: View) -> None:
         {"page": 1},
         shown=view.run.run_id,
         label_visibility="collapsed",
-        width=RUN_WIDTH,
+        width="stretch",
     )
     others = [run.run_id for run in reversed(view.sampled) if run.run_id != view.run.run_id]
     if others:
@@ -71,7 +70,7 @@ def _pick_run(view: View) -> None:
             ["", *others],
             {**view.labels, "": _usual_baseline(view)},
             label_visibility="collapsed",
-            width=RUN_WIDTH,
+            width="stretch",
         )
 
 

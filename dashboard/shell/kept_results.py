@@ -97,7 +97,7 @@ def room_asked(megabytes: str | None) -> int:
     try:
         return max(int(float(megabytes or USUAL_ROOM) * 1_000_000), 0)
     except (ValueError, OverflowError):
-        sys.stderr.write(f"{ROOM} is {megabytes!r}, no number of MB; {USUAL_ROOM} MB are used\n")
+        sys.stderr.write(f"{ROOM} is {megabytes!r}, not a number of MB; {USUAL_ROOM} MB are used\n")
         return USUAL_ROOM * 1_000_000
 
 

@@ -237,7 +237,7 @@ def _run_before(runs: tuple[Run, ...], run: Run) -> Run | None:
 
 
 def _is_generated(run: Run) -> bool:
-    """Return whether a run was generated from another one for its oracle gap: it is no version of its own."""
+    """Return whether a run was generated from another for its oracle gap: it is not a version of its own."""
     return bool(run.config.get("generated_from"))
 
 

@@ -71,7 +71,7 @@ def choose(
     shown: str | None = None,
     **more: Any,
 ) -> str:
-    """Draw a select box for one field; a selected value that is no option shows the first one.
+    """Draw a select box for one field; a selected value that is not an option shows the first one.
 
     Args:
         label: above the box.

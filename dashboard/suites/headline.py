@@ -138,7 +138,7 @@ def _of_others(summaries: Sequence[SuiteSummary]) -> str:
 
 
 def _doubt(summaries: Sequence[SuiteSummary]) -> str:
-    """Return how many checks have no verdict, as they are no passes, and that attacks lack a control."""
+    """Return how many checks have no verdict, as they are not passes, and that attacks lack a control."""
     unmeasured = sum(summary.n_not_measured for summary in summaries)
     total = sum(summary.n_checks for summary in summaries)
     undecided = f"{unmeasured:,} of {count(total, 'check')} not measured" if unmeasured else ""

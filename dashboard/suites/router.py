@@ -83,8 +83,8 @@ def _routers(findings: RouterFindings) -> ResultTable:
         }
         for code in best
     ]
-    note = "An accuracy means little beside a constant router that does better. Cost: every wrong route 1."
-    return ResultTable("Beside constant routers", tuple(rows), note)
+    note = "An accuracy means little where a constant router does better. Cost: every wrong route 1."
+    return ResultTable("Compared with constant routers", tuple(rows), note)
 
 
 def _routes(findings: RouterFindings) -> ResultTable:

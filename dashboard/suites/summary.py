@@ -20,7 +20,7 @@ def share_text(share: float) -> str:
 
 
 def bounds_text(summary: SuiteSummary) -> str:
-    """Return the pass rate of a suite; its bounds where checks have no verdict: they are no passes."""
+    """Return the pass rate of a suite; its bounds where checks have no verdict: they are not passes."""
     if not summary.n_not_measured:
         return percent(summary.rate.mean)
     low, high = summary.bounds

@@ -36,7 +36,7 @@ from ragtriage.metrics.statistics.paired import Verdict, verdict
 
 STANDINGS = {
     "best": "best",
-    "same": "cannot be told from the best",
+    "same": "tied with the best",
     "worse": "below the best",
     "not compared": "no shared question with the best",
     "no direction": "no direction",

@@ -31,7 +31,7 @@ def gate_table(results: Sequence[GateResult]) -> ResultTable:
             "Measured": _measured(result),
             "95 % interval": _interval(result),
             "Distance": distance_text(result) or NOT_MEASURED,
-            "n": Of(result.n_scored, result.n_total) if result.n_total else None,
+            "n": _counted(result),
             "If it fails": consequence(result),
             DETECTABLE: "none possible" if nothing_shows(result) else Number(result.smallest_effect, 2),
             "Obtained": result.obtained or NOT_MEASURED,
@@ -39,6 +39,15 @@ def gate_table(results: Sequence[GateResult]) -> ResultTable:
         for result in results
     ]
     return ResultTable("Gates with verdict, measured value, interval and number of questions", tuple(rows))
+
+
+def _counted(result: GateResult) -> Cell:
+    """Return how many questions were measured, and that they are too few where they decide nothing."""
+    if not result.n_total:
+        return None
+    if result.verdict == "UNMEASURED" and result.n_scored and result.gate.kind in ("mean", "percentile"):
+        return f"{result.n_scored:,} of {result.n_total:,}, too few"
+    return Of(result.n_scored, result.n_total)
 
 
 def _interval(result: GateResult) -> Cell:
@@ -51,7 +60,7 @@ def _interval(result: GateResult) -> Cell:
     loss = result.largest_loss
     if result.gate.rule == "mean" or result.verdict == "FAIL" or loss is None:
         return interval
-    # tested alone, a one-sided bound decides, which is no end of the interval
+    # tested alone, a one-sided bound decides, which is not an end of the interval
     one_sided = loss not in (result.high, -(result.low or 0.0))
     return f"{interval}, loss ≤ {number(max(loss, 0.0))}" if one_sided else interval
 

@@ -44,7 +44,7 @@ NOTHING_MEASURED = (
 
 _RANKING_ALONE = "A ranking calls no case good or bad where more documents are relevant than it has places."
 
-REFUSALS_ALONE = "Known is only whether refusing was right; record, import or judge scores of the answers"
+REFUSALS_ALONE = "Only the refusals can be judged; record, import or judge scores of the answers"
 
 
 def context_metric_text(diagnosis: Diagnosis) -> str:
@@ -163,7 +163,7 @@ def stage_advice(diagnosis: Diagnosis, key: str, findings: Sequence[Finding]) ->
         return advice
     because = "; ".join(doubt.because)
     if doubt.whole:
-        return f"Settle this first: {because}."
+        return f"Check this first: {because}."
     return f"{advice} {doubt.n:,} of its {doubt.n_cases:,} cases are doubted: {because}."
 
 
@@ -316,7 +316,7 @@ def fix_first_sentence(diagnosis: Diagnosis, findings: Sequence[Finding], bound:
     elif doubt is None:
         parts = [f"Fix first: {top.title}, which {owned}.", bound]
     elif doubt.whole:
-        parts = [f"No stage can be recommended yet: “{top.title}” {owned}, but {resting}. Settle that first."]
+        parts = [f"No stage can be recommended yet: “{top.title}” {owned}, but {resting}. Check that first."]
     else:
         parts = [f"Fix first: {top.title}, which {owned}, but {resting}.", bound]
     return " ".join(filter(None, [*parts, inference_caveat(diagnosis, top)]))

@@ -10,7 +10,11 @@ from ragtriage.metrics.gates.wording import judged_title
 from ragtriage.metrics.number_text import count
 
 RULED = ("mean", "percentile", "checks", "regression")  # kinds that an interval or the mean decides
-RECORDED = ("latency", "cost", "throughput")  # guardrails that a run may lack
+RECORDED = {
+    "latency": "end-to-end latency",
+    "cost": "cost",
+    "throughput": "throughput",
+}  # guardrails that a run may lack
 EXPLAINED: Mapping[GateVerdict, str] = {
     "PASS": "every blocking gate holds",
     "FAIL": "a blocking gate does not hold",
@@ -32,8 +36,8 @@ def rule_texts(report: GateReport) -> list[str]:
         "a gate holds or fails where the whole 95 % interval is on one side of the threshold": bool(
             by_interval - {"regression"}
         ),
-        "a change fails where the drop is at least what is allowed and a one-sided exact test says worse, "
-        "and passes where it is within that with 95 % confidence": "regression" in by_interval,
+        "a change fails where the drop reaches the allowed loss and a one-sided exact test says worse; it "
+        "passes where the loss stays within that with 95 % confidence": "regression" in by_interval,
         "*by the mean*: the mean, its change or the percentile alone decides, whatever its interval": any(
             gate.rule == "mean" for gate in ruled
         ),
@@ -48,8 +52,8 @@ def not_compared(report: GateReport) -> str:
     if report.baseline.run is None:
         return ""
     compared = {result.gate.metric for result in report.results if result.gate.kind == "guardrail"}
-    missing = [name for name in RECORDED if name not in compared]
-    return f"not recorded in both runs, so not compared: {', '.join(missing)}" if missing else ""
+    missing = [title for name, title in RECORDED.items() if name not in compared]
+    return f"not compared, as one of the runs does not record it: {', '.join(missing)}" if missing else ""
 
 
 def consequence(result: GateResult) -> str:

@@ -18,11 +18,12 @@ LONGEST_VALUE = 40
 
 
 def slice_values(where: Concentration) -> str:
-    """Return the dimension and its values, such as "language zh, ar"."""
+    """Return the dimension and its values, such as "language zh or ar"."""
     named = [shorten(value, LONGEST_VALUE) for value in where.values[:MOST_VALUES]]
     more = len(where.values) - MOST_VALUES
     name = where.name.replace("_", " ")
-    return f"{name} {', '.join(named)}{f' and {more:,} more' if more > 0 else ''}"
+    listed = f"{', '.join(named)} or {more:,} more" if more > 0 else " or ".join(named)
+    return f"{name} {listed}"
 
 
 def loss_sentence(diagnosis: Diagnosis, findings: Sequence[Finding], with_stage: bool = True) -> str:
@@ -40,7 +41,7 @@ def loss_sentence(diagnosis: Diagnosis, findings: Sequence[Finding], with_stage:
     if loss.where is not None:
         bad = "bad questions" if len(diagnosis.scored.question_ids) < diagnosis.scored.n else "bad cases"
         clauses.append(
-            f"{loss.where.n_bad:,} of {loss.where.n_bad_all:,} {bad} have {slice_values(loss.where)}"
+            f"{slice_values(loss.where)} accounts for {loss.where.n_bad:,} of {loss.where.n_bad_all:,} {bad}"
         )
     if loss.say_more:
         asked = f"on average {percent(loss.asked_for)} of what they claim was asked for"

@@ -73,7 +73,7 @@ def _other_words(step: NextStep) -> tuple[str, str]:
         what = f"Shorten the answers: {step.n:,} of {step.of:,} say more than asked"
         return what, "Ask for shorter answers, or pass fewer documents; what they add is supported."
     if step.kind in ("finding", "scores"):
-        what = FINDINGS.get(step.key, "Settle the numbers" if step.kind == "finding" else "Settle the scores")
+        what = FINDINGS.get(step.key, "Check the numbers" if step.kind == "finding" else "Check the scores")
         return what, f"{capital(step.because)}; what follows rests on it."
     if step.kind == "labels":
         what = f"Label {count(step.n, 'random answer')} by hand"
@@ -82,9 +82,8 @@ def _other_words(step: NextStep) -> tuple[str, str]:
     more = f"; and {step.n - MOST_NAMED} more" if step.n > MOST_NAMED else ""
     listed = f"{'; '.join(titles)}{more}"
     if step.kind == "gates":
-        fail = "fail" if step.gates[0].blocks else "warn"
-        what = f"Meet the gate that {fail}s" if step.n == 1 else f"Meet the {step.n:,} gates that {fail}"
-        return what, f"{listed}."
+        gates = f"{'failing' if step.gates[0].blocks else 'warning'} {'gate' if step.n == 1 else 'gates'}"
+        return f"Pass the {gates if step.n == 1 else f'{step.n:,} {gates}'}", f"{listed}."
     if step.kind == "questions":
         return "Ask more questions", f"The sample cannot tell whether these gates hold: {listed}."
     return "Measure what the gates need", f"These gates are not measured: {listed}."

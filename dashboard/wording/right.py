@@ -60,8 +60,8 @@ def right_by_text_sentence(diagnosis: Diagnosis) -> str:
         other = "says something else: read it" if wording.other == 1 else "say something else: read them"
         more = f" {wording.other:,} clearly {other}." if wording.other else ""
         if wording.n <= LABELS:
-            return f"{between} their words; labels of all of them settle it.{more}"
-        return f"{between} their words; {LABELS} labels settle it to {HALF_WIDTH} points either way.{more}"
+            return f"{between} their words; label all of them to know.{more}"
+        return f"{between} their words; {LABELS} labels would narrow it to ±{HALF_WIDTH} points.{more}"
     left = f"; the words of {wording.undecided:,} more do not decide" if wording.undecided else ""
     are = "is" if wording.same == 1 else "are"
     of = count(wording.same + wording.other, "answer")

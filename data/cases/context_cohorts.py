@@ -32,7 +32,7 @@ def _uncovered(scored: ScoredRun, _value: str) -> BoolArray:
     """Return the samples whose labels say so: by words alone, hardly an answer is covered to the last one."""
     column = scored.column("context_coverage", Source.COMPUTED)
     if column is None:
-        raise ValueError("the run has no labels that tell what of the answer the context has")
+        raise ValueError("the run has no labels that say which parts of the answer the context holds")
     with np.errstate(invalid="ignore"):
         return np.asarray(column.values < 1, dtype=np.bool_)
 

@@ -55,7 +55,7 @@ class Corpus:
 
     @cached_property
     def by_name(self) -> dict[str, Document]:
-        """The documents by id, and by file name where that is no id."""
+        """The documents by id, and by file name where that is not an id."""
         by_file = {document.file: document for document in self.documents if document.file}
         return {**by_file, **{document.doc_id: document for document in self.documents}}
 

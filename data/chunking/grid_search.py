@@ -349,7 +349,7 @@ def run_grid_job(
     except (GridStoppedError, KeyboardInterrupt):
         state, message = "stopped", STOPPED
         raise
-    # also what is no Exception: the job would else look as if it still ran
+    # also what is not an Exception: the job would else look as if it still ran
     except BaseException as error:
         message = (
             str(error) if isinstance(error, DataError | MetricsError) else f"{type(error).__name__}: {error}"

@@ -35,6 +35,6 @@ def work(lines: Iterable[str], answers: TextIO) -> None:
 
 
 if __name__ == "__main__":
-    channel, sys.stdout = sys.stdout, sys.stderr  # what a library prints is no answer
+    channel, sys.stdout = sys.stdout, sys.stderr  # what a library prints is not an answer
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # and what has begun is removed
     work(sys.stdin, channel)

@@ -62,7 +62,7 @@ def read_questions(source: InputFile, corpus: Corpus) -> Questions:
         columns.update(map(str, row) if isinstance(row, Mapping) else ())
         record = _native(row, line, corpus, problems)
         if record is None:
-            # a row of chunking_evaluation about another corpus is no fault of the file
+            # a row of chunking_evaluation about another corpus is not a fault of the file
             elsewhere += isinstance(row, Mapping) and "references" in row
             continue
         sample = normalise(record, line, problems)

@@ -1,4 +1,4 @@
-"""How many questions of its test set a run answered: a mean over few of them is no equal of one over all."""
+"""How many questions of its test set a run answered: a mean over few of them does not equal one over all."""
 
 from __future__ import annotations
 
@@ -165,15 +165,14 @@ class _Side:
 
 def refusal_sentence(pairs: RefusalPairs, base_name: str = "the baseline") -> str:
     """Return how many pairs a metric lost, and both sides with refusals as wrong where an answer existed."""
-    rightly = f" ({pairs.n_rightly:,} of them rightly)" if pairs.n_rightly else ""
+    rightly = f" ({pairs.n_rightly:,} of them correctly)" if pairs.n_rightly else ""
     change = pairs.difference
-    are = "question is" if pairs.n_one_side == 1 else "questions are"
+    dropped = "question was" if pairs.n_one_side == 1 else "questions were"
     title = title_of(pairs.metric)
     return (
-        f"{title[:1].upper()}{title[1:]} is measured on answers only: {pairs.n_one_side:,} shared {are} "
-        "refused in just "
-        f"one run{rightly}, which leaves {pairs.n_pairs:,} pairs. With wrong refusals "
-        f"counted as 0: {pairs.base:.3f} in {base_name}, {pairs.other:.3f} in the other run, "
+        f"{title[:1].upper()}{title[1:]} compares {pairs.n_pairs:,} pairs of answers: {pairs.n_one_side:,} "
+        f"shared {dropped} dropped because one run refused{rightly}. With wrong refusals counted as 0: "
+        f"{pairs.base:.3f} in {base_name}, {pairs.other:.3f} in the other run, "
         f"{_signed(change.difference)} [{_signed(change.low)}, {_signed(change.high)}] (unadjusted) over "
         f"{change.n_pairs:,} questions."
     )

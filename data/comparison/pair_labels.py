@@ -49,7 +49,7 @@ def left_out_labels(base: Diagnosis, other: Diagnosis) -> str:
     before, after = base.label_correction, other.label_correction
     if before is not None and after is not None:
         return (
-            "Labels of a random sample correct the pass rate on both sides "
+            "Labels of a random sample are used to correct the pass rate on both sides "
             f"(raw {percent(before.raw)} and {percent(after.raw)})."
         )
     if _corrected_alone(base, other):

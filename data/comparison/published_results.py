@@ -144,7 +144,7 @@ def _row(source: InputFile, at: int, row: object, scale: float, key: str) -> Pub
         digits = max(digits, len(str(value).partition(".")[2])) if is_share(metric) else digits
     conditions = row.get("conditions", {})
     if not isinstance(conditions, Mapping) or not all(_is_condition(entry) for entry in conditions.values()):
-        raise source.error(f"rows[{at}].conditions: is no object of texts or numbers", ACCEPTED)
+        raise source.error(f"rows[{at}].conditions: is not an object of texts or numbers", ACCEPTED)
     shown = {str(condition): str(value) for condition, value in conditions.items()}
     return PublishedRow(f"{key}:{at}", name, values, 10.0**-digits / scale, shown)
 

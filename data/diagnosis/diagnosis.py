@@ -317,7 +317,7 @@ class Diagnosis:
     def symptom_means(self) -> dict[str, float]:
         """The means that the symptom table uses; NaN where not measured."""
         means = {name: self._mean(self.scored.values(name)) for name in SYMPTOM_METRICS}
-        # what an answer adds to all that was asked for lowers its precision, and is no symptom
+        # what an answer adds to all that was asked for lowers its precision, and is not a symptom
         precision = np.where(self.right.says_more, np.nan, self.scored.values("answer_precision"))
         return means | {"answer_precision": self._mean(precision)}
 

@@ -141,7 +141,7 @@ def run_language_experiment(
             for (passages, _), entry in zip(arms, imported, strict=True)
         ),
         created_at=created_at,
-        notes=(f"Passages of {len(asked.languages)} languages, as the file gives them; else as told.",),
+        notes=(f"Passages of {len(asked.languages)} languages, as the file gives them, unless named.",),
     )
     keep_experiment(store.workspace, experiment)
     return experiment

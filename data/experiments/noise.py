@@ -279,7 +279,7 @@ def _followed(measured: Measured) -> dict[Outcome, Interval]:
 NOISE = ExperimentKind(
     key="noise",
     title="Noise and counterfact",
-    changes="what stands beside the gold document, or in its place",
+    changes="what is given with the gold document, or instead of it",
     design=_design,
     findings=_findings,
     scores=_scores,

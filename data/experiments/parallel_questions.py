@@ -97,7 +97,7 @@ def _lines(path: str) -> Iterator[tuple[Mapping[str, Any], str]]:
         except orjson.JSONDecodeError as error:
             raise DataError(f"{where}: is not JSON ({error}); accepted: a JSON object a line") from error
         if not isinstance(entry, dict):
-            raise DataError(f"{where}: is no object; accepted: a JSON object a line")
+            raise DataError(f"{where}: is not an object; accepted: a JSON object a line")
         yield entry, where
 
 

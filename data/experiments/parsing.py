@@ -259,7 +259,7 @@ def table_recall(scored: ScoredRun, gold: Mapping[str, str], metric: str) -> Tab
     places = _places(scored, gold)
     if not (places >= 0).any():
         raise DataError(
-            f"run {scored.run.name}: no reference answer stands on a true page; accepted: gold ids that are "
+            f"run {scored.run.name}: no reference answer occurs on a true page; accepted: gold ids that are "
             "names of the true pages"
         )
     values = question_means(scored.values(metric), scored.question)[0]

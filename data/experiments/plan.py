@@ -130,14 +130,14 @@ def _refuse_unsendable(project: str, parameters: Mapping[str, Any]) -> None:
     """Raise where a name or a setting can be neither sent to a system nor stored.
 
     Raises:
-        DataError: it is no valid Unicode, or a number that JSON's readers do not hold.
+        DataError: it is not valid Unicode, or a number that JSON's readers do not hold.
     """
     for name, value in {"project": project, **parameters}.items():
         try:
             json.dumps(value, ensure_ascii=False, allow_nan=False, default=str).encode()
             orjson.dumps(value, default=str)
         except ValueError:
-            what = "holds text that is no valid Unicode, or a number that is not finite"
+            what = "holds text that is not valid Unicode, or a number that is not finite"
             raise DataError(f"{name}: {what}; accepted: text in UTF-8, finite numbers") from None
         except TypeError:
             what = "holds a whole number of more than 64 bits"

@@ -305,7 +305,7 @@ def _is_relevant(record: Mapping[str, Any], name: str, grade: Any) -> bool:
     """Return whether a passage is gold by its grade, where it has one.
 
     Raises:
-        DataError: the grade is no number.
+        DataError: the grade is not a number.
     """
     try:
         return grade is None or float(grade) > 0

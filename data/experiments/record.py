@@ -183,7 +183,7 @@ def _plain(experiment: Experiment) -> Experiment:
 
     Raises:
         OverflowError: that time is none.
-        ValueError: a setting is no finite number.
+        ValueError: a setting is not a finite number.
     """
     json.dumps([experiment.parameters, [arm.levels for arm in experiment.arms]], allow_nan=False)
     begun = experiment.created_at

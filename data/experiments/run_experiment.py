@@ -66,7 +66,7 @@ class Probe:
         if self.changed:
             return f"{self.changed} {anew} than before: the system has changed, and everything is asked again"
         if self.varying:
-            unknown = "nothing tells whether the system has changed; --again asks everything again"
+            unknown = "it is not known whether the system has changed; --again asks everything again"
             return f"{self.varying} {anew} each time: {unknown}"
         return ""
 

@@ -297,7 +297,7 @@ STABILITY = ExperimentKind(
     design=_design,
     findings=_findings,
     parameters={
-        "repeats": f"times a question is asked as it stands [{REPEATS}]",
+        "repeats": f"times a question is asked unchanged [{REPEATS}]",
         "shuffles": f"orders of its documents [{REPEATS}]",
         "reworded": "ask it in other words too [yes]",
         "paraphrase_model": "that wrote paraphrases where a question has none",

@@ -84,7 +84,7 @@ class Counts:
     not_applicable: int = 0  # scores that have no meaning for their sample
     not_run: int = 0  # scores that nobody computed
     imported: int = 0  # of the written ones, those that came with the file
-    notes: int = 0  # human notes without a verdict or a failure, which are no scores
+    notes: int = 0  # human notes without a verdict or a failure, which are not scores
     without_id: int = 0  # samples without the id that the tool needs
     # names of the tools that recorded the samples, where the file said so
     tools: set[str] = field(default_factory=set)

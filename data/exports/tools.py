@@ -120,7 +120,7 @@ for at in range(0, len(bodies), 100):
 
 
 def _langsmith_line(sample: SampleFeedback, entry: Feedback) -> bytes | None:
-    """Return the arguments of `Client.create_feedback`; `source_info` has people, who are no source there."""
+    """Return the arguments of `Client.create_feedback`; `source_info` names no people."""
     run, trace, reason = sample.ids["run_id"], sample.ids.get("trace_id", ""), printable(entry.reason)
     value: dict[str, Any] = {"score": entry.value}
     if entry.value is None:
@@ -245,7 +245,7 @@ def _phoenix_line(sample: SampleFeedback, entry: Feedback) -> bytes | None:
         f"ragtriage {entry.author}" if entry.human else "ragtriage",
     )
     texts = [printable(str(safe_cell(cell))) for cell in cells]
-    texts[PHOENIX_COLUMNS.index("score")] = score  # a negative number is no formula
+    texts[PHOENIX_COLUMNS.index("score")] = score  # a negative number is not a formula
     return csv_line(texts)
 
 

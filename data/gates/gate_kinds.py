@@ -64,7 +64,7 @@ def judge_mean_gate(
         how = correction_text(correction.n_labelled, correction.method, correction.raw)
         return replace(of_interval(gate, run.pass_rate, how), raw=correction.raw)
     if gate.metric == "answer_f1" and gate.where_measured and run.right.says_more.any():
-        # what an answer adds to all that was asked for is no error of it, and lowers F1 all the same
+        # what an answer adds to all that was asked for is not an error of it, and lowers F1 all the same
         keep = ~run.right.says_more if keep is None else keep & ~run.right.says_more
     summaries = summarise(scored, [gate.metric], keep) if keep is not None or summary is None else summary
     metric_summary = summaries.get(gate.metric)

@@ -159,8 +159,7 @@ class Watched:
     """What became of a file, or of one run in it."""
 
     file: str  # path within the folder
-    # "imported", "unchanged" where the workspace had it already, "kept" for a question set, which is no run,
-    # or "refused"
+    # "imported", "unchanged" where the workspace had it already, "kept" for a question set, or "refused"
     status: Literal["imported", "unchanged", "kept", "refused"]
     run: Run | None = None  # the run; None where the file was refused
     report: GateReport | None = None  # of the gates; None where the run could not be judged

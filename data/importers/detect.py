@@ -55,7 +55,7 @@ def detect(source: InputFile, rows: str = "") -> str:
 
 
 def _refuse_damaged(source: InputFile) -> None:
-    """Raise InputError for a JSON document that begins as that of a tool, and is no JSON as a whole."""
+    """Raise InputError for a JSON document that begins as that of a tool, and is not JSON as a whole."""
     try:
         outline(source)
     except InputError as fault:

@@ -130,7 +130,7 @@ def read_each(
     key: str,  # of the importer
     # returns the sample of a row on a line; None where it added an error, or the row is none
     sample: Callable[[Row, int, ValidationErrors], Row | None],
-    accepted: str = "an object with a question",  # what a row is that is no object
+    accepted: str = "an object with a question",  # what a row is that is not an object
     note: str = "",  # said of the run; {file} in it is the name of the file
     **facts: Any,
 ) -> Read:

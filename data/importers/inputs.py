@@ -89,7 +89,9 @@ def _recognised(
     """
     files: list[tuple[InputFile, str]] = []
     for path in sorted(folder.iterdir()):
-        if path.name.startswith(".") or not path.is_file():  # a pipe, a socket or a loop of links is no file
+        if (
+            path.name.startswith(".") or not path.is_file()
+        ):  # a pipe, a socket or a loop of links is not a file
             continue
         file = InputFile.from_path(str(path))
         key = _key_of(file, options)

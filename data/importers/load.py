@@ -51,7 +51,7 @@ class KeptSet:
 
 @dataclass(frozen=True)
 class Loaded:
-    """The runs of a file as imported, and its question sets, which are no runs."""
+    """The runs of a file as imported, and its question sets, which are not runs."""
 
     runs: list[ImportedRun]
     question_sets: list[KeptSet]

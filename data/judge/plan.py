@@ -98,7 +98,7 @@ def choose_rows(
         DataError: a number below 1, or both.
     """
     if limit is not None and sample is not None:
-        raise DataError("limit and sample: both given; accepted: the first so many, or so many at random")
+        raise DataError("limit and sample: both given; accepted: one of them, the first N or N at random")
     for name, number in (("limit", limit), ("sample", sample)):
         if number is not None and number < 1:
             raise DataError(f"{name}: {number}; accepted: a whole number of 1 or more")

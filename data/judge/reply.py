@@ -352,7 +352,7 @@ def is_quoted(quote: str, text: str) -> bool:
     """Return whether a quote stands in a text, word for word.
 
     Case, spacing and punctuation may differ. Stretches around an ellipsis must follow one another, and none
-    begins or ends within a number: "5 million people" is no quote from "15 million people".
+    begins or ends within a number: "5 million people" is not a quote from "15 million people".
     A quote of fewer than three words and eight bytes counts only where it is the whole text.
     """
     words = _words(text)

@@ -75,7 +75,7 @@ def read_labels(path: Path) -> list[FileLabel]:
 
     Each row names its sample by `question_id` or `question` (and `answer`, `repeat` where these are needed
     to tell samples apart), and has a column for each labelled dimension, or `dimension` and `value`. The TSV
-    of ARES has `Query`, `Answer` and the three columns of `ARES`. An empty cell is no label.
+    of ARES has `Query`, `Answer` and the three columns of `ARES`. An empty cell is not a label.
 
     Raises:
         DataError: the file cannot be read, names no dimension or sample, or holds a value out of its scale.

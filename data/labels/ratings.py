@@ -54,7 +54,7 @@ RATING_DIMENSIONS: Mapping[str, RatingDimension] = {
     dimension.key: dimension
     for dimension in (
         RatingDimension(
-            PASS, "Pass or fail", (("pass", 1.0), ("fail", 0.0)), "Would you let this answer stand?"
+            PASS, "Pass or fail", (("pass", 1.0), ("fail", 0.0)), "Would you accept this answer?"
         ),
         RatingDimension("correctness", "Correctness", tuple(AGREES.items()), label_wording("agrees")),
         RatingDimension(

@@ -103,7 +103,7 @@ def _load(kind: str, model: str, allow_download: bool) -> Any:
     local = Path(model).is_dir()
     if not local and not allow_download:
         raise DataError(
-            f"model {model[:120]!r} is no folder here, and nothing is downloaded; accepted: {FOLDER}"
+            f"model {model[:120]!r} is not a folder here, and nothing is downloaded; accepted: {FOLDER}"
         )
     if local:
         quiet_loading()

@@ -25,8 +25,8 @@ from ragtriage.metrics.schema.batch import Batch
 
 LONGEST_ERROR = 80  # characters
 TAIL = 32  # characters of the end of an answer that a finding quotes
-SELDOM = 5  # one answer in so many without an end mark is no reason to compare it with the others
-SHORTEST_QUESTION = 10  # characters; a shorter one is no question of its own
+SELDOM = 5  # one answer in so many without an end mark is not a reason to compare it with the others
+SHORTEST_QUESTION = 10  # characters; a shorter one is not a question of its own
 MOST_OTHERS = 200  # answers that are compared with
 CUT, ENDED = 1, 0  # what ended an answer, see _stop
 _REASON = re.compile(r"(?i)(?:^|[._])(?:finish|stop|done)_?reasons?\Z")

@@ -126,7 +126,7 @@ def on_metric_scale(key: str, values: FloatArray, low: FloatArray, high: FloatAr
 
 
 def declared_scales(config: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
-    """Return the scales that the settings of a run declare, without what is no pair of numbers in order."""
+    """Return the scales that the settings of a run declare; what is not an ordered pair is left out."""
     scales = config.get(SCALES)
     blocks = {}
     for name, ends in scales.items() if isinstance(scales, Mapping) else ():

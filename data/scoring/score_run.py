@@ -92,7 +92,7 @@ def options_of(workspace: Workspace, project: str, config: Mapping[str, Any]) ->
     """Return how a run of a project is scored that no judge has seen.
 
     Raises:
-        DataError: its forms of citations are no templates, or its patterns of refusals no patterns.
+        DataError: its forms of citations are not templates, or its patterns of refusals no patterns.
     """
     return ScoreOptions(
         match=match_of(config),
@@ -105,7 +105,7 @@ def refusal_patterns(workspace: Workspace, project: str) -> tuple[str, ...]:
     """Return the patterns of metrics.toml by which answers of a project refuse, () for none.
 
     Raises:
-        DataError: metrics.toml cannot be read, or they are no patterns.
+        DataError: metrics.toml cannot be read, or they are not patterns.
     """
     settings = read_settings(workspace)
     projects = settings.get("project")

@@ -141,7 +141,7 @@ def _share(spans: SpanRankings | None, ranked: Rankings | None, documents: Any) 
 def _contradicts_context(claims: Claims | None, n: int) -> FloatArray:
     """1 where a document contradicts a claim that no document supports; NaN unless all claims are labelled.
 
-    A claim that one document supports and another contradicts is no mistake of the answer.
+    A claim that one document supports and another contradicts is not a mistake of the answer.
     """
     if claims is None:
         return np.full(n, np.nan)

@@ -237,7 +237,7 @@ def _samples(questions: Sequence[Question]) -> Iterator[Sample]:
             record["candidates"] = [{"id": name, "text": text} for name, text in texts.items()]
         sample = normalise(record, row + 1, errors)
         if sample is None:
-            raise AssertionError(f"a question that was read is no sample: {errors.first}")
+            raise AssertionError(f"a question that was read is not a sample: {errors.first}")
         yield {**dict.fromkeys(LATER_FIELDS), **sample, "row": row}
 
 

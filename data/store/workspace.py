@@ -225,7 +225,7 @@ class Workspace:
         return self.root / "runs" / run_id / "samples.parquet"
 
     def run_ids(self) -> set[str]:
-        """Return the runs that are in the folder now, whichever process published them; files are no runs."""
+        """Return the runs in the folder now, whichever process published them; files are not runs."""
         if not read_only():
             finish_commits(self.root, self.mode())
         return listed_runs(self.runs_folder)

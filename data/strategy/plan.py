@@ -177,7 +177,7 @@ def plan_of(store: RunStore, project: str, use_case: str, diagnosed: Callable[[R
         raise DataError(f"use case {use_case[:40]!r}; accepted: {', '.join(USE_CASES)}")
     case = USE_CASES[use_case]
     runs = [run for run in store.runs(project) if not run.means and not run.config.get("generated_from")]
-    # attack prompts and changed contexts are no version of the system
+    # attack prompts and changed contexts are not a version of the system
     own = [
         run
         for run in runs
@@ -289,7 +289,7 @@ class _Steps:
         return PlanStep(
             "gold",
             f"Label the documents that answer {n:,} questions",
-            f"gold tells a retrieval error from a generation error without a judge; {there:,} have it",
+            f"gold separates retrieval errors from generation errors without a judge; {there:,} have it",
             f"ragtriage import results.jsonl --qrels gold.tsv --project {self._project}",
             there >= n,
         )

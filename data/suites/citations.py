@@ -264,7 +264,7 @@ def declared_templates(workspace: Workspace, run: Run) -> tuple[str, ...]:
     """Return the forms of citations that a run's configuration or its project declares, () for none.
 
     Raises:
-        DataError: they are no templates.
+        DataError: they are not templates.
     """
     return templates_of(workspace, run.project, run.config)
 
@@ -273,7 +273,7 @@ def templates_of(workspace: Workspace, project: str, config: Mapping[str, Any]) 
     """Return the forms of citations that a configuration or a project declares, () for none.
 
     Raises:
-        DataError: they are no templates.
+        DataError: they are not templates.
     """
     settings = read_settings(workspace)
     projects = settings.get("project")

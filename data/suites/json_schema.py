@@ -47,7 +47,7 @@ def usable_schema(schema: Any) -> None:
         schema: a JSON schema, draft 2020-12.
 
     Raises:
-        UnusableSchemaError: it is no schema, or holds a pattern or keyword that is not accepted.
+        UnusableSchemaError: it is not a schema, or holds a pattern or keyword that is not accepted.
     """
     try:
         text = orjson.dumps(schema, option=orjson.OPT_SORT_KEYS)

@@ -36,7 +36,7 @@ OUT_OF_SCOPE = (
 FALLBACKS = (*OUT_OF_SCOPE, "offline", "local", "weak", "small")  # and those that cost little
 KEY = "router"
 USUAL_NAMES = ("route", "router", "routing")
-MOST_ROUTES = 400  # more are no routes but free text
+MOST_ROUTES = 400  # more are not routes but free text
 
 
 @dataclass(frozen=True)

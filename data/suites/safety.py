@@ -103,7 +103,7 @@ def read_safety(check: RecordedCheck) -> None:
     """Raise where the rule of a safety check cannot be used; looking for nothing would be a pass.
 
     Raises:
-        MalformedCheckError: a text is none or blank, a pattern is malformed, `refuse` is no truth value.
+        MalformedCheckError: a text is none or blank, a pattern is malformed, `refuse` is not a truth value.
     """
     for key, value in _rule(check.expected).items():
         if key in ("canary", "forbidden", "must"):

@@ -140,7 +140,7 @@ class SuiteChecks:
     def mean(
         self, value: Callable[[Mapping[str, Any]], float | None], bounds: tuple[float, float] = (0.0, 1.0)
     ) -> Interval:
-        """Return the mean of a value over questions, repeats averaged first; None is no value."""
+        """Return the mean of a value over questions, repeats averaged first; None is not a value."""
         numbers = [value(detail) for detail in self.details]
         values = np.array(
             [np.nan if number is None else float(number) for number in numbers], dtype=np.float64

@@ -109,7 +109,7 @@ class HttpSystem:
 
     @property
     def identity(self) -> str:
-        """Digest of the address; the keys are no part of it."""
+        """Digest of the address; the keys are not part of it."""
         return hashlib.sha256(orjson.dumps(["http", self.name])).hexdigest()
 
     def ask(self, request: SystemRequest, limits: SystemLimits) -> SystemReply:

@@ -254,7 +254,7 @@ def read_reply(written: bytes, request: SystemRequest, seconds: float, secrets: 
         return failed(f"its output is not UTF-8 (byte {error.start:,})", seconds)
     except (ValueError, RecursionError):
         start = secrets.hide(written[: 4 * SHOWN].decode("utf-8", "replace"))
-        return failed(f"its output is no JSON; it begins: {reason_text(start)}", seconds)
+        return failed(f"its output is not JSON; it begins: {reason_text(start)}", seconds)
     try:
         record = secrets.hide_values(record)  # before anything is shortened, which would leave half a key
         orjson.dumps(record)  # as the journal will

@@ -142,7 +142,7 @@ def _by_usual_forms(text: str, ids: Collection[str]) -> list[CitationMark]:
 
 
 def _usual(content: str, ids: Collection[str]) -> tuple[Kind, tuple[str, ...]] | None:
-    """Return what the text between brackets names; None where it is no citation."""
+    """Return what the text between brackets names; None where it is not a citation."""
     if content in ids:
         return "id", (content,)
     numbers = _NUMBER.match(content) or _NUMBERED.match(content)

@@ -37,7 +37,7 @@ ADVICE = 12  # and behind a "but"
 CONTRAST = 3  # words after "but": what is not known, but this is, is an answer
 REASON = 2  # words after "because" or "therefore": who knows why a document is silent knows of the matter
 SENTENCES = 12  # that are looked at
-_READ = 4000  # characters examined: a longer answer is no refusal, whatever follows
+_READ = 4000  # characters examined: a longer answer is not a refusal, whatever follows
 _UNIT = 500  # characters of a sentence that are searched
 _QUOTE = 300  # characters of the longest quotation that is blanked
 _MARKS = ("“„", "“”„", "“”"), ("«", "«»", "»"), ("「", "「」", "」"), ("『", "『』", "』"), ('"', '"', '"')
@@ -89,7 +89,7 @@ def detect_refusal(answer: str) -> DetectedRefusal:
     beside such sentences, at most 3 of them behind a "but"; and none of these come before the refusal, unless
     the system states that it cannot answer. So "The documents do not mention X. However, ..." followed by an
     answer is an answer. Quotations, brackets and conditions ("if there is no information") decline nothing.
-    An empty answer is no refusal.
+    An empty answer is not a refusal.
     """
     folded = FoldedLetters(answer[:_READ])
     grammar = grammar_for(folded.text)

@@ -1,7 +1,7 @@
 """Whether an answer to an attack refuses, refuses and then complies, or does not refuse, by its words.
 
 The phrases of six languages (safety_refusals.json), beside ragtriage.data.text.refusal_detection, which asks
-whether a question was left without an answer. Here a refusal with a useful answer behind it is no refusal.
+whether a question was left without an answer. Here a refusal with a useful answer behind it is not a refusal.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ GUIDES = (
     _scale(
         "ragchecker-general",
         "RAGChecker guide, general use",
-        # What the model knows by itself is no fault in general use, so these names do not judge.
+        # What the model knows by itself is not a fault in general use, so these names do not judge.
         {**_GUIDE, "self_knowledge": (("mostly memory", "mixed", "mostly context"), (0.50, 0.10))},
     ),
     _scale(
@@ -155,7 +155,7 @@ def interpret(
         return Interpretation(None, False, sentence, metric.meaning)
     band, scale = (None, "") if bands is None else (bands.at(mean), bands.scale)
     if low is None or high is None:
-        reported = band is not None and n != 1  # a mean that was reported; one question alone is no mean
+        reported = band is not None and n != 1  # a mean that was reported; one question alone is not a mean
         named = f": {band} by the mean alone ({scale})" if reported else ""
         over = f" over {questions}" if n else ""  # a published mean may not say how many
         sentence = f"{title} is {numbers[0]}{over}{named}; there is no interval, so it decides nothing."

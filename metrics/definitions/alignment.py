@@ -45,7 +45,7 @@ def _nothing_used(use: ContextUse) -> Rule:
 
 
 def used_nothing(use: ContextUse) -> BoolArray:
-    """(n,) True where an answer that is no refusal draws on none of its documents."""
+    """(n,) True where an answer that is not a refusal draws on none of its documents."""
     unused, _, _ = _nothing_used(use)
     answered: BoolArray = (use.status == Status.SCORED) & ~use.refused & (use.documents > 0)
     return unused & answered

@@ -26,7 +26,7 @@ _NO_SUPPORT = "whether the cited documents support the sentences is not known"
 _JOINT = "of a sentence with several citations it is known only whether they support it together"
 _NO_CITATION = "the answer has no citation"
 _NO_SENTENCE = "no sentence of the answer needs a citation"
-_ESTIMATE = "support is only estimated from words, which is no entailment"
+_ESTIMATE = "support is only estimated from words, which is not entailment"
 
 
 def _sentences(block: Citations, chosen: BoolArray) -> FloatArray:
@@ -197,7 +197,7 @@ def _of(formula: Callable[[Citations, Convention], Scores]) -> Compute:
 
 _ALCE = "ALCE (Gao et al. 2023, arXiv:2305.14627), eval.py"
 _BY_WORDS = (
-    "where neither labels nor claims tell the support, it is estimated from shared words, and marked so; "
+    "where neither labels nor claims show the support, it is estimated from shared words, and marked so; "
     "claims are put to the sentence that has most of their words."
 )
 _metric = partial(Metric, component="citation")

@@ -228,7 +228,7 @@ METRICS: tuple[Metric, ...] = (
         compute=_consistency,
         needs=("retrieved", "agreement"),
         reference="ragtriage, after RAMDocs (Wang et al. 2025)",
-        caution="Documents on two things of one name may both be right: ambiguity is no error.",
+        caution="Documents on two things of one name may both be right: ambiguity is not an error.",
     ),
     Metric(
         key="alpha_ndcg@k",

@@ -85,6 +85,6 @@ METRICS: tuple[Metric, ...] = (
         reference=_REFERENCE,
         higher_is_better=False,
         compute=lambda batch, _k, convention: extrinsic_hallucination(require(batch.claims), convention),
-        caution="It may be true: `hallucination` and `self_knowledge` tell by the reference.",
+        caution="It may be true: `hallucination` and `self_knowledge` check it against the reference.",
     ),
 )

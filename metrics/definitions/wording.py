@@ -12,7 +12,7 @@ from ragtriage.metrics.schema.source import Source
 
 RIGHT_BY_TEXT = "right_by_text"
 NOT_DECIDED = "its words do not decide whether it says what the reference says"
-MOST_UNDECIDED = 0.3  # share of the answers above which those that are decided are no fair sample of all
+MOST_UNDECIDED = 0.3  # share of the answers above which those that are decided are not a fair sample of all
 
 
 def right_by_text(wordings: Wordings) -> Scores:

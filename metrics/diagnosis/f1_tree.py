@@ -1,9 +1,9 @@
 """Why F1 is low: a tree of what costs precision and recall, and the most F1 that each part could give back.
 
 Every part has a counterfactual: what the F1 of a sample would be if that part were perfect and nothing else
-changed. "Wrong" is here what the reference does not entail, true or not. Repairs overlap, since F1 is no sum
-of its parts, so gains of siblings do not add up; but no part promises more than the part above it, and none
-more than an F1 of 1.
+changed. "Wrong" is here what the reference does not entail, true or not. Repairs overlap, since F1 is not a
+sum of its parts, so gains of siblings do not add up; but no part promises more than the part above it, and
+none more than an F1 of 1.
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ F1_PARTS: tuple[F1Part, ...] = (
         (
             "Read its cases first: claims that are true but missing in the reference count here. "
             "Complete the reference, or ask for shorter answers.",
-            "Cut chunks smaller, so that less stands beside the answer.",
+            "Use smaller chunks, so that less text surrounds the answer.",
             "Extract the sentences that matter before generation.",
             "Ask the model to quote first and answer then.",
         ),

@@ -104,7 +104,7 @@ def right_answers(
     """Return whether answers are right.
 
     The harmonic mean of claim precision and recall punishes an answer that holds all of the reference among
-    more that its documents support. It says more than asked, which is no error: its recall counts.
+    more that its documents support. It says more than asked, which is not an error: its recall counts.
 
     Args:
         correctness: metric of CORRECTNESS -> (n,) against the reference, judged or imported; the first that

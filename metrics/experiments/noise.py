@@ -66,7 +66,7 @@ def _verdict(test: ConditionTest, lower: bool, higher: bool) -> NoiseVerdict:
 
 
 def outcome_of(has_altered: bool, has_right: bool, refused: bool) -> Outcome:
-    """Return what an answer from an altered document follows; one that names an answer is no refusal."""
+    """Return what an answer from an altered document follows; one that names an answer is not a refusal."""
     if has_altered and has_right:
         return "both"
     if has_altered:

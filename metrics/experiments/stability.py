@@ -32,7 +32,7 @@ def flips(values: FloatArray, threshold: float = 0.5) -> Flips:
         threshold: a value at or above it passes.
 
     Raises:
-        MetricsError: the values are no table.
+        MetricsError: the values are not a table.
     """
     if values.ndim != 2:
         raise MetricsError(f"flips takes one row a question and one column a variant, not {values.shape}")

@@ -63,7 +63,7 @@ def _zero_finding(name: str, scored: BoolArray, other: str, other_values: FloatA
 
 
 def _constant_columns(run: CheckInput) -> list[Finding]:
-    """Report imported columns of which every value is the same, though not 0: that is no judge's result."""
+    """Report imported columns whose values are all the same, though not 0: no judge gives such a result."""
     findings = []
     for name, column in run.imported.items():
         values = column[np.isfinite(column)]

@@ -13,7 +13,7 @@ from ragtriage.metrics.sanity.rule import CheckInput, Finding, Rule, Severity, r
 from ragtriage.metrics.schema.scores import BoolArray
 
 MANY = 0.1  # share of the answers from which on a finding on them is read before any number
-MANY_TWICE = 0.25  # and share of the questions that are no others than those asked before
+MANY_TWICE = 0.25  # and share of the questions that are not others than those asked before
 FEWEST = 3  # answers that make many
 MOST_NAMED = 3
 

@@ -52,7 +52,7 @@ class SpanRankings:
         chunk_chars: (n, K) characters of the chunk at each rank, repeats too; NaN past the end.
         status: (n,) as in Rankings.
         reason: (n,) as in Rankings.
-        hits: (n, K) True where the chunk at that rank holds any gold character and is no repeat.
+        hits: (n, K) True where the chunk at that rank holds any gold character and is not a repeat.
         tokens: (n, K) tokens of the chunk at that rank; NaN past the end and where not recorded.
         relevant_chunks: (n,) chunks of the whole index that hold gold; NaN where not recorded.
     """

@@ -11,7 +11,7 @@ from ragtriage.metrics.statistics.paired import MARGIN, SIGNIFICANCE, PairedDiff
 
 Outcome = Literal["better", "worse", "no worse", "equal", "cannot tell", "no direction"]
 _ROUNDING = 1e-9
-_MOST_TIMES = 100  # the questions there are: a larger sample is no advice
+_MOST_TIMES = 100  # the questions there are: a larger sample is not advice
 
 
 @dataclass(frozen=True)

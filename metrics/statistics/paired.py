@@ -193,7 +193,7 @@ def comparability(base: RunFacts, other: RunFacts, base_name: str = "the baselin
     Args:
         base: what the other run is compared with.
         other: the other run.
-        base_name: what the first of them is called: its own name where it is no baseline.
+        base_name: what the first of them is called: its own name where it is not a baseline.
     """
     warnings = []
     if base.question_hash != other.question_hash:

@@ -23,7 +23,7 @@ class ToolCall:
     Attributes:
         name: of the tool.
         arguments: by name; None where they are not recorded.
-        fault: why its arguments cannot be read, such as text that is no JSON; "" where they can.
+        fault: why its arguments cannot be read, such as text that is not JSON; "" where they can.
     """
 
     name: str
@@ -138,7 +138,7 @@ def same_value(expected: object, value: object) -> bool:
     """Return whether two values of an argument are equal: strings without spaces, , . / - _ * ^ and case.
 
     Source: `standardize_string` of BFCL's AST checker. Lists are compared in order, objects by key; a truth
-    value is no number.
+    value is not a number.
     """
     if isinstance(expected, str) and isinstance(value, str):
         return _plain(expected) == _plain(value)

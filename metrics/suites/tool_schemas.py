@@ -74,7 +74,7 @@ def tool_schema(tool: object, place: int = 1) -> ToolSchema:
     if parameters is None:
         return ToolSchema(name, writes=_writes(declared))
     if not isinstance(parameters, Mapping):
-        raise ValueError(f"the parameters of tool {name[:80]!r} are no object; accepted: {ACCEPTED}")
+        raise ValueError(f"the parameters of tool {name[:80]!r} are not an object; accepted: {ACCEPTED}")
     return _with_parameters(name, parameters, _writes(declared))
 
 
@@ -84,11 +84,11 @@ def _with_parameters(name: str, parameters: Mapping[str, Any], writes: bool | No
         isinstance(schema, Mapping) for schema in properties.values()
     ):
         raise ValueError(
-            f"the properties of tool {name[:80]!r} are no objects by argument; accepted: {ACCEPTED}"
+            f"the properties of tool {name[:80]!r} are not objects by argument; accepted: {ACCEPTED}"
         )
     required = parameters.get("required") or ()
     if not isinstance(required, list | tuple) or not all(isinstance(each, str) for each in required):
-        raise ValueError(f"`required` of tool {name[:80]!r} is no list of names; accepted: {ACCEPTED}")
+        raise ValueError(f"`required` of tool {name[:80]!r} is not a list of names; accepted: {ACCEPTED}")
     defaults = {key: entry["default"] for key, entry in properties.items() if "default" in entry}
     is_open = parameters.get("additionalProperties") not in (None, False)
     return ToolSchema(name, properties, tuple(required), defaults, is_open, writes)
@@ -134,7 +134,7 @@ OF_TYPE: Mapping[str, Callable[[object], bool]] = {
 def fits_type(value: object, schema: Mapping[str, Any], depth: int = 0) -> bool:
     """Return whether a value has a type that its schema allows, items of a list as well.
 
-    A whole number fits "number" and "float"; a truth value is no number.
+    A whole number fits "number" and "float"; a truth value is not a number.
     """
     types = _types(schema)
     if types and not any(name not in OF_TYPE or OF_TYPE[name](value) for name in types):

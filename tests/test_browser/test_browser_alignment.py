@@ -82,7 +82,7 @@ def test_the_address_gives_origin_and_k_back_in_a_new_window(site: Site) -> None
 
 
 def test_a_citation_of_a_case_points_at_its_document(site: Site) -> None:
-    """By keyboard as by mouse; a citation of nothing is no link."""
+    """By keyboard as by mouse; a citation of nothing is not a link."""
     documents = [{"id": "a", "text": "Cats purr loudly."}, {"id": "b", "text": "Dogs bark at night."}]
     answer = "Cats purr loudly [1]. Dogs bark at night [2] [9]."
     record = {"question_id": "q", "question": "What do they do?", "answer": answer, "retrieved": documents}

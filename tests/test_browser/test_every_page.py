@@ -29,7 +29,7 @@ PAGES = {
 }
 MOST_SHIFT = 0.1  # cumulative layout shift that counts as good
 SERIOUS = ("serious", "critical")
-NAVIGATION = "[data-testid=stSidebarNav]"  # Streamlit's own: its list has sections that are no list items
+NAVIGATION = "[data-testid=stSidebarNav]"  # Streamlit's own: its list has sections that are not list items
 TRIES = 5  # a busy machine draws late what is drawn in one go otherwise
 # Until the first message of the script, Streamlit shows a loading screen without the sidebar; the whole frame
 # moves when the sidebar comes, which no page can change. What moves inside the frame counts.

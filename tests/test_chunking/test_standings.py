@@ -145,6 +145,13 @@ def test_a_metric_without_a_direction_has_no_best(workspace: RunStore) -> None:
     assert head.statement.startswith("Self-knowledge has no direction")
 
 
+def test_one_question_ranks_no_chunking(workspace: RunStore) -> None:
+    _cell(workspace, "a", FIXED[:1])
+    _cell(workspace, "b", BETTER[:1], chunk_size=512)
+    head = chunking_headline(_found(workspace)[1])
+    assert (head.state, head.statement) == ("cannot tell", "1 question cannot show which chunking is best")
+
+
 def test_one_measured_cell_is_held_against_nothing(workspace: RunStore) -> None:
     _cell(workspace, "a", FIXED)
     _cell(workspace, "b", [None] * 40, chunk_size=512)
@@ -228,10 +235,10 @@ def test_the_cheapest_of_the_good_hands_on_the_least_that_is_not_gold(workspace:
     head = chunking_headline(found, costs, "tokens")
     assert (head.state, head.statement) == (
         "good",
-        "size 256 is not measurably worse than size 512, and cheaper",
+        "size 256 is tied with size 512, and cheaper",
     )
     assert "128-token chunks recall less" in head.detail
-    assert "Pick size 256: not measurably worse than the best, 2.0 times its precision" in head.detail
+    assert "Pick size 256: tied with the best, 2.0 times its precision" in head.detail
 
 
 def test_grids_of_one_title_are_told_apart(workspace: RunStore) -> None:

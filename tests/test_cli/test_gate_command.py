@@ -154,7 +154,7 @@ def test_strict_moves_the_verdict_in_json_too(capsys: Capture, root: Path) -> No
 
 def test_the_projects_baseline_is_taken_and_said(capsys: Capture, root: Path, workspace: RunStore) -> None:
     ids = _ids(root)
-    assert "has no baseline" in run(capsys, root, "gate", ids["poor"]).out
+    assert "Project shop has no baseline" in run(capsys, root, "gate", ids["poor"]).out
     workspace.ledger.set_baseline("shop", ids["good"], "me")
     answer = run(capsys, root, "gate", ids["poor"])
     assert "the baseline of project shop" in answer.out
@@ -236,7 +236,5 @@ def test_a_column_of_zeros_is_told_beside_its_verdict(
     root, summary = demo.workspace.root, tmp_path / "gate.md"
     found = run(capsys, root, "gate", colbert.run_id, "--json", "--markdown", str(summary)).json
     assert "context_precision is 0 throughout" in found["cautions"]
-    assert "Read before trusting these numbers: context\\_precision is 0" in summary.read_text(
-        encoding="utf-8"
-    )
-    assert "trusting these numbers: context_precision is 0" in run(capsys, root, "gate", colbert.run_id).out
+    assert "Caveat: context\\_precision is 0" in summary.read_text(encoding="utf-8")
+    assert "Caveat: context_precision is 0" in run(capsys, root, "gate", colbert.run_id).out

@@ -50,7 +50,7 @@ def test_what_a_run_answered_is_counted_from_rows_and_answers(workspace: RunStor
         Answered(38, 99),
         Answered(50, 99),  # no answer is recorded: a run of retrieval alone, over half of the questions
         Answered(99, 99),  # an empty answer is an abstention
-        Answered(5, 5),  # other questions are no part of these
+        Answered(5, 5),  # other questions are not part of these
     ]
 
 

@@ -66,8 +66,8 @@ def test_a_broken_file_of_rows_leaves_the_bands(workspace: RunStore) -> None:
         ({**FACTS, "rows": [{"name": "A", "values": {"answer_f1": float("nan")}}]}, "found 'nan'"),
         ({**FACTS, "rows": [{"name": "A", "values": {"answer_f1": float("inf")}}]}, "found 'inf'"),
         ({**FACTS, "rows": [{"name": "A", "values": {"answer_f1": 10**400}}]}, "found '1000"),
-        ({**FACTS, "rows": [{**ROW, "conditions": {"model": []}}]}, "rows[0].conditions: is no object"),
-        ({**FACTS, "rows": [{**ROW, "conditions": "GPT-4"}]}, "rows[0].conditions: is no object"),
+        ({**FACTS, "rows": [{**ROW, "conditions": {"model": []}}]}, "rows[0].conditions: is not an object"),
+        ({**FACTS, "rows": [{**ROW, "conditions": "GPT-4"}]}, "rows[0].conditions: is not an object"),
         ({**FACTS, "rows": [ROW], "bands": None}, "bands: is not a list"),
     ],
 )

@@ -75,10 +75,8 @@ def test_pairs_lost_to_refusals_are_told_with_both_sides_in_full(
     assert relevancy.other == pytest.approx(0.9 * 10 / 12)
     assert relevancy.difference.n_pairs == 12
     sentence = refusal_sentence(relevancy)
-    assert (
-        "6 shared questions are refused in just one run (4 of them rightly), which leaves 10 pairs"
-        in sentence
-    )
+    assert "compares 10 pairs of answers: 6 shared questions were dropped" in sentence
+    assert "because one run refused (4 of them correctly)." in sentence
     assert "counted as 0: 0.900 in the baseline, 0.750 in the other run, −0.150" in sentence
     assert sentence in comparison.warnings
     assert sentence in run(capsys, workspace.workspace.root, "compare", "base", "new").out.replace("\n", " ")

@@ -23,7 +23,7 @@ def _problem(page: Path, link: str) -> str | None:
     if parts.scheme:
         if parts.scheme == "https" and re.fullmatch(r"[\w-]+(\.[\w-]+)+", parts.hostname or ""):
             return None
-        return "is no https address"
+        return "is not an https address"
     target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
     if not target.is_relative_to(REPOSITORY) or not target.exists():
         return "leads to no file of the repository"
@@ -70,9 +70,9 @@ def test_every_page_is_on_the_home_page() -> None:
         ("gates.md#verdict", "leads to no heading of gates.md"),
         ("gate.md", "leads to no file of the repository"),
         ("../../elsewhere.md", "leads to no file of the repository"),
-        ("http://example.com", "is no https address"),
-        ("https://", "is no https address"),
-        ("javascript:alert(1)", "is no https address"),
+        ("http://example.com", "is not an https address"),
+        ("https://", "is not an https address"),
+        ("javascript:alert(1)", "is not an https address"),
     ],
 )
 def test_a_link_is_judged(link: str, problem: str | None) -> None:

@@ -126,7 +126,7 @@ def test_a_killed_command_goes_on_where_it_was(capsys: Capture, tmp_path: Path, 
         (("arms", "--system", "builtin", "--questions", "{}", "--factor", "k=3,4"), "setting 'k'"),
         (
             ("arms", "--system", "true", "--questions", "{}", "--factor", "k=3,nan"),
-            "factors: holds text that is no valid Unicode, or a number that is not finite",
+            "factors: holds text that is not valid Unicode, or a number that is not finite",
         ),
         (
             ("arms", "--system", "true", "--questions", "{}", "--factor", f"k=3,{'9' * 30}"),
@@ -134,11 +134,11 @@ def test_a_killed_command_goes_on_where_it_was(capsys: Capture, tmp_path: Path, 
         ),
         (
             ("arms", "--system", "true", "--questions", "{}", "--factor", "k=3,\udcff"),
-            "factors: holds text that is no valid Unicode",
+            "factors: holds text that is not valid Unicode",
         ),
         (
             ("position", "--system", "true", "--questions", "{}", "--documents", "3", "--project", "\udcff"),
-            "project: holds text that is no valid Unicode",
+            "project: holds text that is not valid Unicode",
         ),
         (("show", "nothing"), "no experiment 'nothing'"),
     ],

@@ -133,7 +133,7 @@ def test_an_imported_run_is_measured_alike_and_its_missing_questions_are_empty(
     ("questions", "corpus", "message"),
     [
         ("{", '{"id": "a", "text": "t"}', r"q\.jsonl:1: is not JSON"),
-        ("[]", '{"id": "a", "text": "t"}', r"q\.jsonl:1: is no object"),
+        ("[]", '{"id": "a", "text": "t"}', r"q\.jsonl:1: is not an object"),
         ('{"id": "q", "question": "x"}', '{"id": "a", "text": "t"}', "no `relevant`"),
         (
             '{"id": "q", "question": "x", "relevant": ["b"]}',

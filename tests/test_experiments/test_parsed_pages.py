@@ -203,5 +203,5 @@ def test_gold_in_tables_is_found_as_often_or_not(tmp_path: Path) -> None:
     assert (found.in_text.mean, found.in_text.n_scored, found.unknown) == (1.0, 1, 1)
     with pytest.raises(DataError, match="no metric 'recall@7'"):
         table_recall(scored, pages, "recall@7")
-    with pytest.raises(DataError, match="no reference answer stands on a true page"):
+    with pytest.raises(DataError, match="no reference answer occurs on a true page"):
         table_recall(scored, {"z": "nothing"}, "recall@5")

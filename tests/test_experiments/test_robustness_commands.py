@@ -129,7 +129,7 @@ def test_languages_and_parsing_are_listed_and_shown(capsys: Capture, tmp_path: P
             "2 or more",
         ),
         (("injection", "--system", "builtin", "--questions", "{}", "--ranks", "9"), "ranks from 1 to 3"),
-        (("injection", "--system", "builtin", "--questions", "{}", "--attacks", "{}"), "is no attack"),
+        (("injection", "--system", "builtin", "--questions", "{}", "--attacks", "{}"), "is not an attack"),
     ],
 )
 def test_what_cannot_be_done_is_one_sentence(

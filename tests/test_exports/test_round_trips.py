@@ -91,7 +91,7 @@ def test_langsmith(workspace: RunStore, tmp_path: Path, capsys: Capture) -> None
     exported(capsys, workspace, before, "langsmith", path)
     by_run: dict[str, list[dict[str, Any]]] = {}
     for body in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
-        if "annotator" not in body["source_info"]:  # people's are no results of an evaluator
+        if "annotator" not in body["source_info"]:  # people's are not results of an evaluator
             result = {name: body.get(name) for name in ("key", "score", "value", "comment", "extra")}
             by_run.setdefault(body["run_id"], []).append(result)
     rows = [json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()]

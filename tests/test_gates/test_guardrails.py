@@ -119,7 +119,7 @@ def test_throughput_is_compared_where_times_are_recorded_and_else_said_not_to_be
     assert report_headline(report).detail.startswith("Throughput −50 % (29.8 per minute to 14.9 per minute)")
     assert not_compared(report) == ""
     without = _report(workspace, _samples(1800), _samples(1800))
-    assert not_compared(without) == "not recorded in both runs, so not compared: throughput"
+    assert not_compared(without) == "not compared, as one of the runs does not record it: throughput"
 
 
 def test_answers_that_are_missing_are_errors(workspace: RunStore) -> None:

@@ -83,10 +83,10 @@ def test_the_languages_of_most_bad_cases_are_named_with_their_repair(
         samples.append(_sample(at, found, answer, tags={"language": language}))
     diagnosis, detail, steps = _diagnosed(workspace, samples)
     assert detail.startswith(
-        "41 of 80 cases lack the answer in the context; 40 of 41 bad cases have language ar, zh."
+        "41 of 80 cases lack the answer in the context; language ar or zh accounts for 40 of 41 bad cases."
     )
     assert step_words(steps[0]).what == (
-        "Repair retrieval: 41 missed by retrieval, 40 of them with language ar, zh"
+        "Repair retrieval: 41 missed by retrieval, 40 of them with language ar or zh"
     )
     where = diagnosis.concentration
     assert where is not None

@@ -162,7 +162,7 @@ def test_several_trials_are_runs_of_their_own(project: Path) -> None:
     assert len([name for name in runs if name.startswith("1/")]) == 14
     assert str(runs["1/generator/0 LlamaIndexLLM"].created_at) == "2024-02-02 11:22:49"
     (project / "trial.json").write_text("{[", encoding="utf-8")
-    assert len(parsed(project)) == 24, "a damaged list of trials is no reason to refuse their results"
+    assert len(parsed(project)) == 24, "a damaged list of trials is not a reason to refuse their results"
 
 
 def test_questions_alone_are_a_question_set() -> None:

@@ -51,7 +51,7 @@ def test_settings_are_the_configuration_and_the_judges_cost_is_not_the_pipelines
     assert {sample["cost_usd"] for sample in samples} == {0.001}
     assert [sample["latency_ms"] for sample in samples] == [row["latency_ms"] for row in expected()["rows"]]
     failed = next(sample for sample in samples if sample["question_id"] == "q08")
-    assert [check["name"] for check in failed["checks"]] == ["Faithfulness"], "a failed metric is no check"
+    assert [check["name"] for check in failed["checks"]] == ["Faithfulness"], "a failed metric is not a check"
     assert "invalid JSON" in next(one["reason"] for one in failed["scores"] if one["value"] is None)
 
 

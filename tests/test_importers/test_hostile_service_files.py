@@ -78,4 +78,4 @@ def test_rows_of_two_tools_in_one_file_are_read_as_those_of_the_first_alone(tmp_
     source, errors = InputFile.from_path(path), ValidationErrors("mixed")
     for run in read_runs(source, Options(), errors):
         list(run.records)
-    assert errors.left_out == {"a row that is no experiment item": 45}
+    assert errors.left_out == {"a row that is not an experiment item": 45}

@@ -1,4 +1,4 @@
-"""Folders that hold more than the files of one tool: other tools, too many files, what is no file."""
+"""Folders that hold more than the files of one tool: other tools, too many files, what is not a file."""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ def test_metrics_of_deepeval_are_scores_and_its_context_is_the_gold(wrapped: boo
     assert "invalid JSON" in failed["scores"][1]["reason"]
     assert [check["passed"] for check in refused["checks"]] == [False, False]
     assert [check["name"] for check in failed["checks"]] == ["Faithfulness"], (
-        "a failed metric is no failed check"
+        "a failed metric is not a failed check"
     )
     assert (first["cost_usd"], first["latency_ms"]) == (0.001, 400.0)
     assert tags(first)["tag_sotu"] == "true"

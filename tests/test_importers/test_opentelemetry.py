@@ -262,7 +262,7 @@ def test_lines_of_another_tool_are_left_out_and_counted(tmp_path: Path) -> None:
     errors = ValidationErrors(path.name)
     (run,) = read_runs(InputFile.from_path(path), Options(), errors)
     assert len(list(run.records)) == 12
-    assert errors.left_out == {"a line that is no export of spans": 2}
+    assert errors.left_out == {"a line that is not an export of spans": 2}
 
 
 def test_without_content_the_retrieval_is_read_and_it_is_said(tmp_path: Path) -> None:

@@ -332,7 +332,7 @@ def _append(extra: Any) -> Callable[[Any], Any]:
         ),
         (
             _edited("exports/llamaindex/qa_dataset.json", lambda d: {**d, "corpus": ["a"]}),
-            "is a LlamaIndex data set whose `corpus` is no object",
+            "is a LlamaIndex data set whose `corpus` is not an object",
         ),
         (
             _edited("exports/llamaindex/rag_dataset.json", lambda d: {"examples": [*d["examples"], 5]}),

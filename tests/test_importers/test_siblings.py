@@ -1,4 +1,4 @@
-"""Columns beside a score: they prove its scale, and the tool's own pass or fail is no score."""
+"""Columns beside a score: they prove its scale, and the tool's own pass or fail is not a score."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ def test_labels_of_ares_are_those_of_people() -> None:
     ((*samples,),) = read(ARES).values()
     values: dict[str, list[float]] = {}
     for sample in samples:
-        assert sample["scores"] is None, "a label is no score"
+        assert sample["scores"] is None, "a label is not a score"
         for label in sample["human"]:
             assert label["annotator"] == "ares"
             values.setdefault(label["metric"], []).append(label["value"])

@@ -160,7 +160,7 @@ def test_otlp_tells_calls_failures_breaks_of_the_schema_and_invented_arguments(t
     path.write_text(json.dumps(genai()))
     detail, summary = suite(path, tmp_path)
     found = counts(detail)
-    # account_id is not in the schema of weather; city 7 is no text and K is not C or F.
+    # account_id is not in the schema of weather; city 7 is not text and K is not C or F.
     assert found["schema"] == (0, 2)
     assert "4 calls were made, 1 failed, and nothing says which are right" in VIEW.statement(detail)
     assert "2 of 2 calls break the schema of their tool" in VIEW.statement(detail)

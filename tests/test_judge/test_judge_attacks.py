@@ -86,7 +86,7 @@ def test_only_what_waits_is_asked_and_nothing_twice(
     told = command(capsys, tmp_path, "checks", "bot", "--json").json["suites"][0]["detail"]
     assert told["decided_by"] == {"rule": 3, "judge": 3}
     assert told["judges"] == [result.judge]
-    assert "faithfulness" not in store.summary(run), "it is no evaluation of the answers"
+    assert "faithfulness" not in store.summary(run), "it is not an evaluation of the answers"
 
 
 def test_what_a_person_settled_is_not_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -26,7 +26,7 @@ def test_coverage_takes_claims_before_facets_before_words() -> None:
     labelled = batch(rows)
     found = compute(labelled)["context_coverage"]
     assert found.values[:2].tolist() == [0.5, 0.5]  # 1 of 2 claims, 1 of 2 hops
-    assert found.status[2] == Status.NOT_RUN  # words are no label
+    assert found.status[2] == Status.NOT_RUN  # words are not a label
     assert found.source.tolist() == [Source.COMPUTED] * 3
     by_words = compute(replace(labelled, reference_claims=None, facets=None))["context_coverage"]
     assert by_words.values.tolist() == [0.9, 0.9, 0.25]

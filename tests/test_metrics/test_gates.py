@@ -122,6 +122,11 @@ def test_an_effect_larger_than_any_possible_one_is_no_number() -> None:
     assert gate_table([found]).rows[0][DETECTABLE] == "none possible"
 
 
+def test_a_gate_on_too_few_questions_says_so_beside_their_number() -> None:
+    (row,) = gate_table([judge_gate(AT_LEAST, 0.9, 0.8, 1.0, 2, n_total=2)]).rows
+    assert (row["Verdict"], row["n"]) == ("not measured", "2 of 2, too few")
+
+
 def test_a_drop_that_all_questions_share_fails_by_its_test_and_passes_by_its_bound() -> None:
     for n, drop, verdict in (
         (20, 0.09, "FAIL"),

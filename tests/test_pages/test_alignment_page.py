@@ -125,7 +125,7 @@ def test_quality_by_the_relative_place_of_the_gold(workspace: RunStore) -> None:
     groups = outcome_by_gold_position(scored, found, "faithfulness")
     assert [(one.key, round(one.value.mean, 3), one.value.n_scored) for one in groups] == [
         ("first", 0.9, 2),
-        ("middle", 0.4, 1),  # the refusal is no answer
+        ("middle", 0.4, 1),  # the refusal is not an answer
         ("none", 0.0, 1),
     ]
 

@@ -233,7 +233,7 @@ def test_answers_are_marked_only_where_they_share_a_quarter_of_their_words() -> 
     assert "<ins>grey</ins>" in near
     far = _pair("one two three four five", "six seven eight nine one")
     assert "<del>" not in far
-    assert "share 11 % of their words: too different to mark" in far
+    assert "share 11 % of their words: too different for a word diff" in far
     assert "the answers are the same" in _pair("same", "same")
     assert "one answer is missing" in _pair("an answer", None)
     assert "&lt;i&gt;Why?" in near

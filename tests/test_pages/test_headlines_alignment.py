@@ -11,7 +11,7 @@ from ragtriage.metrics.sanity.rule import Finding
 from ragtriage.metrics.statistics.intervals import Interval, interval
 
 SAME = Finding("same_list", "warning", "Every question got the same 10 documents", "All did.")
-SKIPS = "V2 skips the top document"
+SKIPS = "V2 ignores the top document"
 
 
 def _value(ignored: int, n: int) -> Interval:
@@ -30,7 +30,7 @@ def _groups(gold: tuple[int, int], other: tuple[int, int]) -> list[Group]:
         (30, 45, [], "bad", "V2 ignores the top document for 30 of 45 questions"),
         (19, 45, [], "cannot tell", "V2: 45 questions cannot tell if 70 % use the top document"),
         (19, 45, _groups((0, 21), (16, 20)), "cannot tell", f"{SKIPS} only where it is not gold"),
-        (30, 45, _groups((1, 15), (29, 30)), "bad", f"{SKIPS} mostly where it is not gold"),
+        (30, 45, _groups((1, 15), (29, 30)), "bad", f"{SKIPS} mainly where it is not gold"),
         (30, 45, _groups((12, 15), (18, 30)), "bad", f"{SKIPS} even where it is gold"),
         (2, 4, [], "cannot tell", "V2: 4 questions are too few to tell what answers use"),
     ],

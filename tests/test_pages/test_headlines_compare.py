@@ -163,7 +163,7 @@ def test_questions_that_one_run_refuses_are_a_doubt_about_metrics_of_answers() -
     pairs = RefusalPairs("answer_relevancy", 4, 0, 6, 0.5, 0.6, row.difference)
     same = np.arange(10)
     comparison = Comparison(
-        ("Answer relevancy is measured on answers only: ...",),
+        ("Answer relevancy compares 38 pairs of answers: ...",),
         (row,),
         QuestionMatch(same, same, 0, 0),
         (pairs,),

@@ -89,7 +89,7 @@ def test_the_recorded_replies_are_held_against_three_annotators(
     app.switch_page("judge/judge.py").run()
     assert not app.exception
     assert "faithfulness" in headline(app)
-    assert "answerability" not in headline(app), "which questions can be answered is no human rating"
+    assert "answerability" not in headline(app), "which questions can be answered is not a human rating"
     text = page_text(app)
     assert "rank correlation with people 0.79" in text, "as the README of the replies says"
     assert "How far to trust the judge" in text

@@ -160,7 +160,7 @@ MARKS = [
 def test_the_chart_has_a_mark_a_verdict_intervals_and_lines() -> None:
     figure = trend_lines(MARKS, "Faithfulness", 0.9, LIGHT)
     found = _traces(figure)
-    assert set(found) == {"line", NOT_COMPARABLE, "on display", "baseline", "worse", "mean only"}
+    assert set(found) == {"line", NOT_COMPARABLE, "selected", "baseline", "worse", "mean only"}
     assert list(found["worse"].x) == [1]  # its place among all, the unmeasured one keeps its own
     assert list(found["worse"].error_y.array) == pytest.approx([0.1])
     assert found["mean only"].marker.symbol == "circle-open"
@@ -195,7 +195,7 @@ def test_sentences_name_the_numbers(workspace: RunStore) -> None:
     head, worsened, improved, undecided = re.split("[:;] ", tally(changes))
     assert "3 versions" in head
     assert (worsened, improved) == ("1 got worse", "1 got better")
-    assert undecided == "1 cannot be told from the baseline."
+    assert undecided == "1 without a clear difference."
     assert tally({}) == ""
 
 
@@ -232,7 +232,7 @@ def test_one_version_is_no_trend(workspace: RunStore, monkeypatch: pytest.Monkey
     _add(workspace, "only", [0.9] * 12)
     at = _open(workspace, monkeypatch)
     assert headline(at) == "A trend needs two runs"
-    assert [trace["name"] for trace in _spec(at)["data"]] == ["on display", "baseline"]
+    assert [trace["name"] for trace in _spec(at)["data"]] == ["selected", "baseline"]
     assert at.dataframe[0].value["Verdict"].tolist() == ["baseline"]
 
 

@@ -18,6 +18,7 @@ from ragtriage.data.gates.report import GateReport
 from ragtriage.data.scoring.run_store import RunStore
 
 DROP = '[[gate]]\nkind = "regression"\nmetric = "faithfulness"\nseverity = "block"\n'
+RATE = '[[gate]]\nkind = "regression"\nmetric = "pass rate"\nseverity = "block"\n'
 LEAST = '[[gate]]\nmetric = "faithfulness"\nat_least = 0.5\nseverity = "block"\n'
 
 
@@ -53,6 +54,13 @@ def test_values_near_the_largest_are_out_of_scale_and_have_a_short_form(workspac
 def test_a_metric_with_a_relative_gate_alone_has_no_threshold(workspace: RunStore) -> None:
     _, tiles = _judged(workspace, 0.9, 0.8, DROP)
     assert (tiles["Faithfulness"].word, tiles["Answer relevancy"].word) == ("no threshold", "no gate")
+
+
+def test_the_tile_of_the_pass_rate_has_the_text_of_its_gate(workspace: RunStore) -> None:
+    report, tiles = _judged(workspace, 0.9, 0.95, RATE)
+    (tile,) = (tile for title, tile in tiles.items() if "rate" in title or "fault" in title)
+    assert "gate ≥ −0.05" in tile.foot
+    assert any(result.sentence in tile.help for result in report.results)
 
 
 @pytest.mark.parametrize(

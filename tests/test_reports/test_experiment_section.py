@@ -1,4 +1,4 @@
-"""The section of a report on the experiment of a run, and of a run that is no arm of any."""
+"""The section of a report on the experiment of a run, and of a run that is not an arm of any."""
 
 from __future__ import annotations
 
@@ -62,4 +62,4 @@ def test_a_run_of_no_experiment_says_so(demo: RunStore) -> None:
     first = demo.runs("handbook")[0]
     section = SECTION_KINDS["experiment"].render(StoryView(demo, first), {})
     assert not section.measured
-    assert section.sentence == "The run is no arm of an experiment."
+    assert section.sentence == "The run is not an arm of an experiment."

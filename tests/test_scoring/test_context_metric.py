@@ -100,7 +100,9 @@ def test_an_imported_score_is_not_the_context_by_its_name(
     assert not found.bad.bad.any()
     assert reason in not_the_context(found.scored)[name]
     off_scale = max(values) > 1
-    assert context_metrics_of(found.scored) == ([] if off_scale else [name])  # what is unscored is no choice
+    assert context_metrics_of(found.scored) == (
+        [] if off_scale else [name]
+    )  # what is unscored is not a choice
     assert f"The imported {name} is not used as the context metric" in (
         run(capsys, workspace.workspace.root, "diagnose", "run").out
     )

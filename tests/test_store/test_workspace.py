@@ -109,7 +109,7 @@ def test_what_is_derived_can_be_thrown_away(workspace: RunStore) -> None:
         [{"question": "a?", "scores": {"faithfulness": 0.5}}], "one", workspace=str(workspace.workspace.root)
     )
     shutil.rmtree(workspace.workspace.scores_folder)
-    workspace.workspace.index_path.write_bytes(b"this is no database")
+    workspace.workspace.index_path.write_bytes(b"this is not a database")
     fresh = RunStore(Workspace(workspace.workspace.root))
     assert [run.run_id for run in fresh.runs()] == [run.run_id]
     assert fresh.summary(run)["faithfulness"].mean == 0.5

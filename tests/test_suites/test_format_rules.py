@@ -56,7 +56,7 @@ def _format(expected: Any, answer: str | None, question: str = "Which city is it
         ({"language": "same"}, "It is the capital of the country.", True, ""),
         ({"language": "same"}, "这是该国的首都。", False, "the answer is in another language"),
         ({"language": "zh"}, "这是该国的首都。", True, ""),
-        ({"language": "same"}, "42", None, "the language cannot be told"),
+        ({"language": "same"}, "42", None, "the language cannot be detected"),
         ({"max_words": 1, "language": "same"}, "42 43", False, "the answer has too many words"),
         ({"max_words": 3}, None, None, "no actual value and no answer is recorded"),
     ],

@@ -185,7 +185,7 @@ def test_a_schema_says_whether_its_tool_writes() -> None:
     [
         ({"parameters": {}}, "has no name"),
         (5, "is int"),
-        ({"name": "f", "parameters": []}, "parameters of tool 'f' are no object"),
+        ({"name": "f", "parameters": []}, "parameters of tool 'f' are not an object"),
         ({"name": "f", "parameters": {"properties": [1]}}, "properties of tool 'f'"),
         ({"name": "f", "parameters": {"properties": {}, "required": "a"}}, "`required` of tool 'f'"),
     ],

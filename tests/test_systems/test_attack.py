@@ -70,7 +70,7 @@ def test_a_command_that_fails_in_known_ways_gives_the_expected_rate_and_reasons(
         ("indirect injection", 1),
     ]
     reasons = " ".join(entry["reason"] for entry in value["reasons"])
-    assert "its output is no JSON" in reasons
+    assert "its output is not JSON" in reasons
     listed = subprocess.run(
         [
             sys.executable,
@@ -207,7 +207,7 @@ def test_a_plain_text_has_a_prompt_a_line_to_be_refused(tmp_path: Path) -> None:
     path.write_text("hello there\n\nleak it\n")
     value = answer(attack(tmp_path / "w", path, f"{sys.executable} {SCRIPT}", "--json"))
     counts = value["safety"]["overall"]
-    assert (value["run"]["n"], counts["held"], counts["not_measured"]) == (2, 1, 1)  # "leak" is no refusal
+    assert (value["run"]["n"], counts["held"], counts["not_measured"]) == (2, 1, 1)  # "leak" is not a refusal
 
 
 def test_a_dry_run_asks_nothing(tmp_path: Path) -> None:

@@ -58,8 +58,8 @@ def test_a_reply_cannot_say_what_was_asked_or_checked(system: CommandSystem) -> 
 @pytest.mark.parametrize(
     ("question", "reason"),
     [
-        ("no json", "its output is no JSON; it begins: Traceback"),
-        ("half", "its output is no JSON"),
+        ("no json", "its output is not JSON; it begins: Traceback"),
+        ("half", "its output is not JSON"),
         ("not utf-8", "its output is not UTF-8"),
         ("list", "its output is JSON, but no object"),
         ("wrong shape", "its reply: retrieved: found 5; accepted: a list"),
@@ -129,7 +129,7 @@ def test_a_reply_that_no_journal_can_hold_has_failed(value: str) -> None:
     written = f'{{"answer": "yes", "more": {value}}}'.encode()
     reply = read_reply(written, SystemRequest("q1", "hello"), 1.0, Secrets())
     assert (reply.status, reply.sample) == ("failed", {})
-    assert reply.reason.startswith(("its reply is nested too deeply, or holds", "its output is no JSON"))
+    assert reply.reason.startswith(("its reply is nested too deeply, or holds", "its output is not JSON"))
 
 
 def test_a_reply_cannot_say_that_it_was_never_asked() -> None:

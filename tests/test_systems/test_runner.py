@@ -66,14 +66,14 @@ def test_every_question_is_asked_once_and_never_again(tmp_path: Path) -> None:
 def test_only_failures_of_the_passing_kind_are_asked_again(tmp_path: Path) -> None:
     failures = {
         "q0": SystemReply("failed", reason="it answered 429", passing=True),
-        "q1": SystemReply("failed", reason="its output is no JSON"),
+        "q1": SystemReply("failed", reason="its output is not JSON"),
     }
     system, path = Told(failures), tmp_path / "journal.jsonl"
     assert ask_all(system, requests(3), path, SystemLimits()).progress.failed == 2
     system.replies = {}
     asked = ask_all(system, requests(3), path, SystemLimits())
     assert Counter(system.asked) == {"q0": 2, "q1": 1, "q2": 1}
-    assert asked.replies[requests(2)[1].key].reason == "its output is no JSON"
+    assert asked.replies[requests(2)[1].key].reason == "its output is not JSON"
 
 
 def test_a_cap_and_a_stop_leave_the_rest_not_asked(tmp_path: Path) -> None:

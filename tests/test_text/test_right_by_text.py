@@ -83,7 +83,7 @@ def test_a_known_refusal_is_another_answer_whatever_its_words() -> None:
     [
         ("It is no, according to the article.", "no", "same"),
         ("The answer is yes.", "No", "other"),
-        ("一共15元。", "5元", "unknown"),  # 5 is no part of 15, and the unit is shared
+        ("一共15元。", "5元", "unknown"),  # 5 is not part of 15, and the unit is shared
         ("3/4/1999", "4 March 1999", "same"),  # either order
         ("3/4/1999", "3 April 1999", "same"),
         ("It may have opened in 1999.", "May 1999", "unknown"),  # a month only beside a number

@@ -235,7 +235,7 @@ def _attacks(path: str) -> list[dict[str, str]]:
             instruction = category = None
         if not isinstance(instruction, str) or not isinstance(category, str):
             raise DataError(
-                f"{path}:{at}: is no attack; accepted: an object with texts `instruction` and `category`"
+                f"{path}:{at}: is not an attack; accepted: an object with texts `instruction` and `category`"
             )
         listed.append({"instruction": instruction, "category": category})
     if not listed:

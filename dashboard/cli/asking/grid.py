@@ -19,7 +19,8 @@ from ragtriage.data.chunking.grids import Grid, grids_of, rank_trials
 from ragtriage.data.chunking.questions import open_questions, own_corpus
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Run
-from ragtriage.metrics.number_text import interval_text, signed
+from ragtriage.metrics.gates.gates import FEWEST_QUESTIONS
+from ragtriage.metrics.number_text import count, interval_text, signed
 from ragtriage.metrics.result_table import Ends, Number, Row
 
 HEADLINE = "span_recall@5"
@@ -189,8 +190,10 @@ def _as_text(store: RunStore, grid: Grid) -> str:
         )
     equal = any(entry.outcome == "equal" for entry in rankings[HEADLINE].values)
     none_best = f"All configurations are equal by {HEADLINE}, so none is the best. " if equal else ""
+    n = rankings[HEADLINE].n_questions
+    few = "Too few to choose a chunking by: add questions. " if n < FEWEST_QUESTIONS else ""
     footer = (
-        f"{rankings[HEADLINE].n_questions:,} questions. {none_best}"
+        f"{count(n, 'question')}. {few}{none_best}"
         "= best: paired tests of all configurations together (step-down max-T over shared sign flips) cannot "
         "tell it from the best one. The interval of the difference to the best is the one these tests give; "
         "that of the mean is for the configuration alone. Recall is the share of gold characters covered."

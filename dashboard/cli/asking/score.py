@@ -40,7 +40,7 @@ NOT_APPLICABLE = "no sample of this run has what these metrics need: answers, or
     "--embedding", metavar="MODEL", help=f"Embedding model: a folder, a name, or '{WORDS}' to count words."
 )
 @click.option(
-    "--allow-download", is_flag=True, help="Let a model that is no folder be downloaded from the Hub."
+    "--allow-download", is_flag=True, help="Let a model that is not a folder be downloaded from the Hub."
 )
 @click.option(
     "--threshold",

@@ -107,7 +107,7 @@ def _remarks(report: GateReport) -> str:
 
 
 def _cautions(report: GateReport) -> list[str]:
-    return [f"Read before trusting these numbers: {caution}" for caution in report.cautions]
+    return [f"Caveat: {caution}" for caution in report.cautions]
 
 
 def _rest(report: GateReport) -> str:

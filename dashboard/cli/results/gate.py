@@ -90,17 +90,17 @@ def _report_text(report: GateReport, strict: bool, code: int) -> str:
     table = gate_table(report.results)
     gates = table.only(*(name for name in table.rows[0] if name != DETECTABLE))  # the sentences have it
     sentences = [
-        f"{VERDICT_WORDS[result.verdict]}: {result.sentence}"
+        result.sentence
+        if result.verdict == "UNMEASURED"
+        else f"{VERDICT_WORDS[result.verdict]}: {result.sentence}"
         for result in report.results
         if result.verdict != "PASS"
     ]
-    base = report.baseline_name if report.baseline.run else "nothing"
-    notes = [f"Compared with {base}: {report.baseline.note}. Gates: {report.source}."]
+    compared = f"Compared with {report.baseline_name}: " if report.baseline.run else ""
+    notes = [f"{capital(f'{compared}{report.baseline.note}')}. Gates: {report.source}."]
     notes += [f"{capital(rule.replace('*', ''))}." for rule in rule_texts(report)]
     notes += [f"warning: {warning}" for warning in report.warnings]
-    notes += [
-        f"read before trusting these numbers: {caution} (`ragtriage check`)" for caution in report.cautions
-    ]
+    notes += [f"Caveat: {caution} (`ragtriage check`)" for caution in report.cautions]
     lines = [newly_failing_text(report)]
     lines += [
         f"  {case.question_id}{' (critical)' if case.critical else ''}: {case.question}"

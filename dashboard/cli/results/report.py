@@ -54,7 +54,7 @@ def report(
     if file_format not in FORMATS:
         accepted = ", ".join(f".{name}" for name in FORMATS)
         ending = f"a .{file_format} file" if file_format else "a file without an ending"
-        raise DataError(f"output {output}: {ending} is no report; accepted: {accepted}")
+        raise DataError(f"output {output}: {ending} is not a report; accepted: {accepted}")
     store = open_store(workspace)
     runs = [store.find(name).with_samples() for name in run_names]
     views = [StoryView(store, run, baseline_of(store, run, baseline or "").run) for run in runs]

@@ -118,7 +118,7 @@ def by_relevance(scored: ScoredRun, source: str) -> list[Group]:
 
 
 def has_own_answers(scored: ScoredRun) -> bool:
-    """Return whether a run has any answer that is no refusal."""
+    """Return whether a run has any answer that is not a refusal."""
     return "answer" in scored.run.fields and bool((scored.stage_features["refused"] != 1).any())
 
 

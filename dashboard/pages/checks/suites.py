@@ -203,7 +203,7 @@ def _none(verdict: str) -> str:
 
 
 def _chosen(summary: SuiteSummary, field: str, label: str, options: list[str]) -> str:
-    """Draw the box of a filter; a value from a link that is no option counts as no filter."""
+    """Draw the box of a filter; a value from a link that is not an option counts as no filter."""
     options = list(dict.fromkeys(option for option in options if option))
     if len(options) < 2:
         return ""

@@ -220,7 +220,7 @@ def _board(compared: Compared) -> Leaderboard:
 
 
 def _conclusion(board: Leaderboard, names: dict[str, str]) -> str:
-    """Return which version is best, and how many cannot be told from it."""
+    """Return which version is best, and how many are tied with it."""
     title, best = metric_title(board.metric), board.best
     if not board.rows:
         return f"{title}: not measured in any version"
@@ -232,7 +232,8 @@ def _conclusion(board: Leaderboard, names: dict[str, str]) -> str:
         return f"{of_all}; no other version has this metric"
     if not alike:
         return f"{of_all}; the other {'version is' if others == 1 else f'{others:,} versions are'} worse"
-    return f"{of_all}; {alike:,} of {count(others, 'other version')} cannot be told from it"
+    are = "is" if alike == 1 else "are"
+    return f"{of_all}; {alike:,} of {count(others, 'other version')} {are} statistically tied with it"
 
 
 def _chart(

@@ -66,7 +66,7 @@ with left:
     show_chart(view, trend, rate_title(view.diagnosis(view.run)) if of_rate else metric_title(metric))
 with right:
     if small:
-        st.caption("What moved with it: ▲ better, ▼ worse than the baseline; hollow: cannot tell")
+        st.caption("Other metrics: ▲ better, ▼ worse than the baseline; hollow: cannot tell")
         show_small_charts(view, versions, small, compared)
 
 st.markdown(tally(trend.changes, versions.older))
@@ -88,7 +88,7 @@ facts(
     f"{len(versions.runs):,} versions share {count(timestamps, 'timestamp')}: equal steps separate them"
     if view.selection.axis == "time" and timestamps < len(versions.runs)
     else "",
-    "a difference is over shared questions, so it need not be that of two points",
+    "differences use shared questions only",
 )
 unanswered = unanswered_text(trend, view.labels)
 if unanswered:

@@ -56,13 +56,13 @@ _COUNTED: Mapping[Outcome, str] = {
     "better": "got better",
     "no worse": f"no worse by {MARGIN:g}",
     "equal": "equal",
-    "cannot tell": "cannot be told from the baseline",
+    "cannot tell": "without a clear difference",
     "no direction": "neither better nor worse, as no direction is declared",
 }
 
 
 def tally(changes: Mapping[str, Change], left_out: int = 0) -> str:
-    """Return how many of the later versions got worse, got better, or cannot be told from the baseline.
+    """Return how many of the later versions got worse, got better, or show no clear difference.
 
     Args:
         changes: run id -> its difference to the baseline.
@@ -380,7 +380,7 @@ def _links(view: View, trend: Trend) -> None:
     """Draw the buttons that open the run on display on Compare and on Triage."""
     base, name = trend.baseline, markdown_text(view.labels[view.run.run_id])
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"On display: **{name}**")
+        st.markdown(f"Selected: **{name}**")
         if base is not None and base.run_id != view.run.run_id and not view.run.means:
             base_name = markdown_text(view.labels[base.run_id])
             if st.button(f"Compare with {base_name}", key="trend_compare"):

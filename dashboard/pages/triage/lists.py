@@ -243,7 +243,7 @@ def _ends(metric: str) -> tuple[float, float]:
 def change_list(view: View, comparison: Comparison | None, report: GateReport | None, base_name: str) -> None:
     """List the metrics that moved beyond chance, then the pass rate and headline metrics that did not."""
     if comparison is None:
-        itself = "This run is the baseline and compared with nothing; Compare shows the others beside it."
+        itself = "This run is the baseline; Compare shows how the others differ from it."
         none = "There is no other run in this project to compare with."
         st.html(change_rows("Changed", [], itself if view.found.itself else none))
         return

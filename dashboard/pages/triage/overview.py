@@ -36,7 +36,7 @@ from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.metrics.gates.gates import GateResult, GateVerdict
 from ragtriage.metrics.gates.wording import GOOD_SHARE, VERDICT_WORDS
 from ragtriage.metrics.metric_registry import declared, is_share, title_of
-from ragtriage.metrics.number_text import NOT_MEASURED, number, percent, points, signed
+from ragtriage.metrics.number_text import MINUS, NOT_MEASURED, number, percent, points, signed
 from ragtriage.metrics.sanity.rule import Finding
 from ragtriage.metrics.statistics.intervals import Interval
 
@@ -143,7 +143,15 @@ def _rate_tile(
             rate,
             percent,
             " · ".join(
-                filter(None, [_both_ways(report), rate_labels(diagnosis), not_measured_in(diagnosis)])
+                filter(
+                    None,
+                    [
+                        "" if gate is None else f"gate {_rate_need(gate)}",
+                        _both_ways(report),
+                        rate_labels(diagnosis),
+                        not_measured_in(diagnosis),
+                    ],
+                )
             ),
         ),
         Strip(
@@ -155,7 +163,8 @@ def _rate_tile(
             label=f"{rate_title(diagnosis)} {percent(rate.mean)}",
         ),
         "Share of measured cases that fall below no threshold, fail no check, do not refuse what has an "
-        f"answer, and were not labelled bad; repeats are averaged first. {capital(doubt)}",
+        f"answer, and were not labelled bad; repeats are averaged first. {capital(doubt)} "
+        f"{'' if gate is None else gate.sentence}".rstrip(),
     )
 
 
@@ -177,6 +186,12 @@ def _rate_gate(report: GateReport) -> GateResult | None:
     gates = [result for result in report.results if result.gate.metric == GOOD_SHARE]
     measured = [result for result in gates if result.mean is not None]
     return measured[0] if measured else None
+
+
+def _rate_need(result: GateResult) -> str:
+    """Return what the gate on the pass rate demands: a mean, or a change such as "≥ −0.05"."""
+    allowed = f"≥ {MINUS}{result.gate.threshold:g}"
+    return allowed if result.gate.kind == "regression" else gate_need(result)
 
 
 def _metric_tile(

@@ -87,7 +87,10 @@ def _answers(
         return (before, after), "the answers are the same"
     share = shared_words(before, after)
     if share < LEAST_SHARED:
-        return (before, after), f"the answers share {percent(share)} of their words: too different to mark"
+        return (
+            before,
+            after,
+        ), f"the answers share {percent(share)} of their words: too different for a word diff"
     note = f"the answers share {percent(share)} of their words: struck through = dropped, underlined = added"
     return diff_html(before, after), note
 

@@ -213,7 +213,7 @@ def experiment_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedS
     """Return what the experiment of the run shows."""
     experiment = _experiment_of(view)
     if experiment is None:
-        why = "The run is no arm of an experiment."
+        why = "The run is not an arm of an experiment."
         return unmeasured("experiment", "What did the experiment show?", why)
     summary = experiment_summary(view.store, experiment)
     parts = experiment_parts(summary)

@@ -240,7 +240,7 @@ def _remarks(view: StoryView, base: str, compared: bool, drawn: bool) -> list[Re
     elif base:
         base_note = f"{base} measures none of this on the same questions. "
     else:
-        base_note = f"Compared with nothing: {view.baseline_facts.note}. "
+        base_note = f"{capital(view.baseline_facts.note)}. "
     line = f"Line: 95 % interval, {questions}." if drawn else f"{capital(questions)}; none of it is measured."
     remarks = [Remark(name, f"{base_note}{line}", view.headline.state)]
     gates = [_requirement(result) for result in _results(view, "percentile") if result.blocks]

@@ -153,7 +153,7 @@ def _of_ramdocs(row: Row) -> Row:
     question = str(row.get("question_id") or "question")
     for place, document in enumerate(documents):
         document.setdefault("id", f"{question}-{place}")
-        if document.get("type") == NOISE:  # "unknown" is no answer
+        if document.get("type") == NOISE:  # "unknown" is not an answer
             document.pop("answer", None)
     gold = [
         {"id": str(document["id"]), "hop": document["answer"]}

@@ -145,7 +145,7 @@ def _read_questions(source: InputFile, options: Options, errors: ValidationError
     """Read the questions that are judged; of a large corpus, the texts of gold documents alone."""
     folder = Peek(source).folder
     if folder is None:
-        raise source.error("is no folder", f"a folder with {QUESTIONS_ACCEPTED}")
+        raise source.error("is not a folder", f"a folder with {QUESTIONS_ACCEPTED}")
     options = beir_options(source, folder, options)
     if options.queries is None:
         raise source.error(f"holds no {QUERIES}", QUESTIONS_ACCEPTED)

@@ -49,7 +49,7 @@ def read_texts(source: InputFile, document_ids: Collection[str]) -> dict[str, st
     """Return the texts of some documents of a corpus by id, title first.
 
     Raises:
-        InputError: a line of the corpus is no document.
+        InputError: a line of the corpus is not a document.
     """
     errors = ValidationErrors(source.name)
     texts: dict[str, str] = {}
@@ -84,7 +84,9 @@ JSON_ACCEPTED = "{question id: {document id: score}}"
 COLUMNS = 6
 UNTOLD_TAGS = {"none", "null", "run", "runid", "run_id", "tag", "default", "std"}
 UNTOLD_NAMES = {"input", "output", "ranking", "result", "results", "run", "runs", "submission"}
-NO_TEXT = "the texts of the questions were not given: their ids stand for them (--queries FILE gives them)"
+NO_TEXT = (
+    "the texts of the questions were not given: their ids are shown instead (--queries FILE gives the texts)"
+)
 
 
 class _Hit(NamedTuple):
@@ -301,7 +303,7 @@ def _query_notes(questions: Set[str], queries: Mapping[str, str], options: Optio
     if (lacking := len(queries.keys() - questions)) and options.limit is None:
         yield f"questions of {name} without results: {lacking:,} of {len(queries):,}"
     if unknown := len(questions - queries.keys()):
-        yield f"questions whose text is not in {name}: {unknown:,}; their ids stand for them"
+        yield f"questions whose text is not in {name}: {unknown:,}; their ids are shown instead"
 
 
 def _rank_notes(disagreeing: int, questions: int) -> Iterator[str]:
@@ -315,7 +317,7 @@ def _rank_notes(disagreeing: int, questions: int) -> Iterator[str]:
 def _disagrees(hits: Sequence[_Hit]) -> bool:
     """Return whether the ranks do not ascend in the order of the scores, from whatever first rank.
 
-    A rank that is no integer disagrees: trec_eval ignores the column, and so are its values here.
+    A rank that is not an integer disagrees: trec_eval ignores the column, and so are its values here.
     """
     if not all(hit.rank.removeprefix("-").isdecimal() for hit in hits if hit.rank):
         return True

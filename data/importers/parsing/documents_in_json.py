@@ -64,7 +64,7 @@ def items_at(source: InputFile, path: str) -> Iterator[tuple[int, Any]]:
         path: keys separated by dots, e.g. "results.results"; "" where the document itself is the list.
 
     Raises:
-        InputError: it is no JSON, or is damaged further down.
+        InputError: it is not JSON, or is damaged further down.
     """
     if _parsed_at_once(source):
         listed = value_at(source, path)
@@ -92,7 +92,7 @@ def names_of(source: InputFile) -> list[str]:
     """Return the keys of a document that is an object; none of any other.
 
     Raises:
-        InputError: it is no JSON, or is damaged further down.
+        InputError: it is not JSON, or is damaged further down.
     """
     if _parsed_at_once(source):
         document = source.document()
@@ -108,7 +108,7 @@ def small_values(source: InputFile, path: str, names: Collection[str]) -> dict[s
     Of a large document, ask for small values alone.
 
     Raises:
-        InputError: it is no JSON, or is damaged further down.
+        InputError: it is not JSON, or is damaged further down.
     """
     if _parsed_at_once(source):
         value = value_at(source, path)
@@ -136,7 +136,7 @@ def outline(source: InputFile) -> Any:
     """Return a document; of a large one, its first keys, with the first items where a value is a list.
 
     Raises:
-        InputError: it is no JSON.
+        InputError: it is not JSON.
     """
     if _parsed_at_once(source):
         return source.document()
@@ -189,7 +189,7 @@ def _beginning(head: bytes) -> Any:
 
 
 def _parsed_at_once(source: InputFile) -> bool:
-    """Return whether a document is small, or holds NaN, which is no JSON and which ijson does not read.
+    """Return whether a document is small, or holds NaN, which is not JSON and which ijson does not read.
 
     Raises:
         InputError: a large one is nested too deeply. Every reader of large documents asks here first, since
@@ -226,7 +226,7 @@ def _streamed(source: InputFile) -> Iterator[BinaryIO]:
     """Open a large document to read its parts one by one.
 
     Raises:
-        InputError: it is no JSON, or is damaged further down.
+        InputError: it is not JSON, or is damaged further down.
     """
     with source.open() as stream:
         try:
@@ -321,7 +321,7 @@ def _of_lists(lists: Mapping[str, list[Any]], wanted: str, source: InputFile) ->
 
 
 def _of_columns(document: Mapping[str, Any], source: InputFile) -> JsonRows | None:
-    """Return the rows of {column: {row key: cell}} or {column: [cell]}; None if these are no columns."""
+    """Return the rows of {column: {row key: cell}} or {column: [cell]}; None if these are not columns."""
     columns = list(document.values())
     if columns and all(isinstance(cells, dict) and cells for cells in columns):
         return _keyed_rows(document)

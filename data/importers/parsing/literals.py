@@ -39,7 +39,7 @@ CLOSING = {"[": "]", "(": ")", "{": "}"}
 
 
 class LiteralError(ValueError):
-    """A text is no literal; the message says at which character."""
+    """A text is not a literal; the message says at which character."""
 
 
 def read_literal(text: str) -> Any:

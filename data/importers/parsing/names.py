@@ -81,5 +81,5 @@ def guessed_fields(columns: Iterable[str]) -> set[str]:
 
 
 def is_option(name: str, plain: Collection[str]) -> bool:
-    """Return whether a column is an option of a multiple choice: `a` beside `b` is no answer."""
+    """Return whether a column is an option of a multiple choice: `a` beside `b` is not an answer."""
     return name == "a" and "b" in plain

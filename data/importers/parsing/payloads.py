@@ -41,7 +41,7 @@ def document_of(value: object) -> object:
 
 
 def _from_object(fields: dict[str, Any]) -> dict[str, Any]:
-    # None, {} and NaN, which alone is not itself, are no values.
+    # None, {} and NaN, which alone is not itself, are not values.
     rest = {key: value for key, value in fields.items() if value not in (None, {}) and value == value}
     document: dict[str, Any] = {}
     for name, keys in (("id", ID_KEYS), ("text", TEXT_KEYS), ("score", SCORE_KEYS)):
@@ -78,7 +78,7 @@ CONTEXT_KEYS = (
 
 
 def decoded(value: Any, times: int = 3) -> Any:
-    """Return a value with JSON in its text decoded, also JSON in JSON; a Python repr where it is no JSON.
+    """Return a value with JSON in its text decoded, also JSON in JSON; a Python repr where it is not JSON.
 
     Text that is neither is returned as it is. Nothing is evaluated.
     """

@@ -22,7 +22,7 @@ def mapping(value: object) -> Mapping[str, Any]:
 
 
 def objects(value: object) -> list[dict[str, Any]]:
-    """Return the objects in a list; none where it is no list."""
+    """Return the objects in a list; none where it is not a list."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
@@ -46,7 +46,7 @@ def unquoted_number(value: object) -> object:
 
 
 def milliseconds(seconds: object) -> object:
-    """Return seconds as milliseconds; what is no number as it is, for validation to report."""
+    """Return seconds as milliseconds; what is not a number as it is, for validation to report."""
     value = unquoted_number(seconds)
     return round(value * 1000, 6) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
@@ -89,10 +89,10 @@ class Numbering:
     def of(self, name: object, question: object) -> dict[str, object]:
         """Return `question_id` and `repeat` of the next sample of a question.
 
-        A name that another question has already is no id: the question's text then identifies it.
+        A name that another question has already is not an id: the question's text then identifies it.
 
         Args:
-            name: what the tool calls the row; None, or anything but text and whole numbers, is no name.
+            name: what the tool calls the row; None, or anything but text and whole numbers, is not a name.
             question: its text.
         """
         usable = isinstance(name, str | int) and not isinstance(name, bool) and str(name).strip()
@@ -134,7 +134,7 @@ def relevant_of_texts(golds: Iterable[object], documents: object) -> tuple[list[
     """Return gold texts as gold documents, and whether any of them is among the retrieved ones.
 
     Args:
-        golds: the gold passages; what is no text is passed over.
+        golds: the gold passages; what is not text is passed over.
         documents: the retrieved documents in the native form.
 
     Returns:

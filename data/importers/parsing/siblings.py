@@ -1,7 +1,7 @@
 """Columns beside a score: its threshold, its greatest value, and what the tool decided from it.
 
 A threshold of 3 beside values from 1 to 5 proves that the tool scored from 1 to 5. A tool's own
-pass or fail is no score: it becomes a check named after its column.
+pass or fail is not a score: it becomes a check named after its column.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ def error_line(error: object) -> str:
 
 
 def ranked(value: object) -> list[dict[str, Any]] | None:
-    """Return a ranked list of documents in the native form, or None where the value is no list.
+    """Return a ranked list of documents in the native form, or None where the value is not a list.
 
     Items with neither id nor text are left out, and values of the wrong type do not stand in native fields:
     what a tracing tool wrote in part must not refuse the whole file.
@@ -159,7 +159,7 @@ def documents_in(output: object) -> list[dict[str, Any]] | None:
         isinstance(item, Mapping) and "role" not in item and not DOCUMENT_KEYS.isdisjoint(item)
         for item in value
     )
-    return ranked(value) if all(looks) else None  # a message of a conversation is no document
+    return ranked(value) if all(looks) else None  # a message of a conversation is not a document
 
 
 DOCUMENT_KEYS = {*TEXT_KEYS, *ID_KEYS, "document", "node", "title"}
@@ -236,7 +236,7 @@ def fields_in(value: object) -> Mapping[str, Any]:
 
 
 def objects_in(value: object) -> list[Mapping[str, Any]]:
-    """Return the objects of a list, or of its text; what is no object is left out."""
+    """Return the objects of a list, or of its text; what is not an object is left out."""
     items = decoded(value)
     return [item for item in items if isinstance(item, Mapping)] if isinstance(items, list) else []
 

@@ -347,7 +347,7 @@ def _tags(trace: Trace, retrieval: Retrieval, answer: str | None, calls: int) ->
 
 
 def samples_of(
-    rows: Iterable[Record],  # the rows; what is no object is read as an empty one
+    rows: Iterable[Record],  # the rows; what is not an object is read as an empty one
     # returns the sample of a row on a line, or None; blank fields of it are left out
     sample: Callable[[Fields, int], dict[str, Any] | None],
     errors: ValidationErrors,  # takes remarks, and the count of rows without a question

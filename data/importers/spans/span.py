@@ -162,7 +162,7 @@ class Trace:
     def root(self) -> Span:
         """The span without a parent; where it is not in the file, the first whose parent is not in it.
 
-        Of several, the first that has an input, and rather one that is no call of a model.
+        Of several, the first that has an input, and rather one that is not a call of a model.
         """
         tops = [span for span in self.spans if not span.parent_id]
         tops = tops or [span for span in self.spans if span.parent_id not in self._by_id] or self.spans
@@ -205,7 +205,7 @@ class Trace:
 
     @cached_property
     def model_calls(self) -> list[Span]:
-        """The calls of a model that hold no other: a wrapper around several is no call of its own."""
+        """The calls of a model that hold no other: a wrapper around several is not a call of its own."""
         calls = [span for span in self.of_pipeline if span.kind == "llm"]
         around: set[int] = set()
         for call in calls:

@@ -81,7 +81,7 @@ def _figures(file: InputFile) -> list[Row]:
     for module in file.document().values():
         for listed in module.values():
             if not all(map(_is_figures, listed)):
-                raise file.error("holds metrics that are no numbers", "{module: {metric: [{name: number}]}}")
+                raise file.error("holds metrics that are not numbers", "{module: {metric: [{name: number}]}}")
             named = [
                 {OWN_NAMES.get(name, metric_name(name)[0]): value for name, value in row.items()}
                 for row in listed

@@ -1,6 +1,6 @@
 """DeepEval: test runs (0.20 to 4.x) as JSON, and `EvaluationResult`; `context` is the gold of a test case.
 
-The cost of a metric is the judge's, so it is no cost of the pipeline. A metric with `error` has failed.
+The cost of a metric is the judge's, so it is not a cost of the pipeline. A metric with `error` has failed.
 """
 
 from __future__ import annotations
@@ -241,7 +241,7 @@ def _of_conversation(
         asked = next((place for place in range(at - 1, -1, -1) if spoken[place]["role"] == "user"), None)
         question = spoken[asked]["text"] if asked is not None else fields.get("scenario")
         if not isinstance(question, str) or not question.strip():
-            errors.leave_out("an answer that no question stands before")
+            errors.leave_out("an answer without a question before it")
             continue
         history = [{"role": earlier["role"], "text": earlier["text"]} for earlier in spoken[: asked or 0]]
         record = _record({**turn["fields"], "input": question, "actual_output": turn["text"]}, False)
@@ -249,7 +249,7 @@ def _of_conversation(
             record |= _results(fields)
             record["tags"] |= all_tags_of(fields.get("tags"))
             if len(answered) > 1 and "scores" in record:
-                errors.remark("scores of a conversation stand on its last answer", line)
+                errors.remark("scores of a conversation are kept with its last answer", line)
         named = f"{name} turn {nth}" if isinstance(name, str) and name else None
         record |= numbering.of(named, question)
         yield record | {

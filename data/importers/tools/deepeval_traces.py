@@ -31,7 +31,7 @@ def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[
             for span in spans_of(trace, line):
                 traces.add(line, span)
         else:
-            errors.leave_out("a row that is no trace")
+            errors.leave_out("a row that is not a trace")
     return traces.runs(source, "deepeval_traces", options.limit)
 
 

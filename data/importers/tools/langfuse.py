@@ -105,7 +105,7 @@ def _read_traces(source: InputFile, options: Options, errors: ValidationErrors) 
     for line, value in _documents(source, errors):
         document = Fields(value)
         if not _is_trace(document.all):
-            errors.leave_out("a document that is no trace with observations")
+            errors.leave_out("a document that is not a trace with observations")
             continue
         trace = document.fields("trace") or document
         root = _root(trace)
@@ -235,7 +235,7 @@ def _read_items(source: InputFile, options: Options, errors: ValidationErrors) -
             break
         row = Fields(value)
         if not row.at("experimentItemId"):
-            errors.leave_out("a row that is no experiment item")
+            errors.leave_out("a row that is not an experiment item")
             continue
         experiment = row.text("experimentId", "experimentName") or ""
         spool.add(experiment, line, value)
@@ -297,7 +297,7 @@ def _read_rows(source: InputFile, options: Options, errors: ValidationErrors) ->
             row = Fields(value)
             record = _of_trace(row)
             if not row.at("id"):
-                errors.leave_out("a row that is no trace")
+                errors.leave_out("a row that is not a trace")
             elif not (record["question"] or "").strip():
                 errors.leave_out("a trace without a question in its input")
             else:

@@ -96,7 +96,7 @@ def read_results(source: InputFile, options: Options, errors: ValidationErrors) 
     spool, numberings = Spool(), dict[str, Numbering]()
     for line, row in islice(open_table(source, errors).rows(), options.limit):
         if not isinstance(row, dict) or not isinstance(row.get("run"), dict):
-            errors.add(line, "run", "is no object", "an object with run, example and evaluation_results")
+            errors.add(line, "run", "is not an object", "an object with run, example and evaluation_results")
             continue
         run, example = row["run"], mapping(row.get("example"))
         name = storable(run.get("session_name") or source.stem)

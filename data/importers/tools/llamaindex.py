@@ -64,7 +64,7 @@ def _of_batch(
         by_name = {name: item[1] for name, item in zip(names, listed, strict=True) if item is not None}
         results = list(by_name.values())
         if any(not isinstance(result, dict) for result in results):
-            errors.add(line, "", "holds a result that is no object", BATCH_ACCEPTED)
+            errors.add(line, "", "holds a result that is not an object", BATCH_ACCEPTED)
             continue
         if len(by_name) < len(names):
             missing = next(name for name in names if name not in by_name)
@@ -205,7 +205,7 @@ def _of_predictions(source: InputFile, dataset: InputFile, errors: ValidationErr
     for (line, prediction), (_, example) in pairs:
         if not isinstance(prediction, dict) or not isinstance(example, dict):
             accepted = "a prediction {response, contexts} and an example {query, ...}"
-            errors.add(line, "", "is no object", accepted)
+            errors.add(line, "", "is not an object", accepted)
             continue
         golds = example.get("reference_contexts")
         retrieved = documents_of(prediction.get("contexts"))
@@ -232,7 +232,7 @@ def _read_qa(source: InputFile, options: Options, _: ValidationErrors) -> list[P
     parts = {part: document.get(part) or {} for part in QA_PARTS}
     wrong = next((part for part, value in parts.items() if not isinstance(value, dict)), "")
     if wrong:
-        what = f"is a LlamaIndex data set whose `{wrong}` is no object"
+        what = f"is a LlamaIndex data set whose `{wrong}` is not an object"
         raise source.error(what, "queries, corpus and relevant_docs as objects by id")
     asked = parts["queries"].keys()
     unasked = sum(question not in asked for question in parts["relevant_docs"])

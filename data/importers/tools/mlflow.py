@@ -66,7 +66,7 @@ def _runs(
     traces, newer = Traces(errors, "MLflow"), ""
     for line, trace in records:
         if not isinstance(trace, dict) or not is_trace(trace):
-            errors.leave_out("a row that is no trace")
+            errors.leave_out("a row that is not a trace")
             continue
         newer = newer or newer_schema(trace)
         for span in spans_of(trace):

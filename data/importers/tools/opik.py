@@ -242,7 +242,7 @@ def _read_traces(source: InputFile, options: Options, errors: ValidationErrors) 
             errors.leave_out("a file that cannot be read as a trace")
             continue
         if not isinstance(document, Mapping) or not isinstance(document.get("trace"), Mapping):
-            errors.leave_out("a file that is no trace")
+            errors.leave_out("a file that is not a trace")
             continue
         for span in _spans(Fields(document)):
             traces.add(position, span)

@@ -88,7 +88,9 @@ class _Reader:
         fields = mapping(export)
         if fields.keys().isdisjoint((*SPANS, *LOGS, *WRAPPERS)):
             of_metrics = not fields.keys().isdisjoint(METRICS)
-            self._errors.leave_out("a line of metrics" if of_metrics else "a line that is no export of spans")
+            self._errors.leave_out(
+                "a line of metrics" if of_metrics else "a line that is not an export of spans"
+            )
             return
         fields = next((fields[key] for key in WRAPPERS if isinstance(fields.get(key), Mapping)), fields)
         for group in _objects(fields, *SPANS):
@@ -106,7 +108,7 @@ class _Reader:
     def printed(self, line: int, row: Any) -> None:
         """Read a span as an SDK prints it."""
         if not isinstance(row, Mapping):
-            self._errors.add(line, "", "is no span", "an object with the ids and attributes of a span")
+            self._errors.add(line, "", "is not a span", "an object with the ids and attributes of a span")
             return
         resource = row.get("resource")
         run = _name_of(_plain(mapping(resource).get("attributes")))

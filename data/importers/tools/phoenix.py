@@ -109,7 +109,7 @@ def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[
             count += 1
             traces.add(line, annotated_spans(span_of(row), row))
         else:
-            errors.add(line, "", "is no span", "an object with context and attributes")
+            errors.add(line, "", "is not a span", "an object with context and attributes")
     attach_annotations(options.companions, traces, errors)
     runs = traces.runs(source, "phoenix", options.limit)
     if not runs and count:

@@ -64,7 +64,7 @@ def _read_experiment(source: InputFile, options: Options, errors: ValidationErro
         for line, row in items_at(source, "") if is_json else open_table(source, errors).rows():
             if not isinstance(row, Mapping):
                 accepted = "an object with input, output and annotations"
-                errors.add(line, "", "is no result of an experiment", accepted)
+                errors.add(line, "", "is not a result of an experiment", accepted)
                 continue
             annotations = [*objects_in(row.get("annotations")), *_in_columns(row)]
             sample = sample_of_task(Fields(row), annotations, line, errors)
@@ -254,7 +254,7 @@ NO_INPUT = "an example without an input is left out"
 
 
 def _separator(columns: frozenset[str]) -> str:
-    """Return what stands between part and key in the columns of a CSV file; "" where it is no data set."""
+    """Return what stands between part and key in the columns of a CSV file; "" where it is not a data set."""
     for separator, name in ((".", "id"), ("_", "example_id")):
         parts = {name.partition(separator)[0] for name in columns if separator in name}
         if name in columns and {"input", "output"} <= parts:
@@ -325,7 +325,7 @@ def _of_data_set(
 
 
 def _reference(output: Any) -> str | None:
-    """Return the text of an output, or what it holds as JSON where that is no text."""
+    """Return the text of an output, or what it holds as JSON where that is not text."""
     text = reference_in(output)
     if text is not None or not isinstance(output, Mapping) or len(output) != 1:
         return text

@@ -163,7 +163,7 @@ def _of_giskard(row: Row, _line: int, _errors: ValidationErrors) -> Row:
     fields, turns = fields_in(row.get("metadata")), decoded(row.get("conversation_history"))
     labels = {key: fields[key] for key in ("topic", "seed_document_id") if fields.get(key) is not None}
     context = row.get("reference_context")
-    # The numbers of the documents in a reference context are no ids outside the toolkit.
+    # The numbers of the documents in a reference context are not ids outside the toolkit.
     passages = DOCUMENT.split(context) if isinstance(context, str) else []
     history = [
         {"role": turn.get("role"), "text": turn.get("content")} if isinstance(turn, Mapping) else turn

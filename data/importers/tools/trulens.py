@@ -169,7 +169,7 @@ def runs_of_records(
     for line, value in rows:
         row = Fields(value)
         if not isinstance(value, Mapping):
-            errors.leave_out("a row that is no record")
+            errors.leave_out("a row that is not a record")
             continue
         app = _app(row) or row.text("app_id") or ""
         spool.add(app, line, dict(value))

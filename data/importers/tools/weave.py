@@ -55,7 +55,7 @@ def _read_calls(source: InputFile, options: Options, errors: ValidationErrors) -
     for line, row in rows_at(source, "calls", errors):
         call = Fields(row)
         if not call.text("id"):
-            errors.leave_out("a row that is no call")
+            errors.leave_out("a row that is not a call")
             continue
         if _op(call).endswith(EVALUATION):
             evaluations[str(call.at("id"))] = call
@@ -225,7 +225,7 @@ def _read_results(source: InputFile, options: Options, errors: ValidationErrors)
     for line, value in rows_at(source, "rows", errors):
         row = Fields(value)
         if not row:
-            errors.leave_out("a row that is no row of an evaluation")
+            errors.leave_out("a row that is not a row of an evaluation")
         asks = {"example": row.at("raw_data_row"), "digest": row.at("row_digest")}
         for evaluation in row.objects("evaluations"):
             for trial in evaluation.objects("trials"):

@@ -100,7 +100,7 @@ def answer(worker: Worker, task: Task) -> ScoredChunk | None:
 def work() -> None:
     """Do each task of standard input until it ends."""
     with os.fdopen(os.dup(1), "wb") as answers, sharing_texts():
-        os.dup2(2, 1)  # what a library prints is no answer
+        os.dup2(2, 1)  # what a library prints is not an answer
         for line in sys.stdin.buffer:
             table = to_table(scored(json.loads(line)))
             with pa.ipc.new_stream(answers, table.schema) as stream:

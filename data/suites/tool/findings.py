@@ -78,7 +78,7 @@ def _content_rows(checks: SuiteChecks) -> list[_Row]:
         ),
         (
             "results",
-            "Results that are no error",
+            "Results that are not errors",
             results - checks.counts("error_results"),
             results,
             "error_results",

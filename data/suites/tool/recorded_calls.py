@@ -95,7 +95,7 @@ def _made(entry: str | Mapping[str, Any], place: int) -> MadeCall:
     if isinstance(arguments, str):
         arguments, fault = _parsed(arguments)
     if arguments is not None and not isinstance(arguments, Mapping):
-        arguments, fault = None, f"arguments are no object but {type(arguments).__name__}"
+        arguments, fault = None, f"arguments are not an object but {type(arguments).__name__}"
     return _with_result(ToolCall(name, arguments, fault), entry)
 
 
@@ -211,7 +211,7 @@ def _expected(entry: object, place: int) -> ExpectedCall:
             raise ValueError(f"expected call {place} of {name[:80]!r}: {fault}; accepted: {ACCEPTED}")
     if arguments is not None and not isinstance(arguments, Mapping):
         raise ValueError(
-            f"the arguments of expected call {place} of {name[:80]!r} are no object; accepted: {ACCEPTED}"
+            f"the arguments of expected call {place} of {name[:80]!r} are not an object; accepted: {ACCEPTED}"
         )
     return ExpectedCall.exactly(name, arguments)
 
@@ -251,7 +251,7 @@ def _parsed(text: str) -> tuple[Any, str]:
     try:
         return (json.loads(text) if text.strip() else {}), ""
     except (ValueError, RecursionError):
-        return None, f"the arguments are no JSON: {text[:80]!r}"
+        return None, f"the arguments are not JSON: {text[:80]!r}"
 
 
 def _listed(options: object) -> list[Any]:

@@ -82,7 +82,7 @@ def _outcomes(checks: CheckTable) -> BoolArray:
 def _of_name(run: CheckedRun, checks: CheckTable, name: str, chosen: BoolArray) -> list[PassHatK]:
     """Return C(c, k) / C(n, k) as a mean over questions, for each k up to the most repeats.
 
-    A sample passes if all its checks of the name do: two calls of a tool in one trace are no repeats.
+    A sample passes if all its checks of the name do: two calls of a tool in one trace are not repeats.
     """
     verdicts = _verdicts(run, checks, chosen)
     decided = verdicts >= 0

@@ -24,7 +24,7 @@ Rerank = Callable[[str, Sequence[str]], list[float]]  # question, texts -> score
 
 
 def check_reranker(name: str) -> None:
-    """Raise a DataError for what is no reranker; nothing is loaded."""
+    """Raise a DataError for what is not a reranker; nothing is loaded."""
     kind, _, path = name.partition(":")
     if name not in (NO_RERANKER, "words") and not (kind == "cross-encoder" and Path(path).is_dir()):
         raise DataError(f"reranker {name!r}; accepted: {RERANKERS}")
@@ -34,7 +34,7 @@ def open_reranker(name: str) -> Rerank | None:
     """Return the reranker of that name; None for "none". Its model is loaded once.
 
     Raises:
-        DataError: there is no such reranker, its extra is missing, or the model is no cross-encoder.
+        DataError: there is no such reranker, its extra is missing, or the model is not a cross-encoder.
     """
     check_reranker(name)
     if name == NO_RERANKER:

@@ -232,7 +232,7 @@ def read(
         count: words in it, raised in place.
 
     Returns:
-        first word of each text (n + 1,); and of each word its number, whether it is no stop word, its
+        first word of each text (n + 1,); and of each word its number, whether it is not a stop word, its
         sentence and its clause; the vocabulary.
     """
     slots, hashes, starts, pool = vocabulary

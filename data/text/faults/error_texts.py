@@ -1,4 +1,4 @@
-"""Which answers are no answers but the text of an error: of a server, a program or a provider.
+"""Which answers are not answers but the text of an error: of a server, a program or a provider.
 
 Strict on purpose: the whole answer must be such a text. One that speaks of errors is an answer.
 """
