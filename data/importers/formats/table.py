@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors, type_name
 from ragtriage.data.importers.formats.beir import read_qrels
+from ragtriage.data.importers.formats.table_records import Gold, records_of
 from ragtriage.data.importers.importer import Importer, Read, Row, ToolRows, each, question_set
 from ragtriage.data.importers.parsing.cells import (
-    OBJECT_KEYS,
     CellError,
     is_blank,
-    object_in,
     read_cell,
-    read_score,
 )
-from ragtriage.data.importers.parsing.check_columns import put_check
-from ragtriage.data.importers.parsing.columns import NUMBER_FIELDS, Plan, plan_columns
-from ragtriage.data.importers.parsing.head_column import with_point
+from ragtriage.data.importers.parsing.columns import Plan, plan_columns
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import guessed_fields, metric_name
-from ragtriage.data.importers.parsing.nested_ids import is_nested, nested_value
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.rows import Spool, Table, open_table
-from ragtriage.data.importers.parsing.shapes import gold_passages, objects
-from ragtriage.data.importers.parsing.siblings import PASSED
+from ragtriage.data.importers.parsing.shapes import gold_passages
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 from ragtriage.data.store.question_sets import OF_A_RUN
-from ragtriage.data.store.sample_schema import FIELDS, document_id
+from ragtriage.data.store.sample_schema import FIELDS
 from ragtriage.data.store.workspace import SCALES
 
 
@@ -38,11 +31,6 @@ def brought_to_samples(table: Table, tools: Iterable[ToolRows] = ()) -> Table:
     """Return a table with one row per sample and columns that say what they hold; others as they are."""
     tool = next((tool for tool in (*tools, *TOOLS) if tool.fits(set(table.columns))), None)
     return table if tool is None else tool.table(table)
-
-
-def has_spans(names: set[str]) -> bool:
-    """Return whether these are the columns of spans, of which several belong to one question."""
-    return any(marks <= names for marks in SPAN_COLUMNS)
 
 
 GOLDEN_NAMES = {
@@ -54,7 +42,7 @@ GOLDEN_NAMES = {
 }
 
 
-SPAN_COLUMNS: tuple[set[str], ...] = (
+SPAN_COLUMNS: tuple[set[str], ...] = (  # of spans, of which several belong to one question
     {"traceId", "isRootObservation"},
     {"traceId", "parentObservationId"},
     {"root_span_id", "span_id"},
@@ -69,23 +57,16 @@ TOOLS = (
 )
 
 
-DOCUMENT_KEYS = ("retrieved_contexts", "contexts", "context", "documents", "source_documents", "chunks")
 ROW_ACCEPTED = "an object with one value per column"
-SAME_ID = "another question under the same id: each is a question of its own, as in files put together"
 
 
 def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read a table; a column with the pipeline or model splits it into one run each."""
-    rows = open_table(source, errors, options.limit, rows=options.rows)
-    if has_spans(set(rows.columns)):
+    table = open_table(source, errors, options.limit, rows=options.rows)
+    if any(marks <= set(table.columns) for marks in SPAN_COLUMNS):
         what = "holds the spans of traces, several to a question"
         raise source.error(what, "a table with one row per sample")
-    table = brought_to_samples(rows)
-    plan = plan_columns(
-        table, options.mapping, source.name, gold_ids=_labelled_ids(options), declared=options.metrics
-    )
-    base = ParsedRun(source.stem, (), source.name, "table")
-    return runs_of_table(table, plan, base, errors)
+    return _runs(brought_to_samples(table), "table", source, options, errors)
 
 
 def reader_of(tool: ToolRows, key: str) -> Read:
@@ -93,10 +74,7 @@ def reader_of(tool: ToolRows, key: str) -> Read:
 
     def read_rows(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
         table = tool.table(open_table(source, errors, options.limit, rows=options.rows))
-        plan = plan_columns(
-            table, options.mapping, source.name, gold_ids=_labelled_ids(options), declared=options.metrics
-        )
-        return runs_of_table(table, plan, ParsedRun(source.stem, (), source.name, key), errors)
+        return _runs(table, key, source, options, errors)
 
     return read_rows
 
@@ -110,9 +88,13 @@ def table_importer(
     return Importer(key=key, title=title, accepts=accepts, read=read, mapped=True, **facts)
 
 
-def _labelled_ids(options: Options) -> set[str]:
+def _runs(
+    table: Table, key: str, source: InputFile, options: Options, errors: ValidationErrors
+) -> list[ParsedRun]:
     labels = read_qrels(options.qrels).values() if options.qrels is not None else ()
-    return {str(document["id"]) for documents in labels for document in documents}
+    gold = {str(document["id"]) for documents in labels for document in documents}
+    plan = plan_columns(table, options.mapping, source.name, gold_ids=gold, declared=options.metrics)
+    return runs_of_table(table, plan, ParsedRun(source.stem, (), source.name, key), errors)
 
 
 def runs_of_table(table: Table, plan: Plan, base: ParsedRun, errors: ValidationErrors) -> list[ParsedRun]:
@@ -120,7 +102,7 @@ def runs_of_table(table: Table, plan: Plan, base: ParsedRun, errors: ValidationE
 
     Without a run column the rows are streamed into one run; with one they are kept on disk, grouped by run.
     """
-    gold = _Gold.of(table, plan)
+    gold = Gold.of(table, plan)
     notes = (*base.notes, *table.notes, *plan.notes, *gold.notes)
     base = replace(base, mapping=plan.shown, notes=notes, metrics={**(plan.metrics or {}), **base.metrics})
     if plan.siblings is not None and plan.siblings.scales:
@@ -145,253 +127,6 @@ def runs_of_table(table: Table, plan: Plan, base: ParsedRun, errors: ValidationE
         replace(base, name=name, records=records_of(runs.rows(name), plan, errors, gold))
         for name in runs.keys
     ]
-
-
-def records_of(
-    rows: Iterable[tuple[int, dict[str, Any]]],
-    plan: Plan,
-    errors: ValidationErrors,
-    gold: _Gold | None = None,
-) -> Iterator[Record]:
-    """Yield rows as native records; a row that cannot be read is left out and its errors are added."""
-    builder = _Builder(plan, errors, gold or _Gold(False, ()))
-    for line, row in rows:
-        record = builder.record(line, row)
-        if record is not None:
-            yield line, record
-
-
-@dataclass(frozen=True)
-class _Gold:
-    """The use of reference passages in the form of texts: gold only if some are among the retrieved ones."""
-
-    usable: bool
-    notes: tuple[str, ...]
-
-    @classmethod
-    def of(cls, table: Table, plan: Plan) -> _Gold:
-        texts, retrieved = plan.column("relevant_texts"), plan.column("retrieved")
-        if texts is None or plan.column("relevant") is not None:
-            return cls(False, ())
-        shared = any(
-            _texts(row.get(texts), "relevant_texts") & _texts(row.get(retrieved), "retrieved")
-            for _, row in table.head
-            if isinstance(row, dict)
-        )
-        matched = f"column {texts!r} holds the relevant passages; they are matched by their text"
-        none = (
-            f"no passage of {texts!r} is among the retrieved ones word for word: kept as extra, not as gold"
-        )
-        return cls(shared, (matched if shared else none,))
-
-
-def _texts(value: object, field: str) -> set[str]:
-    try:
-        parsed = read_cell(field, value)
-    except CellError:
-        return set()
-    items = parsed if isinstance(parsed, list) else []
-    texts = (item.get("text") if isinstance(item, dict) else item for item in items)
-    return {text for text in texts if isinstance(text, str)}
-
-
-class _Builder:
-    """Builder of the records of one run; it counts questions to number their repeats."""
-
-    def __init__(self, plan: Plan, errors: ValidationErrors, gold: _Gold) -> None:
-        self._plan = plan
-        self._errors = errors
-        self._gold = gold
-        self._asked: Counter[object] = Counter()
-        self._labels: dict[str, int] = {}
-        self._seen: set[object] = set()
-        self._texts: dict[object, list[str]] = {}  # id -> the different questions under it
-
-    def record(self, line: int, row: dict[str, Any]) -> dict[str, Any] | None:
-        before = self._errors.total
-        record: dict[str, Any] = {}
-        for column, value in row.items():
-            try:
-                self._put(record, str(column), value, line)
-            except CellError as fault:
-                field = self._plan.fields.get(str(column), "")
-                shown = field if field == column or not field else f"{column} (as {field})"
-                self._errors.add(line, shown or str(column), fault.what, fault.accepted)
-        if self._errors.total > before:
-            return None
-        self._explain(record, row)
-        self._decide(record, row)
-        _split_conversation(record)
-        self._join_documents(record, line)
-        self._number_repeat(record)
-        return record if self._errors.total == before else None
-
-    def _explain(self, record: dict[str, Any], row: dict[str, Any]) -> None:
-        """Put the reasons that have columns of their own beside the scores that they explain."""
-        for column, metric in (self._plan.reasons or {}).items():
-            reason, scores = row.get(column), record.get("scores")
-            if is_blank(reason, blank_text=True) or not isinstance(scores, dict) or metric not in scores:
-                continue
-            if not isinstance(scores[metric], dict):
-                scores[metric] = {"value": scores[metric], "reason": str(reason)}
-                record.pop(column, None)
-
-    def _decide(self, record: dict[str, Any], row: Mapping[str, Any]) -> None:
-        """Put what the tool itself decided on the row among its checks."""
-        for column, verdict in (self._plan.siblings.verdicts if self._plan.siblings else {}).items():
-            passed = PASSED.get(str(row.get(column)).strip().lower())
-            checks = record.setdefault("checks", []) if passed is not None else None
-            if isinstance(checks, list):
-                sides = {"expected": row.get(verdict.threshold), "actual": row.get(verdict.score)}
-                checks.append({"name": column, "kind": "metric", **sides, "passed": passed})
-
-    def _put(self, record: dict[str, Any], column: str, value: object, line: int) -> None:
-        field = self._plan.fields.get(column, "")
-        kind, _, key = field.partition(".")
-        if column in self._plan.decimal_commas and (kind == "scores" or field in NUMBER_FIELDS):
-            value = with_point(value)
-        if kind == "scores" and key:
-            scores = record.setdefault("scores", {})
-            if isinstance(scores, dict):
-                scores[key] = self._score(column, value)
-            return
-        if kind == "checks" and key:
-            put_check(record, field, value, blank_text=self._plan.blank_text)
-            return
-        if field == "run" or is_blank(value, blank_text=self._plan.blank_text):
-            return
-        if kind == "tags" and key:
-            tags = record.setdefault("tags", {})
-            if isinstance(tags, dict):
-                tags[key] = value.lower() if value in ("True", "False") else value
-        elif not field or (field == "relevant_texts" and not self._gold.usable):
-            record[f"{column} (column)" if column in FIELDS else column] = value
-        else:
-            self._put_field(record, field, column, value)
-            self._keep_object(record, field, column, value, line)
-
-    def _score(self, column: str, value: object) -> object:
-        """Return a score; of a column of verdicts, a word that is none of them is a failed one."""
-        values = (self._plan.verdicts or {}).get(column)
-        if values is None or is_blank(value, blank_text=True):
-            return read_score(value)
-        try:
-            word = str(value).strip().lower()
-            return values[word] if word in values else read_score(value)
-        except CellError as fault:
-            return {"value": None, "reason": fault.what}
-
-    def _put_field(self, record: dict[str, Any], field: str, column: str, value: object) -> None:
-        parsed = read_cell(field, value)
-        factor = self._plan.factors.get(column)
-        if factor is not None and isinstance(parsed, int | float):
-            parsed = parsed * factor
-        if field in {"scores", "tags"} and isinstance(parsed, dict):
-            before = record.setdefault(field, {})
-            if isinstance(before, dict):
-                before.update(parsed)
-            if field == "scores" and isinstance(value, list):  # with labels, annotators and the like
-                record[f"{column} (list)" if column in FIELDS else column] = value
-            return
-        record["latency_ms" if field == "latency_s" else field] = parsed
-        if field == "reference_answer":
-            others = read_cell("relevant_texts", value) if parsed != value else []
-            if isinstance(others, list) and len(others) > 1:
-                record[f"{column} (all)"] = others
-
-    def _keep_object(self, record: dict[str, Any], field: str, column: str, value: object, line: int) -> None:
-        """Keep the rest of an object from which a question or an answer was read, and take its documents."""
-        fields = object_in(value) if field in OBJECT_KEYS else {}
-        if not any(key in fields for key in OBJECT_KEYS.get(field, ())):
-            return
-        self._errors.remark(f"{field} is read out of the objects in column {column!r}", line)
-        if len(fields) > 1:
-            record[f"{column} (object)"] = fields
-        documents = next((fields[name] for name in DOCUMENT_KEYS if isinstance(fields.get(name), list)), None)
-        if documents is not None and self._plan.column("retrieved") is None:
-            record.setdefault("retrieved", read_cell("retrieved", documents))
-
-    def _join_documents(self, record: dict[str, Any], line: int) -> None:
-        documents = record.get("retrieved")
-        path = self._plan.column("retrieved_ids") or ""
-        if is_nested(path) and isinstance(documents, list):
-            paths = [nested_value(item, path) if isinstance(item, dict) else None for item in documents]
-            documents = [
-                item if name is None else {**item, "id": name}
-                for item, name in zip(documents, paths, strict=True)
-            ]
-        for field, part in (("retrieved_ids", "id"), ("retrieved_scores", "score")):
-            values = record.pop(field, None)
-            if values is None:
-                continue
-            if documents is None and part == "id":
-                documents = [{} for _ in values]
-            if not isinstance(documents, list) or len(documents) != len(values):
-                count = len(documents) if isinstance(documents, list) else 0
-                what = f"has {len(values)} items for {count} documents"
-                self._errors.add(line, field, what, "one item per document")
-                return
-            documents = [
-                {**item, part: value} if isinstance(item, dict) else item
-                for item, value in zip(documents, values, strict=True)
-            ]
-        if documents is not None:
-            record["retrieved"] = documents
-        texts = record.pop("relevant_texts", None)
-        if texts is not None:
-            listed = objects(documents)  # validation says what is accepted
-            ids = {
-                item["text"]: item["id"] for item in reversed(listed) if item.get("text") and item.get("id")
-            }
-            record["relevant"] = [
-                {"id": ids.get(text, document_id(text)) if isinstance(text, str) else text} for text in texts
-            ]
-
-    def _number_repeat(self, record: dict[str, Any]) -> None:
-        """Make (question, repeat) unique: keep the record's repeat if it is not taken, else take the next."""
-        question = record.get("question_id") or repr((record.get("history"), record.get("question")))
-        question = question if isinstance(question, str | int) else repr(question)
-        if record.get("question_id"):
-            question = record["question_id"] = self._told_apart(question, record.get("question"))
-        repeat = record.pop("repeat", None)
-        if isinstance(repeat, str):
-            repeat = self._labels.setdefault(repeat, len(self._labels))
-        if repeat is None or (question, repeat) in self._seen:
-            repeat = self._asked[question]
-            while (question, repeat) in self._seen:
-                repeat += 1
-        self._seen.add((question, repeat))
-        self._asked[question] += 1
-        if repeat:
-            record["repeat"] = repeat
-
-    def _told_apart(self, question: str | int, text: object) -> str | int:
-        """Return the id of a question; another text under the same id is another question, as "7 (2)"."""
-        texts = self._texts.setdefault(question, [])
-        words = " ".join(str(text).casefold().split())
-        if words not in texts:
-            texts.append(words)
-            if len(texts) > 1:
-                self._errors.remark(SAME_ID)
-        at = texts.index(words)
-        return question if not at else f"{question} ({at + 1})"
-
-
-def _split_conversation(record: dict[str, Any]) -> None:
-    """Split a question in the form of turns: the user's last one is the question, the earlier are history."""
-    turns = record.get("question")
-    if not isinstance(turns, list):
-        return
-    by_user = [i for i, turn in enumerate(turns) if isinstance(turn, dict) and turn.get("role") == "user"]
-    if not by_user:
-        return
-    last = by_user[-1]
-    record["question"] = turns[last]["text"]
-    if last:
-        record["history"] = turns[:last]
-    answers = [turn["text"] for turn in turns[last + 1 :] if isinstance(turn, dict)]
-    if answers and "answer" not in record:
-        record["answer"] = answers[-1]
 
 
 QUESTIONS = "table_questions"

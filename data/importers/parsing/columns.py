@@ -26,7 +26,7 @@ from ragtriage.data.importers.parsing.names import (
     plain_name,
     synonyms,
 )
-from ragtriage.data.importers.parsing.nested_ids import NestedIds, gold_ids_of, is_nested, nested_ids
+from ragtriage.data.importers.parsing.nested_ids import gold_ids_of, is_nested, nested_ids
 from ragtriage.data.importers.parsing.rows import Table
 from ragtriage.data.importers.parsing.siblings import Siblings, siblings_of
 from ragtriage.data.store.parsed_run import MappedColumn
@@ -127,10 +127,70 @@ def plan_columns(
     """
     check_overrides(table.columns, overrides, file)
     blank_text = table.kind == "csv"
-    columns = _head_columns(table, blank_text)
+    rows = [row for _, row in table.head if isinstance(row, dict)]
+    columns = []
+    for name in table.columns:
+        cells = (row.get(name) for row in rows)
+        filled = tuple(cell for cell in cells if not is_blank(cell, blank_text=blank_text))
+        columns.append(HeadColumn(name, filled, len(rows)))
+    fields, siblings, reasons = _all_fields(columns, overrides, metrics_after, declared)
+    of_fields = {field: column for column, field in fields.items()}
+    if "question" not in of_fields:
+        what = f"no column reads as the question (columns: {', '.join(map(repr, fields)) or 'none'})"
+        names = ", ".join(synonyms()["question"])
+        accepted = f"one of {names}; or a mapping of a column to it: {MAP_QUESTION}"
+        raise NoQuestionError(ValidationError(file, None, "question", what, accepted), tuple(fields))
+    factors, notes = _units(columns, fields)
+    settled = {*overrides, *siblings.limits, *siblings.verdicts}
+    guessed = {name: field for name, field in fields.items() if name not in settled}
+    notes += (*siblings.notes, *questions_about(columns, guessed, declared))
+    shown = []
+    for column in columns:
+        field = fields[column.name]
+        why = "as you mapped it" if column.name in overrides else _why(column, field, siblings, reasons)
+        shown.append(MappedColumn(column.name, field, _example(column.values), why))
+    # ids inside the documents, unless a column of the table has them
+    paths, examples = dict[str, str](), dict[str, str]()
+    if "retrieved" in of_fields and "retrieved_ids" not in of_fields:
+        gold = gold_ids_of(table.head, of_fields.get("relevant")) or set(gold_ids)
+        nested = nested_ids(table.head, of_fields["retrieved"], gold)
+        paths = {path: "retrieved_ids" if path == nested.chosen else "" for path in nested.examples}
+        examples = {path: _example((value,)) for path, value in nested.examples.items()}
+        notes += () if any(map(is_nested, overrides)) else nested.notes
+    paths |= {name: field for name, field in overrides.items() if is_nested(name)}
+    shown += [
+        MappedColumn(path, field, examples.get(path, ""), "ids inside the documents")
+        for path, field in paths.items()
+    ]
+    verdicts = {
+        column.name: column.verdict
+        for column in columns
+        if column.verdict is not None and fields[column.name].startswith("scores.")
+    }
+    return Plan(
+        {**fields, **paths},
+        tuple(shown),
+        factors,
+        blank_text,
+        (*notes, *_left_over(fields)),
+        frozenset(column.name for column in columns if column.has_decimal_commas),
+        reasons,
+        {name: verdict.values for name, verdict in verdicts.items()},
+        _directions(verdicts, fields),
+        siblings,
+    )
+
+
+def _all_fields(
+    columns: list[HeadColumn],
+    overrides: Mapping[str, str],
+    metrics_after: Collection[str],
+    declared: Collection[str],
+) -> tuple[dict[str, str], Siblings, dict[str, str]]:
+    """Return the field of every column, the columns beside scores, and those that explain one."""
     fields = dict(overrides)
     _guess_fields(columns, fields)
-    for name, field in check_columns(table.columns).items():
+    for name, field in check_columns([column.name for column in columns]).items():
         fields.setdefault(name, field)
     _guess_metrics(columns, fields, metrics_after, declared)
     siblings = siblings_of(columns, fields, {*overrides, *declared})
@@ -140,45 +200,7 @@ def plan_columns(
     for column in columns:
         is_tag = column.name not in reasons and _is_tag(column)
         fields.setdefault(column.name, f"tags.{column.name}" if is_tag else "")
-    ordered = {name: fields[name] for name in table.columns}
-    _require_question(ordered, file)
-    factors, notes = _units(columns, ordered)
-    settled = {*overrides, *siblings.limits, *siblings.verdicts}
-    guessed = {name: field for name, field in ordered.items() if name not in settled}
-    notes += siblings.notes
-    notes += questions_about(columns, guessed, declared)
-    commas = {column.name for column in columns if column.has_decimal_commas}
-    shown = []
-    for column in columns:
-        field = ordered[column.name]
-        why = "as you mapped it" if column.name in overrides else _why(column, field, siblings, reasons)
-        shown.append(MappedColumn(column.name, field, _example(column.values), why))
-    nested = _nested_ids(table, ordered, gold_ids)
-    paths = {path: "retrieved_ids" if path == nested.chosen else "" for path in nested.examples}
-    paths |= {name: field for name, field in overrides.items() if is_nested(name)}
-    examples = {path: _example((nested.examples.get(path, ""),)) for path in paths}
-    shown += [
-        MappedColumn(path, field, examples[path], "ids inside the documents") for path, field in paths.items()
-    ]
-    asked = () if any(map(is_nested, overrides)) else nested.notes
-    all_notes = (*notes, *asked, *_left_over(ordered))
-    verdicts = {
-        column.name: column.verdict
-        for column in columns
-        if column.verdict is not None and ordered[column.name].startswith("scores.")
-    }
-    return Plan(
-        {**ordered, **paths},
-        tuple(shown),
-        factors,
-        blank_text,
-        all_notes,
-        frozenset(commas),
-        reasons,
-        {name: verdict.values for name, verdict in verdicts.items()},
-        _directions(verdicts, ordered),
-        siblings,
-    )
+    return {column.name: fields[column.name] for column in columns}, siblings, reasons
 
 
 def _why(column: HeadColumn, field: str, siblings: Siblings, reasons: Mapping[str, str]) -> str:
@@ -223,33 +245,6 @@ def _reasons(columns: list[HeadColumn], fields: Mapping[str, str]) -> dict[str, 
         if column.name not in fields and word in REASON_WORDS and kind == "scores" and key:
             reasons[column.name] = key
     return reasons
-
-
-def _nested_ids(table: Table, fields: Mapping[str, str], gold_ids: Collection[str]) -> NestedIds:
-    """Return where the documents keep their ids; nowhere inside them when a column of the table has them."""
-    columns = {field: column for column, field in fields.items()}
-    if "retrieved_ids" in columns or "retrieved" not in columns:
-        return NestedIds({}, "", ())
-    gold = gold_ids_of(table.head, columns.get("relevant")) or set(gold_ids)
-    return nested_ids(table.head, columns["retrieved"], gold)
-
-
-def _require_question(fields: Mapping[str, str], file: str) -> None:
-    if "question" not in fields.values():
-        what = f"no column reads as the question (columns: {', '.join(map(repr, fields)) or 'none'})"
-        names = ", ".join(synonyms()["question"])
-        accepted = f"one of {names}; or a mapping of a column to it: {MAP_QUESTION}"
-        raise NoQuestionError(ValidationError(file, None, "question", what, accepted), tuple(fields))
-
-
-def _head_columns(table: Table, blank_text: bool) -> list[HeadColumn]:
-    rows = [row for _, row in table.head if isinstance(row, dict)]
-    columns = []
-    for name in table.columns:
-        cells = (row.get(name) for row in rows)
-        filled = tuple(cell for cell in cells if not is_blank(cell, blank_text=blank_text))
-        columns.append(HeadColumn(name, filled, len(rows)))
-    return columns
 
 
 def _guess_fields(columns: list[HeadColumn], fields: dict[str, str]) -> None:

@@ -58,7 +58,9 @@ def siblings_of(columns: Sequence[HeadColumn], fields: Mapping[str, str], fixed:
         free = not taken and fields.get(column.name, "scores.").startswith(("scores.", "tags."))
         if errors and plain_name(column.name) == "success":
             continue  # says that the call did not fail
-        if kind and free and (_is_passes(column) if kind == "verdict" else column.numeric == 1.0):
+        words = {str(value).strip().lower() for value in column.values if kind == "verdict"}
+        is_kind = column.numeric == 1.0 if kind != "verdict" else bool(words) and words <= PASSED.keys()
+        if kind and free and is_kind:
             by_alias = not {base, f"{base}_score"} & plains  # groundedness_threshold beside faithfulness
             for name in {base, metric_name(base)[0]} if base and by_alias else {base}:
                 by_score.setdefault(name, {}).setdefault(kind, column)
@@ -80,7 +82,9 @@ def siblings_of(columns: Sequence[HeadColumn], fields: Mapping[str, str], fixed:
         if verdict is not None:
             verdicts[verdict.name] = ToolVerdict(score.name, threshold.name if threshold else "")
         metric = fields[score.name].removeprefix("scores.")
-        scale = _scale(score, own) if _goes_beyond_one(metric, score) else None
+        known = REGISTRY.get(metric)
+        to_one = known is not None and known.bounds == (0.0, 1.0)
+        scale = _scale(score, own) if to_one and max(score.finite, default=0.0) > 1.0 else None
         if scale is not None:
             scales[metric] = scale
             proof = next(column.name for column in (greatest, threshold, verdict) if column is not None)
@@ -99,16 +103,6 @@ def _kind_and_base(name: str) -> tuple[str, str]:
             if plain == ending or plain.endswith(f"_{ending}"):
                 return kind, plain.removesuffix(ending).rstrip("_")
     return "", ""
-
-
-def _is_passes(column: HeadColumn) -> bool:
-    return bool(column.values) and all(str(value).strip().lower() in PASSED for value in column.values)
-
-
-def _goes_beyond_one(metric: str, column: HeadColumn) -> bool:
-    """Return whether a metric is one from 0 to 1, and its values go beyond."""
-    known = REGISTRY.get(metric)
-    return known is not None and known.bounds == (0.0, 1.0) and max(column.finite, default=0.0) > 1.0
 
 
 def _scale(score: HeadColumn, beside: Mapping[str, HeadColumn]) -> tuple[float, float] | None:

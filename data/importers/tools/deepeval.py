@@ -22,7 +22,7 @@ from ragtriage.data.importers.parsing.names import CAMEL, metric_name
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.payloads import documents_of, question_in
 from ragtriage.data.importers.parsing.peek import Peek
-from ragtriage.data.importers.parsing.rows import open_table
+from ragtriage.data.importers.parsing.rows import rows_at
 from ragtriage.data.importers.parsing.shapes import (
     Numbering,
     all_tags_of,
@@ -124,8 +124,7 @@ def _facts(source: InputFile) -> Mapping[str, Any]:
 
 def _cases(source: InputFile, facts: Mapping[str, Any], errors: ValidationErrors) -> Iterator[Record]:
     if not facts:
-        is_json = Peek(source).kind == "json"
-        yield from items_at(source, "") if is_json else open_table(source, errors).rows()
+        yield from rows_at(source, "", errors)
         return
     has_cases = False
     for record in chain.from_iterable(items_at(source, facts["path"] + key) for key in LISTS):
@@ -323,12 +322,6 @@ def _answered(row: Mapping[str, Any]) -> str:
     return next(filled, "")
 
 
-def _is_goldens(peek: Peek) -> bool:
-    has_reference = peek.columns & {"expected_output", "expectedOutput", "source_file", "sourceFile"}
-    has_names = "input" in peek.columns and "context" in peek.columns and bool(has_reference)
-    return has_names and not any(map(_answered, peek.rows))
-
-
 def _golden(row: Row, line: int, errors: ValidationErrors) -> Row | None:
     if answered := _answered(row):
         errors.add(line, answered, "is filled, among goldens of DeepEval that have none", UNANSWERED)
@@ -367,7 +360,11 @@ IMPORTERS = (
         GOLDENS,
         "DeepEval goldens",
         "JSON, JSONL or CSV with input, expected_output and context, and no actual_output",
-        _is_goldens,
+        lambda peek: (
+            peek.columns >= {"input", "context"}
+            and bool(peek.columns & {"expected_output", "expectedOutput", "source_file", "sourceFile"})
+            and not any(map(_answered, peek.rows))
+        ),
         read_each(GOLDENS, _golden, questions=True),
         holds="questions",
         written_by="DeepEval 4.3",

@@ -16,7 +16,7 @@ from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.payloads import documents_of
 from ragtriage.data.importers.parsing.peek import Peek
-from ragtriage.data.importers.parsing.rows import open_table
+from ragtriage.data.importers.parsing.rows import rows_at
 from ragtriage.data.importers.parsing.shapes import (
     Numbering,
     gold_passages,
@@ -111,8 +111,7 @@ def _verdicts(by_name: Mapping[str, Mapping[str, Any]], to_five: bool) -> Row:
 
 def read_retrieval(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read the results of a retriever evaluation; its figures are compared with those of its own ids."""
-    is_json = Peek(source).kind == "json"
-    rows = islice(items_at(source, "") if is_json else open_table(source, errors).rows(), options.limit)
+    rows = islice(rows_at(source, "", errors), options.limit)
     head = list(islice(rows, HEAD))
     names: dict[str, None] = {}
     for _, row in head:

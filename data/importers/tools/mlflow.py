@@ -6,8 +6,9 @@ import json
 import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -163,11 +164,6 @@ APART = f"a trace whose spans are kept beside the database; accepted: {ACCEPTED}
 NEEDED = {"spans", "assessments", "trace_tags", "trace_request_metadata", "experiments", "runs", "params"}
 
 
-def is_database(peek: Peek) -> bool:
-    """Return whether a database is that of MLflow."""
-    return "trace_info" in peek.tables or {"experiments", "latest_metrics"} <= peek.tables
-
-
 def _read_database(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read the traces of a database: a run for each run of MLflow, and one for each experiment without."""
     there = table_names(source)
@@ -268,13 +264,9 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # PyYAML has no types
 
 def is_folder(peek: Peek) -> bool:
     """Return whether a folder holds traces or tables of evaluations as MLflow lays them out."""
-    if peek.folder is None:
-        return False
-    try:
-        first = next(_trace_folders(peek.folder), None) or next(_tables(peek.folder), None)
-    except OSError:
-        return False
-    return first is not None
+    with suppress(OSError):
+        return peek.folder is not None and any(chain(_trace_folders(peek.folder), _tables(peek.folder)))
+    return False
 
 
 def _trace_folders(folder: Path) -> Iterator[Path]:
@@ -379,7 +371,7 @@ IMPORTERS = (
         "mlflow_database",
         "MLflow database",
         "mlflow.db, the SQLite database of a tracking server, with traces",
-        is_database,
+        lambda peek: "trace_info" in peek.tables or {"experiments", "latest_metrics"} <= peek.tables,
         _read_database,
         written_by=WRITTEN_BY,
         unit="trace",

@@ -44,10 +44,8 @@ CAPTURE = (
 def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read traces; a run is a service in a version. Evaluations may be logs in a file of their own."""
     reader = _Reader(errors)
-    for line, export in _exports(source, errors):
-        reader.export(line, export)
-    for companion in options.companions:
-        for line, export in _exports(companion, errors):
+    for file in (source, *options.companions):
+        for line, export in _exports(file, errors):
             reader.export(line, export)
     return reader.runs(source, options)
 
@@ -55,8 +53,7 @@ def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[
 def read_spans(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read spans as an SDK prints them, an object each."""
     reader = _Reader(errors)
-    rows = items_at(source, "") if container(source) == "json" else json_lines(source, errors)
-    for line, row in rows:
+    for line, row in items_at(source, "") if container(source) == "json" else json_lines(source, errors):
         reader.printed(line, row)
     return reader.runs(source, options)
 

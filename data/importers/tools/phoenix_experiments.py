@@ -21,7 +21,7 @@ from ragtriage.data.importers.parsing.payloads import (
     reference_in,
 )
 from ragtriage.data.importers.parsing.peek import Peek
-from ragtriage.data.importers.parsing.rows import container, object_rows, open_table
+from ragtriage.data.importers.parsing.rows import object_rows, rows_at
 from ragtriage.data.importers.parsing.shapes import gold_passages, mapping
 from ragtriage.data.importers.parsing.sqlite_file import open_sqlite, table_names
 from ragtriage.data.importers.parsing.values import (
@@ -51,17 +51,11 @@ PARTS = (
 ANNOTATION = "annotation_"
 
 
-def is_experiment(peek: Peek) -> bool:
-    """Return whether rows are the outputs of the task of an experiment."""
-    return peek.columns >= SIGNS and not peek.columns.isdisjoint(OF_TASKS)
-
-
 def _read_experiment(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read an experiment into one run, a sample for each example and repetition."""
 
     def samples() -> Iterator[Record]:
-        is_json = container(source) == "json"
-        for line, row in items_at(source, "") if is_json else open_table(source, errors).rows():
+        for line, row in rows_at(source, "", errors):
             if not isinstance(row, Mapping):
                 accepted = "an object with input, output and annotations"
                 errors.add(line, "", "is not a result of an experiment", accepted)
@@ -164,11 +158,6 @@ WHERE experiment_id = :experiment ORDER BY experiment_runs.id
 OF_RUN = "SELECT * FROM experiment_run_annotations WHERE experiment_run_id = ? ORDER BY id"
 
 
-def is_database(peek: Peek) -> bool:
-    """Return whether a file is the database of a Phoenix server."""
-    return peek.tables >= TABLES and bool(peek.tables & {"span_annotations", "project_sessions"})
-
-
 def _read_database(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read every project and experiment; the traces that an experiment wrote are those of its project."""
     tables = table_names(source)
@@ -236,8 +225,7 @@ def _tasks(source: InputFile, experiment: int, version: int, errors: ValidationE
 
 
 def _selected(connection: sqlite3.Connection, query: str, values: Any = ()) -> Iterator[dict[str, Any]]:
-    for row in connection.execute(query, values):
-        yield dict(row)
+    return map(dict, connection.execute(query, values))
 
 
 KEY = "phoenix_dataset"
@@ -338,7 +326,7 @@ IMPORTERS = (
         "phoenix_experiment",
         "Phoenix experiment",
         "JSON or CSV of the server: example_id, input, reference_output, output, annotations",
-        is_experiment,
+        lambda peek: peek.columns >= SIGNS and not peek.columns.isdisjoint(OF_TASKS),
         _read_experiment,
         written_by=TRIED,
         example="/v1/experiments/ID/json",
@@ -347,7 +335,7 @@ IMPORTERS = (
         "phoenix_database",
         "Phoenix database",
         "SQLite of a Phoenix server: a run for each project and each experiment",
-        is_database,
+        lambda peek: peek.tables >= TABLES and bool(peek.tables & {"span_annotations", "project_sessions"}),
         _read_database,
         written_by=TRIED,
         example="phoenix.db in PHOENIX_WORKING_DIR",

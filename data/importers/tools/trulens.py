@@ -349,10 +349,6 @@ def _read_events(source: InputFile, options: Options, errors: ValidationErrors) 
     return runs
 
 
-def _read_frame(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
-    return runs_of_records(open_table(source, errors).rows(), source, "trulens", errors, options.limit)
-
-
 WRITTEN_BY = "TruLens 2.16"
 
 
@@ -380,7 +376,9 @@ IMPORTERS = (
         "TruLens records",
         "CSV, JSONL or Parquet with record_id, app_id, input, output, <metric>, <metric>_calls",
         lambda peek: peek.columns >= FRAME and any(name.endswith(CALLS) for name in peek.columns),
-        _read_frame,
+        lambda source, options, errors: runs_of_records(
+            open_table(source, errors).rows(), source, "trulens", errors, options.limit
+        ),
         written_by=WRITTEN_BY,
         example="session.get_records_and_feedback()[0].to_json(FILE, orient='records', lines=True)",
     ),
