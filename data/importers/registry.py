@@ -88,7 +88,7 @@ TOOLS: tuple[Format, ...] = (
     ),
     Format("tools.tables_of_tools", "ares", "Document"),
     Format(
-        "tools.continuous_eval",
+        "tools.tables_of_tools",
         "continuous_eval continuous_eval_metrics",
         "ground_truth_contexts annotation kind:json",
     ),
@@ -119,7 +119,7 @@ TOOLS: tuple[Format, ...] = (
         "begin_label attribution_label label sentences human_factuality",
     ),
     Format("data_sets.attacks", "jailbreakbench", "behaviour_index"),
-    Format("data_sets.nomiracl", "nomiracl", "subset"),
+    Format("data_sets.labelled_answers", "nomiracl", "subset"),
     Format("data_sets.labelled_passages", "ramdocs", "wrong_answers"),
 )
 QUESTION_FILES: tuple[Format, ...] = (

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from places import REPOSITORY
 
-from ragtriage.data.importers.data_sets.nomiracl import response_label
+from ragtriage.data.importers.data_sets.labelled_answers import response_label
 from ragtriage.data.importers.detect import detect
 from ragtriage.data.importers.load import import_source
 from ragtriage.data.importers.parsing.input_file import InputFile

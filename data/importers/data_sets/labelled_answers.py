@@ -1,18 +1,19 @@
-"""Answers with labels of people: attribution (BEGIN), citations (HAGRID), factuality (FRANK)."""
+"""Answers with labels: attribution (BEGIN), citations (HAGRID), factuality (FRANK), refusals (NoMIRACL)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.formats.table import reader_of, table_importer
-from ragtriage.data.importers.importer import Importer, Row, ToolRows, each
+from ragtriage.data.importers.importer import Importer, Row, ToolRows, each, run_of
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
-from ragtriage.data.importers.parsing.shapes import as_float
+from ragtriage.data.importers.parsing.rows import open_table
+from ragtriage.data.importers.parsing.shapes import as_float, mapping
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
 # Label -> a person's faithfulness; None where there is nothing to attribute, or the label does not say.
@@ -172,6 +173,72 @@ FRANK = ToolRows(
 )
 
 
+# Thakur et al. 2024, "NoMIRACL: knowing when you don't know for robust multilingual retrieval-augmented
+# generation". A response that says both words, or neither, is invalid: it neither answers nor refuses.
+NOMIRACL = "nomiracl"
+OF_NOMIRACL = {"query_id", "subset", "results"}
+PRESENT, UNKNOWN = "yes, answer is present", "i don't know"
+ANSWERABLE = {"relevant": "yes", "non_relevant": "no"}
+
+
+def response_label(response: str) -> Literal["answered", "refused", "invalid"]:
+    """Return what a response does: it has to say that the answer is present, or that it does not know."""
+    lower = response.lower()
+    answers, declines = PRESENT in lower, UNKNOWN in lower
+    if answers == declines:
+        return "invalid"
+    return "answered" if answers else "refused"
+
+
+def _read_models(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+    """Read one run for each model."""
+    runs: dict[str, list[Record]] = {}
+    for line, value in open_table(source, errors, options.limit).rows():
+        row = mapping(value)
+        results = row.get("results")
+        if not isinstance(results, Mapping) or row.get("subset") not in ANSWERABLE:
+            accepted = "results {model: text}, subset relevant or non_relevant"
+            errors.add(line, "results", "no responses of a subset", accepted)
+            continue
+        case = _asked(row)
+        for model, response in results.items():
+            runs.setdefault(str(model), []).append((line, _answered(case, str(response or ""))))
+    parsed = []
+    for model, records in runs.items():
+        labels = [record["tags"]["response"] for _, record in records if isinstance(record, dict)]
+        invalid = labels.count("invalid")
+        note = f"neither answering nor declining clearly, so no refusal: {invalid:,} of {len(records):,}"
+        facts = {"config": {"generator_model": model}, "notes": (note,) if invalid else ()}
+        parsed.append(run_of(source, NOMIRACL, records, model, dataset="NoMIRACL", **facts))
+    return parsed
+
+
+def _asked(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the samples of all models share; a question without its text is called by its id."""
+    name = f"{row.get('language') or ''}-{row['query_id']}".removeprefix("-")
+    retrieved = row.get("retrieved") or [{"id": str(name)} for name in row.get("docids") or ()]
+    tags = {"subset": row["subset"], **({"language": row["language"]} if row.get("language") else {})}
+    return {
+        "question_id": name,
+        "question": row.get("question") or f"Query {name} (its text is not in the file)",
+        "answerable": ANSWERABLE[row["subset"]],
+        "retrieved": retrieved,
+        "tags": tags,
+    }
+
+
+def _answered(case: Mapping[str, Any], response: str) -> dict[str, Any]:
+    label = response_label(response)
+    return {
+        **case,
+        "answer": response,
+        "refused": label == "refused",
+        "refused_source": "imported",
+        "tags": {**case["tags"], "response": label},
+        "scores": {"answers_by_its_words": float(label == "answered")},
+    }
+
+
 IMPORTERS = (
     Importer(
         "attribution_labels",
@@ -198,5 +265,13 @@ IMPORTERS = (
         FRANK,
         written_by="FRANK",
         unit="summary",
+    ),
+    Importer(
+        NOMIRACL,
+        "NoMIRACL",
+        "rows with query_id, subset (relevant, non_relevant) and results {model: response}",
+        lambda peek: peek.columns >= OF_NOMIRACL and isinstance(peek.first.get("results"), Mapping),
+        _read_models,
+        unit="response",
     ),
 )
