@@ -111,6 +111,20 @@ def test_a_killed_import_shows_all_runs_of_its_file_or_none(
         assert seen == {(True, 0), (True, RUNS), (False, RUNS)}, "killed before, while and after committing"
 
 
+def test_two_imports_at_once_into_a_new_workspace_both_land(tmp_path: Path) -> None:
+    command = "import sys; from ragtriage.dashboard.cli.main import main; main(sys.argv[1:])"
+    started = []
+    for name in ("one", "two"):
+        file = tmp_path / f"{name}.jsonl"
+        rows = ({"question": f"q{i}?", "answer": name, "scores": {"tone": 1}} for i in range(9))
+        file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+        words = ("-w", str(tmp_path / "ws"), "import", str(file), "--metric", "tone=higher")
+        started.append(_started(command, *words))
+    assert [process.wait(120) for process in started] == [0, 0]
+    assert {run.name for run in RunStore(Workspace(tmp_path / "ws")).runs()} == {"one", "two"}
+    assert not list((tmp_path / "ws" / "runs").glob(".*"))
+
+
 def test_a_file_whose_second_run_is_invalid_leaves_nothing(workspace: RunStore) -> None:
     runs = [
         ParsedRun("good", [(1, {"question": "a?"})], "f", "native"),
