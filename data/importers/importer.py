@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ragtriage.data.errors import DataError, ValidationErrors, content_fault, type_name
+from ragtriage.data.errors import DataError, ValidationErrors, content_fault
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.peek import Peek
-from ragtriage.data.importers.parsing.rows import Table, open_table
+from ragtriage.data.importers.parsing.rows import Table, object_rows, open_table
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 from ragtriage.metrics.schema.scores import MetricsError
 
@@ -141,10 +141,8 @@ def read_each(
         notes = (*table.notes, note.format(file=source.name)) if note else table.notes
 
         def samples() -> Iterator[Record]:
-            for line, row in table.rows():
-                if not isinstance(row, dict):
-                    errors.add(line, "", f"found {type_name(row)}", accepted)
-                elif (record := sample(row, line, errors)) is not None:
+            for line, row in object_rows(table.rows(), errors, accepted):
+                if (record := sample(row, line, errors)) is not None:
                     yield line, record
 
         return [run_of(source, key, samples(), notes=notes, **facts)]

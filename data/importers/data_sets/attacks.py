@@ -12,7 +12,7 @@ from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.importer import Importer, Row, read_each, run_of
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
-from ragtriage.data.importers.parsing.rows import object_rows
+from ragtriage.data.importers.parsing.rows import object_rows, open_table
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
 CYBERSECEVAL, DO_NOT_ANSWER = "cyberseceval", "do_not_answer"
@@ -63,8 +63,8 @@ OUTCOME = {"behaviour_index", "method", "model", "jailbroken"}
 def _read_outcomes(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read one run for each method and model."""
     groups: dict[tuple[str, str], list[Record]] = {}
-    accepted = "an object with behaviour_index and jailbroken"
-    for line, row in object_rows(source, errors, options.limit, accepted):
+    rows = open_table(source, errors, options.limit).rows()
+    for line, row in object_rows(rows, errors, "an object with behaviour_index and jailbroken"):
         key = (str(row.get("method")), str(row.get("model")))
         groups.setdefault(key, []).append((line, _outcome(row)))
     runs = []

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ragtriage.data.errors import ValidationErrors, type_name
+from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.importer import Importer, run_of
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.payloads import documents_of
-from ragtriage.data.importers.parsing.rows import open_table
+from ragtriage.data.importers.parsing.rows import object_rows, open_table
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
 LABELS = ("Entailment", "Neutral", "Contradiction")
@@ -52,10 +52,7 @@ def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[
         notes = (*notes, "the file's own means (0-100) are kept in the configuration, not as scores")
 
     def records() -> Iterator[Record]:
-        for line, row in table.rows():
-            if not isinstance(row, dict):
-                errors.add(line, "", f"found {type_name(row)}", "an object with query, response, gt_answer")
-                continue
+        for line, row in object_rows(table.rows(), errors, "an object with query, response, gt_answer"):
             before = errors.total
             record = _Row(row, line, errors).record()
             if errors.total == before:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from ragtriage.data.errors import ValidationErrors, type_name
+from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.formats.beir import read_qrels
 from ragtriage.data.importers.formats.table_records import Gold, records_of
 from ragtriage.data.importers.importer import Importer, Read, Row, ToolRows, each, question_set
@@ -19,7 +19,7 @@ from ragtriage.data.importers.parsing.columns import Plan, plan_columns
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import guessed_fields, metric_name
 from ragtriage.data.importers.parsing.options import Options
-from ragtriage.data.importers.parsing.rows import Spool, Table, open_table
+from ragtriage.data.importers.parsing.rows import Spool, Table, object_rows, open_table
 from ragtriage.data.importers.parsing.shapes import gold_passages
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 from ragtriage.data.store.question_sets import OF_A_RUN
@@ -55,9 +55,6 @@ TOOLS = (
         "read as goldens of DeepEval: `context` is the gold, nothing was retrieved",
     ),
 )
-
-
-ROW_ACCEPTED = "an object with one value per column"
 
 
 def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
@@ -108,14 +105,8 @@ def runs_of_table(table: Table, plan: Plan, base: ParsedRun, errors: ValidationE
     if plan.siblings is not None and plan.siblings.scales:
         base = replace(base, config={SCALES: plan.siblings.scales, **base.config})
 
-    def checked() -> Iterator[tuple[int, dict[str, Any]]]:
-        for line, row in table.rows():
-            if isinstance(row, dict):
-                yield line, row
-            else:
-                errors.add(line, "", f"found {type_name(row)}", ROW_ACCEPTED)
-
-    rows, column = checked(), plan.column("run")
+    rows = object_rows(table.rows(), errors, "an object with one value per column")
+    column = plan.column("run")
     if column is None:
         return [replace(base, records=records_of(rows, plan, errors, gold))]
     runs = Spool()
@@ -144,10 +135,8 @@ def _read_questions(source: InputFile, options: Options, errors: ValidationError
         return read(source, options, errors)
 
     def questions() -> Iterator[Record]:
-        for line, row in rows.rows():
-            if not isinstance(row, dict):
-                errors.add(line, "", f"found {type_name(row)}", "an object with a question")
-            elif (record := _question(row, plan, line, errors)) is not None:
+        for line, row in object_rows(rows.rows(), errors):
+            if (record := _question(row, plan, line, errors)) is not None:
                 yield line, record
 
     return question_set(source, QUESTIONS, questions(), mapping=plan.shown, notes=(*rows.notes, *plan.notes))

@@ -139,17 +139,17 @@ def _opened(source: InputFile, errors: ValidationErrors, limit: int | None, rows
 
 
 def object_rows(
-    source: InputFile,
+    rows: Iterable[Record],
     errors: ValidationErrors,
-    limit: int | None,
     accepted: str = "an object with a question",
+    field: str = "",
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the rows of a file that are objects; others are reported."""
-    for line, row in open_table(source, errors, limit).rows():
+    """Yield the rows that are objects; others are reported."""
+    for line, row in rows:
         if isinstance(row, dict):
             yield line, row
         else:
-            errors.add(line, "", f"found {type_name(row)}", accepted)
+            errors.add(line, field, f"found {type_name(row)}", accepted)
 
 
 def rows_at(

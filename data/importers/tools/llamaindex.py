@@ -8,7 +8,7 @@ from math import isfinite, log2
 from typing import Any
 
 from ragtriage.data.declarations import declaration_fault
-from ragtriage.data.errors import ValidationErrors, type_name
+from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.importer import Importer, Row, question_set, row_names, run_of
 from ragtriage.data.importers.parsing.documents_in_json import items_at, names_of
 from ragtriage.data.importers.parsing.input_file import InputFile
@@ -16,7 +16,7 @@ from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.payloads import documents_of
 from ragtriage.data.importers.parsing.peek import Peek
-from ragtriage.data.importers.parsing.rows import rows_at
+from ragtriage.data.importers.parsing.rows import object_rows, rows_at
 from ragtriage.data.importers.parsing.shapes import (
     Numbering,
     gold_passages,
@@ -260,10 +260,8 @@ def _qa_records(parts: Mapping[str, Mapping[str, Any]]) -> Iterator[Record]:
 
 def _read_rag(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     def examples() -> Iterator[Record]:
-        for at, example in islice(items_at(source, "examples"), options.limit):
-            if not isinstance(example, dict):
-                errors.add(at, "examples", f"found {type_name(example)}", "an object with `query`")
-                continue
+        listed = islice(items_at(source, "examples"), options.limit)
+        for at, example in object_rows(listed, errors, "an object with `query`", "examples"):
             record = {
                 "question": example.get("query"),
                 "reference_answer": example.get("reference_answer") or None,

@@ -21,7 +21,7 @@ from ragtriage.data.importers.parsing.payloads import (
     reference_in,
 )
 from ragtriage.data.importers.parsing.peek import Peek
-from ragtriage.data.importers.parsing.rows import object_rows, rows_at
+from ragtriage.data.importers.parsing.rows import object_rows, open_table, rows_at
 from ragtriage.data.importers.parsing.shapes import gold_passages, mapping
 from ragtriage.data.importers.parsing.sqlite_file import open_sqlite, table_names
 from ragtriage.data.importers.parsing.values import (
@@ -267,7 +267,8 @@ def _read_data_set(source: InputFile, options: Options, errors: ValidationErrors
         return question_set(source, KEY, _of_data_set(examples, options, errors), **facts)
     separator = _separator(peek.columns)
     notes = (OF_SPANS,) if f"metadata{separator}span_kind" in peek.columns else ()
-    rows = ((line, _example(row, separator)) for line, row in object_rows(source, errors, options.limit))
+    listed = object_rows(open_table(source, errors, options.limit).rows(), errors)
+    rows = ((line, _example(row, separator)) for line, row in listed)
     return question_set(source, KEY, _of_data_set(rows, options, errors), notes=notes)
 
 

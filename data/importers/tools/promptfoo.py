@@ -12,7 +12,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from ragtriage.data.errors import InputError, ValidationErrors, type_name
+from ragtriage.data.errors import InputError, ValidationErrors
 from ragtriage.data.importers.importer import Importer, Row, run_of
 from ragtriage.data.importers.parsing.cells import object_in
 from ragtriage.data.importers.parsing.documents_in_json import items_at, small_values
@@ -21,7 +21,7 @@ from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.payloads import answer_in, contexts_in, documents_of, question_in
 from ragtriage.data.importers.parsing.peek import Peek
-from ragtriage.data.importers.parsing.rows import Spool, open_table
+from ragtriage.data.importers.parsing.rows import Spool, object_rows, open_table
 from ragtriage.data.importers.parsing.shapes import (
     Numbering,
     all_tags_of,
@@ -381,10 +381,7 @@ def _runs(
     spool = Spool()
     labels: dict[str, tuple[str, str]] = {}
     numberings: dict[str, Numbering] = {}
-    for line, row in chain(head, rows):
-        if not isinstance(row, dict):
-            errors.add(line, "results", f"found {type_name(row)}", "an object with vars and response")
-            continue
+    for line, row in object_rows(chain(head, rows), errors, "an object with vars and response", "results"):
         key, label = _run_of(row)
         labels.setdefault(key, label)
         record = sample_of(row, variable, listed, errors, line)
