@@ -110,13 +110,14 @@ def _asked_twice(run: CheckInput) -> list[Finding]:
     n, effective, again = pairs.shape[1], len(distinct), distinct[ids > 1]
     if n == effective:
         return []
-    differ = sum(len(np.unique(texts.said[texts.asked == text])) > 1 for text in again)
+    rows = np.isin(texts.asked, again)
+    answers = np.unique(np.stack([texts.asked[rows], texts.said[rows]]), axis=1)[0]
+    differ = int((np.unique(answers, return_counts=True)[1] > 1).sum())
     title = f"Only {effective:,} of {n:,} questions differ"
     message = (
         f"{count(len(again), 'question')} under several ids, {differ:,} of them with different "
         f"answers. Effective n is {effective:,}. Give a question one id, and number its repeats."
     )
-    rows = np.isin(texts.asked, again)
     evidence = (("questions", float(n)), ("effective n", float(effective)))
     severity: Severity = "warning" if n - effective >= max(FEWEST, MANY_TWICE * n) else "note"
     return [Finding("asked_twice", severity, title, message, evidence, int(rows.sum()), rows_of(rows))]
