@@ -34,17 +34,14 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str)
 
 
-def _is_score(value: object) -> bool:
-    return isinstance(value, int | float) and number(value) is not None
-
-
 def _is_position(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MOST_NANOSECONDS
 
 
 # Native fields of a document, and what may stand in them.
 _FITS: dict[str, Callable[[object], bool]] = {
-    **{"id": _is_text, "doc_id": _is_text, "text": _is_text, "score": _is_score},
+    **{"id": _is_text, "doc_id": _is_text, "text": _is_text},
+    "score": lambda value: isinstance(value, int | float) and number(value) is not None,
     **{"start": _is_position, "end": _is_position, "relevant": lambda value: isinstance(value, bool)},
 }
 

@@ -63,14 +63,6 @@ FILES_LOOKED_AT = 5
 PARENTS = {"isRootObservation", "parentObservationId", "parent_observation_id"}
 
 
-def _is_observations(peek: Peek) -> bool:
-    """Return whether the rows are observations: of the API, of a screen, or of an export to storage."""
-    return any(
-        {"id", "type"} <= row.keys() and {"traceId", "trace_id"} & row.keys() and PARENTS & row.keys()
-        for row in peek.rows_at("data")
-    )
-
-
 def _is_traces(peek: Peek) -> bool:
     """Return whether this is a trace with its observations, a list of such, or a folder of them."""
     if peek.folder is None:
@@ -398,7 +390,10 @@ IMPORTERS = (
         "langfuse_observations",
         "Langfuse observations",
         "JSON of the API, or CSV, JSON or JSONL of the screen: one span per row, with traceId and type",
-        _is_observations,
+        lambda peek: any(
+            {"id", "type"} <= row.keys() and {"traceId", "trace_id"} & row.keys() and PARENTS & row.keys()
+            for row in peek.rows_at("data")
+        ),
         _read_observations,
         written_by=WRITTEN_BY,
         companion_of=HOSTS,
