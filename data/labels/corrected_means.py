@@ -1,4 +1,4 @@
-"""The mean of a rating dimension over a run: a metric on every sample, corrected by randomly drawn labels."""
+"""The mean of a rating dimension over the questions of a run, corrected by randomly drawn labels."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, Status
 from ragtriage.metrics.statistics.intervals import Interval, interval
-from ragtriage.metrics.statistics.ppi import PpiMean, ppi_mean
+from ragtriage.metrics.statistics.label_correction import ppi_by_question
+from ragtriage.metrics.statistics.ppi import PpiMean
 
 FEW_LABELS = 50  # below this the corrected mean is reported as uncertain
 ADVISED_LABELS = (150, 300)  # ARES (Saad-Falcon et al. 2024) uses 150 and more
@@ -35,7 +36,7 @@ class PpiEstimate:
     """The mean of a rating dimension over a run, by prediction-powered inference."""
 
     ppi: PpiMean | None  # the estimates; None where no label was drawn at random
-    raw: Interval | None  # the metric's own mean over the same samples, with its interval; None likewise
+    raw: Interval | None  # the metric's own mean over the same questions, with its interval; None likewise
     same_dimension: bool  # whether the metric measures the same dimension, so that the two means compare
     browsed: int  # labelled samples left out because they were not drawn at random
     unjudged: int  # samples drawn and labelled that have no value of the metric
@@ -51,7 +52,7 @@ def ppi_estimate(
     """Correct a metric's mean by the labels that were drawn at random.
 
     A binary rating is corrected by whether the metric reaches its threshold, any other by the metric's value,
-    both on 0 to 1. The mean is over the samples that have a value of the metric, without those that were
+    both on 0 to 1. The mean is over the questions that have a value of the metric, without samples that were
     drawn and could not be rated; a metric without a scale has none.
     """
     drawn = np.isfinite(ratings.drawn)
@@ -61,18 +62,14 @@ def ppi_estimate(
     if not drawn.any():
         return PpiEstimate(None, None, same_dimension, browsed, 0, unrated)
     predicted = np.where(ratings.unrated, np.nan, _predictions(scored, ratings, evaluated, thresholds, drawn))
-    has_value = np.isfinite(predicted)
-    both = drawn & has_value
-    unjudged = int((drawn & ~has_value).sum())
-    if not both.any():
+    unjudged = int((drawn & ~np.isfinite(predicted)).sum())
+    found = ppi_by_question(predicted, ratings.drawn, scored.question, scored.clusters)
+    if found is None:
         return PpiEstimate(None, None, same_dimension, browsed, unjudged, unrated)
-    rest = has_value & ~both
-    clusters = scored.clusters[scored.question]
-    ppi = ppi_mean(
-        ratings.drawn[both], predicted[both], predicted[rest], clusters=(clusters[both], clusters[rest])
-    )
-    raw = interval(predicted[has_value], clusters[has_value], int(has_value.sum()), ratings.binary)
-    return PpiEstimate(ppi, raw, same_dimension, browsed, unjudged, unrated)
+    known = np.isfinite(found.values)
+    binary = bool(np.isin(found.values[known], (0, 1)).all())
+    raw = interval(found.values, scored.clusters, int(known.sum()), binary)
+    return PpiEstimate(found.ppi, raw, same_dimension, browsed, unjudged, unrated)
 
 
 def _predictions(

@@ -38,6 +38,49 @@ class CorrectedMean:
     by_question: FloatArray
 
 
+@dataclass(frozen=True)
+class QuestionPpi:
+    """A prediction-powered mean over questions, and what it is made of, NaN for questions without.
+
+    Attributes:
+        ppi: the estimate.
+        labels: (q,) mean label of the samples drawn at random that have a value.
+        beside: (q,) mean value of the same samples.
+        values: (q,) mean value of all samples.
+    """
+
+    ppi: PpiMean
+    labels: FloatArray
+    beside: FloatArray
+    values: FloatArray
+
+
+def ppi_by_question(
+    predicted: FloatArray, drawn: FloatArray, question: IntArray, clusters: IntArray
+) -> QuestionPpi | None:
+    """Return the mean of a metric by prediction-powered inference over questions; None without any label.
+
+    Args:
+        predicted: (n,) values of the metric, NaN where it has none.
+        drawn: (n,) labels of the samples drawn at random, NaN elsewhere.
+        question: (n,) codes of the question of each sample.
+        clusters: (q,) codes of the independent group of each question.
+    """
+    both = np.isfinite(predicted) & np.isfinite(drawn)
+    labels, beside, values = (
+        question_means(column, question)[0]
+        for column in (np.where(both, drawn, np.nan), np.where(both, predicted, np.nan), predicted)
+    )
+    labelled = np.isfinite(labels)
+    if not labelled.any():
+        return None
+    rest = np.isfinite(values) & ~labelled
+    ppi = ppi_mean(
+        labels[labelled], beside[labelled], values[rest], clusters=(clusters[labelled], clusters[rest])
+    )
+    return QuestionPpi(ppi, labels, beside, values)
+
+
 def corrected_mean(
     predicted: FloatArray,
     drawn: FloatArray,
@@ -57,31 +100,24 @@ def corrected_mean(
     Returns:
         The estimate; None with fewer than FEWEST_LABELS labelled questions, or without an interval.
     """
-    both = np.isfinite(predicted) & np.isfinite(drawn)
-    labels = question_means(np.where(both, drawn, np.nan), question)[0]
-    beside = question_means(np.where(both, predicted, np.nan), question)[0]
-    values = question_means(predicted, question)[0]
-    labelled = np.isfinite(labels)
-    if labelled.sum() < FEWEST_LABELS:
+    found = ppi_by_question(predicted, drawn, question, clusters)
+    if found is None or found.ppi.n_labelled < FEWEST_LABELS:
         return None
-    rest = np.isfinite(values) & ~labelled
-    ppi = ppi_mean(
-        labels[labelled], beside[labelled], values[rest], clusters=(clusters[labelled], clusters[rest])
-    )
+    ppi, values = found.ppi, found.values
     if not np.isfinite([ppi.estimate, ppi.low, ppi.high]).all():
         return None
     mean, low, high = (float(np.clip(value, *bounds)) for value in (ppi.estimate, ppi.low, ppi.high))
-    by_question = _influence(ppi, labels, beside, values)
+    by_question = _influence(found)
     raw = float(values[np.isfinite(values)].mean())
-    return CorrectedMean(mean, low, high, raw, int(labelled.sum()), "ppi", by_question)
+    return CorrectedMean(mean, low, high, raw, ppi.n_labelled, "ppi", by_question)
 
 
-def _influence(ppi: PpiMean, labels: FloatArray, beside: FloatArray, values: FloatArray) -> FloatArray:
+def _influence(found: QuestionPpi) -> FloatArray:
     """(q,) values whose mean is the estimate: of n labelled and N other questions each part by its share."""
-    n, others = ppi.n_labelled, ppi.n_unlabelled
-    corrected = (labels - ppi.tuning * beside) * (n + others) / n
-    judged = ppi.tuning * values * (n + others) / max(others, 1)
-    return np.where(np.isfinite(labels), corrected, judged)
+    n, others, tuning = found.ppi.n_labelled, found.ppi.n_unlabelled, found.ppi.tuning
+    corrected = (found.labels - tuning * found.beside) * (n + others) / n
+    judged = tuning * found.values * (n + others) / max(others, 1)
+    return np.where(np.isfinite(found.labels), corrected, judged)
 
 
 def corrected_share(

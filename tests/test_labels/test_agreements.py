@@ -210,6 +210,22 @@ def test_the_corrected_mean_takes_labels_drawn_at_random_alone(workspace: RunSto
     assert found.ppi.effective_n > 60
 
 
+def test_a_question_counts_once_however_often_it_was_asked(workspace: RunStore) -> None:
+    records = [
+        _record(at, None, (at * 7 % 12) / 12, repeat=repeat)
+        for at in range(60)
+        for repeat in range(6 if at < 10 else 1)
+    ]
+    scored = _table(workspace, records)
+    values = np.where(scored.question < 10, 1.0, scored.values("faithfulness"))
+    _drawn(workspace, scored, values, 60)
+    found = ppi_estimate(scored, _people(workspace, scored, "faithfulness"), IMPORTED)
+    assert found.ppi is not None
+    assert found.raw is not None
+    assert found.ppi.n_labelled + found.ppi.n_unlabelled == found.raw.n_scored == 60
+    assert found.raw.mean == pytest.approx(np.mean([at * 7 % 12 / 12 for at in range(60)]))
+
+
 def test_drawn_cases_that_nobody_could_rate_are_counted_and_in_neither_part(workspace: RunStore) -> None:
     scored = _table(workspace, [_record(at, None, at % 5 / 4) for at in range(60)])
     values = np.full(scored.n, 0.5)

@@ -266,7 +266,7 @@ def _draw_estimate(
         )
     samples, labels = ppi.n_labelled + ppi.n_unlabelled, ppi.classical
     own = "the metric alone" if estimate.same_dimension else "the metric alone, another dimension"
-    corrected_n = f"{ppi.n_labelled:,} labels of {ratings.title} and {ppi.n_unlabelled:,} other samples"
+    corrected_n = f"{ppi.n_labelled:,} labels of {ratings.title} and {ppi.n_unlabelled:,} other questions"
     means = [
         Mean(own, raw.mean, raw.low, raw.high, f"n = {samples:,}, {metric.title}"),
         Mean("labels alone", labels.mean, labels.low, labels.high, f"n = {ppi.n_labelled:,}"),
@@ -276,7 +276,7 @@ def _draw_estimate(
     browsed, unjudged = estimate.browsed, estimate.unjudged
     facts(
         f"corrected **{number(ppi.estimate)}** {interval_text(ppi.low, ppi.high)}",
-        f"{count(ppi.n_labelled, 'label')} drawn at random, {ppi.n_unlabelled:,} others by metric alone",
+        f"{count(ppi.n_labelled, 'question')} labelled at random, {ppi.n_unlabelled:,} others by metric alone",
         f"worth {number(ppi.effective_n, 0)} labels without it",
         f"the metric is off by {signed(ppi.bias)} on labelled cases, its weight is {number(ppi.tuning)}",
         f"{count(browsed, 'case')} labelled while browsing left out" if browsed else "",
