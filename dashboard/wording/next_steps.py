@@ -18,6 +18,7 @@ FINDINGS = {
     "ids": "Match the ids",
     "same_list": "Check the retriever",
     "secrets": "Take the secrets out of documents and prompts, and filter answers",
+    "contradicted_scores": "Read the answers that scores call right and words do not",
     "truncated": "Raise the limit of the answers and run again",
     "error_answers": "Ask again what ended in an error",
     "other_language": "Tell the model which language to answer in",

@@ -14,6 +14,7 @@ from ragtriage.metrics.schema.scores import BoolArray
 from ragtriage.metrics.statistics.distributions import regularised_beta
 from ragtriage.metrics.statistics.question_means import question_means
 
+CONTRADICTED = "contradicted_scores"
 FEWEST_DECIDED = 10  # questions whose answers the words decide
 # Of answers that people call right, the words call 6 % (EVOUNA), 8 % (the handbook) and 16 % (NQ-301) others.
 BY_CHANCE = 0.25
@@ -54,7 +55,7 @@ def contradicted_scores(scored: ScoredRun) -> list[Finding]:
     )
     return [
         Finding(
-            "contradicted_scores",
+            CONTRADICTED,
             "warning" if n >= MOST * of else "note",
             f"{n:,} of {of:,} answers that {name} {call} right differ from the reference by their words",
             message,

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from ragtriage.data.diagnosis.contradicted_scores import CONTRADICTED
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import stage_doubt
 from ragtriage.data.diagnosis.good_case import passing_with_gold
@@ -121,7 +122,8 @@ def next_steps(
 def _doubts(diagnosis: Diagnosis, findings: Sequence[Finding]) -> Iterator[NextStep]:
     """What must be settled before the stages are read: a finding, else the scores of the largest stage."""
     secrets = [finding for finding in findings if finding.rule == "secrets"]
-    for finding in [*secrets, *read_first(findings)][:1]:
+    contradicted = [each for each in findings if each.rule == CONTRADICTED and each.severity == "warning"]
+    for finding in [*secrets, *read_first(findings), *contradicted][:1]:
         yield NextStep("now", "finding", finding.rule, finding.n_affected, diagnosis.scored.n, finding.clause)
         return
     off_scale = [each for each in findings if each.rule == "scale" and each.severity == "error"]

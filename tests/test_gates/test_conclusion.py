@@ -276,6 +276,8 @@ def test_scores_that_call_wrong_numbers_right_are_not_shipped(workspace: RunStor
     concluded = _report(workspace, samples).conclusion()
     doubt = "120 of 120 answers that answer correctness calls right differ from the reference by their words"
     assert (concluded.state, concluded.doubts[0]) == ("cannot_tell", doubt)
+    step = concluded.next_steps[0]
+    assert (step.horizon, step.kind, step.key, step.n) == ("now", "finding", "contradicted_scores", 120)
 
 
 def test_correctness_that_the_words_contradict_is_doubted(workspace: RunStore) -> None:

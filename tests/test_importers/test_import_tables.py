@@ -99,6 +99,8 @@ def test_a_ranked_list_keeps_its_order_and_its_repeats() -> None:
     ("name", "key", "known"),
     [
         ("factual_correctness(mode=f1)", "factual_correctness", True),
+        ("Correctness [GEval]", "correctness", True),
+        ("answer_correctness_score", "answer_correctness", True),
         ("factual_correctness(mode=precision)", "factual_correctness_precision", False),
         ("noise_sensitivity(mode=relevant)", "noise_sensitivity_relevant", True),
         ("noise_sensitivity(mode=irrelevant)", "noise_sensitivity_irrelevant", True),

@@ -276,7 +276,7 @@ def _draw_estimate(
     browsed, unjudged = estimate.browsed, estimate.unjudged
     facts(
         f"corrected **{number(ppi.estimate)}** {interval_text(ppi.low, ppi.high)}",
-        f"{count(ppi.n_labelled, 'question')} labelled at random, {ppi.n_unlabelled:,} others by metric alone",
+        f"{count(ppi.n_labelled, 'question')} labelled at random, {ppi.n_unlabelled:,} others by metric",
         f"worth {number(ppi.effective_n, 0)} labels without it",
         f"the metric is off by {signed(ppi.bias)} on labelled cases, its weight is {number(ppi.tuning)}",
         f"{count(browsed, 'case')} labelled while browsing left out" if browsed else "",

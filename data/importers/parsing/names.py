@@ -16,6 +16,8 @@ AT_K = re.compile(
     r"(?:@|_at_|_)(\d{1,4})"
 )
 CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])")
+# The kind of a metric that DeepEval adds to its name, as in "Correctness [GEval]".
+_KIND = re.compile(r"\s*[\[(](?:Conversational )?(?:G-?Eval|DAG|Arena GEval)[\])]\s*$", re.IGNORECASE)
 MAX_LENGTH = 80
 
 
@@ -36,7 +38,7 @@ def metric_name(name: str) -> tuple[str, bool]:
 
     Parameters in the name are part of it: `noise_sensitivity(mode=relevant)` is `noise_sensitivity_relevant`.
     """
-    base, _, parameters = name.strip().partition("(")
+    base, _, parameters = _KIND.sub("", name).strip().partition("(")
     values = [part.partition("=")[2] or part for part in parameters.rstrip(")").split(",")]
     plain = plain_name("_".join([base, *values]))
     if key := _table().get(plain):

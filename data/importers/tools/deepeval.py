@@ -5,7 +5,6 @@ The cost of a metric is the judge's, so it is not a cost of the pipeline. A metr
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
@@ -54,10 +53,6 @@ ROLES = {"ai": "assistant", "bot": "assistant", "human": "user"}
 NOT_GOLD = (
     "no passage of `context`, which DeepEval takes as the ideal retrieval, is among the retrieved ones: "
     "kept as extra, not as gold"
-)
-# The kind of a metric that DeepEval adds to its name, as in "Correctness [GEval]".
-KIND_OF_METRIC = re.compile(
-    r"\s*[\[(](?:Conversational )?(?:G-?Eval|DAG|Arena GEval)[\])]\s*$", re.IGNORECASE
 )
 READ = {
     *("name", "input", "actual_output", "expected_output", "retrieval_context", "context", "tags", "success"),
@@ -285,7 +280,7 @@ def _lower_is_better(cases: list[Row]) -> dict[str, Row]:
 
 
 def _name(title: str) -> str:
-    return metric_name(KIND_OF_METRIC.sub("", title))[0]
+    return metric_name(title)[0]
 
 
 def _snake(fields: Mapping[str, Any]) -> Row:
