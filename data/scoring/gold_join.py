@@ -59,10 +59,12 @@ def cover(spans: Sequence[Mapping[str, Any]], chunks: Sequence[Mapping[str, Any]
             lengths.append(0)
             hits.append(False)
         else:
+            # what an earlier rank brought is no gain of this one, but its length is read all the same
             fresh = _without((start, end), seen.get(doc_id, []))
             total += _length(fresh)
             lengths.append(end - start)
             new_gold.append(_shared(fresh, gold.get(doc_id, [])))
+            # a chunk listed twice is one hit, as a document listed twice is for the metrics of documents
             again = (doc_id, start, end) in listed
             hits.append(not again and _shared([(start, end)], gold.get(doc_id, [])) > 0)
             listed.add((doc_id, start, end))

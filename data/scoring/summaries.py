@@ -89,6 +89,7 @@ def summarise(
     for name in names:
         column = scored.column(name, source)
         if column is not None:
+            # filled in place: a metric without a column leaves its place to the next
             of_questions = means[:, len(measured)]
             measured.append(_measured(name, _filtered(column, keep), scored.question, of_questions))
         if not hold:

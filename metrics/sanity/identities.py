@@ -154,6 +154,7 @@ def _f1_of_means(run: CheckInput) -> list[Finding]:
         if block is None:
             continue
         precision, recall, f1 = (float(mean) for mean in block[np.isfinite(block).all(axis=1)].mean(axis=0))
+        # the harmonic mean is concave, so by Jensen's inequality its mean lies at or below that of the means
         best = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
         if f1 > best + TOLERANCE:
             message = (

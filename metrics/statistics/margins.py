@@ -68,6 +68,8 @@ def margin_test(
     if family is None and not higher_is_better:
         p_worse = difference.p_rise
     outcome: Outcome = "cannot tell"
+    # estimate and test decide on a loss, the bound on its absence: a loss beyond the margin that is no chance
+    # is one however wide the interval
     if drop > 0 and drop >= (margin or 0.0) - _ROUNDING and p_worse < SIGNIFICANCE:
         outcome = "worse"
     elif drop < 0 and p < SIGNIFICANCE:
@@ -86,5 +88,6 @@ def _needed(n: int, drop: float, loss: float, margin: float) -> int | None:
     distance = drop if drop >= margin else margin - drop
     if not isfinite(loss) or distance <= _ROUNDING:
         return None
+    # from the drop to its bound it is a multiple of the standard error, which shrinks with the root of n
     needed = ceil(n * ((loss - drop) / distance) ** 2)
     return max(needed, n + 1) if needed <= _MOST_TIMES * n else None

@@ -138,17 +138,21 @@ def _flipped_statistics(sums: FloatArray, seed: int) -> FloatArray:
     sums = sums[np.lexsort(sums.T)]
     clusters, many = sums.shape
     rng = np.random.default_rng(seed)
-    if clusters <= EXACT_CLUSTERS:
+    if clusters <= EXACT_CLUSTERS:  # every pattern of signs, as the bits of a number
         patterns = np.arange(2**clusters)[:, None] >> np.arange(clusters) & 1
         return _statistics((1.0 - 2.0 * patterns) @ sums, sums)
     flips = int(np.clip(MOST_STATISTICS // many, FEWEST_FLIPS, FLIPS))
     if clusters >= MANY_CLUSTERS:
+        # The totals tend to a normal distribution with the correlations of the changes: drawn by a root of
+        # their matrix, whose least eigenvalues rounding may leave below 0.
         scale = np.sqrt((sums**2).sum(axis=0))
         scaled = sums / np.where(scale > _TIE, scale, 1.0)
         values, vectors = np.linalg.eigh(scaled.T @ scaled)
         root = vectors * np.sqrt(np.clip(values, 0.0, None))
         drawn = np.abs(rng.standard_normal((flips, many)) @ root.T)
         return np.concatenate((_statistics(sums.sum(axis=0), sums)[None, :], drawn))
+    # Signs drawn as bits, a chunk at a time: a total is that of the heads less that of the tails, which is
+    # twice the heads less all.
     totals = np.empty((flips + 1, many))
     totals[0] = sums.sum(axis=0)
     for start in range(1, flips + 1, _CHUNK):

@@ -112,7 +112,9 @@ def paired(
     difference = other - base
     finite = np.isfinite(difference)
     difference, clusters = difference[finite], clusters[finite]
+    # what rounding leaves of equal scores is no change: the test would count its sign
     difference = np.where(np.abs(difference) < _SAME, 0.0, difference)
+    # a difference of two scores reaches as far down as up, whatever the metric's bounds
     reach = bounds[1] - bounds[0]
     codes = np.unique(clusters, return_inverse=True)[1].astype(np.int64)
     column = clustered(difference, codes, (-reach, reach))

@@ -68,7 +68,7 @@ def _digest(store: RunStore) -> str:
             and inside.parts[0] not in ("scores", "catalogue.sqlite")
             and "sqlite" not in path.name
         ):
-            found.update(f"{inside}{path.stat().st_mtime_ns}".encode() + path.read_bytes())
+            found.update(f"{inside} {path.stat().st_size} {path.stat().st_mtime_ns}\n".encode())
     with closing(sqlite3.connect(store.ledger.path)) as connection:
         for line in connection.iterdump():
             found.update(line.encode())

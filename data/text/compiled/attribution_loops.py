@@ -53,6 +53,8 @@ def _clauses(numbers: Array, sentences: Array, parts: Array) -> Any:
     seen = np.full(len(numbers), -1, dtype=np.int64)
     count = first = pending = end = 0
     for at in range(len(numbers)):
+        # a clause of few words would be found in any document: it stays open for the next of its sentence,
+        # and what is left at the end of a sentence joins the clause before it
         if at and sentences[at] != sentences[at - 1]:
             if end - borders[count] >= CLAUSE_WORDS:
                 count += 1
@@ -63,7 +65,7 @@ def _clauses(numbers: Array, sentences: Array, parts: Array) -> Any:
             count += 1
             borders[count] = end
             pending += 1
-        if seen[numbers[at]] != pending:
+        if seen[numbers[at]] != pending:  # a word counts once in the clause that is being read
             seen[numbers[at]] = pending
             clauses[end] = numbers[at]
             end += 1

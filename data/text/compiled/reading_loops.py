@@ -243,6 +243,7 @@ def read(
     total = 0
     for text in range(len(borders) - 1):
         at, stop = borders[text], borders[text + 1]
+        # room for a new word at each character: the table, which `known` holds, does not move inside a text
         slots, hashes, starts, pool = _roomy(slots, hashes, starts, pool, count, stop - at)
         known = slots, hashes, starts, pool
         start, sentence, clause = at, 0, 0
@@ -259,6 +260,7 @@ def read(
                     total += 1
                 else:
                     keep = _marks_of(lower, at, end, marks, known) & STOP == 0
+                    # scripts without spaces: each pair of neighbours is a word, and a mark on its own
                     for left in range(at, max(at + 1, end - 1)):
                         right = min(left + 2, end)
                         words[total] = _number(lower, left, right, slots, hashes, starts, pool, count)
