@@ -1,5 +1,6 @@
 # make run   installs what it needs and opens the dashboard on the bundled samples; PORT=8600 chooses its port
 # make test  installs everything and runs every check and test, browser tests included; COVERAGE=1 prints what they reach
+#   of lines and branches, measured in the tests of test-fast, and fails below the floor in pyproject.toml
 # make test-fast runs the tests that need no browser, no documentation and no further process
 # make test-pythons runs those on every Python from 3.11 to 3.14 that this machine has
 # make coverage runs them and prints which branches they reach; fails below the floor in pyproject.toml

@@ -37,7 +37,7 @@ STARTING_PROCESSES = {
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what `make test-fast` leaves out.
+    """Mark what `make test-fast` leaves out, and coverage with it.
 
     A browser test that failed may run again: on a busy machine a page may be slower than its time-out. The
     browser tests of a module stay in one process, and those of several modules share the processes out.
@@ -52,6 +52,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.docs)
         if item.path.stem in STARTING_PROCESSES or hasattr(getattr(item, "module", None), "subprocess"):
             item.add_marker(pytest.mark.processes)
+        if any(map(item.get_closest_marker, ("browser", "docs", "processes"))):
+            item.add_marker(pytest.mark.no_cover)  # their time goes into processes that are not measured
 
 
 @pytest.fixture(autouse=True)
