@@ -8,7 +8,7 @@ from ragtriage.dashboard.charts.causes import PARTS
 from ragtriage.dashboard.wording.diagnosis import pattern_meaning, stage_advice, stage_title
 from ragtriage.dashboard.wording.escaping import capital
 from ragtriage.dashboard.wording.formatting import method_text
-from ragtriage.dashboard.wording.next_steps import step_words
+from ragtriage.dashboard.wording.next_steps import concerned, step_words
 from ragtriage.data.comparison.oracle_gap import OracleGap
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.gates.next_steps import NextStep
@@ -57,7 +57,7 @@ def action_table(steps: Sequence[NextStep]) -> ResultTable:
             "When": step.horizon,
             "What": words.what,
             "Why": words.why,
-            "Concerns": step.n or None,
+            "Concerns": concerned(step) or None,
             "Expected": words.outlook,
         }
         for step, words in zip(steps, map(step_words, steps), strict=True)

@@ -48,6 +48,12 @@ class StepWords:
     brief: str = ""
 
 
+def concerned(step: NextStep) -> str:
+    """Return how many cases, answers or gates a step concerns; "" for none."""
+    nouns = {"labels": "answer", "wordy": "answer", "gates": "gate", "questions": "gate", "measure": "gate"}
+    return count(step.n, nouns.get(step.kind, "case")) if step.n else ""
+
+
 def repair_of(owner: Owner) -> str:
     """Return what to repair for the part of the pipeline that fails, as the object of a sentence."""
     return _REPAIRS.get(owner, "")

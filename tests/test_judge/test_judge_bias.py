@@ -79,7 +79,9 @@ def test_a_judge_that_favours_what_it_sees_first_is_found_out(
     assert relevant["low"] > 0
     faithfulness = next(one for one in bias["order"] if one["metric"] == "faithfulness")
     assert (faithfulness["difference"], faithfulness["same_share"]) == (0.0, 1.0)
-    assert "documents labelled relevant, shown earlier +" in text
+    moved = next(line for line in text.splitlines() if line.startswith("relevant  "))
+    assert moved.split()[1] == "48"
+    assert "Shown earlier" in text
 
 
 def test_labels_of_another_order_name_the_documents_by_their_own_ranks(tmp_path: Path) -> None:

@@ -23,7 +23,14 @@ from ragtriage.dashboard.cli.options import (
     concurrency_option,
 )
 from ragtriage.dashboard.cli.results.agreement import agreement_answer, agreement_text
-from ragtriage.dashboard.cli.terminal import mean_cells, plain, print_answer, print_json, row_table
+from ragtriage.dashboard.cli.terminal import (
+    plain,
+    print_answer,
+    print_json,
+    result_text,
+    row_table,
+)
+from ragtriage.dashboard.tables.judged import judged_table, length_table, order_table, position_table
 from ragtriage.data.api import open_store
 from ragtriage.data.demo import LABELLED_SETS, labelled_runs
 from ragtriage.data.errors import DataError
@@ -49,8 +56,6 @@ from ragtriage.data.store.judge_replies import EVALUATION, QuoteCheck, quote_che
 from ragtriage.data.store.judge_results import CallStatus
 from ragtriage.data.store.workspace import Run
 from ragtriage.data.suites.safety import ATTACK_RESULT, SAFETY
-from ragtriage.metrics.number_text import interval_text, number, percent, signed
-from ragtriage.metrics.result_table import Row
 from ragtriage.metrics.schema.source import Source
 
 NONE_WAITS = "no safety check waits for the judge"
@@ -325,21 +330,10 @@ def _print_end(
 
 
 def _bias_text(bias: JudgeBias) -> str:
-    """Return what is known of the judge's biases, a line each."""
+    """Return what is known of the judge's biases: the tables of the page Judge."""
     lines = [f"judge and generator: {plain(bias.own_model)}"] if bias.own_model else []
-    for order in bias.order:
-        change = f"{signed(order.difference, 3)} {interval_text(order.low, order.high, 3)}"
-        same = f"n = {order.n:,}, {percent(order.same_share)} the same"
-        lines.append(f"documents in another order, {order.metric}: {change}, {same}")
-    for place in bias.position:
-        moved = f"shown earlier {signed(place.earlier, 3)}, later {signed(place.later, 3)}"
-        difference = f"{signed(place.difference, 3)} {interval_text(place.low, place.high, 3)}"
-        lines.append(f"documents labelled {place.label}, {moved}, difference {difference}")
-    for length in bias.length:
-        judge_text = f"{number(length.judge.value)} {interval_text(length.judge.low, length.judge.high)}"
-        human = "" if length.human is None else f"; human labels {number(length.human.value)}"
-        title = f"{length.metric} with the answer's length"
-        lines.append(f"{title}: Spearman {judge_text}, n = {length.judge.n:,}{human}")
+    tables = (order_table(bias.order), position_table(bias.position), length_table(bias.length))
+    lines += [result_text(each) for each in tables if each.rows]
     return "\n".join(lines)
 
 
@@ -355,20 +349,13 @@ def _result_text(result: JobResult, judged_metrics: dict[str, MetricSummary]) ->
             f"{check.quotes:,} quotes were looked up in the documents: {check.void:,} are not there and "
             f"support nothing; {check.partly:,} claims are supported in part and count a half"
         )
-    bounds = "bounds if the failed were worst / best"
-    rows: list[Row] = [
-        {
-            "metric": name,
-            **mean_cells(summary),
-            bounds: ""
-            if summary.worst is None
-            else f"{number(summary.worst, 3)} to {number(summary.best, 3)}",
-        }
+    shown = {
+        name: summary
         for name, summary in judged_metrics.items()
         if name in SHOWN or name.startswith("evaluator_")
-    ]
-    if rows:
-        lines.append(row_table(rows))
+    }
+    if shown:
+        lines.append(row_table(judged_table(shown, "").rows))
     return "\n".join(lines)
 
 

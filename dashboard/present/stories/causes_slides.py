@@ -14,7 +14,7 @@ from ragtriage.dashboard.present.stories.verdict_slide import foot_of
 from ragtriage.dashboard.tables.causes import action_table, stage_table
 from ragtriage.dashboard.wording.diagnosis import fix_first_sentence, no_bad_case
 from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
-from ragtriage.dashboard.wording.next_steps import step_words
+from ragtriage.dashboard.wording.next_steps import concerned, step_words
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import stage_doubt
 from ragtriage.data.diagnosis.pipeline import UNCHECKED
@@ -140,11 +140,10 @@ def next_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection
 def _step(step: NextStep) -> Step:
     """Return a step as a slide has it; what it concerns stands beside it."""
     words = step_words(step)
-    nouns = {"labels": "answer", "wordy": "answer", "gates": "gate", "questions": "gate", "measure": "gate"}
     return Step(
         shorten(words.what, LONGEST_TITLE),
         shorten(words.why, LONGEST_DETAIL),
-        "; ".join(filter(None, [count(step.n, nouns.get(step.kind, "case")), words.brief])),
+        "; ".join(filter(None, [concerned(step), words.brief])),
     )
 
 

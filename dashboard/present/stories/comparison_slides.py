@@ -41,6 +41,10 @@ from ragtriage.metrics.number_text import count, interval_text, number, signed
 from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.statistics.margins import Outcome
 
+COLUMNS = (  # as many as a slide has room for
+    *("Metric", "Baseline", "Version", "Difference", "Interval", "Unadjusted 95 %"),
+    *("Pairs", "p (corrected)", "Verdict"),
+)
 MOST_BARS, MOST_NAMED, MOST_DOCUMENTS = 7, 4, 4
 LONGEST_NAME, LONGEST_ANSWERER, LONGEST_DOCUMENT = 26, 20, 300
 _RANKS: Mapping[Outcome, int] = {
@@ -81,7 +85,7 @@ def change_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSecti
         change_title(moved["better"], moved["worse"], base),
         _sentence(paired, base),
         chart=difference_bars(shown) if shown else None,
-        table=difference_table(paired, view.short_names[0]),
+        table=difference_table(paired, view.short_names[0]).only(*COLUMNS),
         facts=[
             f"paired on question: {count(len(comparison.matched.base), 'shared question')}; n: those with a "
             "value in both runs",
