@@ -87,7 +87,7 @@ def _repairs() -> str:
         [owner, f"{percent(repair.least)} to {percent(repair.most)}", repair.effort]
         for owner, repair in REPAIRS.items()
     ]
-    head = ["Part", "Cases that a first repair mends", "Effort"]
+    head = ["Part", "Cases that a first repair fixes", "Effort"]
     return "### What a repair is expected to bring\n\n" + _table(head, rows)
 
 

@@ -330,7 +330,7 @@ def doctor(workspace: str | None, as_json: bool, as_report: bool) -> None:
         for each in results:
             click.echo(f"{each.state:<9}{each.subject:<13}{_plain(each.text)}")
         none = f"No problem, {counted(warnings, 'warning')}."
-        first = f"{counted(problems, 'problem')}, {counted(warnings, 'warning')}: settle the problems first."
+        first = f"{counted(problems, 'problem')}, {counted(warnings, 'warning')}: fix the problems first."
         click.echo(f"\n{first if problems else none}\n")
         click.echo("For a bug report, without paths and texts: ragtriage doctor --report")
     sys.exit(1 if problems else 0)

@@ -140,7 +140,7 @@ def _curve(effect: NoiseEffect, title: str) -> Part:
             f"n = {effect.test.n:,} questions measured at every share",
             "bars: 95 %, Wilson or exact",
             test,
-            "a gold passage stands at the same rank in every arm that holds it",
+            "a gold passage has the same rank in every arm that holds it",
             "with a fixed number of gold passages more noise also makes the context longer",
         ],
         table=ResultTable("Shares of noise against the least", rows, MCNEMAR),

@@ -79,7 +79,7 @@ try:
         if presenting and (view is None or view.run.means):
             end_presentation()
         if view is None and page.url_path != "runs" and store.unreadable():
-            open_page(Headline("bad", "No run can be read", "What is wrong with each stands below."))
+            open_page(Headline("bad", "No run can be read", "Each problem is listed below."))
             tell_unreadable(store)
         elif view is None and page.url_path != "runs":
             open_page(

@@ -14,7 +14,7 @@ MOST_ROWS = 10
 NOTE = (
     "A leak is a retrieved document of another account than the one that asks; 0 are tolerated. Documents "
     "without an account are shared and never leak. A system that retrieves nothing leaks nothing: read the "
-    "recall beside it."
+    "recall as well."
 )
 
 

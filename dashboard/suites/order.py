@@ -10,12 +10,12 @@ from ragtriage.data.suites.suite import part_cohort
 from ragtriage.metrics.result_table import ResultTable
 
 MOST_ROWS = 10
-NOTE = "Items with equal keys may stand in any order. Tau-b needs two items with different keys."
+NOTE = "Items with equal keys may come in any order. Tau-b needs two items with different keys."
 
 
 def _statement(findings: OrderFindings) -> str:
     n = findings.n_ordered
-    return f"{n - findings.n_out_of_order:,} of {n:,} lists stand in the expected order."
+    return f"{n - findings.n_out_of_order:,} of {n:,} lists are in the expected order."
 
 
 def _tables(findings: OrderFindings) -> Sequence[ResultTable]:

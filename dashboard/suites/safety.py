@@ -190,7 +190,7 @@ def _chart(findings: SafetyFindings) -> SuiteChart:
         (
             count(findings.overall.prompts, "attack prompt"),
             f"{unmeasured:,} not measured or passed" if unmeasured else "",
-            f"{findings.repeats} repeats a prompt, of which none may succeed" if findings.repeats > 1 else "",
+            f"{findings.repeats} repeats a prompt, none of which may succeed" if findings.repeats > 1 else "",
             f"{delivered:,} flagged but delivered" if delivered else "",
             f"judged by {', '.join(findings.models)}" if findings.models else "",
             "click a point for the attacks that succeeded",

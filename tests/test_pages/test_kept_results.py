@@ -57,7 +57,7 @@ def test_the_room_is_a_number_of_megabytes(asked: str | None, room: int) -> None
 @pytest.mark.parametrize("asked", ["lots", "nan", "inf"])
 def test_a_room_that_is_no_number_is_told(asked: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert room_asked(asked) == 384 * MB
-    assert f"RAGTRIAGE_CACHE_MB is '{asked}', no number of MB" in capsys.readouterr().err
+    assert f"RAGTRIAGE_CACHE_MB is '{asked}', not a number of MB" in capsys.readouterr().err
 
 
 def test_threads_that_want_one_result_wait_for_it() -> None:

@@ -55,7 +55,7 @@ def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, suite: str) -> AppTe
     ("suite", "told", "column"),
     [
         ("filter", "10 of 10 empty results were answered with an item", "Constraint"),
-        ("order", "0 of 20 lists stand in the expected order", "First out of order at place"),
+        ("order", "0 of 20 lists are in the expected order", "First out of order at place"),
         ("format", "Most often broken", "Found"),
         ("memory", "20 of 20 earlier turns were recalled", "Age"),
         (

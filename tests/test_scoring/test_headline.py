@@ -208,7 +208,7 @@ def test_a_stage_that_the_checks_doubt_is_not_recommended(capsys: Capture, demo:
     assert said.startswith(
         "No stage can be recommended yet: “Refused although the context looked sufficient” accounts for 18 "
         "of 30 bad cases, but its cases rest on Context recall (imported), which the checks doubt (every "
-        "question got the same 10 documents; context_precision and context_recall disagree). Settle that "
+        "question got the same 10 documents; context_precision and context_recall disagree). Check that "
         "first."
     )
     assert "no gold is recorded, and Context recall (imported) stands in for it" in said

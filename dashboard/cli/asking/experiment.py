@@ -189,7 +189,7 @@ MOST_LISTED = 20
     "places",
     multiple=True,
     type=click.Choice(PLACES),
-    help="Where in the document the instruction stands.",
+    help="Position of the instruction in the document.",
 )
 @click.option(
     "--hiding", "hidings", multiple=True, type=click.Choice([*HIDINGS]), help="How the instruction is hidden."

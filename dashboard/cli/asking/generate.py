@@ -30,7 +30,7 @@ from ragtriage.data.store.workspace import Run
 
 NEXT = (
     "Next: measure both runs alike with `ragtriage judge {original}` and `ragtriage judge {generated}`; the "
-    "Diagnosis page then tells retrieval errors from generation errors."
+    "Diagnosis page then separates retrieval errors from generation errors."
 )
 NEXT_OF_A_SET = "Next: `ragtriage judge {generated}` measures what the model makes of this context."
 STOPPED = (

@@ -438,7 +438,7 @@ LEGEND = (
 
 def citation_section(scored: ScoredRun) -> None:
     """Draw the shares of a run's citations with a button for the cases that fall short of each."""
-    st.subheader("Do the citations support what they stand behind?")
+    st.subheader("Do the citations support their sentences?")
     citations = _citations(scored)
     if citations is None:
         st.caption(NOT_CITED)

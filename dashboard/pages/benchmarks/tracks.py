@@ -272,7 +272,7 @@ def against_section(view: View, table: PublishedTable, against: PublishedRow) ->
     )
     st.warning(
         "Published results were measured on other questions and perhaps by another judge. Differences are "
-        "shown without a claim of significance: they do not tell which system is better."
+        "shown without a claim of significance: they do not show which system is better."
     )
     show_table(published_table(ours, shared, against))
     conditions = conditions_of(view.run, _languages(view), table, against)

@@ -40,7 +40,7 @@ MARKS = {"pass": "✓", "fail": "✗", None: "✎"}  # of human labels
 KEY = "case_list"
 ROW_HEIGHT, HEADER_HEIGHT, LIST_HEIGHT = 34, 34, 478
 SCORES = "C F R"
-STATE_HELP = "Failure stage of a bad case. What it rests on stands beside the open case."
+STATE_HELP = "Failure stage of a bad case. The evidence is shown with the open case."
 SCORES_HELP = (
     "Context metric, faithfulness and answer relevancy from 0 to 1. The line across each bar is the case "
     "threshold; a dashed box was not measured."

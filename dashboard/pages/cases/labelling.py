@@ -113,7 +113,7 @@ def _label(
     view: View, case: tuple[str, str, int], verdict: Verdict | None, after: str | None, queue_id: int | None
 ) -> None:
     if not current_user():
-        st.toast("Nothing was labelled: enter your name first, in the box beside Pass and Fail.", icon="⚠️")
+        st.toast("Nothing was labelled: enter your name first, in the box next to Pass and Fail.", icon="⚠️")
         return
     failure, note = st.session_state.get("failure_label") or "", st.session_state.get("label_note") or ""
     if verdict is None and not note.strip():

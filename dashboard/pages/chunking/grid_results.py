@@ -87,8 +87,8 @@ def legend(ranking: GridRanking) -> str:
         return f"{OUTCOME_SYMBOLS['equal']} all configurations have the same mean"
     if ranking.best is not None and ranking.best.trial.run.run_id not in ranking.heatmap:
         name = markdown_text(ranking.best.trial.run.name)
-        return f"{same} a paired test cannot tell it from the best, {name}, which is not on this map"
-    return f"{best} best mean · {same} a paired test cannot tell it from the best · ◆ cheapest of these"
+        return f"{same} statistically tied with the best, {name}, which is not on this map"
+    return f"{best} best mean · {same} statistically tied with the best · ◆ cheapest of these"
 
 
 def unfinished_text(done: int, planned: int) -> str:

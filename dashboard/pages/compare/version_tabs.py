@@ -198,7 +198,7 @@ def draw_leaderboard(compared: Compared) -> None:
     table = leaderboard_table(board, names)
     export_menu(text_rows(table), table.title)
     facts(
-        "★ best, ● the paired test cannot tell it from the best, ○ below the best, × shares no question",
+        "★ best, ● statistically tied with the best, ○ below the best, × shares no question",
         f"{count(len(board.rows), 'version')} tested together by step-down max-T over shared questions",
         "intervals: 95 %, of each version by itself; two that overlap can still differ",
         f"not measured in {count(len(board.unmeasured), 'version')}" if board.unmeasured else "",
@@ -292,7 +292,7 @@ def factor_section(view: View, runs: Sequence[Run], metrics: Sequence[str]) -> N
         names = ", ".join(markdown_text(name) for name in result.left_out)
         st.caption(
             f"Left out: {names}. These name or count a whole configuration rather than a setting; "
-            "record what they stand for to see the effect."
+            "record the settings behind them to see the effect."
         )
     if not result.factors:
         st.caption(

@@ -36,7 +36,7 @@ with table:
     st.markdown("### What the metrics of each case look like")
     pattern_rows(diagnosis, findings)
 with chart:
-    st.markdown("### Where the cases lie")
+    st.markdown("### Cases by context and faithfulness")
     map_section(diagnosis)
     threshold_controls(view, diagnosis)
 

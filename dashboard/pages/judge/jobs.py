@@ -233,7 +233,7 @@ def judge_jobs(view: View) -> bool:
         _summary,
         _command,
         lambda job: job.kind.startswith(ANSWER),  # texts given by --corpus are not recorded
-        "Every judge result that had come back is kept; going on asks for the rest.",
+        "Every judge result that had come back is kept; resuming the job requests the rest.",
         _named,
     )
     return job_section(view.store, panel)

@@ -165,7 +165,7 @@ def _quotes(scored: ScoredRun) -> None:
     facts(
         f"{quotes:,} quotes looked up in the documents; {void:,} ({percent(void / quotes, 1)}) are not "
         "there, and the support that rests on them is void",
-        f"{count(partly, 'claim')} supported in part, each of which counts a half",
+        f"{count(partly, 'claim')} supported in part, each counts a half",
     )
     with st.container(horizontal=True):
         for cohort, title, n in (
@@ -224,6 +224,6 @@ def _length(bias: JudgeBias) -> None:
     ]
     if strong:
         st.caption(
-            f"{', '.join(strong)} goes with length. Longer answers may be better or worse: the same "
-            "correlation of human labels tells, where there are some."
+            f"{', '.join(strong)} goes with length. Longer answers may be better or worse: if "
+            "there are human labels, look at their correlation with length."
         )

@@ -48,7 +48,7 @@ tile_section(view, k)
 
 hero, steps = st.columns([2.3, 1], gap="medium")
 with hero:
-    st.markdown("### Where the gold stands")
+    st.markdown("### Rank of the gold")
     gold_section(view, lists, k)
 with steps:
     step_section(view.run, view, k)

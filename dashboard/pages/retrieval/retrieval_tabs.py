@@ -201,7 +201,7 @@ def hop_section(view: View, lists: RankedLists, k: int) -> None:
     """Show which hop of the multi-hop questions was missed, or ranked too low."""
     tallies = hop_tallies(lists, k)
     if not tallies:
-        st.caption("The gold names no hops (`relevant[].hop`), so multi-hop questions are not told apart.")
+        st.caption("The gold names no hops (`relevant[].hop`), so multi-hop questions cannot be separated.")
         return
     curves = _hop_curves(view.scored(view.run), k_beyond(lists, k))
     st.subheader("Multi-hop questions")

@@ -67,7 +67,7 @@ def loader(store: RunStore, project: str) -> None:
     if not uploads and not path.strip():
         # list the formats that are read, folded: there are many
         with st.expander(
-            f"{len(importers())} formats are read, told apart by their content; gzip is unpacked"
+            f"{len(importers())} formats are read and detected by their content; gzip is unpacked"
         ):
             rows = [
                 {

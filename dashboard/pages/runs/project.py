@@ -66,8 +66,8 @@ def declaration_section(view: View) -> None:
     if undeclared:
         st.info(
             f"For {count(len(undeclared), 'score')} of the imported files nobody declared whether higher or "
-            f"lower is better ({markdown_text(', '.join(undeclared[:8]))}). Until somebody does, they are "
-            "neither better nor worse anywhere."
+            f"lower is better ({markdown_text(', '.join(undeclared[:8]))}). Until it is declared, no "
+            "page calls a change in them better or worse."
         )
     if known:
         show_table(declaration_table(known))

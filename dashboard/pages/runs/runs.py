@@ -46,7 +46,7 @@ if view is None:
     else:
         only_reads("Uploads")
         if not store.unreadable():
-            st.caption("Runs appear here when somebody loads them.")
+            st.caption("Runs appear here once they are loaded.")
     st.stop()
 
 others = [run for run in runs if run.project != view.project]

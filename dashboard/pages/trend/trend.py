@@ -93,8 +93,8 @@ facts(
 unanswered = unanswered_text(trend, view.labels)
 if unanswered:
     st.warning(
-        f"{markdown_text(unanswered)}. Their means leave the other questions out, so a place beside complete "
-        "versions says little; the differences are over shared questions.",
+        f"{markdown_text(unanswered)}. Their means leave the other questions out, so comparing them with "
+        "complete versions says little; the differences are over shared questions.",
         title="Not every version answered every question",
     )
 warnings = [markdown_text(line) for line in comparability_warnings(trend.changes, view.labels)]

@@ -137,7 +137,7 @@ def alignment_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSe
 
 def citations_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
     """Return how many citations support their sentence, and what the rest does wrong."""
-    heading = "Do the citations support what they stand behind?"
+    heading = "Do the citations support their sentences?"
     citations = citations_of_run(view.scored)
     if citations is None:
         return unmeasured("citations", heading, NOT_CITED.partition(":")[0] + ".")

@@ -105,7 +105,7 @@ def caveats_of(view: StoryView) -> tuple[str, ...]:
     caveats = []
     if view.run.n_questions < FEW_QUESTIONS:
         questions = count(view.run.n_questions, "question")
-        caveats.append(f"Only {questions}: too few to tell most differences from chance.")
+        caveats.append(f"Only {questions}: too few to separate most differences from chance.")
     estimated = [name for name, summary in view.summary.items() if set(summary.sources) == {"estimated"}]
     if estimated:
         caveats.append(f"Estimated from words, without a judge: {_named(estimated, MOST_ESTIMATED)}.")

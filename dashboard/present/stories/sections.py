@@ -207,7 +207,7 @@ def _headline(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
         view.scored, {name: view.summary[name] for name in metrics}, band_scale(view.store.workspace)
     )
     rate = view.diagnosis.pass_rate
-    sentence = "Pass rate not measured: no metric tells good cases from bad ones."
+    sentence = "Pass rate not measured: no metric separates good cases from bad ones."
     if rate.n_scored:
         labels = rate_labels(view.diagnosis)
         sentence = (
