@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from browser_site import Site
+from playwright.sync_api import expect
 
 from ragtriage.data.cases.cohorts import cohort_rows
 
@@ -22,4 +23,4 @@ def test_the_largest_part_of_f1_opens_its_cases(site: Site) -> None:
 def test_the_plan_follows_the_use_case(site: Site) -> None:
     site.open("runs?project=handbook&use_case=regulated")
     site.page.get_by_role("tab", name="What to measure next").click()
-    site.page.get_by_text("Regulated, handbook:").wait_for(timeout=60_000)
+    expect(site.page.get_by_text("Regulated, handbook:")).to_be_visible(timeout=60_000)

@@ -23,4 +23,4 @@ def test_the_page_has_the_lines_that_send_a_file(name: str) -> None:
 @pytest.mark.parametrize("name", TOOLS)
 def test_the_lines_are_python(name: str) -> None:
     for human in (True, False):
-        compile(TOOLS[name].lines('a "b".csv', human), name, "exec")
+        assert compile(TOOLS[name].lines('a "b".csv', human), name, "exec").co_names

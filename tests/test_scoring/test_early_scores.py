@@ -133,7 +133,7 @@ def test_workers_score_while_samples_are_read(workspace: RunStore, monkeypatch: 
 
 def test_a_small_run_starts_no_process(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(early, "ScoringPool", _refuse)
-    _imported(workspace, _records(299))
+    assert workspace.find(_imported(workspace, _records(299))).n == 299
 
 
 def test_a_killed_worker_leaves_its_batches_to_the_import(
