@@ -86,14 +86,14 @@ def test_bad_names_the_gates_that_fail_with_their_numbers(workspace: RunStore) -
     found = _headline(workspace, _records(0.26), FAITHFUL + DROP, base=_records(0.78))
     assert (found.state, found.statement) == ("bad", "V2: do not ship")
     fail = "faithfulness 0.26, needs 0.85; faithfulness −0.52 against basic (40 questions)"
-    assert found.detail == f"40 of 40 cases: unfaithful. 2 blocking gates fail: {fail}"
+    assert found.detail == f"40 of 40 cases unfaithful. 2 blocking gates fail: {fail}"
 
 
 def test_cannot_tell_names_what_would_settle_it(workspace: RunStore) -> None:
     found = _headline(workspace, _records(0.80, 10, 3), FAITHFUL)
-    assert (found.state, found.statement) == ("cannot tell", "V2: cannot tell yet")
+    assert (found.state, found.statement) == ("cannot tell", "V2: 4 of 10 cases unfaithful")
     assert found.detail.startswith(
-        "4 of 10 cases: unfaithful. No blocking gate fails, 1 is undecided: faithfulness 0.80, needs 0.85 "
+        "Cannot tell yet: no blocking gate fails, 1 is undecided: faithfulness 0.80, needs 0.85 "
         "(10 questions). About "
     )
     assert found.detail.endswith("About 160 questions would settle it, 150 more")
