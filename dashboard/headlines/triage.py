@@ -209,7 +209,7 @@ def gates_unreadable(name: str, problem: str) -> Headline:
     )
 
 
-def loss_statement(diagnosis: Diagnosis) -> str:
+def river_statement(diagnosis: Diagnosis) -> str:
     """Return how many cases are lost and at which step most of them, without full stop."""
     n, measured, lost = diagnosis.scored.n, int(diagnosis.measured.sum()), int(diagnosis.bad.bad.sum())
     if not lost and measured and not diagnosis.answers.enough:

@@ -12,9 +12,9 @@ from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.headlines.triage import (
     gate_phrase,
     gates_unreadable,
-    loss_statement,
     report_headline,
     reported_means_headline,
+    river_statement,
 )
 from ragtriage.data.api import add_run, gate
 from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings, diagnose
@@ -183,7 +183,7 @@ def test_losses_name_the_step_where_most_are_lost(demo: RunStore) -> None:
     for run in runs.values():
         diagnosis = gate(run.run_id, "", None, str(demo.workspace.root)).diagnosis
         assert diagnosis is not None
-        told, lost = loss_statement(diagnosis), int(diagnosis.bad.bad.sum())
+        told, lost = river_statement(diagnosis), int(diagnosis.bad.bad.sum())
         assert told.startswith(f"{lost:,} of " if lost else "None of ")
         if lost and "step:" in told:
             assert told.endswith(f"({max(stage.n_bad for stage in diagnosis.fix_first)})")
@@ -207,7 +207,7 @@ def test_no_loss_is_told_as_far_as_it_is_known(
     workspace: RunStore, n: int, scores: dict[str, float], told: str
 ) -> None:
     run = add_run(_records(1.0, n, scores=scores), "V2", "shop", str(workspace.workspace.root))
-    assert loss_statement(diagnose(workspace.scored(run), DiagnosisSettings())) == told
+    assert river_statement(diagnose(workspace.scored(run), DiagnosisSettings())) == told
 
 
 def test_the_command_and_its_files_say_the_same_sentence(
