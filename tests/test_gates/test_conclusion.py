@@ -88,7 +88,7 @@ def test_scores_of_answers_that_are_not_recorded_check_none(workspace: RunStore)
         del sample["answer"]
     report = _report(workspace, samples)
     assert report.conclusion().state == "not_checked"
-    assert report_headline(report).detail.startswith("None of 40 answers was held against a reference")
+    assert report_headline(report).detail.startswith("None of 40 answers was checked against a reference")
 
 
 @pytest.mark.parametrize(
