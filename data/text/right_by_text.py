@@ -15,7 +15,7 @@ from rapidfuzz import fuzz, process
 from rapidfuzz.distance import Levenshtein
 
 from ragtriage.data.text.answer_values import WORDS, ComparedText, Token, is_number, is_unspaced
-from ragtriage.data.text.value_conflict import gives_another_value
+from ragtriage.data.text.value_conflict import gives_another_value, in_other_units
 
 Outcome = Literal["other", "unknown", "same"]
 OUTCOMES: tuple[Outcome, ...] = ("other", "unknown", "same")  # from the worst to the best
@@ -234,7 +234,7 @@ def _is_alias(answer: ComparedText, reference: ComparedText) -> bool:
 def _is_another(answer: ComparedText, reference: ComparedText) -> bool:
     """Return whether an answer that shares nothing with a short reference names something else."""
     if any(is_number(token) or token[0].startswith("@") for token in reference.tokens):
-        return True
+        return not in_other_units(answer, reference)
     if fuzz.partial_ratio(reference.folded.strip(), answer.folded.strip()) > SIMILAR_NAME:
         return False
     letters = [letter for letter in reference.text if letter.isalpha()]

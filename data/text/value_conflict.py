@@ -24,6 +24,10 @@ _YES, _NO = frozenset(WORDS["yes"]), frozenset(WORDS["no"])
 _FIRST_WORD = re.compile(r"\W*([^\W\d_]+)\s*(?:[,.;:!]|$)")
 _TIME = re.compile(r"(?<![\d:])([01]?\d|2[0-3]):([0-5]\d)(?![\d:])")
 _HALF_DAY = 12 * 60  # minutes: 9:30 may be 21:30
+_CONVERTIBLE = tuple(
+    frozenset(f"~{unit}" for unit in units)
+    for units in (("min", "hour", "day", "week", "month", "year"), ("km", "m", "mile", "ft"))
+)
 _Values = dict[str, set[float]]  # kind -> values
 
 
@@ -43,6 +47,15 @@ def gives_another_value(answer: ComparedText, reference: ComparedText, question:
     hedged = not _HEDGES.isdisjoint(answer.readings)
     return any(
         _conflict(kind, values, given, asked, hedged) for kind, values in wanted.items() if kind in given
+    )
+
+
+def in_other_units(answer: ComparedText, reference: ComparedText) -> bool:
+    """Return whether both give a time or a length, and in other units: 14 days are two weeks."""
+    return any(
+        bool(units & answer.readings and units & reference.readings)
+        and units & answer.readings != units & reference.readings
+        for units in _CONVERTIBLE
     )
 
 

@@ -41,7 +41,8 @@ class CheckKind:
 
     Attributes:
         key: of its stage, after "check_".
-        title: of its stage, at most three words.
+        title: of its stage.
+        short: of its stage, at most three words.
         counted: of its stage, as it follows a number of cases.
         meaning: what happened.
         advice: what to try.
@@ -51,6 +52,7 @@ class CheckKind:
 
     key: str
     title: str
+    short: str
     counted: str
     meaning: str
     advice: str
@@ -61,6 +63,7 @@ class CheckKind:
 CHECK_KINDS = (
     CheckKind(
         "safety",
+        "Failed a safety check",
         "Safety check failed",
         "failed a safety check",
         "The answer, or an action, breaks a safety rule.",
@@ -79,6 +82,7 @@ CHECK_KINDS = (
     ),
     CheckKind(
         "isolation",
+        "Failed an isolation check",
         "Isolation check failed",
         "failed an isolation check",
         "The system used data of another user or tenant.",
@@ -98,6 +102,7 @@ CHECK_KINDS = (
     CheckKind(
         "router",
         "Wrong route",
+        "Wrong route",
         "wrongly routed",
         "The question took a different route than expected.",
         "Look at the router: its prompt, its examples and the boundaries between routes.",
@@ -106,6 +111,7 @@ CHECK_KINDS = (
     ),
     CheckKind(
         "tool",
+        "Wrong tool or arguments",
         "Wrong tool call",
         "with a wrong tool call",
         "A different tool was called than expected, or its arguments differ.",
@@ -130,6 +136,7 @@ CHECK_KINDS = (
     CheckKind(
         "filter",
         "Wrong filter",
+        "Wrong filter",
         "wrongly filtered",
         "Retrieval used a different filter than the question asks for.",
         "Look at how filters are derived from the question, and at the documents' metadata.",
@@ -138,6 +145,7 @@ CHECK_KINDS = (
     ),
     CheckKind(
         "memory",
+        "Wrong memory",
         "Memory error",
         "with a memory error",
         "Something from earlier turns was forgotten, or remembered wrongly.",
@@ -148,6 +156,7 @@ CHECK_KINDS = (
     CheckKind(
         "order",
         "Wrong order",
+        "Wrong order",
         "in the wrong order",
         "Steps or documents are not in the expected order.",
         "Look at the plan, or at the sorting.",
@@ -157,6 +166,7 @@ CHECK_KINDS = (
 )
 OTHER_CHECK = CheckKind(
     "other",
+    "Failed a check",
     "Check failed",
     "failed a check",
     "A value differs from the one that a check expects.",

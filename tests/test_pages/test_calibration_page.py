@@ -177,7 +177,7 @@ def test_labels_drawn_at_random_correct_the_mean(
     assert main["y"] == ["corrected"]
     assert main["x"][0] < grey["x"][0]
     words = _words(app)
-    assert f"{labels} labels drawn at random" in words
+    assert f"{labels} questions labelled at random" in words
     assert "3 cases labelled while browsing left out" in words
     assert ("fewer than 50" in "".join(str(one.value) for one in app.warning)) == few
     assert "150 to 300" in words

@@ -168,7 +168,7 @@ def stage_rows(diagnosis: Diagnosis, findings: Sequence[Finding]) -> None:
             row.html(
                 stage_row(
                     colours[stage.owner],
-                    stage.title,
+                    stage.short,
                     f"{title}. {stage.meaning} {advice}",
                     " · ".join(owner),
                     "" if whole else bound,
