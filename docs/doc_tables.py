@@ -137,7 +137,6 @@ def _stages() -> str:
         [
             str(at),
             f"`{stage.key}` {stage.title}",
-            stage.short,
             stage.owner,
             " ".join((stage.rule.__doc__ or "").split()),
             stage.meaning,
@@ -145,7 +144,7 @@ def _stages() -> str:
         ]
         for at, stage in enumerate(STAGES, 1)
     ]
-    head = ["", "Stage", "Short name", "Owner", "Rule", "Meaning", "What to try"]
+    head = ["", "Stage", "Owner", "Rule", "Meaning", "What to try"]
     return "### Failure stages, in the order they are tried\n\n" + _table(head, rows)
 
 

@@ -282,7 +282,7 @@ def _board_text(name: str, row: LeaderboardRow) -> str:
 
 def stage_flow(flow: Mapping[tuple[str, str], int], base: str, other: str, tokens: Tokens) -> go.Figure:
     """Draw how questions moved between failure stages: rows in the baseline, columns in the version."""
-    titles = {GOOD: "Good", **{stage.key: stage.short for stage in STAGES}}
+    titles = {GOOD: "Good", **{stage.key: stage.title for stage in STAGES}}
     rows = [key for key in titles if any(stage == key for stage, _ in flow)]
     columns = [key for key in titles if any(stage == key for _, stage in flow)]
     counts = [[flow.get((row, column), 0) for column in columns] for row in rows]

@@ -107,7 +107,7 @@ def _colour(loss: Loss, tokens: Tokens) -> str:
 
 
 def _name(loss: Loss) -> str:
-    return "Not judged" if loss.key == NOT_JUDGED else STAGES[stage_code(loss.key)].short
+    return "Not judged" if loss.key == NOT_JUDGED else STAGES[stage_code(loss.key)].title
 
 
 def _add_flows(figure: go.Figure, pipeline: Pipeline, tokens: Tokens) -> None:

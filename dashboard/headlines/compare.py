@@ -15,6 +15,7 @@ from ragtriage.dashboard.wording.comparisons import (
     is_flipped,
     loss_text,
     primary_statement,
+    readings_text,
 )
 from ragtriage.dashboard.wording.escaping import in_sentence, shorten
 from ragtriage.data.comparison.compare import Comparison, MetricDifference
@@ -150,11 +151,27 @@ def compare_headline(
             [
                 _numbers(rows, comparison),
                 hidden_loss(rows[0]) if state == "cannot tell" else "",
+                readings_text(comparison, name, base),
                 _others(subject, versions, names, base),
             ],
         )
     )
     return Headline(state, statement, detail, _doubt(rows, comparison, doubts or {}))
+
+
+def pair_headline(
+    comparison: Comparison, names: tuple[str, str], sides: Sequence[tuple[str, Diagnosis, Sequence[Finding]]]
+) -> Headline:
+    """Conclude what changed from a baseline to one run, in the words of the page.
+
+    Args:
+        comparison: of the two.
+        names: of the run and of the baseline.
+        sides: name, diagnosis and findings of each.
+    """
+    drawn = drawn_metrics(comparison)
+    doubts = {metric: metric_doubts_of(sides, metric) for metric in drawn}
+    return compare_headline("run", {"run": comparison}, {"run": names[0]}, names[1], drawn, doubts)
 
 
 def _statement(
@@ -274,5 +291,6 @@ def _doubt(
             refused = count(pairs.n_one_side, "question")
             clauses.append(f"{title} excludes {refused} that only one run refuses")
     unequal = comparison.warnings[: len(comparison.warnings) - len(comparison.refusals)]
-    clauses += [warning.rstrip(".") for warning in unequal]
+    readings = {comparison.labels, *(f"{asked.both}." for asked in comparison.asked or ())}
+    clauses += [each.rstrip(".") for each in unequal if not each.endswith(tuple(filter(None, readings)))]
     return "; ".join(dict.fromkeys(clauses))

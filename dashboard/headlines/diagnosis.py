@@ -12,21 +12,28 @@ from ragtriage.dashboard.wording.diagnosis import (
     bad_cases_text,
     ranking_sentence,
     rate_basis,
-    rate_name,
+    rate_clause,
 )
-from ragtriage.dashboard.wording.escaping import shorten
+from ragtriage.dashboard.wording.escaping import capital, shorten
 from ragtriage.dashboard.wording.leaks import critical_text, text_faults
-from ragtriage.dashboard.wording.main_loss import loss_sentence, loss_statement, wordy_statement
+from ragtriage.dashboard.wording.main_loss import (
+    by_words_alone,
+    fault_statement,
+    known_statement,
+    loss_sentence,
+    loss_statement,
+    scale_statement,
+    wordy_statement,
+)
 from ragtriage.dashboard.wording.right import right_sentences
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import pass_rate_doubts, stage_doubt
 from ragtriage.data.diagnosis.main_loss import main_loss
 from ragtriage.data.diagnosis.ranking import ranking_of
-from ragtriage.metrics.definitions.wording import RIGHT_BY_TEXT
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 from ragtriage.metrics.gates.gates import FEWEST_QUESTIONS
 from ragtriage.metrics.metric_registry import title_of
-from ragtriage.metrics.number_text import count, interval_text, number, percent
+from ragtriage.metrics.number_text import count, interval_text, number
 from ragtriage.metrics.sanity.documents import FAULTS_OF_TEXTS, read_first
 from ragtriage.metrics.sanity.rule import Finding
 
@@ -59,7 +66,8 @@ def diagnosis_headline(
     lost = loss_sentence(diagnosis, findings, with_stage=False)
     if lost and not headline.statement.endswith(lost):
         headline = replace(headline, detail=f"{lost}. {headline.detail}")
-    faults = "".join(f"{fault}. " for fault in text_faults(findings))
+    known = [*text_faults(findings), scale_statement(findings), known_statement(diagnosis)]
+    faults = "".join(f"{capital(fault)}. " for fault in known if fault)
     headline = replace(headline, detail=f"{faults}{headline.detail}")
     return headline.after(critical_text(diagnosis.scored, findings))
 
@@ -78,15 +86,17 @@ def _conclusion(name: str, diagnosis: Diagnosis, findings: Sequence[Finding], ha
     lacking = int((~diagnosis.coverage.fully & ~diagnosis.bad.bad).sum())
     top = max((*CONCLUSIONS, "not_measured"), key=lambda key: bad[key])
     n, n_bad = diagnosis.scored.n, int(diagnosis.bad.bad.sum())
-    if set(diagnosis.coverage.names) <= {RIGHT_BY_TEXT, "answerability"} and n_bad:
+    if by_words_alone(diagnosis) and n_bad:
         measured = int(diagnosis.measured.sum())
         statement = f"{name}: {n_bad:,} of {count(measured, 'answer')} are not what the reference says"
         return Headline("bad", statement, f"{_STAGE_UNKNOWN}. {_detail(diagnosis)}", doubt)
     loss = main_loss(diagnosis, findings)
-    lost = "" if loss is None else loss_statement(loss)
+    wordy = "" if loss is None else wordy_statement(loss)
+    lost = ("" if loss is None else loss_statement(loss)) or (
+        "" if wordy else fault_statement(diagnosis, findings)
+    )
     if lacking > n_bad and not lost:
         verb = "lacks" if lacking == 1 else "lack"
-        wordy = "" if loss is None else wordy_statement(loss)
         unknown = f"{lacking:,} of {count(n, 'case')} {verb} a deciding value"
         return Headline("cannot tell", f"{name}: {wordy or unknown}", _detail(diagnosis), doubt)
     if not bad[top]:
@@ -114,7 +124,7 @@ def _common(diagnosis: Diagnosis, top: str, n_top: int, n_bad: int) -> str:
         return f"{of} {are}, {STAGES[stage_code(stage)].count(stages[stage]).removesuffix(' (inferred)')}"
     common, several = CONCLUSIONS[top][n_top == 1], n_top < diagnosis.pattern_counts()[top]
     if 2 * n_top <= n_bad or (top == "refusal" and several):
-        return f"{of} {are}; {n_top:,} {common}"
+        return f"{of} {are}; {n_top:,} of them {common}"
     if top == "refusal":
         common = "was refused" if n_top == 1 else "were refused"
     return f"{n_top:,} of {cases} {common}"
@@ -148,7 +158,7 @@ def _detail(diagnosis: Diagnosis) -> str:
     bad = bad_cases_text(diagnosis)
     stages = f"{bad}: {', '.join(listed)}" if listed else bad
     passed = (
-        f"{rate_name(diagnosis.answers.enough)} {percent(rate.mean)} {interval_text(rate.low, rate.high)}, "
+        f"{rate_clause(diagnosis.answers, rate)} {interval_text(rate.low, rate.high)}, "
         f"n = {rate.n_scored:,} of {count(rate.n_applicable, 'question')}"
     )
     coverage = rate_basis(diagnosis)

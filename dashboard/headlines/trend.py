@@ -6,7 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ragtriage.dashboard.headlines.headline import Headline, State
-from ragtriage.dashboard.wording.comparisons import bound_text, hidden_loss, loss_text, primary_statement
+from ragtriage.dashboard.wording.comparisons import (
+    bound_text,
+    hidden_loss,
+    loss_text,
+    primary_statement,
+    readings_text,
+)
 from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
 from ragtriage.data.comparison.compare import Comparison, MetricDifference
 from ragtriage.metrics.metric_registry import title_of
@@ -75,6 +81,8 @@ def _compared(facts: TrendFacts, comparison: Comparison, doubt: str) -> Headline
     n = sorted({row.difference.n_pairs for row in tested})
     least = "" if len(n) == 1 else f"{n[0]:,} to "
     basis = f"{count(len(tested), 'metric')} compared over {least}{count(n[-1], 'shared question')}"
+    if readings := readings_text(comparison, newest, base):
+        basis += f". {readings.rstrip('.')}"
     if not better and not worse:
         first = tested[0]
         detail = " ".join(

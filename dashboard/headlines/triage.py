@@ -13,10 +13,16 @@ from ragtriage.dashboard.wording.diagnosis import rate_clause, rate_labels
 from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
 from ragtriage.dashboard.wording.formatting import span
 from ragtriage.dashboard.wording.leaks import critical_text, text_faults
-from ragtriage.dashboard.wording.main_loss import loss_sentence
+from ragtriage.dashboard.wording.main_loss import (
+    fault_statement,
+    known_statement,
+    loss_sentence,
+    scale_statement,
+)
 from ragtriage.dashboard.wording.right import right_by_text_sentence, right_sentences
 from ragtriage.data.comparison.guardrails import Loss
 from ragtriage.data.diagnosis.diagnosis import ENOUGH_LABELS, CheckedAnswers, Diagnosis
+from ragtriage.data.gates.conclusion import Conclusion
 from ragtriage.data.gates.report import GateReport
 from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
@@ -44,9 +50,13 @@ def triage_headline(report: GateReport, name: str, strict: bool = False) -> Head
     diagnosis = report.diagnosis
     critical = "" if diagnosis is None else critical_text(diagnosis.scored, report.findings)
     headline = _verdict(report, diagnosis, name, strict)
-    lost = "" if diagnosis is None else loss_sentence(diagnosis, report.findings)
-    faults = [fault for fault in text_faults(report.findings) if fault not in headline.statement]
-    parts = (*faults, guardrail_clauses(report), lost)
+    fault = "" if diagnosis is None else fault_statement(diagnosis, report.findings)
+    leads = bool(fault) and fault in headline.statement
+    follows = fault if headline.state in ("not measured", "cannot tell") and not leads else ""
+    said = fault if leads else follows
+    lost = "" if diagnosis is None else loss_sentence(diagnosis, report.findings, after=said)
+    faults = [each for each in text_faults(report.findings) if each not in headline.statement]
+    parts = (*faults, guardrail_clauses(report), follows, lost)
     first = "".join(f"{capital(part)}. " for part in parts if part)
     return replace(headline, detail=f"{first}{headline.detail}").after(critical)
 
@@ -101,20 +111,8 @@ def _verdict(report: GateReport, diagnosis: Diagnosis | None, name: str, strict:
         halves = [clause for metric, clause in report.halves.items() if metric not in {*quoted, GOOD_SHARE}]
         detail = "; ".join(filter(None, (failing, *halves, _missing(answers))))
         return Headline("bad", f"{short}: do not ship", detail, doubt)
-    if verdict == "UNMEASURED":
-        known = [] if diagnosis is None else right_sentences(diagnosis)
-        detail = " ".join([*known, _what_to_record(decisive)])
-        return Headline("not measured", _without_verdict(short, decisive), detail, doubt)
-    undecided = _undecided(report, decisive) if verdict == "INCONCLUSIVE" else ""
-    if concluded.answers is not None and concluded.unchecked:
-        statement = "answers not checked" if undecided else "no fault found, answers not checked"
-        by_text = "" if diagnosis is None else right_by_text_sentence(diagnosis)
-        checked = by_text or f"{_unchecked(concluded.answers)}."
-        detail = f"{checked} {undecided or _holding(report, decisive, diagnosis)}"
-        return Headline("not measured", f"{short}: {statement}", detail, doubt)
-    if undecided:
-        statement = _loss(report, concluded.losses[0]) if concluded.losses else "cannot tell yet"
-        return Headline("cannot tell", f"{short}: {statement}", undecided, doubt)
+    if verdict in ("UNMEASURED", "INCONCLUSIVE") or (answers is not None and concluded.unchecked):
+        return _open(report, diagnosis, short, concluded, doubt)
     detail = _holding(report, decisive, diagnosis)
     if concluded.losses:
         return Headline("cannot tell", f"{short}: {_loss(report, concluded.losses[0])}", detail, doubt)
@@ -126,6 +124,57 @@ def _verdict(report: GateReport, diagnosis: Diagnosis | None, name: str, strict:
     if doubt:
         return Headline("doubted", f"{short}: gates hold, numbers doubted", detail, doubt)
     return Headline("good", f"{short}: ready to ship", detail)
+
+
+def _open(
+    report: GateReport, diagnosis: Diagnosis | None, short: str, concluded: Conclusion, doubt: str
+) -> Headline:
+    """Return the headline of a run without a verdict: what is known leads, then what was not measured."""
+    answers, decisive, lead = concluded.answers, concluded.decisive, _lead(report, diagnosis)
+    verdict = decisive[0].verdict if decisive else "UNMEASURED"
+    if verdict == "UNMEASURED":
+        known = [] if diagnosis is None else right_sentences(diagnosis)
+        nothing = _without_verdict(decisive)
+        detail = " ".join([*known, *([f"{capital(nothing)}."] if lead else []), _what_to_record(decisive)])
+        return Headline("not measured", f"{short}: {lead or nothing}", detail, doubt)
+    undecided = _undecided(report, decisive) if verdict == "INCONCLUSIVE" else ""
+    if answers is not None and concluded.unchecked:
+        statement = "answers not checked" if undecided else "no fault found, answers not checked"
+        by_text = "" if diagnosis is None else right_by_text_sentence(diagnosis)
+        checked = by_text or f"{_unchecked(answers)}."
+        detail = f"{checked} {undecided or _holding(report, decisive, diagnosis)}"
+        if lead:
+            detail = f"{capital(statement.rpartition('found, ')[2])}: {in_sentence(detail)}"
+        return Headline("not measured", f"{short}: {lead or statement}", detail, doubt)
+    if lead and not concluded.losses:
+        undecided = f"Cannot tell yet: {in_sentence(undecided)}"
+    statement = _loss(report, concluded.losses[0]) if concluded.losses else lead or "cannot tell yet"
+    return Headline("cannot tell", f"{short}: {statement}", undecided, doubt)
+
+
+def _lead(report: GateReport, diagnosis: Diagnosis | None) -> str:
+    """Return what is known of a run that has no verdict, and leads; "" where little is."""
+    if diagnosis is None:
+        return ""
+    statements = _other_questions(report), scale_statement(report.findings)
+    fault = fault_statement(diagnosis, report.findings)
+    return next(filter(None, [*statements, fault, known_statement(diagnosis)]), "")
+
+
+def _other_questions(report: GateReport) -> str:
+    """Return how many questions a run of another mix shares with its baseline, and the change on these."""
+    if report.mixed is None:
+        return ""
+    shared, base = len(report.mixed.base), shorten(report.baseline_name, 30) or "the baseline"
+    change = next(
+        (
+            f", {in_sentence(subject_of(each.gate))} {_change(each.mean)} on them"
+            for each in report.results
+            if each.gate.kind == "regression" and each.blocks and each.mean is not None
+        ),
+        "",
+    )
+    return f"other questions than {base}, {shared:,} shared{change}"
 
 
 def _unchecked(answers: CheckedAnswers) -> str:
@@ -160,7 +209,7 @@ def gates_unreadable(name: str, problem: str) -> Headline:
     )
 
 
-def loss_statement(diagnosis: Diagnosis) -> str:
+def river_statement(diagnosis: Diagnosis) -> str:
     """Return how many cases are lost and at which step most of them, without full stop."""
     n, measured, lost = diagnosis.scored.n, int(diagnosis.measured.sum()), int(diagnosis.bad.bad.sum())
     if not lost and measured and not diagnosis.answers.enough:
@@ -271,18 +320,18 @@ def _questions_needed(result: GateResult) -> int | None:
     return ceil(needed) if needed <= MOST_QUESTIONS * result.n_scored else None
 
 
-def _without_verdict(name: str, results: Sequence[GateResult]) -> str:
+def _without_verdict(results: Sequence[GateResult]) -> str:
     if not results:
-        return f"{name}: no verdict, nothing to judge by"
+        return "no verdict, nothing to judge by"
     few = sum(result.why == "too few" for result in results)
     if few == len(results):
-        return f"{name}: no verdict, too few questions"
+        return "no verdict, too few questions"
     if few:
         missing = count(len(results) - few, "blocking gate")
-        return f"{name}: no verdict, {missing} not measured and {few:,} on too few questions"
+        return f"no verdict, {missing} not measured and {few:,} on too few questions"
     if len(results) == 1:
-        return shorten(f"{name}: no verdict, {in_sentence(subject_of(results[0].gate))} not measured", 70)
-    return f"{name}: no verdict, {count(len(results), 'blocking gate')} not measured"
+        return shorten(f"no verdict, {in_sentence(subject_of(results[0].gate))} not measured", 60)
+    return f"no verdict, {count(len(results), 'blocking gate')} not measured"
 
 
 def _what_to_record(results: Sequence[GateResult]) -> str:

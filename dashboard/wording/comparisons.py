@@ -204,6 +204,12 @@ def correction_text(comparison: Comparison, change: MetricDifference) -> str:
     return "tested alone" if comparison.n_family == 1 else f"corrected over {comparison.n_family} metrics"
 
 
+def readings_text(comparison: Comparison, name: str, base: str) -> str:
+    """Return the pass rates read both ways where a run lacks questions, and the raw ones beside labels."""
+    sides = () if comparison.asked is None else zip(comparison.asked, (base, name), strict=True)
+    return " ".join(filter(None, [*(asked.sentence(side) for asked, side in sides), comparison.labels]))
+
+
 def loss_text(loss: Loss) -> str:
     """Return what got worse, whatever else got better."""
     where = f" where {loss.slice[0]} is {loss.slice[1]}" if loss.slice else ""

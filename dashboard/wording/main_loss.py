@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
+from ragtriage.dashboard.wording.citations import citations_sentence
 from ragtriage.dashboard.wording.escaping import in_sentence, shorten
+from ragtriage.data.analysis.citations import citations_of_run
 from ragtriage.data.diagnosis.context import part_title
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
-from ragtriage.data.diagnosis.main_loss import MainLoss, main_loss
+from ragtriage.data.diagnosis.main_loss import FEWEST, MainLoss, main_loss
+from ragtriage.metrics.definitions.wording import RIGHT_BY_TEXT
+from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED
 from ragtriage.metrics.diagnosis.slices import Concentration
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
+from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.number_text import count, percent
+from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.sanity.rule import Finding
 
+LARGE = 0.1  # share of the cases that must be bad beyond chance for the fault to lead
 MOST_VALUES = 3  # of a slice that are named
 LONGEST_VALUE = 40
 
@@ -26,27 +33,91 @@ def slice_values(where: Concentration) -> str:
     return f"{name} {listed}"
 
 
-def loss_sentence(diagnosis: Diagnosis, findings: Sequence[Finding], with_stage: bool = True) -> str:
+def loss_sentence(
+    diagnosis: Diagnosis, findings: Sequence[Finding], with_stage: bool = True, after: str = ""
+) -> str:
     """Return where most cases are lost, without full stop; "" where no place stands out.
 
     Args:
         diagnosis: of the run.
         findings: of its sanity checks.
         with_stage: whether to name a stage that is not of the retriever; False where stages stand beside it.
+        after: a statement that stands before it, which is not said again.
     """
     loss = main_loss(diagnosis, findings)
     if loss is None:
         return ""
     clauses = [_place(loss)] if loss.lacking or (loss.stage and with_stage) else []
     if loss.where is not None:
-        bad = "bad questions" if len(diagnosis.scored.question_ids) < diagnosis.scored.n else "bad cases"
-        clauses.append(
-            f"{slice_values(loss.where)} accounts for {loss.where.n_bad:,} of {loss.where.n_bad_all:,} {bad}"
-        )
+        clauses.append(_slice_clause(loss.where, _repeated(diagnosis)))
     if loss.say_more:
         asked = f"on average {percent(loss.asked_for)} of what they claim was asked for"
         clauses.append(f"{wordy_statement(loss)}: {asked}")
-    return "; ".join(clauses)
+    if after:
+        said = {*after.split("; "), wordy_statement(loss)}
+        clauses = [_without(clause, said) for clause in clauses]
+    return "; ".join(filter(None, clauses))
+
+
+def _without(clause: str, said: Collection[str]) -> str:
+    """Return what a clause adds to statements that stand before it."""
+    for statement in filter(None, said):
+        if clause.startswith(statement):
+            more = clause.removeprefix(statement).lstrip(" ,:").removeprefix("and ")
+            return more.strip("()") if more.startswith("(") else more
+    return clause
+
+
+def fault_statement(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:
+    """Return the fault of many cases, with its count, in the few words of a title.
+
+    "" where few are bad, fewer than a tenth within chance, or the numbers are doubted: nothing leads then.
+    """
+    bad, measured = int(diagnosis.bad.bad.sum()), int(diagnosis.measured.sum())
+    loss = None if read_first(findings) else main_loss(diagnosis, findings)
+    wordy = "" if loss is None else wordy_statement(loss)
+    if read_first(findings) or measured < FEWEST or not diagnosis.pass_rate.high <= 1 - LARGE:
+        return wordy
+    where = _slice_clause(loss.where, _repeated(diagnosis)) if loss is not None and loss.where else ""
+    place = "" if loss is None else loss_statement(loss)
+    return "; ".join(filter(None, [place or _bad_statement(diagnosis, bad, measured), where]))
+
+
+def _bad_statement(diagnosis: Diagnosis, bad: int, measured: int) -> str:
+    """Return how many cases are bad, where no place stands out, with the stage of most of them."""
+    if by_words_alone(diagnosis):
+        return f"{bad:,} of {count(measured, 'answer')} are not what the reference says"
+    top = next((entry for entry in diagnosis.fix_first if entry.key != UNEXPLAINED), None)
+    cases = count(measured, "case" if measured == diagnosis.scored.n else "measured case")
+    stage = "" if top is None else f", {STAGES[stage_code(top.key)].count(top.n_bad)}"
+    return f"{bad:,} of {cases} {'is' if bad == 1 else 'are'} bad{stage}"
+
+
+def by_words_alone(diagnosis: Diagnosis) -> bool:
+    """Return whether nothing but references and what can be answered says which cases are bad."""
+    names = set(diagnosis.coverage.names)
+    return RIGHT_BY_TEXT in names and names <= {RIGHT_BY_TEXT, "answerability"}
+
+
+def known_statement(diagnosis: Diagnosis) -> str:
+    """Return what is known of a run of which no score tells: its refusals, its citations; "" for neither."""
+    coverage, n = diagnosis.coverage, len(diagnosis.scored.question_ids)
+    if coverage.of_refusals_alone and not diagnosis.bad.bad.any():
+        who = f"all {count(n, 'question')}" if diagnosis.refusals.right.all() else "every refusal"
+        return f"{who} rightly refused, nothing to fix in the answers"
+    if diagnosis.measured.any() or (citations := citations_of_run(diagnosis.scored)) is None:
+        return ""
+    return in_sentence(citations_sentence(citations).rstrip(".").rpartition(". ")[2])
+
+
+def scale_statement(findings: Sequence[Finding]) -> str:
+    """Return which metrics are on another scale than theirs, to be declared first; "" for none."""
+    off = [each for each in findings if each.rule == "scale" and each.severity == "error"]
+    names = [title_of(name) for each in off for name in each.metrics]
+    if not names:
+        return ""
+    listed = ", ".join([names[0], *map(in_sentence, names[1:])])
+    return f"{listed} {'is' if len(names) == 1 else 'are'} on another scale, to be declared first"
 
 
 def loss_statement(loss: MainLoss) -> str:
@@ -56,7 +127,7 @@ def loss_statement(loss: MainLoss) -> str:
         lack = "lacks" if loss.lacking == 1 else "lack"
         what = "the answer, or part of it," if loss.partial else "the answer"
         return f"{loss.lacking:,} {cases} {lack} {what} in the context"
-    return f"{loss.n:,} {cases}: {in_sentence(STAGES[stage_code(loss.stage)].title)}" if loss.stage else ""
+    return f"{loss.n:,} {cases} {STAGES[stage_code(loss.stage)].counted}" if loss.stage else ""
 
 
 def _place(loss: MainLoss) -> str:
@@ -75,3 +146,12 @@ def wordy_statement(loss: MainLoss) -> str:
         return ""
     say = "says" if loss.say_more == 1 else "say"
     return f"{loss.say_more:,} of {count(loss.answers, 'answer')} {say} more than asked"
+
+
+def _repeated(diagnosis: Diagnosis) -> bool:
+    return len(diagnosis.scored.question_ids) < diagnosis.scored.n
+
+
+def _slice_clause(where: Concentration, repeated: bool) -> str:
+    bad = "bad questions" if repeated else "bad cases"
+    return f"{slice_values(where)} accounts for {where.n_bad:,} of {where.n_bad_all:,} {bad}"

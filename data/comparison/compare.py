@@ -79,6 +79,7 @@ class Comparison:
     losses: tuple[Loss, ...] = ()
     # how many questions the baseline and the other run answered, with both readings of the pass rate
     asked: tuple[QuestionsAsked, QuestionsAsked] | None = None
+    labels: str = ""  # how human labels enter the pass rates, with the raw ones, as a sentence
 
     @property
     def primary(self) -> MetricDifference:
@@ -216,7 +217,7 @@ def compare(
     )
     refused = refusal_pairs(base, other, (matched.base, matched.other), [side.metric for side in family])
     warnings += [refusal_sentence(pairs, base_name) for pairs in refused]
-    return Comparison(tuple(warnings), differences, matched, tuple(refused), lost, asked)
+    return Comparison(tuple(warnings), differences, matched, tuple(refused), lost, asked, left_out)
 
 
 def _corrected_alone(base: ScoredRun, other: ScoredRun, metrics: Sequence[str]) -> list[str]:

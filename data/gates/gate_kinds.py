@@ -61,7 +61,7 @@ def judge_mean_gate(
         if keep is not None or run.label_correction is None:
             return of_interval(gate, pass_rate(run, keep), "diagnosed")
         correction = run.label_correction
-        how = correction_text(correction.n_labelled, correction.method, correction.raw)
+        how = label_correction_text(correction.n_labelled, correction.method, correction.raw)
         return replace(of_interval(gate, run.pass_rate, how), raw=correction.raw)
     if gate.metric == "answer_f1" and gate.where_measured and run.right.says_more.any():
         # what an answer adds to all that was asked for is not an error of it, and lowers F1 all the same
@@ -88,11 +88,11 @@ def judge_mean_gate(
     )
     if metric_summary.raw is None:
         return judged
-    how = correction_text(metric_summary.n_labels, metric_summary.method, metric_summary.raw)
+    how = label_correction_text(metric_summary.n_labels, metric_summary.method, metric_summary.raw)
     return replace(judged, raw=metric_summary.raw, obtained=how)
 
 
-def correction_text(n_labels: int, method: str, raw: float) -> str:
+def label_correction_text(n_labels: int, method: str, raw: float) -> str:
     """Return how labels corrected a mean."""
     name = "PPI" if method == "ppi" else method
     beside = f", raw {raw:.2f}" if np.isfinite(raw) else ""

@@ -105,6 +105,7 @@ class GateReport:
     # doubts, such as other questions than the baseline's
     halves: Mapping[str, str] = field(default_factory=dict)  # by what is counted
     reasons: tuple[str, ...] = ()
+    mixed: QuestionMatch | None = None  # what it shares with a baseline of which it asks other questions
     losses: tuple[Loss, ...] = ()  # what no gain pays for: groundedness and slices that got worse
     # of the run, at the usual settings
     diagnosis: Diagnosis | None = field(default=None, compare=False, repr=False)
@@ -335,7 +336,7 @@ def _compared(
     report: GateReport, run: Diagnosis, base: Diagnosis, shared: QuestionMatch, gates: tuple[Gate, ...]
 ) -> GateReport:
     """Add to a report what the comparison with the baseline says beside its gates."""
-    failing = newly_failing(base, run)
+    failing, mixed = newly_failing(base, run), mixed_questions(run, base, shared)
     return replace(
         report,
         newly_failing=_listed(run, base, failing, gates),
@@ -348,7 +349,8 @@ def _compared(
             *filter(None, [left_out_labels(base, run)]),
             *_refused_in_one_run(base, run, shared, report.results),
         ),
-        reasons=(*filter(None, [mixed_questions(run, base, shared)]), *report.reasons),
+        reasons=(*filter(None, [mixed]), *report.reasons),
+        mixed=shared if mixed else None,
         losses=losses(base, run),
     )
 

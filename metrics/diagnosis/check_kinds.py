@@ -41,8 +41,7 @@ class CheckKind:
 
     Attributes:
         key: of its stage, after "check_".
-        title: of its stage.
-        short: of its stage, at most three words.
+        title: of its stage, at most three words.
         counted: of its stage, as it follows a number of cases.
         meaning: what happened.
         advice: what to try.
@@ -52,7 +51,6 @@ class CheckKind:
 
     key: str
     title: str
-    short: str
     counted: str
     meaning: str
     advice: str
@@ -63,7 +61,6 @@ class CheckKind:
 CHECK_KINDS = (
     CheckKind(
         "safety",
-        "Failed a safety check",
         "Safety check failed",
         "failed a safety check",
         "The answer, or an action, breaks a safety rule.",
@@ -82,7 +79,6 @@ CHECK_KINDS = (
     ),
     CheckKind(
         "isolation",
-        "Failed an isolation check",
         "Isolation check failed",
         "failed an isolation check",
         "The system used data of another user or tenant.",
@@ -102,7 +98,6 @@ CHECK_KINDS = (
     CheckKind(
         "router",
         "Wrong route",
-        "Wrong route",
         "wrongly routed",
         "The question took a different route than expected.",
         "Look at the router: its prompt, its examples and the boundaries between routes.",
@@ -111,7 +106,6 @@ CHECK_KINDS = (
     ),
     CheckKind(
         "tool",
-        "Wrong tool or arguments",
         "Wrong tool call",
         "with a wrong tool call",
         "A different tool was called than expected, or its arguments differ.",
@@ -136,7 +130,6 @@ CHECK_KINDS = (
     CheckKind(
         "filter",
         "Wrong filter",
-        "Wrong filter",
         "wrongly filtered",
         "Retrieval used a different filter than the question asks for.",
         "Look at how filters are derived from the question, and at the documents' metadata.",
@@ -145,7 +138,6 @@ CHECK_KINDS = (
     ),
     CheckKind(
         "memory",
-        "Wrong memory",
         "Memory error",
         "with a memory error",
         "Something from earlier turns was forgotten, or remembered wrongly.",
@@ -156,7 +148,6 @@ CHECK_KINDS = (
     CheckKind(
         "order",
         "Wrong order",
-        "Wrong order",
         "in the wrong order",
         "Steps or documents are not in the expected order.",
         "Look at the plan, or at the sorting.",
@@ -166,7 +157,6 @@ CHECK_KINDS = (
 )
 OTHER_CHECK = CheckKind(
     "other",
-    "Failed a check",
     "Check failed",
     "failed a check",
     "A value differs from the one that a check expects.",

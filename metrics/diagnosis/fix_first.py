@@ -24,8 +24,7 @@ class FixFirst:
 
     Attributes:
         key: stage key or owner.
-        title: full name on screen.
-        short: name of at most three words, for chips, charts and slides.
+        title: name of at most three words.
         owner: the part of the pipeline that must change.
         n_bad: bad cases attributed to it.
         share: of all bad cases.
@@ -39,7 +38,6 @@ class FixFirst:
 
     key: str
     title: str
-    short: str
     owner: Owner
     n_bad: int
     share: float
@@ -89,9 +87,8 @@ def fix_first(
         attributed = np.isin(stage, codes)
         if attributed.any():
             first = STAGES[int(codes[0])]
-            owner = str(name).capitalize()
-            titles = (first.title, first.short) if by == "stage" else (owner, owner)
-            entries.append(_entry(str(name), titles, first.owner, attributed, cases))
+            title = first.title if by == "stage" else str(name).capitalize()
+            entries.append(_entry(str(name), title, first.owner, attributed, cases))
     return sorted(
         entries,
         key=lambda entry: (
@@ -118,7 +115,7 @@ class _Cases:
         return float(np.nanmean(question_means(values, self.questions)[0]))
 
 
-def _entry(key: str, titles: tuple[str, str], owner: Owner, attributed: BoolArray, cases: _Cases) -> FixFirst:
+def _entry(key: str, title: str, owner: Owner, attributed: BoolArray, cases: _Cases) -> FixFirst:
     upstream = owner in _UPSTREAM
     # perfect retrieval cannot repair a case that fails with the oracle context too
     stays_bad = attributed & (cases.oracle == 1) & upstream
@@ -129,8 +126,7 @@ def _entry(key: str, titles: tuple[str, str], owner: Owner, attributed: BoolArra
     good = cases.stage < 0
     return FixFirst(
         key=key,
-        title=titles[0],
-        short=titles[1],
+        title=title,
         owner=owner,
         n_bad=int(attributed.sum()),
         share=int(attributed.sum()) / int((~good).sum()),

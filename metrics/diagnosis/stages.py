@@ -27,9 +27,8 @@ class FailureStage:
 
     Attributes:
         key: name in files and links.
-        title: full name on screen, in tooltips and tables.
-        short: name of at most three words, for chips, charts and slides.
-        counted: the short name as it follows a number of cases.
+        title: name of at most three words, the same on every page and in every command.
+        counted: the name as it follows a number of cases.
         meaning: what happened.
         advice: what to try.
         owner: the part of the pipeline that must change.
@@ -40,7 +39,6 @@ class FailureStage:
 
     key: str
     title: str
-    short: str
     counted: str
     meaning: str
     advice: str
@@ -59,7 +57,6 @@ def _check_stage(code: int, kind: CheckKind) -> FailureStage:
     return FailureStage(
         f"check_{kind.key}",
         kind.title,
-        kind.short,
         kind.counted,
         kind.meaning,
         kind.advice,
@@ -72,7 +69,6 @@ def _check_stage(code: int, kind: CheckKind) -> FailureStage:
 STAGES = (
     FailureStage(
         "answered_unanswerable",
-        "Answered although unanswerable",
         "Should have refused",
         "should have refused",
         "The corpus does not contain the answer, and the system gave one.",
@@ -83,7 +79,6 @@ STAGES = (
     ),
     FailureStage(
         "refused_with_context",
-        "Refused although the context had the answer",
         "Wrongly refused",
         "wrongly refused",
         "Everything needed was in the context, and the system refused.",
@@ -94,7 +89,6 @@ STAGES = (
     ),
     FailureStage(
         "inferred_refusal",
-        "Refused although the context looked sufficient",
         "Wrongly refused (inferred)",
         "wrongly refused (inferred)",
         "No gold is recorded; the context metric is high, so the context probably had the answer.",
@@ -107,7 +101,6 @@ STAGES = (
     *(_check_stage(code, kind) for code, kind in enumerate(CHECK_KINDS)),
     FailureStage(
         "missed",
-        "Gold not retrieved",
         "Not retrieved",
         "not retrieved",
         "The gold is not among the first-pass candidates.",
@@ -118,7 +111,6 @@ STAGES = (
     ),
     FailureStage(
         "misranked",
-        "Gold retrieved but not ranked in",
         "Not ranked in",
         "not ranked in",
         "The gold is among the candidates but did not reach the context.",
@@ -130,7 +122,6 @@ STAGES = (
     FailureStage(
         "retrieval_miss",
         "Retrieval miss",
-        "Retrieval miss",
         "missed by retrieval",
         "The gold is not in the context; no candidates are recorded to show whether it was retrieved at all.",
         "Record the candidates to tell retrieval from ranking; look at chunking, embeddings and query "
@@ -141,7 +132,6 @@ STAGES = (
     ),
     FailureStage(
         "partial_gold",
-        "Only part of the gold",
         "Partial gold",
         "with partial gold",
         "Some of what the question needs is in the context, some is not.",
@@ -152,7 +142,6 @@ STAGES = (
     ),
     FailureStage(
         "inferred_miss",
-        "Retrieval miss, inferred from the context metric",
         "Retrieval miss (inferred)",
         "missed by retrieval (inferred)",
         "No gold is recorded; the context metric is low, so the context probably lacks what is needed.",
@@ -164,7 +153,6 @@ STAGES = (
     ),
     FailureStage(
         "followed_noise",
-        "Followed the noise",
         "Followed noise",
         "followed noise",
         "The right context was there, but the claims come from other, misleading passages.",
@@ -175,7 +163,6 @@ STAGES = (
     ),
     FailureStage(
         "inferred_noise",
-        "Followed the noise although the context looked sufficient",
         "Followed noise (inferred)",
         "followed noise (inferred)",
         "No gold is recorded; the context metric is high, and the claims come from misleading passages.",
@@ -188,7 +175,6 @@ STAGES = (
     FailureStage(
         "wrong_format",
         "Wrong format",
-        "Wrong format",
         "in the wrong format",
         "The answer is not in the required format.",
         "Constrain the output, or show the required format by example.",
@@ -198,7 +184,6 @@ STAGES = (
     ),
     FailureStage(
         "self_contradiction",
-        "Contradicts itself",
         "Self-contradictory",
         "self-contradictory",
         "The answer states something and its opposite.",
@@ -209,7 +194,6 @@ STAGES = (
     ),
     FailureStage(
         "contradicts_context",
-        "Contradicts its context",
         "Contradicts context",
         "contradicting the context",
         "The answer states the opposite of what a document of its context says.",
@@ -221,7 +205,6 @@ STAGES = (
     FailureStage(
         "unfaithful",
         "Unfaithful",
-        "Unfaithful",
         "unfaithful",
         "The answer makes claims that the context does not support.",
         "Look at the prompt, the model and its temperature.",
@@ -231,7 +214,6 @@ STAGES = (
     ),
     FailureStage(
         "left_out",
-        "Left out what the context had",
         "Incomplete",
         "incomplete",
         "The context had the information, and the answer omits it.",
@@ -242,7 +224,6 @@ STAGES = (
     ),
     FailureStage(
         "off_question",
-        "Faithful but off the question",
         "Off the question",
         "off the question",
         "The answer is supported by the context, but does not answer the question.",
@@ -253,8 +234,7 @@ STAGES = (
     ),
     FailureStage(
         "wrong",
-        "Disagrees with the reference",
-        "Disagrees",
+        "Disagrees with reference",
         "against the reference",
         "The answer disagrees with its reference, and nothing else that was measured is at fault.",
         "Read some of these cases: the source document, the reference or the judge may be wrong.",
@@ -265,7 +245,6 @@ STAGES = (
     _check_stage(len(CHECK_KINDS), OTHER_CHECK),
     FailureStage(
         "unexplained",
-        "Unexplained",
         "Unexplained",
         "unexplained",
         "None of the recorded evidence shows where it went wrong.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from command_line import run as command
 
-from ragtriage.dashboard.pages.compare.compared import compared_versions
+from ragtriage.dashboard.pages.compare.compared import compared_versions, page_headline
 from ragtriage.dashboard.pages.trend.versions import compared_with
 from ragtriage.dashboard.pages.triage.run_tabs import compared_with_baseline
 from ragtriage.dashboard.present.stories.context import StoryView
@@ -57,3 +57,5 @@ def test_a_pair_has_one_family_and_one_set_of_numbers(
         assert shown.keys() == printed.keys(), where
         for name, numbers in shown.items():
             assert numbers == pytest.approx(printed[name], nan_ok=True), f"{where}: {name}"
+    told = command(capsys, demo.workspace.root, "compare", base.run_id, run.run_id).out
+    assert page_headline(compared_versions(view, base)).statement in " ".join(told.split())

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from command_line import run as command
 
+from ragtriage.dashboard.headlines.compare import compare_headline, drawn_metrics
+from ragtriage.dashboard.headlines.trend import TrendFacts, trend_headline
 from ragtriage.dashboard.pages.triage.overview import triage_tiles
 from ragtriage.data.api import add_run, comparisons_with, gate
 from ragtriage.data.comparison.questions_asked import questions_asked
@@ -45,6 +47,11 @@ def test_missing_questions_of_the_baseline_are_read_as_failed_too(
     assert f"The other run {said}" in comparison.warnings
     printed = command(capsys, workspace.workspace.root, "compare", base.run_id, run.run_id).out
     assert f"The other run {said}" in " ".join(printed.split())
+    headline = compare_headline("v", {"v": comparison}, {"v": "V2"}, "V1", drawn_metrics(comparison))
+    assert f"V2 {said}" in headline.detail
+    assert "with the missing ones" not in headline.doubt
+    trend = TrendFacts(2, 2, "pass rate", "V2", "V1", comparison)
+    assert f"V2 {said.rstrip('.')}" in trend_headline(trend).detail
     assert report.diagnosis is not None
     tile = triage_tiles(report.diagnosis, workspace.summary(run), [], report, comparison, "V100")[0]
     assert f"of those answered; {failed} with {N - n} missing as failed" in tile.foot

@@ -37,17 +37,18 @@ def _right(at: int) -> str:
 
 
 def _diagnosed(store: RunStore, samples: list[dict[str, Any]]) -> tuple[Diagnosis, str, tuple[NextStep, ...]]:
-    """Return the diagnosis of a run, what its headline says after the verdict, and its next steps."""
+    """Return the diagnosis of a run, what its headline says but the verdict, and its next steps."""
     run = api.add_run(samples, "run", "shop", str(store.workspace.root))
     report = api.gate(run.run_id, workspace=str(store.workspace.root))
     diagnosis = api.diagnosis_of(store, run, DiagnosisSettings())
-    return diagnosis, report_headline(report).detail, report.conclusion().next_steps
+    said = report_headline(report).text.removeprefix("run: ").removeprefix("do not ship. ")
+    return diagnosis, said, report.conclusion().next_steps
 
 
 def test_the_second_hop_that_is_missing_is_named(workspace: RunStore) -> None:
     samples = [_sample(at, 2 if at < 20 else 1, _right(at) if at < 20 else "Paris") for at in range(50)]
     _, detail, steps = _diagnosed(workspace, samples)
-    lost = "30 of 50 cases lack the answer, or part of it, in the context (hop 2 missed in 30)"
+    lost = "30 of 50 cases lack the answer, or part of it, in the context. Hop 2 missed in 30."
     assert detail.startswith(lost)
     assert steps[0].key == "partial_gold"
 
@@ -63,7 +64,7 @@ def test_answers_right_from_memory_do_not_hide_that_retrieval_fails(workspace: R
 def test_refusals_with_the_answer_in_the_context_are_the_conclusion(workspace: RunStore) -> None:
     samples = [_sample(at, 2, MISSING if at % 2 else _right(at)) for at in range(40)]
     _, detail, steps = _diagnosed(workspace, samples)
-    assert detail.startswith("20 of 40 cases: refused although the context had the answer")
+    assert detail.startswith("20 of 40 cases wrongly refused")
     gain = steps[0].gain
     assert gain is not None
     assert (gain.now, gain.low, gain.high, gain.effort) == (0.5, 0.5 + 0.4 * 0.5, 0.5 + 0.8 * 0.5, "hours")

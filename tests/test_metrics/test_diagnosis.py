@@ -204,11 +204,11 @@ def test_every_stage_owns_the_case_made_for_it() -> None:
 
 
 def test_every_stage_has_a_short_name_of_its_own_and_reads_after_a_count() -> None:
-    assert len({stage.short for stage in STAGES}) == len(STAGES)
-    assert all(len(stage.short.split()) <= 3 for stage in STAGES)
+    assert len({stage.title for stage in STAGES}) == len(STAGES)
+    assert all(len(stage.title.split()) <= 3 for stage in STAGES)
     assert STAGES[stage_code("refused_with_context")].count(1200) == "1,200 wrongly refused"
     assert STAGES[stage_code("retrieval_miss")].count(1) == "1 missed by retrieval"
-    assert all(("(inferred)" in stage.short) == stage.inferred for stage in STAGES)
+    assert all(("(inferred)" in stage.title) == stage.inferred for stage in STAGES)
 
 
 def test_good_cases_belong_to_no_stage() -> None:

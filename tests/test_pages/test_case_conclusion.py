@@ -126,7 +126,7 @@ def test_the_pattern_table_gives_the_advice_of_the_stage(
     rows = {key: next(body for body in bodies if _title(key) in body) for key in counts}
     assert ADVICE in html.unescape(rows["bad_otherwise"])
     assert "Wrong route: 1" in rows["retrieval"]
-    assert "Retrieval miss, inferred from the context metric: 1" in rows["retrieval"]
+    assert "Retrieval miss (inferred): 1" in rows["retrieval"]
     assert "Nothing to fix" not in page_text(app)
     assert app.button(key="open_healthy").label.endswith("**1**")
 

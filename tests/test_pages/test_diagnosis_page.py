@@ -51,7 +51,7 @@ def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, tab: str = "", **cho
 def test_every_bar_is_a_button_to_its_cases(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     _loaded(workspace)
     app = _open(workspace, monkeypatch)
-    assert headline(app) == "V1: 4 of 5 cases are bad; 2 go beyond their context"
+    assert headline(app) == "V1: 4 of 5 cases are bad; 2 of them go beyond their context"
     assert app.button(key="open_hallucination").label.endswith("**2**")
     assert app.button(key="open_refusal").disabled
     text = page_text(app)

@@ -12,9 +12,9 @@ from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.headlines.triage import (
     gate_phrase,
     gates_unreadable,
-    loss_statement,
     report_headline,
     reported_means_headline,
+    river_statement,
 )
 from ragtriage.data.api import add_run, gate
 from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings, diagnose
@@ -86,14 +86,14 @@ def test_bad_names_the_gates_that_fail_with_their_numbers(workspace: RunStore) -
     found = _headline(workspace, _records(0.26), FAITHFUL + DROP, base=_records(0.78))
     assert (found.state, found.statement) == ("bad", "V2: do not ship")
     fail = "faithfulness 0.26, needs 0.85; faithfulness −0.52 against basic (40 questions)"
-    assert found.detail == f"40 of 40 cases: unfaithful. 2 blocking gates fail: {fail}"
+    assert found.detail == f"40 of 40 cases unfaithful. 2 blocking gates fail: {fail}"
 
 
 def test_cannot_tell_names_what_would_settle_it(workspace: RunStore) -> None:
     found = _headline(workspace, _records(0.80, 10, 3), FAITHFUL)
-    assert (found.state, found.statement) == ("cannot tell", "V2: cannot tell yet")
+    assert (found.state, found.statement) == ("cannot tell", "V2: 4 of 10 cases unfaithful")
     assert found.detail.startswith(
-        "4 of 10 cases: unfaithful. No blocking gate fails, 1 is undecided: faithfulness 0.80, needs 0.85 "
+        "Cannot tell yet: no blocking gate fails, 1 is undecided: faithfulness 0.80, needs 0.85 "
         "(10 questions). About "
     )
     assert found.detail.endswith("About 160 questions would settle it, 150 more")
@@ -183,7 +183,7 @@ def test_losses_name_the_step_where_most_are_lost(demo: RunStore) -> None:
     for run in runs.values():
         diagnosis = gate(run.run_id, "", None, str(demo.workspace.root)).diagnosis
         assert diagnosis is not None
-        told, lost = loss_statement(diagnosis), int(diagnosis.bad.bad.sum())
+        told, lost = river_statement(diagnosis), int(diagnosis.bad.bad.sum())
         assert told.startswith(f"{lost:,} of " if lost else "None of ")
         if lost and "step:" in told:
             assert told.endswith(f"({max(stage.n_bad for stage in diagnosis.fix_first)})")
@@ -207,7 +207,7 @@ def test_no_loss_is_told_as_far_as_it_is_known(
     workspace: RunStore, n: int, scores: dict[str, float], told: str
 ) -> None:
     run = add_run(_records(1.0, n, scores=scores), "V2", "shop", str(workspace.workspace.root))
-    assert loss_statement(diagnose(workspace.scored(run), DiagnosisSettings())) == told
+    assert river_statement(diagnose(workspace.scored(run), DiagnosisSettings())) == told
 
 
 def test_the_command_and_its_files_say_the_same_sentence(

@@ -206,7 +206,7 @@ def test_a_stage_that_the_checks_doubt_is_not_recommended(capsys: Capture, demo:
     assert (top.key, top.n_inferred) == ("inferred_refusal", top.n_bad)
     said = fix_first_sentence(found, findings, "at most 60 %")
     assert said.startswith(
-        "No stage can be recommended yet: “Refused although the context looked sufficient” accounts for 18 "
+        "No stage can be recommended yet: “Wrongly refused (inferred)” accounts for 18 "
         "of 30 bad cases, but its cases rest on Context recall (imported), which the checks doubt (every "
         "question got the same 10 documents; context_precision and context_recall disagree). Check that "
         "first."
@@ -216,12 +216,10 @@ def test_a_stage_that_the_checks_doubt_is_not_recommended(capsys: Capture, demo:
     text = run(capsys, demo.workspace.root, "diagnose", found.scored.run.run_id).out
     assert fix_first_sentence(found, findings) in text
     assert "Loosen the refusal instruction" not in text
-    assert "Refused although the context looked sufficient (doubted)" in text
+    assert "Wrongly refused (inferred) (doubted)" in text
     assert " doubted by the checks: every question got the same 10 documents" in text.splitlines()[0]
     undoubted = fix_first_sentence(found, [])
-    assert undoubted.startswith(
-        "Fix first: Refused although the context looked sufficient, which accounts for 18"
-    )
+    assert undoubted.startswith("Fix first: Wrongly refused (inferred), which accounts for 18")
 
 
 def test_a_doubt_about_some_cases_names_their_number(workspace: RunStore) -> None:
@@ -234,7 +232,7 @@ def test_a_doubt_about_some_cases_names_their_number(workspace: RunStore) -> Non
     assert (doubt.n, doubt.n_cases, doubt.metrics) == (1, 3, ("context_recall",))
     assert [len(case_doubts(found, findings, row)) for row in range(3)] == [1, 0, 0]
     title = stage_title(found, "inferred_refusal", findings)
-    assert title == "Refused although the context looked sufficient (1 of 3 doubted)"
+    assert title == "Wrongly refused (inferred) (1 of 3 doubted)"
     assert stage_advice(found, "inferred_refusal", findings).endswith("1 of its 3 cases are doubted: "
         "context_precision and context_recall disagree.")  # fmt: skip
     said = fix_first_sentence(found, findings)

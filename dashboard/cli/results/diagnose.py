@@ -27,7 +27,7 @@ from ragtriage.dashboard.wording.diagnosis import (
 )
 from ragtriage.dashboard.wording.escaping import capital, in_sentence
 from ragtriage.dashboard.wording.leaks import critical_text, text_faults
-from ragtriage.dashboard.wording.main_loss import loss_sentence
+from ragtriage.dashboard.wording.main_loss import known_statement, loss_sentence, scale_statement
 from ragtriage.dashboard.wording.right import right_sentences
 from ragtriage.data.api import diagnosis_answer, diagnosis_of, next_steps_of, open_store
 from ragtriage.data.cases.refusal_cohorts import refusal_counts
@@ -126,7 +126,7 @@ def _diagnosis_text(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:
         stages = stage_table(diagnosis, findings).only(*STAGE_COLUMNS)
         total = f"Every bad case belongs to the first stage whose rule it meets; they sum to {bad:,}."
         parts = gold_part_text(diagnosis)
-        lacking = f"\nOnly part of the gold, by cause: {parts}." if parts else ""
+        lacking = f"\nPartial gold, by cause: {parts}." if parts else ""
         sections += [
             f"{row_table(stages.rows)}\n{total}{lacking}",
             wrapped(fix_first_sentence(diagnosis, findings)),
@@ -166,13 +166,17 @@ def _refusal_table(counts: Mapping[str, int]) -> str:
 def _headline(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:
     rate = diagnosis.pass_rate
     lost = loss_sentence(diagnosis, findings)
-    first = f"{lost}. " if lost else ""
+    lead = next(filter(None, [scale_statement(findings), known_statement(diagnosis)]), "")
+    first = "".join(f"{capital(each)}. " for each in (lead, lost) if each)
     doubts = doubted_by(pass_rate_doubts(diagnosis, findings))
     clause = "; ".join(filter(None, [rate_basis(diagnosis), doubts]))
     bad = bad_cases_text(diagnosis)
     context_metric = f"Context metric: {context_metric_text(diagnosis)}."
     if not rate.n_scored:
-        return ranking_sentence(diagnosis) or f"{bad}; pass rate {NOT_MEASURED}. {context_metric}"
+        return (
+            ranking_sentence(diagnosis)
+            or f"{first}{capital(bad)}; pass rate {NOT_MEASURED}. {context_metric}"
+        )
     interval = f"(95 % interval {percent(rate.low)} to {percent(rate.high)})"
     over = f"over {count(rate.n_scored, 'question')}{f', {clause}' if clause else ''}"
     shared = in_sentence(rate_clause(diagnosis.answers, rate))

@@ -6,6 +6,7 @@ import click
 
 from ragtriage.dashboard.cli.options import JSON, RUN, WholeNumbers, bands_option
 from ragtriage.dashboard.cli.terminal import mean_cells, plain, print_json, row_table, wrapped
+from ragtriage.dashboard.headlines.compare import pair_headline
 from ragtriage.dashboard.tables.comparison import difference_table
 from ragtriage.dashboard.tables.run import expected_table, f1_table
 from ragtriage.dashboard.wording.comparisons import (
@@ -21,12 +22,14 @@ from ragtriage.dashboard.wording.diagnosis import (
     left_out_text,
 )
 from ragtriage.dashboard.wording.escaping import capital
-from ragtriage.data.api import comparison_answer, comparisons_with, metrics_answer, open_store
+from ragtriage.data.api import comparison_answer, comparisons_with, diagnosis_of, metrics_answer, open_store
 from ragtriage.data.comparison.compare import Comparison
 from ragtriage.data.comparison.compared_metrics import DEFAULT_FAMILY
 from ragtriage.data.comparison.published_results import band_scale, interpretations
 from ragtriage.data.declarations import use_declarations
+from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings
 from ragtriage.data.diagnosis.f1_tree import F1Diagnosis, f1_answer, f1_diagnosis
+from ragtriage.data.diagnosis.run_checks import check_run
 from ragtriage.data.scoring.run_store import distinct_labels
 from ragtriage.data.strategy.expected_gains import Outlook, outlook_answer, outlook_of
 from ragtriage.metrics.analysis.bands import BandScale
@@ -183,8 +186,19 @@ def compare(
         print_json(comparison_answer(base_run, runs, comparisons, family))
         return
     labels = distinct_labels([base_run, *runs], store.names())
+    sides = {
+        run.run_id: (
+            labels[run.run_id],
+            diagnosis_of(store, run, DiagnosisSettings()),
+            check_run(store.scored(run)),
+        )
+        for run in (base_run, *runs)
+    }
     for run, comparison in zip(runs, comparisons, strict=True):
-        title = f"{labels[run.run_id]} against {labels[base_run.run_id]}"
+        names = labels[run.run_id], labels[base_run.run_id]
+        headline = pair_headline(comparison, names, [sides[run.run_id], sides[base_run.run_id]])
+        click.echo(f"{wrapped(plain(headline.text))}\n")
+        title = " against ".join(names)
         click.echo(f"{_comparison_text(title, comparison)}\n")
     if not all(map(not_compared_text, comparisons)):
         click.echo(wrapped(FOOTER))

@@ -383,7 +383,7 @@ def case_counts(view: View, diagnosis: Diagnosis, rows: IntArray) -> CaseCounts:
 
 def short_name(stage: FailureStage) -> str:
     """Return the name of a stage in chips; that a case is inferred is said on the case."""
-    return stage.short.removesuffix(" (inferred)")
+    return stage.title.removesuffix(" (inferred)")
 
 
 def count_doubts(view: View, diagnosis: Diagnosis) -> str:

@@ -168,7 +168,7 @@ def stage_rows(diagnosis: Diagnosis, findings: Sequence[Finding]) -> None:
             row.html(
                 stage_row(
                     colours[stage.owner],
-                    stage.short,
+                    stage.title,
                     f"{title}. {stage.meaning} {advice}",
                     " · ".join(owner),
                     "" if whole else bound,

@@ -11,7 +11,7 @@ import streamlit as st
 from ragtriage.dashboard.charts.river import river, river_alt
 from ragtriage.dashboard.charts.tokens import THEMES, Theme
 from ragtriage.dashboard.headlines.headline import State
-from ragtriage.dashboard.headlines.triage import loss_statement
+from ragtriage.dashboard.headlines.triage import river_statement
 from ragtriage.dashboard.present.page_html.blocks import Strip, Tile, section_title
 from ragtriage.dashboard.shell.blocks import current_theme
 from ragtriage.dashboard.shell.components import clicked
@@ -276,7 +276,7 @@ def pipeline_section(view: View, diagnosis: Diagnosis, base_name: str) -> None:
     doubted = {key: doubt for key, doubt in doubts.items() if doubt is not None}
     n, lost = sum(doubt.n for doubt in doubted.values()), int(diagnosis.bad.bad.sum())
     chip = f"{n:,} of {lost:,} losses rest on doubted numbers" if n else ""
-    st.html(section_title(loss_statement(diagnosis), chip))
+    st.html(section_title(river_statement(diagnosis), chip))
     base = None if view.baseline is None else view.diagnosis(view.baseline)
     some = () if n == lost else tuple(doubted)  # the chip says it of all
     figure, alt = _picture(diagnosis, base, base_name, some, current_theme())

@@ -85,7 +85,7 @@ def _stage(entry: FixFirst) -> FailureStage:
 def _big_number(entry: FixFirst) -> BigNumber:
     stage = _stage(entry)
     detail = capital(stage.meaning.removeprefix("No gold is recorded; "))
-    return BigNumber(f"{entry.n_bad:,}", stage.short, detail, LIGHT.stages[entry.owner])
+    return BigNumber(f"{entry.n_bad:,}", stage.title, detail, LIGHT.stages[entry.owner])
 
 
 def _doubts(view: StoryView, entries: Sequence[FixFirst]) -> list[str]:

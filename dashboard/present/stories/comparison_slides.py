@@ -234,7 +234,7 @@ def example_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSecti
         refused=refused,
         passes=code < 0,
         base_passes=base_passes,
-        stage=STAGES[code].short if code >= 0 else "",
+        stage=STAGES[code].title if code >= 0 else "",
         same=same.removeprefix("every question got "),
     )
     return RenderedSection(
@@ -301,7 +301,7 @@ def _record(diagnosis: Diagnosis, row: int) -> dict[str, Any]:
 def _answer(name: str, record: Mapping[str, Any], diagnosis: Diagnosis, row: int) -> SideAnswer:
     code, known = int(diagnosis.stages.stage[row]), bool(diagnosis.measured[row])
     refused = diagnosis.scored.stage_features["refused"][row] == 1
-    how = STAGES[code].short.lower() if code >= 0 else "good" if known else "not measured"
+    how = STAGES[code].title.lower() if code >= 0 else "good" if known else "not measured"
     state: State = "bad" if code >= 0 else "good" if known else "not measured"
     if refused and code < 0:
         how = "rightly refused" if known else "refused"
