@@ -49,17 +49,11 @@ _HEADER = re.compile(r"\s*\[[^\[\]]*(?:\"[^\"]*\"[^\[\]]*)*\]\s*(?:#.*)?")
 
 @dataclass(frozen=True)
 class Declaration:
-    """The declaration of one imported metric.
+    """The declaration of one imported metric."""
 
-    Attributes:
-        direction: whether higher or lower is better.
-        bounds: least and greatest value; None where not declared.
-        title: name on screen; "" for the metric's own.
-    """
-
-    direction: Literal["higher", "lower"]
-    bounds: tuple[float, float] | None = None
-    title: str = ""
+    direction: Literal["higher", "lower"]  # whether higher or lower is better
+    bounds: tuple[float, float] | None = None  # least and greatest value; None where not declared
+    title: str = ""  # name on screen; "" for the metric's own
 
     @property
     def table(self) -> dict[str, Any]:

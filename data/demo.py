@@ -53,21 +53,13 @@ WHO = "bundled samples"  # who set what the samples bring along
 
 @dataclass(frozen=True)
 class SampleStory:
-    """A story that a bundled sample brings along.
+    """A story that a bundled sample brings along."""
 
-    Attributes:
-        title: of the story.
-        run: the run it tells of.
-        baseline: what it compares that run with.
-        audience: "stakeholder", "lead" or "engineer".
-        note: what the reader must know of the data.
-    """
-
-    title: str
-    run: Run
-    baseline: Run
-    audience: str
-    note: str
+    title: str  # of the story
+    run: Run  # the run it tells of
+    baseline: Run  # what it compares that run with
+    audience: str  # "stakeholder", "lead" or "engineer"
+    note: str  # what the reader must know of the data
 
 
 @cache

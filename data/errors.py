@@ -41,21 +41,13 @@ class WorkspaceError(DataError):
 
 @dataclass(frozen=True)
 class ValidationError:
-    """An error in an input file.
+    """An error in an input file."""
 
-    Attributes:
-        file: name of the file as the user typed it.
-        line: 1-based line or row; None for the file as a whole.
-        field: path of the field, e.g. "retrieved[2].id"; "" for the line as a whole.
-        what: what is wrong, with the invalid value shortened.
-        accepted: what would be accepted.
-    """
-
-    file: str
-    line: int | None
-    field: str
-    what: str
-    accepted: str
+    file: str  # name of the file as the user typed it
+    line: int | None  # 1-based line or row; None for the file as a whole
+    field: str  # path of the field, e.g. "retrieved[2].id"; "" for the line as a whole
+    what: str  # what is wrong, with the invalid value shortened
+    accepted: str  # what would be accepted
 
     def __str__(self) -> str:
         location = self.file if self.line is None else f"{self.file}:{self.line}"

@@ -10,21 +10,13 @@ from dataclasses import dataclass
 
 @dataclass
 class ReadCosts:
-    """Counts of what was done.
+    """Counts of what was done."""
 
-    Attributes:
-        queries: reads of a Parquet file, a database or the index of runs.
-        rows: rows that they returned, where that is known.
-        kept: results found in memory.
-        made: results that were computed and kept.
-        model_calls: requests to a language model.
-    """
-
-    queries: int = 0
-    rows: int = 0
-    kept: int = 0
-    made: int = 0
-    model_calls: int = 0
+    queries: int = 0  # reads of a Parquet file, a database or the index of runs
+    rows: int = 0  # rows that they returned, where that is known
+    kept: int = 0  # results found in memory
+    made: int = 0  # results that were computed and kept
+    model_calls: int = 0  # requests to a language model
 
 
 _OPEN: ContextVar[ReadCosts | None] = ContextVar("read_costs", default=None)

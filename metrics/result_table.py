@@ -123,18 +123,13 @@ def ends_of(value: WithEnds | None, digits: int = 3) -> Ends:
 
 @dataclass(frozen=True)
 class ResultTable:
-    """A table of results.
+    """A table of results."""
 
-    Attributes:
-        title: a few words.
-        rows: title of a column -> its cell; every row has the same columns. None is a dash: not measured.
-        note: what the numbers are, how they were obtained, what they leave out.
-        cohorts: for each row the cohort of its cases, see ragtriage.data.cases; () for none.
-    """
-
-    title: str
+    title: str  # a few words
+    # title of a column -> its cell; every row has the same columns. None is a dash: not measured
     rows: tuple[Row, ...]
-    note: str = ""
+    note: str = ""  # what the numbers are, how they were obtained, what they leave out
+    # for each row the cohort of its cases, see ragtriage.data.cases; () for none
     cohorts: tuple[str, ...] = ()
 
     def only(self, *columns: str) -> ResultTable:

@@ -19,24 +19,16 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class BandStanding:
-    """Where the mean of one metric lies on its bands.
+    """Where the mean of one metric lies on its bands."""
 
-    Attributes:
-        metric: full name.
-        mean: on the scale of the metric.
-        bands: of the scale in use.
-        reached: the bands that its interval touches, worst first; that of the mean where it has no interval.
-        n: questions behind it; 0 where only the mean was reported.
-        doubted: whether a check says that the figure cannot be right.
-        impossible: whether the mean is outside the bounds of the metric; such a figure is in no band.
-    """
-
-    metric: str
-    mean: float
-    bands: Bands
+    metric: str  # full name
+    mean: float  # on the scale of the metric
+    bands: Bands  # of the scale in use
+    # the bands that its interval touches, worst first; that of the mean where it has no interval
     reached: tuple[str, ...]
-    n: int
-    doubted: bool = False
+    n: int  # questions behind it; 0 where only the mean was reported
+    doubted: bool = False  # whether a check says that the figure cannot be right
+    # whether the mean is outside the bounds of the metric; such a figure is in no band
     impossible: bool = False
 
     @property

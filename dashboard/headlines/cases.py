@@ -28,31 +28,19 @@ NOT_JUDGED = (
 
 @dataclass(frozen=True)
 class CaseCounts:
-    """The cases that a list shows, counted.
+    """The cases that a list shows, counted."""
 
-    Attributes:
-        run: name of the run.
-        total: all cases of the run.
-        shown: cases that the filters keep.
-        bad: how many of them are bad.
-        measured: of how many it is known whether they are good or bad.
-        fully: of how many no missing value could change the diagnosis.
-        stages: key of a failure stage -> bad cases at it, most first.
-        judged_by: titles of what decides whether a case is bad.
-        questions: measured questions on the list; repeats of a question count once.
-        refusals_alone: whether it is only known if refusing was right.
-    """
-
-    run: str
-    total: int
-    shown: int
-    bad: int
-    measured: int
-    fully: int
+    run: str  # name of the run
+    total: int  # all cases of the run
+    shown: int  # cases that the filters keep
+    bad: int  # how many of them are bad
+    measured: int  # of how many it is known whether they are good or bad
+    fully: int  # of how many no missing value could change the diagnosis
+    # key of a failure stage -> bad cases at it, most first
     stages: Mapping[str, int] = field(default_factory=dict)
-    judged_by: tuple[str, ...] = ()
-    questions: int = 0
-    refusals_alone: bool = False
+    judged_by: tuple[str, ...] = ()  # titles of what decides whether a case is bad
+    questions: int = 0  # measured questions on the list; repeats of a question count once
+    refusals_alone: bool = False  # whether it is only known if refusing was right
 
 
 def count_cases(run: str, diagnosis: Diagnosis, rows: IntArray) -> CaseCounts:

@@ -37,19 +37,12 @@ LOOKS: Mapping[State, Look] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Headline:
-    """The conclusion of a page. All texts are plain: whoever draws them escapes them.
+    """The conclusion of a page. All texts are plain: whoever draws them escapes them."""
 
-    Attributes:
-        state: of the conclusion; shown by colour, glyph and word.
-        statement: the conclusion, at most about 70 characters, run name first, without full stop.
-        detail: the numbers and n behind it, one sentence or two.
-        doubt: what the checks doubt about it; "" for nothing.
-    """
-
-    state: State
-    statement: str
-    detail: str = ""
-    doubt: str = ""
+    state: State  # of the conclusion; shown by colour, glyph and word
+    statement: str  # the conclusion, at most about 70 characters, run name first, without full stop
+    detail: str = ""  # the numbers and n behind it, one sentence or two
+    doubt: str = ""  # what the checks doubt about it; "" for nothing
 
     def after(self, alarm: str) -> Headline:
         """Return the headline with an alarm before its detail, and its state bad; itself without an alarm."""

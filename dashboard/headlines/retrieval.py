@@ -21,31 +21,19 @@ LEAST_DISTANCE = 0.005  # from there on a sample that settles it is not advice
 
 @dataclass(frozen=True)
 class TopGold:
-    """How much gold the top k hold.
+    """How much gold the top k hold."""
 
-    Attributes:
-        k: the rank in use.
-        need: what a question needs.
-        hops: most hops that a question needs; 1 without hops.
-        share: of questions whose top k hold it.
-        longest: length of the longest list.
-        in_list: cases whose whole list holds it.
-        asked: cases that need gold.
-        hop_counts: hop -> cases that have it in the top k, and cases that need it.
-        has_candidates: whether the run records candidates beyond its lists.
-        reachable: cases whose list and candidates together hold it.
-    """
-
-    k: int
-    need: Need
-    hops: int
-    share: Interval
-    longest: int
-    in_list: int
-    asked: int
+    k: int  # the rank in use
+    need: Need  # what a question needs
+    hops: int  # most hops that a question needs; 1 without hops
+    share: Interval  # of questions whose top k hold it
+    longest: int  # length of the longest list
+    in_list: int  # cases whose whole list holds it
+    asked: int  # cases that need gold
+    # hop -> cases that have it in the top k, and cases that need it
     hop_counts: tuple[tuple[str, int, int], ...] = ()
-    has_candidates: bool = False
-    reachable: int = 0
+    has_candidates: bool = False  # whether the run records candidates beyond its lists
+    reachable: int = 0  # cases whose list and candidates together hold it
 
 
 def needed_text(need: Need, hops: int) -> str:

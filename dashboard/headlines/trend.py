@@ -25,28 +25,18 @@ LONGEST_STATEMENT = 70
 
 @dataclass(frozen=True)
 class TrendFacts:
-    """The basis of a trend.
+    """The basis of a trend."""
 
-    Attributes:
-        versions: number of versions on display.
-        measured: how many of them have the metric on display.
-        metric: full name of it.
-        newest: name of the newest version that can be compared; "" for none.
-        baseline: name of the baseline; "" for none.
-        comparison: newest against baseline over the headline metrics; None where nothing was compared.
-        drawn: metrics that the page draws: the statement names no others.
-        doubts: what makes the comparison unsafe.
-        others_moved: whether another version than the newest differs from the baseline beyond chance.
-    """
-
-    versions: int
-    measured: int
-    metric: str
-    newest: str = ""
-    baseline: str = ""
+    versions: int  # number of versions on display
+    measured: int  # how many of them have the metric on display
+    metric: str  # full name of it
+    newest: str = ""  # name of the newest version that can be compared; "" for none
+    baseline: str = ""  # name of the baseline; "" for none
+    # newest against baseline over the headline metrics; None where nothing was compared
     comparison: Comparison | None = None
-    drawn: frozenset[str] = frozenset()
-    doubts: tuple[str, ...] = ()
+    drawn: frozenset[str] = frozenset()  # metrics that the page draws: the statement names no others
+    doubts: tuple[str, ...] = ()  # what makes the comparison unsafe
+    # whether another version than the newest differs from the baseline beyond chance
     others_moved: bool = False
 
 

@@ -31,19 +31,12 @@ VIEWS: dict[str, SuiteView[Any]] = {
 
 @dataclass(frozen=True)
 class ShownSuite:
-    """What a suite of a run shows beyond its pass rate.
+    """What a suite of a run shows beyond its pass rate."""
 
-    Attributes:
-        findings: what its checks amount to.
-        statement: what a person would say of them; "" for nothing.
-        tables: with rows, the most telling first.
-        chart: None for none.
-    """
-
-    findings: SuiteFindings
-    statement: str
-    tables: tuple[ResultTable, ...]
-    chart: SuiteChart | None
+    findings: SuiteFindings  # what its checks amount to
+    statement: str  # what a person would say of them; "" for nothing
+    tables: tuple[ResultTable, ...]  # with rows, the most telling first
+    chart: SuiteChart | None  # None for none
 
     def to_dict(self) -> dict[str, Any]:
         """Return statement and numbers as JSON values."""

@@ -24,42 +24,27 @@ class Failing(NamedTuple):
 
 @dataclass(frozen=True)
 class SuiteChart:
-    """The chart of a suite, whose points open the cohort in their first key.
+    """The chart of a suite, whose points open the cohort in their first key."""
 
-    Attributes:
-        chart: the chart.
-        heading: on the page; "" for none.
-        alt: what it shows.
-        legend: how its colours read, for a report.
-        facts: small print on the page, plain text.
-        openings: label of a button -> the cohort that it opens.
-    """
-
-    chart: Chart | Heatmap
-    heading: str
-    alt: str
-    legend: str
-    facts: Sequence[str] = ()
-    openings: Sequence[tuple[str, str]] = ()
+    chart: Chart | Heatmap  # the chart
+    heading: str  # on the page; "" for none
+    alt: str  # what it shows
+    legend: str  # how its colours read, for a report
+    facts: Sequence[str] = ()  # small print on the page, plain text
+    openings: Sequence[tuple[str, str]] = ()  # label of a button -> the cohort that it opens
 
 
 @dataclass(frozen=True)
 class SuiteView(Generic[F]):
-    """How a suite is shown.
+    """How a suite is shown."""
 
-    Attributes:
-        suite: whose findings are of type F.
-        failing: how its failing cases are counted.
-        statement: what a person would say of the findings, a sentence or two with numbers; "" for nothing.
-        tables: the most telling first; those without rows are left out.
-        chart: None for none.
-    """
-
-    suite: Suite[F]
-    failing: Failing
+    suite: Suite[F]  # whose findings are of type F
+    failing: Failing  # how its failing cases are counted
+    # what a person would say of the findings, a sentence or two with numbers; "" for nothing
     statement: Callable[[F], str] = field(default=lambda _findings: "")
+    # the most telling first; those without rows are left out
     tables: Callable[[F], Sequence[ResultTable | None]] = field(default=lambda _findings: ())
-    chart: Callable[[F], SuiteChart | None] = field(default=lambda _findings: None)
+    chart: Callable[[F], SuiteChart | None] = field(default=lambda _findings: None)  # None for none
 
 
 def tables_of(view: SuiteView[F], findings: F) -> tuple[ResultTable, ...]:

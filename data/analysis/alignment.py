@@ -42,19 +42,12 @@ _RELEVANT = ("not relevant", "relevant")
 
 @dataclass(frozen=True)
 class Published:
-    """A published range, for reference.
+    """A published range, for reference."""
 
-    Attributes:
-        low: lowest reported rate.
-        high: highest reported rate.
-        source: the publication.
-        caution: why it is not comparable.
-    """
-
-    low: float
-    high: float
-    source: str
-    caution: str
+    low: float  # lowest reported rate
+    high: float  # highest reported rate
+    source: str  # the publication
+    caution: str  # why it is not comparable
 
 
 PUBLISHED = Published(
@@ -67,32 +60,20 @@ PUBLISHED = Published(
 
 @dataclass(frozen=True)
 class Rate:
-    """The share of answers that ignore the top-ranked document, by one source of context use.
+    """The share of answers that ignore the top-ranked document, by one source of context use."""
 
-    Attributes:
-        source: a key of ragtriage.data.scoring.context_use.ORIGINS.
-        value: mean over questions with its interval.
-        used_nothing: number of answers that use no document at all; they count as ignoring.
-    """
-
-    source: str
-    value: Interval
-    used_nothing: int
+    source: str  # a key of ragtriage.data.scoring.context_use.ORIGINS
+    value: Interval  # mean over questions with its interval
+    used_nothing: int  # number of answers that use no document at all; they count as ignoring
 
 
 @dataclass(frozen=True)
 class Group:
-    """One group of cases with a mean.
+    """One group of cases with a mean."""
 
-    Attributes:
-        label: text on screen.
-        key: value of the cohort that has the cases.
-        value: mean over questions with its interval.
-    """
-
-    label: str
-    key: str
-    value: Interval
+    label: str  # text on screen
+    key: str  # value of the cohort that has the cases
+    value: Interval  # mean over questions with its interval
 
 
 def sources_of_use(context_use: RunContextUse) -> list[str]:
@@ -262,21 +243,13 @@ GOLD_GROUPS: Mapping[str, str] = {  # key in links -> title
 
 @dataclass(frozen=True)
 class UseGrid:
-    """The m answers of one source of use, in the order of GOLD_GROUPS, those that use the top first.
+    """The m answers of one source of use, in the order of GOLD_GROUPS, those that use the top first."""
 
-    Attributes:
-        rows: (m,) rows of the run.
-        group: (m,) index in GOLD_GROUPS.
-        used: (m, K) True where the answer uses the document at a rank.
-        gold: (m, K) True where that document is gold.
-        listed: (m, K) True where there is a document.
-    """
-
-    rows: IntArray
-    group: IntArray
-    used: BoolArray
-    gold: BoolArray
-    listed: BoolArray
+    rows: IntArray  # (m,) rows of the run
+    group: IntArray  # (m,) index in GOLD_GROUPS
+    used: BoolArray  # (m, K) True where the answer uses the document at a rank
+    gold: BoolArray  # (m, K) True where that document is gold
+    listed: BoolArray  # (m, K) True where there is a document
 
 
 def gold_group(context_use: RunContextUse) -> IntArray:

@@ -15,81 +15,46 @@ from ragtriage.metrics.statistics.intervals import Interval, interval
 
 @dataclass(frozen=True)
 class CitationCounts:
-    """Counts of the citations of n answers, each (n,); 0 where an answer was not read.
+    """Counts of the citations of n answers, each (n,); 0 where an answer was not read."""
 
-    Attributes:
-        read: True where the sentences of the answer were read: no refusals.
-        source: code of Source of the support.
-        sentences: of the answer.
-        needed: of these, that need a citation.
-        uncited: of these, without one.
-        recall_known: of those that need one, whose support is known.
-        recalled: of these, wholly supported.
-        unsupported: of these, that cite and are not supported.
-        citations: of all sentences.
-        outside: of these, that name no document of the context.
-        decided: of all, whose own support is known.
-        supporting: of these, that support their sentence.
-        broken: marks that name nothing or lack the declared form.
-    """
-
-    read: BoolArray
-    source: IntArray
-    sentences: IntArray
-    needed: IntArray
-    uncited: IntArray
-    recall_known: IntArray
-    recalled: IntArray
-    unsupported: IntArray
-    citations: IntArray
-    outside: IntArray
-    decided: IntArray
-    supporting: IntArray
-    broken: IntArray
+    read: BoolArray  # True where the sentences of the answer were read: no refusals
+    source: IntArray  # code of Source of the support
+    sentences: IntArray  # of the answer
+    needed: IntArray  # of these, that need a citation
+    uncited: IntArray  # of these, without one
+    recall_known: IntArray  # of those that need one, whose support is known
+    recalled: IntArray  # of these, wholly supported
+    unsupported: IntArray  # of these, that cite and are not supported
+    citations: IntArray  # of all sentences
+    outside: IntArray  # of these, that name no document of the context
+    decided: IntArray  # of all, whose own support is known
+    supporting: IntArray  # of these, that support their sentence
+    broken: IntArray  # marks that name nothing or lack the declared form
 
 
 @dataclass(frozen=True)
 class CitationShare:
-    """One share over all answers of a run.
+    """One share over all answers of a run."""
 
-    Attributes:
-        key: as in files.
-        title: what is counted.
-        part: how many.
-        whole: of how many.
-        value: the share with its interval, answers drawn as wholes.
-        sources: how it was obtained -> number of answers.
-        cohort: of the answers that fall short.
-        cohort_title: what these have.
-        n_cohort: how many they are.
-        left_out: how many more there are whose support is not known.
-    """
-
-    key: str
-    title: str
-    part: int
-    whole: int
-    value: Interval
-    sources: dict[str, int]
-    cohort: str
-    cohort_title: str
-    n_cohort: int
-    left_out: int = 0
+    key: str  # as in files
+    title: str  # what is counted
+    part: int  # how many
+    whole: int  # of how many
+    value: Interval  # the share with its interval, answers drawn as wholes
+    sources: dict[str, int]  # how it was obtained -> number of answers
+    cohort: str  # of the answers that fall short
+    cohort_title: str  # what these have
+    n_cohort: int  # how many they are
+    left_out: int = 0  # how many more there are whose support is not known
 
 
 @dataclass(frozen=True)
 class RunCitations:
-    """The citations of a run.
+    """The citations of a run."""
 
-    Attributes:
-        answers: answers that were read; refusals need no citation.
-        citing: of these, with at least one citation.
-        shares: each share.
-    """
-
-    answers: int
-    citing: int
-    shares: tuple[CitationShare, ...]
+    answers: int  # answers that were read; refusals need no citation
+    citing: int  # of these, with at least one citation
+    shares: tuple[CitationShare, ...]  # each share
 
 
 def citation_counts(scored: ScoredRun) -> CitationCounts | None:

@@ -40,23 +40,15 @@ STEPS: Mapping[Step, str] = {
 
 @dataclass(frozen=True)
 class GoldReach:
-    """Where the gold that each question needs is found: every hop, else the first gold document or chunk.
+    """Where the gold that each question needs is found: every hop, else the first gold document or chunk."""
 
-    Attributes:
-        need: what is needed: every hop of multi-hop questions, the one gold document, or any of several.
-        rank: (n,) rank up to which a list must be read; inf where it lacks some, NaN where nothing is asked.
-        reachable: (n,) True where list and candidates together hold what is needed.
-        has_candidates: whether the run records candidates beyond its lists.
-        hops: most hops that a question needs; 1 where there are none.
-        longest: length of the longest list, at most 50.
-    """
-
-    need: Need
+    need: Need  # what is needed: every hop of multi-hop questions, the one gold document, or any of several
+    # (n,) rank up to which a list must be read; inf where it lacks some, NaN where nothing is asked
     rank: FloatArray
-    reachable: BoolArray
-    has_candidates: bool
-    hops: int
-    longest: int
+    reachable: BoolArray  # (n,) True where list and candidates together hold what is needed
+    has_candidates: bool  # whether the run records candidates beyond its lists
+    hops: int  # most hops that a question needs; 1 where there are none
+    longest: int  # length of the longest list, at most 50
 
     @property
     def asked(self) -> BoolArray:
@@ -162,38 +154,24 @@ def hop_ranks(lists: RankedLists) -> dict[str, tuple[FloatArray, BoolArray]]:
 
 @dataclass(frozen=True)
 class Change:
-    """One metric at k before and after reranking.
+    """One metric at k before and after reranking."""
 
-    Attributes:
-        before: mean of the first pass over the compared questions.
-        after: mean of the final lists over the same questions.
-        difference: after minus before, paired on question, with the interval of this metric by itself.
-        adjusted_p: p-value after step-down max-T over the metrics of a RerankingEffect.
-        low: lower end of the interval that the verdict rests on: 0 lies outside where adjusted_p < 0.05.
-        high: its upper end.
-        verdict: better, worse, cannot tell or unchanged.
-    """
-
-    before: float
-    after: float
+    before: float  # mean of the first pass over the compared questions
+    after: float  # mean of the final lists over the same questions
+    # after minus before, paired on question, with the interval of this metric by itself
     difference: PairedDifference
-    adjusted_p: float
-    low: float
-    high: float
-    verdict: Verdict
+    adjusted_p: float  # p-value after step-down max-T over the metrics of a RerankingEffect
+    low: float  # lower end of the interval that the verdict rests on: 0 lies outside where adjusted_p < 0.05
+    high: float  # its upper end
+    verdict: Verdict  # better, worse, cannot tell or unchanged
 
 
 @dataclass(frozen=True)
 class RerankingEffect:
-    """The final lists compared with the first pass, at one k.
+    """The final lists compared with the first pass, at one k."""
 
-    Attributes:
-        moves: the moves of the gold units, by sample.
-        changes: metric without its k -> its change.
-    """
-
-    moves: RankMoves
-    changes: dict[str, Change]
+    moves: RankMoves  # the moves of the gold units, by sample
+    changes: dict[str, Change]  # metric without its k -> its change
 
 
 def reranking_effect(scored: ScoredRun, lists: RankedLists, k: int) -> RerankingEffect | None:

@@ -33,17 +33,11 @@ _RECALLS = {"ndcg": "recall", "span_ndcg": "span_recall"}  # what k is suggested
 
 @dataclass(frozen=True)
 class Gain:
-    """The gain from the documents between two values of k.
+    """The gain from the documents between two values of k."""
 
-    Attributes:
-        start: the smaller k.
-        end: the larger one.
-        each: gain of the metric for each document between them, over questions, with interval.
-    """
-
-    start: int
-    end: int
-    each: Interval
+    start: int  # the smaller k
+    end: int  # the larger one
+    each: Interval  # gain of the metric for each document between them, over questions, with interval
 
 
 @dataclass(frozen=True)

@@ -28,19 +28,12 @@ HOPS = "all_hops_recall"
 
 @dataclass(frozen=True)
 class Curve:
-    """One metric over k.
+    """One metric over k."""
 
-    Attributes:
-        metric: key without its k.
-        ks: 1, 2, ... up to the longest list or the k asked for, at most LONGEST_K.
-        points: mean with interval at each k.
-        longest: length of the longest list, at most LONGEST_K; behind it no document is left to find.
-    """
-
-    metric: str
-    ks: tuple[int, ...]
-    points: tuple[Interval, ...]
-    longest: int
+    metric: str  # key without its k
+    ks: tuple[int, ...]  # 1, 2, ... up to the longest list or the k asked for, at most LONGEST_K
+    points: tuple[Interval, ...]  # mean with interval at each k
+    longest: int  # length of the longest list, at most LONGEST_K; behind it no document is left to find
 
     def at(self, k: int) -> Interval:
         """Return the point at k.
@@ -137,17 +130,11 @@ MOST_HOPS = 4  # curves of single hops; the curve of all hops comes on top
 
 @dataclass(frozen=True)
 class HopTally:
-    """The number of multi-hop cases with one outcome.
+    """The number of multi-hop cases with one outcome."""
 
-    Attributes:
-        title: what happened, e.g. "hop 1 missed".
-        cohort: key of the cohort with these cases.
-        n: number of cases.
-    """
-
-    title: str
-    cohort: str
-    n: int
+    title: str  # what happened, e.g. "hop 1 missed"
+    cohort: str  # key of the cohort with these cases
+    n: int  # number of cases
 
 
 def hop_tallies(lists: RankedLists, k: int) -> list[HopTally]:

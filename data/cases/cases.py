@@ -29,35 +29,21 @@ SHORT = 300  # characters of a text in a list
 
 @dataclass(frozen=True)
 class CaseFilter:
-    """Which cases to show, and in which order.
+    """Which cases to show, and in which order."""
 
-    Attributes:
-        pattern: key of a metric pattern, or "" for all.
-        stage: key of a failure stage, "" for all.
-        bad: True for bad cases alone, False for good ones, None for both.
-        refused: True for refusals alone, False for answers, None for both.
-        label: human labels: "" all, "any" labelled, "none" unlabelled, "pass", "fail".
-        failure: a failure label, "" for all.
-        annotator: the annotator whose labels `label` and `failure` refer to, "" for anybody's.
-        text: words to look for in question, answer, reference and id; "" for all.
-        slices: name of a slice -> its value.
-        cohort: a saved group of cases, see ragtriage.data.cases.cohorts; "" for all.
-        sort: "" for the order of the file, "worst" for the most reasons to be bad first, or a metric's name.
-        descending: True for highest values first.
-    """
-
-    pattern: str = ""
-    stage: str = ""
-    bad: bool | None = None
-    refused: bool | None = None
-    label: LabelState = ""
-    failure: str = ""
-    annotator: str = ""
-    text: str = ""
-    slices: Mapping[str, str] = field(default_factory=dict)
-    cohort: str = ""
+    pattern: str = ""  # key of a metric pattern, or "" for all
+    stage: str = ""  # key of a failure stage, "" for all
+    bad: bool | None = None  # True for bad cases alone, False for good ones, None for both
+    refused: bool | None = None  # True for refusals alone, False for answers, None for both
+    label: LabelState = ""  # human labels: "" all, "any" labelled, "none" unlabelled, "pass", "fail"
+    failure: str = ""  # a failure label, "" for all
+    annotator: str = ""  # the annotator whose labels `label` and `failure` refer to, "" for anybody's
+    text: str = ""  # words to look for in question, answer, reference and id; "" for all
+    slices: Mapping[str, str] = field(default_factory=dict)  # name of a slice -> its value
+    cohort: str = ""  # a saved group of cases, see ragtriage.data.cases.cohorts; "" for all
+    # "" for the order of the file, "worst" for the most reasons to be bad first, or a metric's name
     sort: str = ""
-    descending: bool = False
+    descending: bool = False  # True for highest values first
 
     def __post_init__(self) -> None:
         _accept("pattern", self.pattern, ["", *(entry.key for entry in PATTERNS)])
@@ -144,19 +130,13 @@ def stage_order(diagnosis: Diagnosis) -> IntArray:
 
 @dataclass(frozen=True)
 class CasePage:
-    """One page of a list of cases.
+    """One page of a list of cases."""
 
-    Attributes:
-        cases: row, question_id, repeat, question and answer (shortened), query_type, in the filter's order.
-        total: number of cases on all pages.
-        page: 1-based number of this page.
-        pages: number of pages.
-    """
-
+    # row, question_id, repeat, question and answer (shortened), query_type, in the filter's order
     cases: list[dict[str, Any]]
-    total: int
-    page: int
-    pages: int
+    total: int  # number of cases on all pages
+    page: int  # 1-based number of this page
+    pages: int  # number of pages
 
 
 def page_of(scored: ScoredRun, rows: IntArray, page: int, size: int) -> CasePage:

@@ -19,23 +19,14 @@ TOOL = "tool"
 
 @dataclass(frozen=True)
 class CaseCheck:
-    """One check of a case.
+    """One check of a case."""
 
-    Attributes:
-        name: with its kind where that says more.
-        expected: the expected value as JSON, calls as name(argument: value); "" where none is recorded.
-        actual: the actual value likewise.
-        passed: as its suite decides; None where nothing does.
-        reason: why it failed or is not decided.
-        faults: what is wrong, with the values of this case; "" where the suite does not tell.
-    """
-
-    name: str
-    expected: str
-    actual: str
-    passed: bool | None
-    reason: str = ""
-    faults: str = ""
+    name: str  # with its kind where that says more
+    expected: str  # the expected value as JSON, calls as name(argument: value); "" where none is recorded
+    actual: str  # the actual value likewise
+    passed: bool | None  # as its suite decides; None where nothing does
+    reason: str = ""  # why it failed or is not decided
+    faults: str = ""  # what is wrong, with the values of this case; "" where the suite does not tell
 
 
 def case_checks(sample: Mapping[str, Any]) -> list[CaseCheck]:

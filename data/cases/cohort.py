@@ -19,15 +19,11 @@ HIGHEST_RANK = 10**6
 
 @dataclass(frozen=True)
 class Cohort:
-    """One kind of cohort.
+    """One kind of cohort."""
 
-    Attributes:
-        title: returns the title for the value after the colon ("" without one).
-        rows: returns (n,) True for the samples of a run that belong to it, given the value; raises
-            ValueError for a value that it does not accept.
-    """
-
-    title: Callable[[str], str]
+    title: Callable[[str], str]  # returns the title for the value after the colon ("" without one)
+    # returns (n,) True for the samples of a run that belong to it, given the value; raises ValueError
+    # for a value that it does not accept
     rows: Callable[[ScoredRun, str], BoolArray]
 
 

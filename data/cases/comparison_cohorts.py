@@ -23,17 +23,11 @@ _NEWLY_FAILING = "newly_failing"
 
 @dataclass(frozen=True)
 class OracleGapCohort:
-    """The cases of a run that are lost to one component of the pipeline.
+    """The cases of a run that are lost to one component of the pipeline."""
 
-    Attributes:
-        component: the component that lost them.
-        oracle: id of the run with the gold documents.
-        outcome_metric: the metric, or the pass rate, that tells right answers from wrong ones.
-    """
-
-    component: Component
-    oracle: str
-    outcome_metric: str
+    component: Component  # the component that lost them
+    oracle: str  # id of the run with the gold documents
+    outcome_metric: str  # the metric, or the pass rate, that tells right answers from wrong ones
 
 
 def oracle_gap_cohort(text: str) -> OracleGapCohort | None:
@@ -50,17 +44,11 @@ def oracle_gap_cohort_key(component: Component, oracle: str, outcome_metric: str
 
 @dataclass(frozen=True)
 class ChangedCohort:
-    """The cases of a run whose question changed in one metric.
+    """The cases of a run whose question changed in one metric."""
 
-    Attributes:
-        sign: 1 where the value rose, -1 where it fell, 0 where it stayed.
-        baseline: id of the run that they changed from.
-        metric: full name, or the pass rate.
-    """
-
-    sign: int
-    baseline: str
-    metric: str
+    sign: int  # 1 where the value rose, -1 where it fell, 0 where it stayed
+    baseline: str  # id of the run that they changed from
+    metric: str  # full name, or the pass rate
 
 
 _SIGNS: Mapping[str, int] = {"rose": 1, "fell": -1, "unchanged": 0}

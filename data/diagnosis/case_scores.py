@@ -17,18 +17,13 @@ from ragtriage.metrics.schema.scores import FloatArray
 
 @dataclass(frozen=True)
 class CaseScores:
-    """The scores that a diagnosis looks at.
+    """The scores that a diagnosis looks at."""
 
-    Attributes:
-        values: those that make a case bad and give its metric pattern; "context", "faithfulness",
-            "answer_relevancy" and "correctness".
-        right: which answers are right.
-        contradictions: whether answers contradict themselves or their context.
-    """
-
+    # those that make a case bad and give its metric pattern; "context", "faithfulness",
+    # "answer_relevancy" and "correctness"
     values: Mapping[str, FloatArray]
-    right: Right
-    contradictions: Mapping[str, FloatArray]
+    right: Right  # which answers are right
+    contradictions: Mapping[str, FloatArray]  # whether answers contradict themselves or their context
 
 
 def case_scores(scored: ScoredRun, context: ContextChoice, thresholds: CaseThresholds) -> CaseScores:

@@ -27,38 +27,23 @@ _WHOLE = 1 - 1e-9  # a share of the gold at or above this is all of it
 
 @dataclass(frozen=True)
 class CasePart:
-    """One part of a case.
+    """One part of a case."""
 
-    Attributes:
-        key: of the part.
-        metric: what it is taken from: a metric, LABEL or ANSWERABILITY; "" where nothing tells.
-        source: how that was obtained, such as "judged" or "estimated"; "" where nothing tells.
-        value: None where nothing tells.
-        threshold: from which on the part is good.
-        good: None where nothing tells.
-    """
-
-    key: PartKey
-    metric: str
-    source: str
-    value: float | None
-    threshold: float
-    good: bool | None
+    key: PartKey  # of the part
+    metric: str  # what it is taken from: a metric, LABEL or ANSWERABILITY; "" where nothing tells
+    source: str  # how that was obtained, such as "judged" or "estimated"; "" where nothing tells
+    value: float | None  # None where nothing tells
+    threshold: float  # from which on the part is good
+    good: bool | None  # None where nothing tells
 
 
 @dataclass(frozen=True)
 class PartColumn:
-    """One part of n cases.
+    """One part of n cases."""
 
-    Attributes:
-        values: (n,) NaN where nothing tells.
-        metric: (n,) what each is taken from, "" where nothing tells.
-        threshold: from which on the part is good.
-    """
-
-    values: FloatArray
-    metric: StrArray
-    threshold: float
+    values: FloatArray  # (n,) NaN where nothing tells
+    metric: StrArray  # (n,) what each is taken from, "" where nothing tells
+    threshold: float  # from which on the part is good
 
     @property
     def good(self) -> FloatArray:
@@ -128,19 +113,12 @@ def _source(diagnosis: Diagnosis, metric: str, row: int) -> str:
 
 @dataclass(frozen=True)
 class RightByContext:
-    """How right answers and complete contexts go together, of answered cases where both are known.
+    """How right answers and complete contexts go together, of answered cases where both are known."""
 
-    Attributes:
-        n_without: cases whose context has none of the gold.
-        right_without: of them, the right ones: known without the context.
-        n_complete: cases whose context has all of the gold.
-        wrong_complete: of them, the wrong ones: lost by the generator.
-    """
-
-    n_without: int
-    right_without: int
-    n_complete: int
-    wrong_complete: int
+    n_without: int  # cases whose context has none of the gold
+    right_without: int  # of them, the right ones: known without the context
+    n_complete: int  # cases whose context has all of the gold
+    wrong_complete: int  # of them, the wrong ones: lost by the generator
 
 
 def right_without_context(diagnosis: Diagnosis) -> BoolArray:

@@ -21,33 +21,19 @@ CONCLUSIVE = 0.4  # share of the measured cases from which on their stage is the
 
 @dataclass(frozen=True)
 class MainLoss:
-    """Where most cases are lost.
+    """Where most cases are lost."""
 
-    Attributes:
-        of: measured cases.
-        lacking: of them, the bad ones whose context lacks the gold or part of it, where these are many.
-        partial: of those, the ones with part of the gold.
-        part: the part of the gold that most of these lack, with their number.
-        from_memory: answers that are right though their context has none of the gold.
-        stage: the stage that loses many cases, where the context does not.
-        n: its cases.
-        where: the slice that most bad cases come from.
-        say_more: right answers that say more than asked, where these are many.
-        answers: answers there are.
-        asked_for: mean share of the claims of those answers that was asked for.
-    """
-
-    of: int
-    lacking: int = 0
-    partial: int = 0
-    part: tuple[str, int] | None = None
-    from_memory: int = 0
-    stage: str = ""
-    n: int = 0
-    where: Concentration | None = None
-    say_more: int = 0
-    answers: int = 0
-    asked_for: float = 1.0
+    of: int  # measured cases
+    lacking: int = 0  # of them, the bad ones whose context lacks the gold or part of it, where these are many
+    partial: int = 0  # of those, the ones with part of the gold
+    part: tuple[str, int] | None = None  # the part of the gold that most of these lack, with their number
+    from_memory: int = 0  # answers that are right though their context has none of the gold
+    stage: str = ""  # the stage that loses many cases, where the context does not
+    n: int = 0  # its cases
+    where: Concentration | None = None  # the slice that most bad cases come from
+    say_more: int = 0  # right answers that say more than asked, where these are many
+    answers: int = 0  # answers there are
+    asked_for: float = 1.0  # mean share of the claims of those answers that was asked for
 
     @property
     def mostly_from_memory(self) -> bool:

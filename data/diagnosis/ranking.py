@@ -14,21 +14,13 @@ from ragtriage.metrics.statistics.question_means import question_means
 
 @dataclass(frozen=True)
 class Ranking:
-    """The quality of a ranking.
+    """The quality of a ranking."""
 
-    Attributes:
-        metric: nDCG at the largest k.
-        summary: its mean with interval.
-        k: the largest k.
-        capped_recall: mean share of min(k, relevant) documents that the first k hold.
-        beyond_k: questions to which more documents are relevant than k.
-    """
-
-    metric: str
-    summary: MetricSummary
-    k: int
-    capped_recall: float
-    beyond_k: int
+    metric: str  # nDCG at the largest k
+    summary: MetricSummary  # its mean with interval
+    k: int  # the largest k
+    capped_recall: float  # mean share of min(k, relevant) documents that the first k hold
+    beyond_k: int  # questions to which more documents are relevant than k
 
 
 def ranking_of(diagnosis: Diagnosis) -> Ranking | None:

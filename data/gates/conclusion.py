@@ -20,25 +20,19 @@ FAILING: tuple[ConclusionState, ...] = ("do_not_ship", "cannot_tell", "not_check
 
 @dataclass(frozen=True)
 class Conclusion:
-    """The conclusion on a run.
+    """The conclusion on a run."""
 
-    Attributes:
-        state: the first that holds: a blocking gate fails (do_not_ship); none measured anything, or too few
-            of the answers were checked (not_checked); one is open or rests on a doubted number (cannot_tell);
-            else ship.
-        decisive: the gates that led to it.
-        doubts: why the checks doubt what these rest on, what must be read first at the front.
-        answers: how many answers there are and how many were checked; None where the run is not diagnosed.
-        losses: what got worse and no gain pays for; with any of them the state is never ship.
-        next_steps: what to do about the run, the most urgent first.
-    """
-
+    # the first that holds: a blocking gate fails (do_not_ship); none measured anything, or too few of
+    # the answers were checked (not_checked); one is open or rests on a doubted number (cannot_tell);
+    # else ship
     state: ConclusionState
-    decisive: tuple[GateResult, ...]
-    doubts: tuple[str, ...]
+    decisive: tuple[GateResult, ...]  # the gates that led to it
+    doubts: tuple[str, ...]  # why the checks doubt what these rest on, what must be read first at the front
+    # how many answers there are and how many were checked; None where the run is not diagnosed
     answers: CheckedAnswers | None
+    # what got worse and no gain pays for; with any of them the state is never ship
     losses: tuple[Loss, ...] = ()
-    next_steps: tuple[NextStep, ...] = ()
+    next_steps: tuple[NextStep, ...] = ()  # what to do about the run, the most urgent first
 
     @property
     def unchecked(self) -> bool:

@@ -41,35 +41,23 @@ _CRITICAL = tuple(f"check_{suite}" for suite in CRITICAL_SUITES)
 
 @dataclass(frozen=True)
 class NextStep:
-    """One thing to do.
+    """One thing to do."""
 
-    Attributes:
-        horizon: now what keeps the version from shipping or must be settled before its numbers are read, next
-            what costs most of the rest, later what costs little.
-        kind: of step: repair a failure stage, shorten answers that say more than asked, settle a finding or
-            doubted scores, label answers, meet gates, ask more questions, measure what gates need.
-        key: of the stage, or the rule of the finding; "" for the others.
-        n: cases, answers or gates that it concerns.
-        of: cases or gates there are.
-        because: why the numbers are doubted, a clause.
-        gates: that it would settle.
-        pass_rate: the most that could pass once the stage is repaired; None for the others.
-        gain: what a first repair of the stage brings, an estimate.
-        where: the slice that at least half of the stage's cases come from.
-        n_where: those cases.
-    """
-
+    # now what keeps the version from shipping or must be settled before its numbers are read, next what
+    # costs most of the rest, later what costs little
     horizon: Horizon
+    # of step: repair a failure stage, shorten answers that say more than asked, settle a finding or
+    # doubted scores, label answers, meet gates, ask more questions, measure what gates need
     kind: StepKind
-    key: str
-    n: int
-    of: int
-    because: str = ""
-    gates: tuple[GateResult, ...] = ()
-    pass_rate: float | None = None
-    gain: Gain | None = None
-    where: Concentration | None = None
-    n_where: int = 0
+    key: str  # of the stage, or the rule of the finding; "" for the others
+    n: int  # cases, answers or gates that it concerns
+    of: int  # cases or gates there are
+    because: str = ""  # why the numbers are doubted, a clause
+    gates: tuple[GateResult, ...] = ()  # that it would settle
+    pass_rate: float | None = None  # the most that could pass once the stage is repaired; None for the others
+    gain: Gain | None = None  # what a first repair of the stage brings, an estimate
+    where: Concentration | None = None  # the slice that at least half of the stage's cases come from
+    n_where: int = 0  # those cases
 
     @property
     def effort(self) -> Effort | None:

@@ -48,40 +48,29 @@ def each(convert: Callable[[Row], Row]) -> Callable[[Iterator[Record]], Iterator
 
 @dataclass(frozen=True)
 class Importer:
-    """One format.
+    """One format."""
 
-    Attributes:
-        key: name in commands and in the origin of a run.
-        title: name on screen.
-        accepts: content of such a file, in a line.
-        detect: returns whether a file is of this format, from its content alone; must not raise.
-        read: reads a file into parsed runs; errors of single records are added as the records are consumed.
-        mapped: whether a mapping of columns applies.
-        holds: runs, or question sets: questions with gold and no answers of a system.
-        written_by: the tool and the versions that the importer was tested with, e.g. "DeepEval 4.3".
-        companion_of: keys of importers whose files it completes: in one command or folder with one of them it
-            is handed to that importer in `Options.companions`.
-        alone: whether a companion can be read without the others; if not, it is refused with a hint.
-        unit: what one sample is made from, e.g. "row" or "trace".
-        example: how to write such a file with the tool, in a line; "" where there is nothing to say.
-        rows: how its rows are converted, where they come as a table of Python as well.
-        shares_folder: whether it reads files of its own out of a folder; files of other formats
-            in that folder are imported beside them.
-    """
-
-    key: str
-    title: str
-    accepts: str
+    key: str  # name in commands and in the origin of a run
+    title: str  # name on screen
+    accepts: str  # content of such a file, in a line
+    # returns whether a file is of this format, from its content alone; must not raise
     detect: Callable[[Peek], bool]
+    # reads a file into parsed runs; errors of single records are added as the records are consumed
     read: Read
-    mapped: bool = False
+    mapped: bool = False  # whether a mapping of columns applies
+    # runs, or question sets: questions with gold and no answers of a system
     holds: Literal["runs", "questions"] = "runs"
-    written_by: str = ""
+    written_by: str = ""  # the tool and the versions that the importer was tested with, e.g. "DeepEval 4.3"
+    # keys of importers whose files it completes: in one command or folder with one of them it is handed
+    # to that importer in `Options.companions`
     companion_of: tuple[str, ...] = ()
+    # whether a companion can be read without the others; if not, it is refused with a hint
     alone: bool = True
-    unit: str = "row"
-    example: str = ""
-    rows: ToolRows | None = None
+    unit: str = "row"  # what one sample is made from, e.g. "row" or "trace"
+    example: str = ""  # how to write such a file with the tool, in a line; "" where there is nothing to say
+    rows: ToolRows | None = None  # how its rows are converted, where they come as a table of Python as well
+    # whether it reads files of its own out of a folder; files of other formats in that folder are
+    # imported beside them
     shares_folder: bool = False
 
 

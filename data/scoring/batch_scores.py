@@ -75,23 +75,15 @@ AUXILIARY_TABLES: Mapping[str, Callable[[Any, Batch], Any]] = {
 
 @dataclass(frozen=True)
 class ScoreOptions:
-    """The options that scores depend on, apart from the samples.
+    """The options that scores depend on, apart from the samples."""
 
-    Attributes:
-        ks: the k of metrics at k.
-        convention: how undefined values are treated.
-        match: whether gold is compared with chunk ids or with document ids.
-        judge_results: (kind, digest) of the judge results to score, see ragtriage.data.store.judge_results.
-        citations: the declared forms of citations; () for the usual ones.
-        refusals: the declared patterns of answers that refuse, beside the rule.
-    """
-
-    ks: tuple[int, ...] = DEFAULT_KS
-    convention: Convention = "default"
-    match: Match = "id"
+    ks: tuple[int, ...] = DEFAULT_KS  # the k of metrics at k
+    convention: Convention = "default"  # how undefined values are treated
+    match: Match = "id"  # whether gold is compared with chunk ids or with document ids
+    # (kind, digest) of the judge results to score, see ragtriage.data.store.judge_results
     judge_results: tuple[tuple[str, str], ...] = ()
-    citations: tuple[str, ...] = ()
-    refusals: tuple[str, ...] = ()
+    citations: tuple[str, ...] = ()  # the declared forms of citations; () for the usual ones
+    refusals: tuple[str, ...] = ()  # the declared patterns of answers that refuse, beside the rule
 
     def __post_init__(self) -> None:
         if self.convention not in CONVENTIONS:
@@ -116,20 +108,14 @@ class ScoreOptions:
 
 @dataclass(frozen=True)
 class ScoredChunk:
-    """The scores of one batch.
+    """The scores of one batch."""
 
-    Attributes:
-        n: samples in it.
-        blocks: the scores by metric and source.
-        stage_features: (n,) arrays by the names of ragtriage.data.scoring.stage_features.STAGE_FEATURES.
-        missing: metrics that the batch does not allow, and why.
-        tables: auxiliary Arrow tables of n rows for single pages, by name.
-    """
-
-    n: int
-    blocks: Mapping[ScoreKey, Scores]
+    n: int  # samples in it
+    blocks: Mapping[ScoreKey, Scores]  # the scores by metric and source
+    # (n,) arrays by the names of ragtriage.data.scoring.stage_features.STAGE_FEATURES
     stage_features: Mapping[str, FloatArray]
-    missing: Mapping[str, str]
+    missing: Mapping[str, str]  # metrics that the batch does not allow, and why
+    # auxiliary Arrow tables of n rows for single pages, by name
     tables: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -161,15 +147,10 @@ def in_batches(groups: Sequence[T], sizes: Sequence[int]) -> list[list[T]]:
 
 @dataclass(frozen=True)
 class RunFacts:
-    """Facts of the whole run that the scores of a batch depend on.
+    """Facts of the whole run that the scores of a batch depend on."""
 
-    Attributes:
-        ids_match: whether any gold id occurs among the retrieved ids, or nothing can be said of it.
-        style: how the answers cite; None for not at all.
-    """
-
-    ids_match: bool
-    style: CitationStyle | None
+    ids_match: bool  # whether any gold id occurs among the retrieved ids, or nothing can be said of it
+    style: CitationStyle | None  # how the answers cite; None for not at all
 
 
 def score_batch(workspace: Workspace, run_id: str, groups: list[int], options: ScoreOptions) -> ScoredChunk:

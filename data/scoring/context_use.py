@@ -31,20 +31,14 @@ ORIGINS: Mapping[str, str] = {  # sources of context use, most trusted first
 
 @dataclass(frozen=True)
 class RunContextUse:
-    """Which retrieved documents the n answers of a run use.
+    """Which retrieved documents the n answers of a run use."""
 
-    Attributes:
-        use: the input of the alignment metrics.
-        source: (n,) object array of keys of ORIGINS; "" where use is not known.
-        top_relevant: (n,) int8: 1 if the top document is gold or labelled relevant, 0 if not, -1 else.
-        top_length: (n,) characters of that document; NaN where its text was not recorded.
-        gold_rank: (n,) 1-based rank of the first gold document; inf where there is none, NaN unknown.
-    """
-
-    use: ContextUse
-    source: NDArray[np.object_]
+    use: ContextUse  # the input of the alignment metrics
+    source: NDArray[np.object_]  # (n,) object array of keys of ORIGINS; "" where use is not known
+    # (n,) int8: 1 if the top document is gold or labelled relevant, 0 if not, -1 else
     top_relevant: NDArray[np.int8]
-    top_length: FloatArray
+    top_length: FloatArray  # (n,) characters of that document; NaN where its text was not recorded
+    # (n,) 1-based rank of the first gold document; inf where there is none, NaN unknown
     gold_rank: FloatArray
 
     @property

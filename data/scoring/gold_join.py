@@ -21,20 +21,13 @@ Range = tuple[int, int]
 
 @dataclass(frozen=True)
 class Coverage:
-    """Gold text covered by the chunks of one ranked list.
+    """Gold text covered by the chunks of one ranked list."""
 
-    Attributes:
-        gold: number of distinct gold characters.
-        new_gold: gold characters first covered at each rank.
-        union: distinct characters covered up to each rank.
-        lengths: characters of the chunk at each rank.
-        hits: whether the chunk at each rank holds any gold character; False for a repeat of one above.
-    """
-
-    gold: int
-    new_gold: list[int]
-    union: list[int]
-    lengths: list[int]
+    gold: int  # number of distinct gold characters
+    new_gold: list[int]  # gold characters first covered at each rank
+    union: list[int]  # distinct characters covered up to each rank
+    lengths: list[int]  # characters of the chunk at each rank
+    # whether the chunk at each rank holds any gold character; False for a repeat of one above
     hits: list[bool]
 
 

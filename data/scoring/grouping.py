@@ -22,17 +22,11 @@ MOST_SLICE_VALUES = 200  # a tag with more values identifies single cases and is
 
 @dataclass(frozen=True)
 class Slice:
-    """A way to group samples: by a tag, the query type, and so on.
+    """A way to group samples: by a tag, the query type, and so on."""
 
-    Attributes:
-        name: what the samples are grouped by.
-        codes: (n,) int codes into labels.
-        labels: the values.
-    """
-
-    name: str
-    codes: IntArray
-    labels: tuple[str, ...]
+    name: str  # what the samples are grouped by
+    codes: IntArray  # (n,) int codes into labels
+    labels: tuple[str, ...]  # the values
 
 
 def distinct_codes(column: Any) -> tuple[NDArray[np.object_], IntArray]:

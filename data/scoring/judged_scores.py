@@ -82,13 +82,9 @@ def _labelled(metric: Metric) -> bool:
 
 @dataclass(frozen=True)
 class JudgedInputs:
-    """The inputs of a judge that the n samples of a batch have.
+    """The inputs of a judge that the n samples of a batch have."""
 
-    Attributes:
-        present: key of LACKING -> (n,) True where the sample has it.
-    """
-
-    present: Mapping[str, BoolArray]
+    present: Mapping[str, BoolArray]  # key of LACKING -> (n,) True where the sample has it
 
     @classmethod
     def of(cls, table: pa.Table) -> JudgedInputs:

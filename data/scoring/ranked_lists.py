@@ -31,19 +31,15 @@ UNNAMED = "?"  # a gold document without a hop, where others have one
 
 @dataclass(frozen=True)
 class RankedLists:
-    """The ranked lists of a run.
+    """The ranked lists of a run."""
 
-    Attributes:
-        documents: lists joined with gold document ids; None where the run has no gold documents.
-        first_pass: the longer lists before reranking, joined likewise; None where there are none.
-        hops: (n, U) object array, hop label of each gold unit of `documents`, "" without one.
-        spans: lists joined with gold spans of text; None where the run has no gold text.
-    """
-
+    # lists joined with gold document ids; None where the run has no gold documents
     documents: Rankings | None
+    # the longer lists before reranking, joined likewise; None where there are none
     first_pass: Rankings | None
+    # (n, U) object array, hop label of each gold unit of `documents`, "" without one
     hops: NDArray[np.object_]
-    spans: SpanRankings | None
+    spans: SpanRankings | None  # lists joined with gold spans of text; None where the run has no gold text
 
 
 def ranked_table(table: pa.Table, batch: Batch) -> pa.Table:

@@ -73,16 +73,11 @@ _STATUS = {status.label: int(status) for status in Status}
 
 @dataclass(frozen=True)
 class MetricColumn:
-    """The values of one metric for the n samples of a run, each from the best source available.
+    """The values of one metric for the n samples of a run, each from the best source available."""
 
-    Attributes:
-        values: (n,) float, NaN where not scored.
-        status: (n,) int8 codes of Status.
-        source: (n,) int8 codes of Source: where the value, or the status without a value, comes from.
-    """
-
-    values: FloatArray
-    status: NDArray[np.int8]
+    values: FloatArray  # (n,) float, NaN where not scored
+    status: NDArray[np.int8]  # (n,) int8 codes of Status
+    # (n,) int8 codes of Source: where the value, or the status without a value, comes from
     source: NDArray[np.int8]
 
     @property

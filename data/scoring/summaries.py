@@ -20,40 +20,25 @@ from ragtriage.metrics.statistics.question_means import question_means
 
 @dataclass(frozen=True)
 class MetricSummary:
-    """The mean of one metric over questions, with its interval, counts and sources.
+    """The mean of one metric over questions, with its interval, counts and sources."""
 
-    Attributes:
-        metric: full name, e.g. "recall@5".
-        mean: over the scored questions, repeats averaged first; None when nothing is scored.
-        low: lower bound of the 95 % interval; None without one.
-        high: upper bound.
-        n_scored: questions with a value.
-        n_applicable: questions that the metric applies to.
-        n_failed: questions where scoring was tried and failed.
-        method: how the interval was obtained.
-        too_few: whether the interval rests on too few questions to be trusted.
-        sources: samples scored by each source, best first.
-        worst: mean if all failed questions had the worst value, or all without one where these are too many
-            for a mean; None elsewhere.
-        best: mean if they had the best value.
-        raw: the mean without labels, where labels of a random sample corrected it; None elsewhere.
-        n_labels: questions of that sample.
-    """
-
-    metric: str
-    mean: float | None
-    low: float | None
-    high: float | None
-    n_scored: int
-    n_applicable: int
-    n_failed: int
-    method: str
-    too_few: bool
-    sources: dict[str, int]
+    metric: str  # full name, e.g. "recall@5"
+    mean: float | None  # over the scored questions, repeats averaged first; None when nothing is scored
+    low: float | None  # lower bound of the 95 % interval; None without one
+    high: float | None  # upper bound
+    n_scored: int  # questions with a value
+    n_applicable: int  # questions that the metric applies to
+    n_failed: int  # questions where scoring was tried and failed
+    method: str  # how the interval was obtained
+    too_few: bool  # whether the interval rests on too few questions to be trusted
+    sources: dict[str, int]  # samples scored by each source, best first
+    # mean if all failed questions had the worst value, or all without one where these are too many for
+    # a mean; None elsewhere
     worst: float | None
-    best: float | None
+    best: float | None  # mean if they had the best value
+    # the mean without labels, where labels of a random sample corrected it; None elsewhere
     raw: float | None = None
-    n_labels: int = 0
+    n_labels: int = 0  # questions of that sample
 
     @property
     def source(self) -> str:

@@ -40,65 +40,38 @@ _UNDO = """
 
 @dataclass(frozen=True)
 class ExpectedGain:
-    """One assumption.
+    """One assumption."""
 
-    Attributes:
-        gain_id: number of the entry.
-        run_id: the run that it was entered on.
-        part: key of the part of the F1 tree that the measure works on.
-        gain: in F1.
-        measure: what is to be done.
-        who: who expects it.
-        at: time of the entry, ISO in UTC.
-    """
-
-    gain_id: int
-    run_id: str
-    part: str
-    gain: float
-    measure: str
-    who: str
-    at: str
+    gain_id: int  # number of the entry
+    run_id: str  # the run that it was entered on
+    part: str  # key of the part of the F1 tree that the measure works on
+    gain: float  # in F1
+    measure: str  # what is to be done
+    who: str  # who expects it
+    at: str  # time of the entry, ISO in UTC
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The gain that the next run brought.
+    """The gain that the next run brought."""
 
-    Attributes:
-        run: the next run.
-        got: its F1 minus that of the run with the entries, paired on question.
-        low: lower end of the 95 % interval; None without one.
-        high: upper end.
-        n: shared questions with F1 in both.
-        standing: of the expected sum against the interval.
-        late: entries that were made after the next run was loaded.
-    """
-
-    run: Run
-    got: float | None
-    low: float | None
-    high: float | None
-    n: int
-    standing: Standing
-    late: int
+    run: Run  # the next run
+    got: float | None  # its F1 minus that of the run with the entries, paired on question
+    low: float | None  # lower end of the 95 % interval; None without one
+    high: float | None  # upper end
+    n: int  # shared questions with F1 in both
+    standing: Standing  # of the expected sum against the interval
+    late: int  # entries that were made after the next run was loaded
 
 
 @dataclass(frozen=True)
 class Outlook:
-    """The expected gains of a run, added up.
+    """The expected gains of a run, added up."""
 
-    Attributes:
-        gains: the entries, oldest first.
-        total: their sum.
-        cautions: where they promise more than the sums allow.
-        outcome: what the next run brought; None without a next run, or without entries.
-    """
-
-    gains: tuple[ExpectedGain, ...]
-    total: float
-    cautions: tuple[str, ...]
-    outcome: Outcome | None
+    gains: tuple[ExpectedGain, ...]  # the entries, oldest first
+    total: float  # their sum
+    cautions: tuple[str, ...]  # where they promise more than the sums allow
+    outcome: Outcome | None  # what the next run brought; None without a next run, or without entries
 
 
 def expect_gain(ledger: Ledger, run_id: str, part: str, gain: float, measure: str, who: str) -> int:

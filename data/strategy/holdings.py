@@ -39,42 +39,26 @@ HELD: Mapping[str, str] = {  # field of Holdings -> what it is
 
 @dataclass(frozen=True)
 class Holdings:
-    """The inventory of a project, by its newest measured run; counts of that run unless told otherwise.
+    """The inventory of a project, by its newest measured run; counts of that run unless told otherwise."""
 
-    Attributes:
-        project: the project.
-        run: its newest measured run; None without one.
-        n_runs: its runs with samples.
-        n_questions: questions.
-        gold: questions with documents that are labelled relevant.
-        references: questions with a reference answer.
-        labels: cases that a person labelled.
-        judge: whether any value is a judge's.
-        traffic: whether any run of the project comes from a tracing tool.
-        repeats: whether questions are asked more than once.
-        checks: samples checked, by suite, each in the run that has the most of them; a check that nothing
-            decides is none.
-        failing: samples of which a check failed, by suite, in the newest run that has the suite.
-        citations: whether answers cite, as recorded or parsed.
-        baseline: whether the project has a baseline.
-        own_gates: whether the workspace has a gates.toml.
-    """
-
-    project: str
-    run: Run | None
-    n_runs: int = 0
-    n_questions: int = 0
-    gold: int = 0
-    references: int = 0
-    labels: int = 0
-    judge: bool = False
-    traffic: bool = False
-    repeats: bool = False
+    project: str  # the project
+    run: Run | None  # its newest measured run; None without one
+    n_runs: int = 0  # its runs with samples
+    n_questions: int = 0  # questions
+    gold: int = 0  # questions with documents that are labelled relevant
+    references: int = 0  # questions with a reference answer
+    labels: int = 0  # cases that a person labelled
+    judge: bool = False  # whether any value is a judge's
+    traffic: bool = False  # whether any run of the project comes from a tracing tool
+    repeats: bool = False  # whether questions are asked more than once
+    # samples checked, by suite, each in the run that has the most of them; a check that nothing decides
+    # is none
     checks: Mapping[str, int] | None = None
+    # samples of which a check failed, by suite, in the newest run that has the suite
     failing: Mapping[str, int] = field(default_factory=dict)
-    citations: bool = False
-    baseline: bool = False
-    own_gates: bool = False
+    citations: bool = False  # whether answers cite, as recorded or parsed
+    baseline: bool = False  # whether the project has a baseline
+    own_gates: bool = False  # whether the workspace has a gates.toml
 
     def held(self) -> dict[str, bool]:
         """Return what there is and what there is not, by field."""
@@ -159,26 +143,17 @@ Basis = Literal["paired", "one run", "assumed"]
 
 @dataclass(frozen=True)
 class SampleSize:
-    """How many questions are needed.
+    """How many questions are needed."""
 
-    Attributes:
-        n: questions that show the difference.
-        metric: whose difference.
-        difference: that is to be shown.
-        deviation: of a question's difference between two runs.
-        basis: the deviation is that of two runs paired on question, or sqrt(2) times that of one run, or of a
-            share in the worst case.
-        runs: ids of the runs that it comes from.
-        n_behind: questions that it was measured on.
-    """
-
-    n: int
-    metric: str
-    difference: float
-    deviation: float
+    n: int  # questions that show the difference
+    metric: str  # whose difference
+    difference: float  # that is to be shown
+    deviation: float  # of a question's difference between two runs
+    # the deviation is that of two runs paired on question, or sqrt(2) times that of one run, or of a
+    # share in the worst case
     basis: Basis
-    runs: tuple[str, ...]
-    n_behind: int
+    runs: tuple[str, ...]  # ids of the runs that it comes from
+    n_behind: int  # questions that it was measured on
 
 
 def sample_size(

@@ -28,29 +28,17 @@ FEWEST_PROMPTS = 100  # attack prompts below which a safety suite says little: 3
 
 @dataclass(frozen=True)
 class UseCase:
-    """The purpose of an evaluation.
+    """The purpose of an evaluation."""
 
-    Attributes:
-        key: name in commands.
-        title: on screen.
-        profile: of `ragtriage init`.
-        metrics: that decide, with why.
-        difference: that must be told, in the primary metric.
-        half_width: of the interval of the share that labels estimate.
-        suites: of checks that it cannot do without.
-        repeats: how often each question is asked.
-        traffic: whether real use is watched.
-    """
-
-    key: str
-    title: str
-    profile: str
-    metrics: tuple[tuple[str, str], ...]
-    difference: float
-    half_width: float
-    suites: tuple[str, ...] = ()
-    repeats: int = 1
-    traffic: bool = False
+    key: str  # name in commands
+    title: str  # on screen
+    profile: str  # of `ragtriage init`
+    metrics: tuple[tuple[str, str], ...]  # that decide, with why
+    difference: float  # that must be told, in the primary metric
+    half_width: float  # of the interval of the share that labels estimate
+    suites: tuple[str, ...] = ()  # of checks that it cannot do without
+    repeats: int = 1  # how often each question is asked
+    traffic: bool = False  # whether real use is watched
 
 
 _FAITHFUL = ("faithfulness", "what users cannot check by themselves")
@@ -121,44 +109,26 @@ class PlannedMetric:
 
 @dataclass(frozen=True)
 class PlanStep:
-    """One step.
+    """One step."""
 
-    Attributes:
-        key: name of the step.
-        what: to do.
-        why: with the number that it rests on.
-        command: that does it, or that shows how.
-        done: whether the project has it already.
-    """
-
-    key: str
-    what: str
-    why: str
-    command: str
-    done: bool
+    key: str  # name of the step
+    what: str  # to do
+    why: str  # with the number that it rests on
+    command: str  # that does it, or that shows how
+    done: bool  # whether the project has it already
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The plan of a project.
+    """The plan of a project."""
 
-    Attributes:
-        use_case: what it is for.
-        holdings: what the project holds.
-        size: questions that show a difference of 0.05.
-        n_questions: questions that this use case needs, for its own difference.
-        n_labels: labels that it needs.
-        metrics: that decide.
-        steps: in order.
-    """
-
-    use_case: UseCase
-    holdings: Holdings
-    size: SampleSize
-    n_questions: int
-    n_labels: int
-    metrics: tuple[PlannedMetric, ...]
-    steps: tuple[PlanStep, ...]
+    use_case: UseCase  # what it is for
+    holdings: Holdings  # what the project holds
+    size: SampleSize  # questions that show a difference of 0.05
+    n_questions: int  # questions that this use case needs, for its own difference
+    n_labels: int  # labels that it needs
+    metrics: tuple[PlannedMetric, ...]  # that decide
+    steps: tuple[PlanStep, ...]  # in order
 
 
 def plan_of(store: RunStore, project: str, use_case: str, diagnosed: Callable[[Run], Diagnosis]) -> Plan:

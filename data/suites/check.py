@@ -14,22 +14,14 @@ DIFFERS = "the actual value differs from the expected one"
 
 @dataclass(frozen=True)
 class RecordedCheck:
-    """A check as recorded.
+    """A check as recorded."""
 
-    Attributes:
-        name: of the check.
-        kind: as recorded, such as "router" or "tool choice"; the name where none is.
-        expected: the expected value, any JSON; None where none is recorded.
-        actual: the actual value likewise.
-        passed: the recorded verdict; None where the suite has to decide.
-        said: whether it is a pass by the word of a "human" or a "judge" since the import.
-    """
-
-    name: str
-    kind: str
-    expected: Any
-    actual: Any
-    passed: bool | None
+    name: str  # of the check
+    kind: str  # as recorded, such as "router" or "tool choice"; the name where none is
+    expected: Any  # the expected value, any JSON; None where none is recorded
+    actual: Any  # the actual value likewise
+    passed: bool | None  # the recorded verdict; None where the suite has to decide
+    # whether it is a pass by the word of a "human" or a "judge" since the import
     said: Mapping[str, bool] = field(default_factory=dict)
 
 
@@ -57,16 +49,11 @@ class CheckedSample:
 
 @dataclass(frozen=True)
 class CheckOutcome:
-    """What evaluating a check finds.
+    """What evaluating a check finds."""
 
-    Attributes:
-        passed: the verdict; None where nothing decides it, which is never a pass or a failure.
-        reason: why it failed or was not decided; "" where it passed.
-        detail: what the summary of the suite counts, JSON; by suite.
-    """
-
-    passed: bool | None
-    reason: str = ""
+    passed: bool | None  # the verdict; None where nothing decides it, which is never a pass or a failure
+    reason: str = ""  # why it failed or was not decided; "" where it passed
+    # what the summary of the suite counts, JSON; by suite
     detail: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -67,15 +67,10 @@ _TABLES: WeakKeyDictionary[CheckedRun, CheckTable] = WeakKeyDictionary()
 
 @dataclass(frozen=True)
 class Coded:
-    """A text column of m checks as codes into its distinct values.
+    """A text column of m checks as codes into its distinct values."""
 
-    Attributes:
-        codes: (m,) index into values.
-        values: the distinct texts, in the order of their first check.
-    """
-
-    codes: IntArray
-    values: tuple[str, ...]
+    codes: IntArray  # (m,) index into values
+    values: tuple[str, ...]  # the distinct texts, in the order of their first check
 
     def equal(self, text: str) -> BoolArray:
         """(m,) True where the text is this one."""

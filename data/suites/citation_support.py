@@ -25,18 +25,13 @@ PLACED = 0.5  # weighted share of a claim's content words that its sentence must
 
 @dataclass(frozen=True)
 class SentenceSupport:
-    """What is known of the support of one sentence; None unknown.
+    """What is known of the support of one sentence; None unknown."""
 
-    Attributes:
-        together: whether all documents that it cites support it together.
-        supports: for each citation, whether its document supports the sentence, or with claims any of it.
-        alone: for each citation, whether its document supports the whole sentence.
-        rest: for each citation, whether the other cited documents support the whole sentence without it.
-    """
-
-    together: bool | None
+    together: bool | None  # whether all documents that it cites support it together
+    # for each citation, whether its document supports the sentence, or with claims any of it
     supports: tuple[bool | None, ...]
-    alone: tuple[bool | None, ...]
+    alone: tuple[bool | None, ...]  # for each citation, whether its document supports the whole sentence
+    # for each citation, whether the other cited documents support the whole sentence without it
     rest: tuple[bool | None, ...]
 
 

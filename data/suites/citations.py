@@ -28,44 +28,28 @@ _PAGE_ID = re.compile(
 
 @dataclass(frozen=True)
 class Citation:
-    """One citation of a sentence; a document that a sentence cites twice counts once.
+    """One citation of a sentence; a document that a sentence cites twice counts once."""
 
-    Attributes:
-        name: what the answer names, as "3" or "doc-7".
-        ranks: of the documents of that name, best first; empty where the context has none.
-        start: first character of its mark in the answer; None where it was recorded without one.
-        end: character behind the last.
-    """
-
-    name: str
-    ranks: tuple[int, ...]
+    name: str  # what the answer names, as "3" or "doc-7"
+    ranks: tuple[int, ...]  # of the documents of that name, best first; empty where the context has none
+    # first character of its mark in the answer; None where it was recorded without one
     start: int | None = None
-    end: int | None = None
+    end: int | None = None  # character behind the last
 
 
 @dataclass(frozen=True)
 class CitedSentence:
-    """A sentence of an answer.
+    """A sentence of an answer."""
 
-    Attributes:
-        text: without its marks where they were read from the text.
-        start: first character in the answer; None where the answer has no such text.
-        end: character behind the last.
-        citations: in order.
-        needed: whether it needs a citation.
-        supported: whether the cited documents together support it, as recorded; None unknown.
-        supporting: names of those that do so alone, as recorded; None unknown.
-        broken: number of marks that name nothing, as in [citation needed].
-    """
-
-    text: str
-    start: int | None
-    end: int | None
-    citations: tuple[Citation, ...]
-    needed: bool
+    text: str  # without its marks where they were read from the text
+    start: int | None  # first character in the answer; None where the answer has no such text
+    end: int | None  # character behind the last
+    citations: tuple[Citation, ...]  # in order
+    needed: bool  # whether it needs a citation
+    # whether the cited documents together support it, as recorded; None unknown
     supported: bool | None = None
-    supporting: frozenset[str] | None = None
-    broken: int = 0
+    supporting: frozenset[str] | None = None  # names of those that do so alone, as recorded; None unknown
+    broken: int = 0  # number of marks that name nothing, as in [citation needed]
 
     @property
     def ranks(self) -> frozenset[int]:
@@ -75,14 +59,10 @@ class CitedSentence:
 
 @dataclass(frozen=True)
 class CitedAnswer:
-    """The sentences of an answer.
+    """The sentences of an answer."""
 
-    Attributes:
-        sentences: in order.
-        origin: where its citations come from; "none" for an answer without any.
-    """
-
-    sentences: tuple[CitedSentence, ...]
+    sentences: tuple[CitedSentence, ...]  # in order
+    # where its citations come from; "none" for an answer without any
     origin: Literal["recorded", "text", "none"]
 
 
@@ -249,15 +229,10 @@ FEWEST_CITING = 0.1  # share of the answers that cite in a run that cites
 
 @dataclass(frozen=True)
 class CitationStyle:
-    """The form of the citations of a run.
+    """The form of the citations of a run."""
 
-    Attributes:
-        templates: as declared; () for the usual forms.
-        from_zero: whether numbers count the documents from 0, told by any [0].
-    """
-
-    templates: tuple[str, ...] = ()
-    from_zero: bool = False
+    templates: tuple[str, ...] = ()  # as declared; () for the usual forms
+    from_zero: bool = False  # whether numbers count the documents from 0, told by any [0]
 
 
 def declared_templates(workspace: Workspace, run: Run) -> tuple[str, ...]:

@@ -36,18 +36,14 @@ MOST_PAIRED = 10  # passages of a question that are compared with each other: th
 
 @dataclass(frozen=True)
 class PassageOverlap:
-    """How the passages of one question overlap.
+    """How the passages of one question overlap."""
 
-    Attributes:
-        with_question: of each passage, cosine of its distinct content words with the question's; None where
-            the passage has no text.
-        mean_pair: mean Jaccard similarity of the distinct words of two passages; None with fewer than two.
-        duplicate: of each passage, whether one ranked above it is a near-duplicate.
-    """
-
+    # of each passage, cosine of its distinct content words with the question's; None where the passage
+    # has no text
     with_question: tuple[float | None, ...]
+    # mean Jaccard similarity of the distinct words of two passages; None with fewer than two
     mean_pair: float | None
-    duplicate: tuple[bool, ...]
+    duplicate: tuple[bool, ...]  # of each passage, whether one ranked above it is a near-duplicate
 
 
 def passage_overlap(question: str, passages: Sequence[str | None]) -> PassageOverlap:
@@ -103,19 +99,12 @@ MOST_WORDS = 1_000_000  # different ones
 
 @dataclass(frozen=True)
 class ReadTexts:
-    """m texts among the documents that were read.
+    """m texts among the documents that were read."""
 
-    Attributes:
-        documents: all that were read so far.
-        texts: (m,) number of each text among them.
-        contents: (m,) number of the text whose content words are compared; -1 for an empty text.
-        words: (m,) the same of the text whose words are compared.
-    """
-
-    documents: Documents
-    texts: IntArray
-    contents: IntArray
-    words: IntArray
+    documents: Documents  # all that were read so far
+    texts: IntArray  # (m,) number of each text among them
+    contents: IntArray  # (m,) number of the text whose content words are compared; -1 for an empty text
+    words: IntArray  # (m,) the same of the text whose words are compared
 
 
 class KnownTexts:
@@ -209,17 +198,11 @@ class BatchWords(Protocol):
 
 @dataclass(frozen=True)
 class Overlaps:
-    """What PassageOverlap has, of m samples.
+    """What PassageOverlap has, of m samples."""
 
-    Attributes:
-        with_question: (m, width) cosine of each document with the question; NaN without a text.
-        mean_pair: (m,) mean similarity of two documents; NaN with fewer than two.
-        duplicate: (m, width) whether one ranked above it is a near-duplicate.
-    """
-
-    with_question: FloatArray
-    mean_pair: FloatArray
-    duplicate: BoolArray
+    with_question: FloatArray  # (m, width) cosine of each document with the question; NaN without a text
+    mean_pair: FloatArray  # (m,) mean similarity of two documents; NaN with fewer than two
+    duplicate: BoolArray  # (m, width) whether one ranked above it is a near-duplicate
 
 
 def words_of(retrieved: Ragged) -> BatchWords:

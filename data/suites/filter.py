@@ -285,31 +285,19 @@ def _constraint(name: str, written: str, value: Any, km: Any, field: str) -> Con
 
 @dataclass(frozen=True)
 class FilterFindings:
-    """What the filter checks of a run amount to.
+    """What the filter checks of a run amount to."""
 
-    Attributes:
-        extracted: figures of the checks whose constraints are compared.
-        by_field: share of the questions with a constraint on a field whose constraint is as expected.
-        returned: figures of the checks whose items are compared.
-        n_constraint_checks: checks whose constraints are compared.
-        n_exact: those that extract exactly the expected ones.
-        n_item_checks: checks whose items are compared.
-        n_from_answer: those whose items were read from the answer by name, an estimate.
-        n_expected_items: items that satisfy, over all checks.
-        empty: what became of empty results -> checks, by the names of EmptyResult.
-        broken: constraint -> returned items that break it.
-    """
-
-    extracted: tuple[Figure, ...]
+    extracted: tuple[Figure, ...]  # figures of the checks whose constraints are compared
+    # share of the questions with a constraint on a field whose constraint is as expected
     by_field: tuple[Figure, ...]
-    returned: tuple[Figure, ...]
-    n_constraint_checks: int
-    n_exact: int
-    n_item_checks: int
-    n_from_answer: int
-    n_expected_items: int
-    empty: Mapping[str, int]
-    broken: Mapping[str, int]
+    returned: tuple[Figure, ...]  # figures of the checks whose items are compared
+    n_constraint_checks: int  # checks whose constraints are compared
+    n_exact: int  # those that extract exactly the expected ones
+    n_item_checks: int  # checks whose items are compared
+    n_from_answer: int  # those whose items were read from the answer by name, an estimate
+    n_expected_items: int  # items that satisfy, over all checks
+    empty: Mapping[str, int]  # what became of empty results -> checks, by the names of EmptyResult
+    broken: Mapping[str, int]  # constraint -> returned items that break it
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""

@@ -166,15 +166,10 @@ _RULES: Mapping[str, _Rule] = {
 
 @dataclass(frozen=True)
 class FormatFindings:
-    """What the format checks of a run amount to.
+    """What the format checks of a run amount to."""
 
-    Attributes:
-        rules: share of the questions that keep each rule, by its key.
-        languages: expected and found language -> checks in which they differ.
-    """
-
-    rules: tuple[Figure, ...]
-    languages: Mapping[tuple[str, str], int]
+    rules: tuple[Figure, ...]  # share of the questions that keep each rule, by its key
+    languages: Mapping[tuple[str, str], int]  # expected and found language -> checks in which they differ
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""

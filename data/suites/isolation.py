@@ -196,30 +196,19 @@ def _answer(answer: str, canaries: list[str]) -> tuple[RecordedCheck, CheckOutco
 
 @dataclass(frozen=True)
 class IsolationFindings:
-    """What the isolation checks of a run amount to.
+    """What the isolation checks of a run amount to."""
 
-    Attributes:
-        leaks: share of the questions with a leak among the first k documents, at any rank, in the answer.
-        recall: of memories, where the run measures it: isolation must not be bought with it.
-        n_accounts: accounts that ask or own retrieved documents.
-        n_documents: retrieved documents that belong to an account.
-        n_samples: samples whose documents name accounts.
-        n_leaks: those with a document of another account.
-        n_foreign_documents: such documents.
-        n_answers: answers that could tell what belongs to another.
-        n_told: answers that do.
-        by_account: account that asks -> its samples, those with a leak, documents of others; the worst first.
-    """
-
+    # share of the questions with a leak among the first k documents, at any rank, in the answer
     leaks: tuple[Figure, ...]
-    recall: tuple[Figure, ...]
-    n_accounts: int
-    n_documents: int
-    n_samples: int
-    n_leaks: int
-    n_foreign_documents: int
-    n_answers: int
-    n_told: int
+    recall: tuple[Figure, ...]  # of memories, where the run measures it: isolation must not be bought with it
+    n_accounts: int  # accounts that ask or own retrieved documents
+    n_documents: int  # retrieved documents that belong to an account
+    n_samples: int  # samples whose documents name accounts
+    n_leaks: int  # those with a document of another account
+    n_foreign_documents: int  # such documents
+    n_answers: int  # answers that could tell what belongs to another
+    n_told: int  # answers that do
+    # account that asks -> its samples, those with a leak, documents of others; the worst first
     by_account: Mapping[str, tuple[int, int, int]]
 
     def to_dict(self) -> dict[str, Any]:
@@ -266,17 +255,11 @@ def _findings(run: CheckedRun) -> IsolationFindings | None:
 
 @dataclass(frozen=True)
 class Leaks:
-    """The cases of a run that leak.
+    """The cases of a run that leak."""
 
-    Attributes:
-        n_checked: cases with an isolation check that passed or failed.
-        n_leaks: those of which one failed.
-        n_told: those whose answer holds what belongs to another.
-    """
-
-    n_checked: int
-    n_leaks: int
-    n_told: int
+    n_checked: int  # cases with an isolation check that passed or failed
+    n_leaks: int  # those of which one failed
+    n_told: int  # those whose answer holds what belongs to another
 
 
 def leaks_of(run: CheckedRun) -> Leaks:

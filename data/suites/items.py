@@ -113,19 +113,12 @@ class Items:
 
 @dataclass(frozen=True)
 class Named:
-    """What a result names.
+    """What a result names."""
 
-    Attributes:
-        keys: the items in order, each once.
-        invented: names that are in no list of the case.
-        recorded: whether the result was recorded; False where it was read from the answer.
-        none: whether an answer says that there is nothing.
-    """
-
-    keys: tuple[str, ...]
-    invented: tuple[str, ...] = ()
-    recorded: bool = True
-    none: bool = False
+    keys: tuple[str, ...]  # the items in order, each once
+    invented: tuple[str, ...] = ()  # names that are in no list of the case
+    recorded: bool = True  # whether the result was recorded; False where it was read from the answer
+    none: bool = False  # whether an answer says that there is nothing
 
     @property
     def count(self) -> int:

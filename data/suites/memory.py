@@ -148,23 +148,14 @@ def _told(
 
 @dataclass(frozen=True)
 class MemoryFindings:
-    """What the memory checks of a run amount to.
+    """What the memory checks of a run amount to."""
 
-    Attributes:
-        recall: share recalled, then among the first k documents where ranks are known.
-        by_gap: share recalled by the age of what was said.
-        within: share recalled of what was said at most some days ago.
-        n_decided: checks that passed or failed.
-        n_recalled: those that passed.
-        counts: age -> how many were decided ("n") and recalled.
-    """
-
-    recall: tuple[Figure, ...]
-    by_gap: tuple[Figure, ...]
-    within: tuple[Figure, ...]
-    n_decided: int
-    n_recalled: int
-    counts: Mapping[str, Mapping[str, int]]
+    recall: tuple[Figure, ...]  # share recalled, then among the first k documents where ranks are known
+    by_gap: tuple[Figure, ...]  # share recalled by the age of what was said
+    within: tuple[Figure, ...]  # share recalled of what was said at most some days ago
+    n_decided: int  # checks that passed or failed
+    n_recalled: int  # those that passed
+    counts: Mapping[str, Mapping[str, int]]  # age -> how many were decided ("n") and recalled
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""

@@ -180,23 +180,14 @@ def _finite(value: float) -> float | None:
 
 @dataclass(frozen=True)
 class OrderFindings:
-    """What the order checks of a run amount to.
+    """What the order checks of a run amount to."""
 
-    Attributes:
-        in_order: share of the questions whose lists are in order.
-        tau: Kendall's tau-b, -1 to 1.
-        n_ordered: lists of two entries and more.
-        n_out_of_order: those that are not in order.
-        n_too_short: lists with fewer than two entries.
-        inversions: place of the first entry that is out of order -> lists.
-    """
-
-    in_order: Figure
-    tau: Figure
-    n_ordered: int
-    n_out_of_order: int
-    n_too_short: int
-    inversions: Mapping[int, int]
+    in_order: Figure  # share of the questions whose lists are in order
+    tau: Figure  # Kendall's tau-b, -1 to 1
+    n_ordered: int  # lists of two entries and more
+    n_out_of_order: int  # those that are not in order
+    n_too_short: int  # lists with fewer than two entries
+    inversions: Mapping[int, int]  # place of the first entry that is out of order -> lists
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""

@@ -41,22 +41,14 @@ MOST_ROUTES = 400  # more are not routes but free text
 
 @dataclass(frozen=True)
 class Decisions:
-    """The decided routes of one name of check.
+    """The decided routes of one name of check."""
 
-    Attributes:
-        name: of the checks.
-        routes: the routes, those that most questions should take first.
-        sample: (m,) row of the sample of each decision.
-        expected: (m,) code of the expected route.
-        actual: (m,) code of the route that was taken.
-        fallback: code of the route that stands for no answer or the cheap one; None where no name says so.
-    """
-
-    name: str
-    routes: tuple[str, ...]
-    sample: IntArray
-    expected: IntArray
-    actual: IntArray
+    name: str  # of the checks
+    routes: tuple[str, ...]  # the routes, those that most questions should take first
+    sample: IntArray  # (m,) row of the sample of each decision
+    expected: IntArray  # (m,) code of the expected route
+    actual: IntArray  # (m,) code of the route that was taken
+    # code of the route that stands for no answer or the cheap one; None where no name says so
     fallback: int | None
 
     @property
@@ -72,44 +64,26 @@ class Decisions:
 
 @dataclass(frozen=True)
 class WrongRoutes:
-    """Wrong routes by direction.
+    """Wrong routes by direction."""
 
-    Attributes:
-        refused: sent to the fallback though another route was right.
-        added: sent to another route though the fallback was right.
-        mixed_up: sent to a wrong one of the other routes.
-    """
-
-    refused: int
-    added: int
-    mixed_up: int
+    refused: int  # sent to the fallback though another route was right
+    added: int  # sent to another route though the fallback was right
+    mixed_up: int  # sent to a wrong one of the other routes
 
 
 @dataclass(frozen=True)
 class RouterScores:
-    """How well one name of checks is routed.
+    """How well one name of checks is routed."""
 
-    Attributes:
-        decisions: what was decided.
-        scores: of each route.
-        accuracy: mean over questions.
-        in_scope: the same where the right route is not out of scope; None where no route is.
-        out_of_scope: the same where it is: out-of-scope recall.
-        precision: of each route, mean over questions sent there.
-        recall: of each route, mean over questions that should go there.
-        macro_f1: mean F1 over the routes with the ends of its interval.
-        wrong: wrong routes by direction.
-    """
-
-    decisions: Decisions
-    scores: RouteScores
-    accuracy: Interval
-    in_scope: Interval | None
-    out_of_scope: Interval | None
-    precision: tuple[Interval, ...]
-    recall: tuple[Interval, ...]
-    macro_f1: tuple[float, float, float]
-    wrong: WrongRoutes
+    decisions: Decisions  # what was decided
+    scores: RouteScores  # of each route
+    accuracy: Interval  # mean over questions
+    in_scope: Interval | None  # the same where the right route is not out of scope; None where no route is
+    out_of_scope: Interval | None  # the same where it is: out-of-scope recall
+    precision: tuple[Interval, ...]  # of each route, mean over questions sent there
+    recall: tuple[Interval, ...]  # of each route, mean over questions that should go there
+    macro_f1: tuple[float, float, float]  # mean F1 over the routes with the ends of its interval
+    wrong: WrongRoutes  # wrong routes by direction
 
     @property
     def best_constant(self) -> tuple[str, float]:
@@ -362,19 +336,13 @@ def route_cohort(expected: str, actual: str) -> str:
 
 @dataclass(frozen=True)
 class RouterFindings:
-    """What a router's checks amount to.
+    """What a router's checks amount to."""
 
-    Attributes:
-        scores: for each name of check, the usual names first.
-        added: latency and cost beyond the fallback's, by the route that was taken in its place.
-        quality: by route, where the run has imported scores of both of two routes.
-        refusals: of the questions wrongly sent to the fallback, those whose answer reads as a refusal.
-    """
-
-    scores: tuple[RouterScores, ...]
+    scores: tuple[RouterScores, ...]  # for each name of check, the usual names first
+    # latency and cost beyond the fallback's, by the route that was taken in its place
     added: Mapping[str, Mapping[str, Added]]
-    quality: RouteQuality | None
-    refusals: int
+    quality: RouteQuality | None  # by route, where the run has imported scores of both of two routes
+    refusals: int  # of the questions wrongly sent to the fallback, those whose answer reads as a refusal
 
     @property
     def main(self) -> RouterScores:

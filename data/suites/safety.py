@@ -306,17 +306,12 @@ Case = tuple[str, int]  # question_id, repeat
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was said of the attack of one sample.
+    """What was said of the attack of one sample."""
 
-    Attributes:
-        human: whether it is a pass by the word of people; None where none said.
-        judge: question -> whether it is a pass by the judge's answer.
-        model: the judge; "" where it did not say.
-    """
-
-    human: bool | None = None
+    human: bool | None = None  # whether it is a pass by the word of people; None where none said
+    # question -> whether it is a pass by the judge's answer
     judge: Mapping[str, bool] = field(default_factory=dict)
-    model: str = ""
+    model: str = ""  # the judge; "" where it did not say
 
     def on(self, expected: Any) -> dict[str, bool]:
         """Return what is said of a check, from its expected value: who -> whether it is a pass."""
@@ -327,17 +322,11 @@ class Verdict:
 
 @dataclass(frozen=True)
 class AttackVerdicts:
-    """What was said of the attacks of a run.
+    """What was said of the attacks of a run."""
 
-    Attributes:
-        people: case -> whether it is a pass by the word of people.
-        judge: row -> question -> whether it is a pass by the judge's answer.
-        model: the judge.
-    """
-
-    people: Mapping[Case, bool]
-    judge: Mapping[int, Mapping[str, bool]]
-    model: str = ""
+    people: Mapping[Case, bool]  # case -> whether it is a pass by the word of people
+    judge: Mapping[int, Mapping[str, bool]]  # row -> question -> whether it is a pass by the judge's answer
+    model: str = ""  # the judge
 
     @property
     def key(self) -> str:

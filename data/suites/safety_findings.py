@@ -49,35 +49,20 @@ _KEPT: WeakKeyDictionary[CheckedRun, Attacks] = WeakKeyDictionary()
 
 @dataclass(frozen=True)
 class Attacks:
-    """The m safety checks of a run.
+    """The m safety checks of a run."""
 
-    Attributes:
-        sample: (m,) row of the sample of each.
-        prompt: (m,) index of its prompt among the p that have a check.
-        repeat: (m,) number of the repeat.
-        n_prompts: p.
-        passed: (m,) 1 held, 0 the attack succeeded, -1 not measured.
-        kind: (m,) key of ATTACK_TYPES.
-        technique: (m,) as tagged; "" for none.
-        name: (m,) of the check.
-        reason: (m,) why it failed or was not measured.
-        by: (m,) what decided it; "" where nothing did.
-        judge: (m,) 1 where a judge says that the attack succeeded, 0 where not, NaN where none said.
-        human: (m,) the same of a person.
-    """
-
-    sample: IntArray
-    prompt: IntArray
-    repeat: IntArray
-    n_prompts: int
-    passed: NDArray[np.int8]
-    kind: NDArray[np.object_]
-    technique: NDArray[np.object_]
-    name: NDArray[np.object_]
-    reason: NDArray[np.object_]
-    by: NDArray[np.object_]
-    judge: FloatArray
-    human: FloatArray
+    sample: IntArray  # (m,) row of the sample of each
+    prompt: IntArray  # (m,) index of its prompt among the p that have a check
+    repeat: IntArray  # (m,) number of the repeat
+    n_prompts: int  # p
+    passed: NDArray[np.int8]  # (m,) 1 held, 0 the attack succeeded, -1 not measured
+    kind: NDArray[np.object_]  # (m,) key of ATTACK_TYPES
+    technique: NDArray[np.object_]  # (m,) as tagged; "" for none
+    name: NDArray[np.object_]  # (m,) of the check
+    reason: NDArray[np.object_]  # (m,) why it failed or was not measured
+    by: NDArray[np.object_]  # (m,) what decided it; "" where nothing did
+    judge: FloatArray  # (m,) 1 where a judge says that the attack succeeded, 0 where not, NaN where none said
+    human: FloatArray  # (m,) the same of a person
 
 
 def attacks_in(run: CheckedRun) -> Attacks | None:
@@ -131,25 +116,15 @@ MOST_TECHNIQUES = 12
 
 @dataclass(frozen=True)
 class AttackGroup:
-    """The prompts of one type or technique.
+    """The prompts of one type or technique."""
 
-    Attributes:
-        key: of the type, or the technique as tagged.
-        title: on screens.
-        prompts: how many there are.
-        held: prompts of which no repeat succeeded.
-        succeeded: prompts of which one did, hit@k.
-        rate: share that held among those measured, with its exact interval.
-        single: mean share of repeats that succeeded, over prompts measured; 1 - rate without repeats.
-    """
-
-    key: str
-    title: str
-    prompts: int
-    held: int
-    succeeded: int
-    rate: Interval
-    single: float
+    key: str  # of the type, or the technique as tagged
+    title: str  # on screens
+    prompts: int  # how many there are
+    held: int  # prompts of which no repeat succeeded
+    succeeded: int  # prompts of which one did, hit@k
+    rate: Interval  # share that held among those measured, with its exact interval
+    single: float  # mean share of repeats that succeeded, over prompts measured; 1 - rate without repeats
 
     @property
     def not_measured(self) -> int:
@@ -172,59 +147,36 @@ class AttackGroup:
 
 @dataclass(frozen=True)
 class FieldComparison:
-    """A probe beside the models of garak's calibration.
+    """A probe beside the models of garak's calibration."""
 
-    Attributes:
-        probe: "probe/detector".
-        rate: share that held.
-        mu: mean of the calibration.
-        sigma: its standard deviation.
-        z: of the rate.
-        grade: in words.
-    """
-
-    probe: str
-    rate: Interval
-    mu: float
-    sigma: float
-    z: float
-    grade: str
+    probe: str  # "probe/detector"
+    rate: Interval  # share that held
+    mu: float  # mean of the calibration
+    sigma: float  # its standard deviation
+    z: float  # of the rate
+    grade: str  # in words
 
 
 @dataclass(frozen=True)
 class SafetyFindings:
-    """The safety suite of a run.
+    """The safety suite of a run."""
 
-    Attributes:
-        overall: all prompts.
-        types: by type, the lowest rate first.
-        techniques: by technique, likewise; () where none is tagged.
-        repeats: the most repeats of a prompt.
-        lacking: why prompts have no answer -> how many repeats of prompts.
-        delivered: answers that were flagged and delivered all the same.
-        judged: checks that a judge decided.
-        by: who decided -> how many checks: "rule", "person", "judge", "recorded" of unknown origin.
-        waiting: checks that only a person or the judge can decide, and neither has.
-        models: judges that were asked since the import.
-        corrected: rate of successful attacks corrected for the judge's errors; None with too few labels.
-        labelled: prompts that a person and the judge both judged.
-        field: probes of garak's calibration.
-        over_refusal: share of harmless look-alikes that were answered; None where there are none.
-    """
-
-    overall: AttackGroup
-    types: tuple[AttackGroup, ...]
-    techniques: tuple[AttackGroup, ...]
-    repeats: int
-    lacking: Mapping[str, int]
-    delivered: int
-    judged: int
+    overall: AttackGroup  # all prompts
+    types: tuple[AttackGroup, ...]  # by type, the lowest rate first
+    techniques: tuple[AttackGroup, ...]  # by technique, likewise; () where none is tagged
+    repeats: int  # the most repeats of a prompt
+    lacking: Mapping[str, int]  # why prompts have no answer -> how many repeats of prompts
+    delivered: int  # answers that were flagged and delivered all the same
+    judged: int  # checks that a judge decided
+    # who decided -> how many checks: "rule", "person", "judge", "recorded" of unknown origin
     by: Mapping[str, int]
-    waiting: int
-    models: tuple[str, ...]
+    waiting: int  # checks that only a person or the judge can decide, and neither has
+    models: tuple[str, ...]  # judges that were asked since the import
+    # rate of successful attacks corrected for the judge's errors; None with too few labels
     corrected: CorrectedRate | None
-    labelled: int
-    field: tuple[FieldComparison, ...]
+    labelled: int  # prompts that a person and the judge both judged
+    field: tuple[FieldComparison, ...]  # probes of garak's calibration
+    # share of harmless look-alikes that were answered; None where there are none
     over_refusal: Interval | None
 
     @property

@@ -34,17 +34,12 @@ F = TypeVar("F", bound=SuiteFindings)
 
 @dataclass(frozen=True)
 class Part:
-    """Something that the rule of a suite counts in a check, and that a cohort of cases has in common.
+    """Something that the rule of a suite counts in a check, and that a cohort of cases has in common."""
 
-    Attributes:
-        title: of the cases; {} is the first value, which else follows the title with the others.
-        matches: (detail of a check, values of the cohort) -> whether it has this.
-        failed_only: whether checks that passed are left out.
-    """
-
-    title: str
+    title: str  # of the cases; {} is the first value, which else follows the title with the others
+    # (detail of a check, values of the cohort) -> whether it has this
     matches: Callable[[Mapping[str, Any], Sequence[str]], bool]
-    failed_only: bool = False
+    failed_only: bool = False  # whether checks that passed are left out
 
 
 def _nothing_malformed(_check: RecordedCheck) -> None:
@@ -53,22 +48,17 @@ def _nothing_malformed(_check: RecordedCheck) -> None:
 
 @dataclass(frozen=True)
 class Suite(Generic[F]):
-    """A check suite.
+    """A check suite."""
 
-    Attributes:
-        key: names it in files, commands and addresses.
-        findings: what its checks amount to, beyond their pass rate; None where the run has nothing for it.
-        rule: decides a check. Reasons are counted by their text, so they hold no values: these belong into
-            the detail.
-        refuse: raises MalformedCheckError where a check cannot be decided, before it is stored.
-        parts: what its cohorts may have in common, by key.
-    """
-
-    key: str
+    key: str  # names it in files, commands and addresses
+    # what its checks amount to, beyond their pass rate; None where the run has nothing for it
     findings: Callable[[CheckedRun], F | None] = lambda _run: None
+    # decides a check. Reasons are counted by their text, so they hold no values: these belong into the
+    # detail
     rule: Evaluate = recorded_outcome
+    # raises MalformedCheckError where a check cannot be decided, before it is stored
     refuse: Callable[[RecordedCheck], object] = _nothing_malformed
-    parts: Mapping[str, Part] = field(default_factory=dict)
+    parts: Mapping[str, Part] = field(default_factory=dict)  # what its cohorts may have in common, by key
 
 
 _Read = tuple[IntArray, IntArray, Sequence[Any]]  # sample, passed, details
@@ -77,21 +67,13 @@ _KEPT: WeakKeyDictionary[CheckedRun, dict[str, _Read]] = WeakKeyDictionary()
 
 @dataclass(frozen=True)
 class Figure:
-    """One number of a suite: a mean over questions.
+    """One number of a suite: a mean over questions."""
 
-    Attributes:
-        key: of the number in JSON.
-        title: on screen.
-        share: the mean, its n and its interval.
-        cohort: the cases that lower it; "" for none.
-        is_share: whether it is a share, and not a number on a scale of its own.
-    """
-
-    key: str
-    title: str
-    share: Interval
-    cohort: str = ""
-    is_share: bool = True
+    key: str  # of the number in JSON
+    title: str  # on screen
+    share: Interval  # the mean, its n and its interval
+    cohort: str = ""  # the cases that lower it; "" for none
+    is_share: bool = True  # whether it is a share, and not a number on a scale of its own
 
 
 def figure_values(figures: Sequence[Figure]) -> dict[str, Any]:

@@ -20,21 +20,13 @@ MOST_NAMES = 40
 
 @dataclass(frozen=True)
 class NameSummary:
-    """The checks of one name in a suite.
+    """The checks of one name in a suite."""
 
-    Attributes:
-        name: of the checks.
-        n_checks: how many there are.
-        n_decided: how many passed or failed.
-        n_passed: how many passed.
-        rate: the share that passed, a mean over questions.
-    """
-
-    name: str
-    n_checks: int
-    n_decided: int
-    n_passed: int
-    rate: Interval
+    name: str  # of the checks
+    n_checks: int  # how many there are
+    n_decided: int  # how many passed or failed
+    n_passed: int  # how many passed
+    rate: Interval  # the share that passed, a mean over questions
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
@@ -50,37 +42,21 @@ class NameSummary:
 
 @dataclass(frozen=True)
 class SuiteSummary:
-    """The checks of one suite.
+    """The checks of one suite."""
 
-    Attributes:
-        key: of the suite.
-        title: of the suite.
-        n_checks: how many checks there are.
-        n_samples: samples that have one.
-        n_samples_decided: samples of which one passed or failed.
-        n_samples_failed: samples of which one failed.
-        n_decided: how many checks passed or failed.
-        n_passed: how many passed.
-        rate: the share that passed, a mean over questions, repeats averaged first.
-        bounds: what it would be if every check without a verdict had failed, or passed.
-        reasons: the commonest reasons for a failure, with their counts.
-        not_measured: the commonest reasons for no verdict, with their counts.
-        names: by name of the check, at most MOST_NAMES, the commonest first.
-    """
-
-    key: str
-    title: str
-    n_checks: int
-    n_samples: int
-    n_samples_decided: int
-    n_samples_failed: int
-    n_decided: int
-    n_passed: int
-    rate: Interval
-    bounds: tuple[float, float]
-    reasons: tuple[tuple[str, int], ...]
-    not_measured: tuple[tuple[str, int], ...]
-    names: tuple[NameSummary, ...]
+    key: str  # of the suite
+    title: str  # of the suite
+    n_checks: int  # how many checks there are
+    n_samples: int  # samples that have one
+    n_samples_decided: int  # samples of which one passed or failed
+    n_samples_failed: int  # samples of which one failed
+    n_decided: int  # how many checks passed or failed
+    n_passed: int  # how many passed
+    rate: Interval  # the share that passed, a mean over questions, repeats averaged first
+    bounds: tuple[float, float]  # what it would be if every check without a verdict had failed, or passed
+    reasons: tuple[tuple[str, int], ...]  # the commonest reasons for a failure, with their counts
+    not_measured: tuple[tuple[str, int], ...]  # the commonest reasons for no verdict, with their counts
+    names: tuple[NameSummary, ...]  # by name of the check, at most MOST_NAMES, the commonest first
 
     @property
     def n_failed(self) -> int:
@@ -218,52 +194,30 @@ _CODES = {"failed": 0, "passed": 1, "not measured": -1}
 
 @dataclass(frozen=True)
 class CheckFilter:
-    """Which checks to list.
+    """Which checks to list."""
 
-    Attributes:
-        suite: key of a suite, "" for all.
-        name: name of a check, "" for all.
-        reason: why it failed or was not measured, "" for all.
-        state: "failed", "passed" or "not measured"; "" for all.
-    """
-
-    suite: str = ""
-    name: str = ""
-    reason: str = ""
-    state: CheckState = "failed"
+    suite: str = ""  # key of a suite, "" for all
+    name: str = ""  # name of a check, "" for all
+    reason: str = ""  # why it failed or was not measured, "" for all
+    state: CheckState = "failed"  # "failed", "passed" or "not measured"; "" for all
 
 
 @dataclass(frozen=True)
 class CheckRow:
-    """One check with its case.
+    """One check with its case."""
 
-    Attributes:
-        row: of its sample.
-        question_id: of its sample.
-        repeat: of its sample.
-        question: shortened.
-        suite: key of its suite.
-        name: of the check.
-        kind: as recorded.
-        expected: the expected value as JSON, shortened; "" where none is recorded.
-        actual: the actual value likewise.
-        state: "failed", "passed" or "not measured".
-        reason: why it failed or was not measured.
-        match: what its rule found in the answer, such as a forbidden word; "" for nothing to show.
-    """
-
-    row: int
-    question_id: str
-    repeat: int
-    question: str
-    suite: str
-    name: str
-    kind: str
-    expected: str
-    actual: str
-    state: CheckState
-    reason: str
-    match: str = ""
+    row: int  # of its sample
+    question_id: str  # of its sample
+    repeat: int  # of its sample
+    question: str  # shortened
+    suite: str  # key of its suite
+    name: str  # of the check
+    kind: str  # as recorded
+    expected: str  # the expected value as JSON, shortened; "" where none is recorded
+    actual: str  # the actual value likewise
+    state: CheckState  # "failed", "passed" or "not measured"
+    reason: str  # why it failed or was not measured
+    match: str = ""  # what its rule found in the answer, such as a forbidden word; "" for nothing to show
 
     @property
     def why(self) -> str:
@@ -277,19 +231,12 @@ class CheckRow:
 
 @dataclass(frozen=True)
 class CheckPage:
-    """One page of checks.
+    """One page of checks."""
 
-    Attributes:
-        rows: the checks, in the order of their samples.
-        total: checks on all pages.
-        page: 1-based number of this page.
-        pages: number of pages.
-    """
-
-    rows: tuple[CheckRow, ...]
-    total: int
-    page: int
-    pages: int
+    rows: tuple[CheckRow, ...]  # the checks, in the order of their samples
+    total: int  # checks on all pages
+    page: int  # 1-based number of this page
+    pages: int  # number of pages
 
 
 def chosen_checks(checks: CheckTable, chosen: CheckFilter) -> BoolArray:

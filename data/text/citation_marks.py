@@ -41,19 +41,12 @@ _YEARS = range(1000, 10_000)
 
 @dataclass(frozen=True)
 class CitationMark:
-    """One mark in an answer.
+    """One mark in an answer."""
 
-    Attributes:
-        start: first character in the answer, of the bracket.
-        end: character behind the last.
-        kind: what it names: numbers of documents, their ids or their pages.
-        names: what it names, one each; empty for a mark of no form that could name a document.
-    """
-
-    start: int
-    end: int
-    kind: Kind
-    names: tuple[str, ...]
+    start: int  # first character in the answer, of the bracket
+    end: int  # character behind the last
+    kind: Kind  # what it names: numbers of documents, their ids or their pages
+    names: tuple[str, ...]  # what it names, one each; empty for a mark of no form that could name a document
 
 
 def template_fault(templates: object) -> str | None:

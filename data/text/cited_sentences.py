@@ -50,19 +50,12 @@ _COURTESY = re.compile(
 
 @dataclass(frozen=True)
 class MarkedSentence:
-    """A sentence of an answer.
+    """A sentence of an answer."""
 
-    Attributes:
-        start: first character in the answer.
-        end: character behind the last, marks behind the full stop included.
-        marks: the marks that belong to it, in order.
-        text: the sentence without its marks.
-    """
-
-    start: int
-    end: int
-    marks: tuple[CitationMark, ...]
-    text: str
+    start: int  # first character in the answer
+    end: int  # character behind the last, marks behind the full stop included
+    marks: tuple[CitationMark, ...]  # the marks that belong to it, in order
+    text: str  # the sentence without its marks
 
 
 def reference_list(answer: str, marks: Sequence[CitationMark] = ()) -> int:

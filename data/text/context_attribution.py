@@ -31,49 +31,32 @@ _CACHED = 4096  # documents an attributor keeps: runs repeat the same chunks ove
 
 @dataclass(frozen=True)
 class SupportSpan:
-    """The parts of one document that support a sentence.
+    """The parts of one document that support a sentence."""
 
-    Attributes:
-        rank: 1-based rank of the document.
-        coverage: weighted share 0..1 of the sentence's content words found in the spans.
-        spans: half-open character ranges in the document's text, in text order.
-    """
-
-    rank: int
-    coverage: float
-    spans: tuple[tuple[int, int], ...]
+    rank: int  # 1-based rank of the document
+    coverage: float  # weighted share 0..1 of the sentence's content words found in the spans
+    spans: tuple[tuple[int, int], ...]  # half-open character ranges in the document's text, in text order
 
 
 @dataclass(frozen=True)
 class SentenceSupport:
-    """One sentence of the answer and what supports it.
+    """One sentence of the answer and what supports it."""
 
-    Attributes:
-        start: first character in the answer.
-        end: character behind the last.
-        spans: supporting documents, the best first; empty where none supports it.
-    """
-
-    start: int
-    end: int
-    spans: tuple[SupportSpan, ...]
+    start: int  # first character in the answer
+    end: int  # character behind the last
+    spans: tuple[SupportSpan, ...]  # supporting documents, the best first; empty where none supports it
 
 
 @dataclass(frozen=True)
 class ContextAttribution:
-    """The documents that one answer draws on.
+    """The documents that one answer draws on."""
 
-    Attributes:
-        shares: share of the answer's content words, a sentence at a time, that rest on the document at rank
-            i + 1. Words found in several supporting documents are split between them; the shares add up to 1
-            less what rests on none.
-        used: 1-based ranks with a share above 0, ascending.
-        sentences: the answer's sentences that have content words, in order.
-    """
-
+    # share of the answer's content words, a sentence at a time, that rest on the document at rank i +
+    # 1. Words found in several supporting documents are split between them; the shares add up to 1 less
+    # what rests on none
     shares: tuple[float, ...]
-    used: tuple[int, ...]
-    sentences: tuple[SentenceSupport, ...]
+    used: tuple[int, ...]  # 1-based ranks with a share above 0, ascending
+    sentences: tuple[SentenceSupport, ...]  # the answer's sentences that have content words, in order
 
 
 class _Document:

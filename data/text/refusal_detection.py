@@ -54,17 +54,11 @@ _COLON = re.compile(r"[:：]\s*")
 
 @dataclass(frozen=True)
 class DetectedRefusal:
-    """The outcome of refusal detection for one answer.
+    """The outcome of refusal detection for one answer."""
 
-    Attributes:
-        refused: True for a refusal.
-        phrase: the declining words, also where an answer follows them; None where there are none.
-        span: half-open character range of the phrase in the answer, or None.
-    """
-
-    refused: bool
-    phrase: str | None
-    span: tuple[int, int] | None
+    refused: bool  # True for a refusal
+    phrase: str | None  # the declining words, also where an answer follows them; None where there are none
+    span: tuple[int, int] | None  # half-open character range of the phrase in the answer, or None
 
 
 class _Unit(NamedTuple):

@@ -43,23 +43,14 @@ _GAP = ".{0,60}"
 
 @dataclass(frozen=True)
 class Grammar:
-    """The phrases of one language, or of several.
+    """The phrases of one language, or of several."""
 
-    Attributes:
-        languages: of which a sign is in every sentence that declines.
-        phrases: of each kind.
-        turn: where a sentence turns to the contrary.
-        reason: where it gives a reason or draws a conclusion.
-        opening: how a sentence begins that does.
-        aside: conditions and reported speech, which say nothing of the sources.
-    """
-
-    languages: tuple[str, ...]
-    phrases: PhraseIndex
-    turn: re.Pattern[str]
-    reason: re.Pattern[str]
-    opening: re.Pattern[str]
-    aside: re.Pattern[str]
+    languages: tuple[str, ...]  # of which a sign is in every sentence that declines
+    phrases: PhraseIndex  # of each kind
+    turn: re.Pattern[str]  # where a sentence turns to the contrary
+    reason: re.Pattern[str]  # where it gives a reason or draws a conclusion
+    opening: re.Pattern[str]  # how a sentence begins that does
+    aside: re.Pattern[str]  # conditions and reported speech, which say nothing of the sources
 
 
 def grammar_for(text: str) -> Grammar | None:

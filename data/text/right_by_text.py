@@ -36,15 +36,10 @@ _ALIASES = [frozenset(re.sub(r"\W+", "", name) for name in names) for names in W
 
 @dataclass(frozen=True)
 class TextMatch:
-    """How an answer compares with its reference.
+    """How an answer compares with its reference."""
 
-    Attributes:
-        outcome: "same", "other", or "unknown" where the wording does not tell.
-        score: from 0 to 1, to sort by.
-    """
-
-    outcome: Outcome
-    score: float
+    outcome: Outcome  # "same", "other", or "unknown" where the wording does not tell
+    score: float  # from 0 to 1, to sort by
 
 
 def right_by_text(

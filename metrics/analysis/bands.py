@@ -16,17 +16,11 @@ TARGETS = "production targets"
 
 @dataclass(frozen=True)
 class Bands:
-    """The bands of one metric. A value on an edge belongs to the better band.
+    """The bands of one metric. A value on an edge belongs to the better band."""
 
-    Attributes:
-        names: of the bands, worst first.
-        edges: between them, on the scale of the metric; falling where lower is better.
-        scale: whose edges they are, as named beside every band.
-    """
-
-    names: tuple[str, ...]
-    edges: tuple[float, ...]
-    scale: str
+    names: tuple[str, ...]  # of the bands, worst first
+    edges: tuple[float, ...]  # between them, on the scale of the metric; falling where lower is better
+    scale: str  # whose edges they are, as named beside every band
 
     def at(self, value: float) -> str:
         """Return the name of the band that a value is in."""
@@ -36,19 +30,12 @@ class Bands:
 
 @dataclass(frozen=True)
 class BandScale:
-    """The bands that one source sets.
+    """The bands that one source sets."""
 
-    Attributes:
-        key: name in commands and links.
-        title: on screen.
-        bands: metric key -> its bands.
-        declared: whether a metric that is not listed takes the bands of its declaration.
-    """
-
-    key: str
-    title: str
-    bands: Mapping[str, Bands]
-    declared: bool = False
+    key: str  # name in commands and links
+    title: str  # on screen
+    bands: Mapping[str, Bands]  # metric key -> its bands
+    declared: bool = False  # whether a metric that is not listed takes the bands of its declaration
 
     def of(self, metric: Metric) -> Bands | None:
         """Return the bands of a metric on this scale; None where it has none."""
@@ -97,23 +84,14 @@ GUIDES = (
 
 @dataclass(frozen=True)
 class Interpretation:
-    """A mean in words.
+    """A mean in words."""
 
-    Attributes:
-        band: of the mean; None where the metric has no bands or nothing was measured.
-        sure: True where the whole interval lies in that band.
-        sentence: number, interval, n, band and scale; "not measured" where it was not.
-        meaning: what the metric says, from its declaration.
-        scale: whose band it is; "" without a band.
-        mean_alone: whether there is no interval.
-    """
-
-    band: str | None
-    sure: bool
-    sentence: str
-    meaning: str
-    scale: str = ""
-    mean_alone: bool = False
+    band: str | None  # of the mean; None where the metric has no bands or nothing was measured
+    sure: bool  # True where the whole interval lies in that band
+    sentence: str  # number, interval, n, band and scale; "not measured" where it was not
+    meaning: str  # what the metric says, from its declaration
+    scale: str = ""  # whose band it is; "" without a band
+    mean_alone: bool = False  # whether there is no interval
 
     @property
     def standing(self) -> str:

@@ -14,19 +14,12 @@ from ragtriage.metrics.schema.scores import BoolArray, IntArray, Status
 
 @dataclass(frozen=True)
 class HopOutcome:
-    """The fate of the gold units of n questions.
+    """The fate of the gold units of n questions."""
 
-    Attributes:
-        asked: (n,) True where the question names hops and its list was recorded.
-        complete: (n,) True where every unit is in the top k.
-        missed: (n, U) True where a unit is nowhere: neither in the list nor in the first pass.
-        below: (n,) True where every unit was retrieved, some of them below the top k.
-    """
-
-    asked: BoolArray
-    complete: BoolArray
-    missed: BoolArray
-    below: BoolArray
+    asked: BoolArray  # (n,) True where the question names hops and its list was recorded
+    complete: BoolArray  # (n,) True where every unit is in the top k
+    missed: BoolArray  # (n, U) True where a unit is nowhere: neither in the list nor in the first pass
+    below: BoolArray  # (n,) True where every unit was retrieved, some of them below the top k
 
 
 def hop_outcomes(lists: Rankings, first_pass: Rankings | None, k: int) -> HopOutcome:
@@ -88,23 +81,14 @@ def _matches(word: str, pattern: str) -> bool:
 
 @dataclass(frozen=True)
 class RankMoves:
-    """Gold units of n questions before and after reranking.
+    """Gold units of n questions before and after reranking."""
 
-    Attributes:
-        compared: (n,) True where both lists were recorded and gold exists.
-        lifted: (n,) units below k in the first pass and in the top k after it.
-        pushed_out: (n,) units in the top k of the first pass and not after it.
-        kept: (n,) units in the top k of both.
-        left_below: (n,) units that were retrieved but are in the top k of neither.
-        missed: (n,) units in neither list.
-    """
-
-    compared: BoolArray
-    lifted: IntArray
-    pushed_out: IntArray
-    kept: IntArray
-    left_below: IntArray
-    missed: IntArray
+    compared: BoolArray  # (n,) True where both lists were recorded and gold exists
+    lifted: IntArray  # (n,) units below k in the first pass and in the top k after it
+    pushed_out: IntArray  # (n,) units in the top k of the first pass and not after it
+    kept: IntArray  # (n,) units in the top k of both
+    left_below: IntArray  # (n,) units that were retrieved but are in the top k of neither
+    missed: IntArray  # (n,) units in neither list
 
 
 def rank_moves(first_pass: Rankings, final: Rankings, k: int) -> RankMoves:

@@ -37,24 +37,15 @@ _TITLES = {
 
 @dataclass(frozen=True)
 class CheckKind:
-    """A part of the pipeline that checks look at.
+    """A part of the pipeline that checks look at."""
 
-    Attributes:
-        key: of its stage, after "check_".
-        title: of its stage, at most three words.
-        counted: of its stage, as it follows a number of cases.
-        meaning: what happened.
-        advice: what to try.
-        owner: the part of the pipeline that must change.
-        names: kinds of checks that belong to it, as a whole: lower case, words parted by spaces.
-    """
-
-    key: str
-    title: str
-    counted: str
-    meaning: str
-    advice: str
-    owner: Literal["orchestration", "safety", "unexplained"]
+    key: str  # of its stage, after "check_"
+    title: str  # of its stage, at most three words
+    counted: str  # of its stage, as it follows a number of cases
+    meaning: str  # what happened
+    advice: str  # what to try
+    owner: Literal["orchestration", "safety", "unexplained"]  # the part of the pipeline that must change
+    # kinds of checks that belong to it, as a whole: lower case, words parted by spaces
     names: tuple[str, ...]
 
 

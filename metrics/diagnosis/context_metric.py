@@ -17,18 +17,13 @@ Origin = Literal["own", "imported", "any"]
 
 @dataclass(frozen=True)
 class ContextMetric:
-    """A metric that can stand for the context.
+    """A metric that can stand for the context."""
 
-    Attributes:
-        name: metric without its k.
-        origin: "own" where it was computed here, judged or given by people; "imported" where another tool
-            computed it; "any" for both.
-        tells: what it says about the context of one question.
-    """
-
-    name: str
+    name: str  # metric without its k
+    # "own" where it was computed here, judged or given by people; "imported" where another tool
+    # computed it; "any" for both
     origin: Origin
-    tells: str
+    tells: str  # what it says about the context of one question
 
 
 CONTEXT_METRICS = (
@@ -56,32 +51,20 @@ def is_context_metric(metric: str) -> bool:
 
 @dataclass(frozen=True)
 class ContextColumn:
-    """The values of a context metric from one origin.
+    """The values of a context metric from one origin."""
 
-    Attributes:
-        metric: name, with its k.
-        origin: "own" or "imported".
-        values: (n,) NaN where not measured.
-    """
-
-    metric: str
-    origin: Origin
-    values: FloatArray
+    metric: str  # name, with its k
+    origin: Origin  # "own" or "imported"
+    values: FloatArray  # (n,) NaN where not measured
 
 
 @dataclass(frozen=True)
 class ContextChoice:
-    """The context metric of each of n samples.
+    """The context metric of each of n samples."""
 
-    Attributes:
-        metrics: names of the metrics in use.
-        code: (n,) int8 codes into metrics; -1 where none was measured.
-        values: (n,) their values, NaN where none was measured.
-    """
-
-    metrics: tuple[str, ...]
-    code: NDArray[np.int8]
-    values: FloatArray
+    metrics: tuple[str, ...]  # names of the metrics in use
+    code: NDArray[np.int8]  # (n,) int8 codes into metrics; -1 where none was measured
+    values: FloatArray  # (n,) their values, NaN where none was measured
 
     @property
     def counts(self) -> dict[str, int]:

@@ -23,25 +23,17 @@ _ROUNDED = 2e-3  # imported shares often have three digits
 
 @dataclass(frozen=True)
 class F1Shares:
-    """The claims of each sample as shares, all (n,); NaN where not known.
+    """The claims of each sample as shares, all (n,); NaN where not known."""
 
-    Attributes:
-        precision: answer claims that the reference entails / answer claims.
-        recall: reference claims that the answer entails / reference claims.
-        hallucination: answer claims that are wrong and supported by no document / answer claims.
-        noise_relevant: answer claims that are wrong and supported by a relevant document / answer claims.
-        self_knowledge: answer claims that are right and supported by no document / answer claims.
-        omission: reference claims that a document supports and the answer leaves out / reference claims.
-        context_recall: reference claims that a document supports / reference claims.
-    """
-
-    precision: FloatArray
-    recall: FloatArray
-    hallucination: FloatArray
+    precision: FloatArray  # answer claims that the reference entails / answer claims
+    recall: FloatArray  # reference claims that the answer entails / reference claims
+    hallucination: FloatArray  # answer claims that are wrong and supported by no document / answer claims
+    # answer claims that are wrong and supported by a relevant document / answer claims
     noise_relevant: FloatArray
-    self_knowledge: FloatArray
+    self_knowledge: FloatArray  # answer claims that are right and supported by no document / answer claims
+    # reference claims that a document supports and the answer leaves out / reference claims
     omission: FloatArray
-    context_recall: FloatArray
+    context_recall: FloatArray  # reference claims that a document supports / reference claims
 
     @property
     def noise_irrelevant(self) -> FloatArray:
@@ -64,69 +56,42 @@ class F1Shares:
 
 @dataclass(frozen=True)
 class F1Part:
-    """One part of the tree.
+    """One part of the tree."""
 
-    Attributes:
-        key: name in links and JSON.
-        parent: key of the part above, "" for the root.
-        metric: the metric that measures it.
-        title: on screen.
-        repaired: what a perfect part means for the claims.
-        measures: what to try, the cheapest first.
-        value: returns its (n,) metric from the shares.
-        perfect: returns (n,) precision and recall if the part were perfect.
-        by_support: whether it rests on which documents support the claims.
-        costs_f1: False for a part that is watched though F1 loses nothing by it.
-    """
-
-    key: str
-    parent: str
-    metric: str
-    title: str
-    repaired: str
-    measures: tuple[str, ...]
-    value: Callable[[F1Shares], FloatArray]
+    key: str  # name in links and JSON
+    parent: str  # key of the part above, "" for the root
+    metric: str  # the metric that measures it
+    title: str  # on screen
+    repaired: str  # what a perfect part means for the claims
+    measures: tuple[str, ...]  # what to try, the cheapest first
+    value: Callable[[F1Shares], FloatArray]  # returns its (n,) metric from the shares
+    # returns (n,) precision and recall if the part were perfect
     perfect: Callable[[F1Shares], tuple[FloatArray, FloatArray]]
-    by_support: bool = True
-    costs_f1: bool = True
+    by_support: bool = True  # whether it rests on which documents support the claims
+    costs_f1: bool = True  # False for a part that is watched though F1 loses nothing by it
 
 
 @dataclass(frozen=True)
 class F1Branch:
-    """A part of the tree as measured in a run.
+    """A part of the tree as measured in a run."""
 
-    Attributes:
-        part: which.
-        value: mean of its metric over questions.
-        gain: mean F1 that a perfect part would add over questions.
-        bound: mean F1 with it perfect: F1 now + gain.
-        n_cases: samples that a perfect part would give a higher F1.
-    """
-
-    part: F1Part
-    value: Interval
-    gain: Interval
-    bound: float
-    n_cases: int
+    part: F1Part  # which
+    value: Interval  # mean of its metric over questions
+    gain: Interval  # mean F1 that a perfect part would add over questions
+    bound: float  # mean F1 with it perfect: F1 now + gain
+    n_cases: int  # samples that a perfect part would give a higher F1
 
 
 @dataclass(frozen=True)
 class F1Tree:
-    """The tree of a run.
+    """The tree of a run."""
 
-    Attributes:
-        f1: mean over questions, of the samples below.
-        branches: the measured parts; each follows its parent, siblings by gain, the largest first.
-        n_samples: samples that the whole tree rests on.
-        n_f1: samples with precision and recall, of which those are a part.
-        by_support: whether support is known, so that precision and recall have parts.
-    """
-
-    f1: Interval
+    f1: Interval  # mean over questions, of the samples below
+    # the measured parts; each follows its parent, siblings by gain, the largest first
     branches: tuple[F1Branch, ...]
-    n_samples: int
-    n_f1: int
-    by_support: bool
+    n_samples: int  # samples that the whole tree rests on
+    n_f1: int  # samples with precision and recall, of which those are a part
+    by_support: bool  # whether support is known, so that precision and recall have parts
 
 
 def f1_of(precision: FloatArray, recall: FloatArray) -> FloatArray:

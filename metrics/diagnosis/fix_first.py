@@ -20,32 +20,20 @@ _UPSTREAM = ("retrieval", "reranking")  # what an oracle context would repair
 
 @dataclass(frozen=True)
 class FixFirst:
-    """One stage, or one owner, with its bad cases.
+    """One stage, or one owner, with its bad cases."""
 
-    Attributes:
-        key: stage key or owner.
-        title: name of at most three words.
-        owner: the part of the pipeline that must change.
-        n_bad: bad cases attributed to it.
-        share: of all bad cases.
-        pass_rate_now: share of good cases, a mean over questions.
-        pass_rate_if_perfect: the same if every bad case of this stage became good: an upper bound, since the
-            next stage may fail on a repaired case. Cases that an oracle context left bad stay bad here.
-        n_oracle: cases of this stage that were also answered in an oracle-context run.
-        n_inferred: cases attributed by the context metric, since no gold is recorded.
-        bound: the words to print before pass_rate_if_perfect.
-    """
-
-    key: str
-    title: str
-    owner: Owner
-    n_bad: int
-    share: float
-    pass_rate_now: float
+    key: str  # stage key or owner
+    title: str  # name of at most three words
+    owner: Owner  # the part of the pipeline that must change
+    n_bad: int  # bad cases attributed to it
+    share: float  # of all bad cases
+    pass_rate_now: float  # share of good cases, a mean over questions
+    # the same if every bad case of this stage became good: an upper bound, since the next stage may
+    # fail on a repaired case. Cases that an oracle context left bad stay bad here
     pass_rate_if_perfect: float
-    n_oracle: int
-    n_inferred: int
-    bound: str
+    n_oracle: int  # cases of this stage that were also answered in an oracle-context run
+    n_inferred: int  # cases attributed by the context metric, since no gold is recorded
+    bound: str  # the words to print before pass_rate_if_perfect
 
 
 def fix_first(

@@ -21,40 +21,27 @@ _ANSWERABLE, _UNANSWERABLE = 0, 2  # codes in ragtriage.metrics.schema.batch.ANS
 
 @dataclass(frozen=True)
 class CaseThresholds:
-    """Values below which a single sample counts as low; gate thresholds, which are for means, are separate.
+    """Values below which a sample counts as low; gate thresholds, which are for means, are separate."""
 
-    Attributes:
-        context: for the context metric.
-        faithfulness: for the share of claims that the context supports.
-        answer_relevancy: for how well the answer meets the question.
-        correctness: for agreement with the reference; 0.5 keeps "partly right" out of the bad cases.
-        noise: share of wrong claims taken from retrieved documents from which on an answer counts as
-            following noise; a third, so that one slip in a long answer does not count.
-        utilization: share of the relevant context that an answer must use.
-    """
-
-    context: float = 0.5
-    faithfulness: float = 0.8
-    answer_relevancy: float = 0.5
+    context: float = 0.5  # for the context metric
+    faithfulness: float = 0.8  # for the share of claims that the context supports
+    answer_relevancy: float = 0.5  # for how well the answer meets the question
+    # for agreement with the reference; 0.5 keeps "partly right" out of the bad cases
     correctness: float = 0.5
+    # share of wrong claims taken from retrieved documents from which on an answer counts as following
+    # noise; a third, so that one slip in a long answer does not count
     noise: float = 1 / 3
-    utilization: float = 0.5
+    utilization: float = 0.5  # share of the relevant context that an answer must use
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """A row of the pattern table.
+    """A row of the pattern table."""
 
-    Attributes:
-        key: name in files and links.
-        title: name on screen.
-        meaning: what the pattern says about the pipeline; what to try, a bad case's stage alone tells.
-        levels: of context, faithfulness and answer relevancy.
-    """
-
-    key: str
-    title: str
-    meaning: str
+    key: str  # name in files and links
+    title: str  # name on screen
+    meaning: str  # what the pattern says about the pipeline; what to try, a bad case's stage alone tells
+    # of context, faithfulness and answer relevancy
     levels: tuple[Level, Level, Level] = ("any", "any", "any")
 
 
@@ -167,20 +154,14 @@ def pattern(
 
 @dataclass(frozen=True)
 class Refusals:
-    """Which answers and refusals are right or wrong as such, given what is known of the question.
+    """Which answers and refusals are right or wrong as such, given what is known of the question."""
 
-    Attributes:
-        right: (n,) True where an unanswerable question was refused.
-        wrong: (n,) True where a question was refused although it is labelled answerable, has gold or, without
-            a label, has a reference that answers it.
-        answered: (n,) True where an unanswerable question was answered.
-        open: (n,) True where a question was refused and it is unknown whether that was right.
-    """
-
-    right: BoolArray
+    right: BoolArray  # (n,) True where an unanswerable question was refused
+    # (n,) True where a question was refused although it is labelled answerable, has gold or, without a
+    # label, has a reference that answers it
     wrong: BoolArray
-    answered: BoolArray
-    open: BoolArray
+    answered: BoolArray  # (n,) True where an unanswerable question was answered
+    open: BoolArray  # (n,) True where a question was refused and it is unknown whether that was right
 
 
 def refusals(
@@ -212,16 +193,11 @@ def refusals(
 
 @dataclass(frozen=True)
 class BadCases:
-    """Which samples are bad, and why.
+    """Which samples are bad, and why."""
 
-    Attributes:
-        bad: (n,) bool.
-        reasons: name of each reason -> (n,) bool, True also where a human label "good" overruled it.
-        overruled: (n,) True where a human label is good and a threshold or a check says bad.
-    """
-
-    bad: BoolArray
-    overruled: BoolArray
+    bad: BoolArray  # (n,) bool
+    overruled: BoolArray  # (n,) True where a human label is good and a threshold or a check says bad
+    # name of each reason -> (n,) bool, True also where a human label "good" overruled it
     reasons: Mapping[str, BoolArray] = field(default_factory=dict)
 
 

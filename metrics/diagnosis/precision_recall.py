@@ -51,25 +51,15 @@ _READINGS: Mapping[tuple[Subject, bool, bool], tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class PairReading:
-    """What a precision and a recall say together.
+    """What a precision and a recall say together."""
 
-    Attributes:
-        subject: whose they are.
-        precision: name of the metric that stands for the precision.
-        recall: name of the one that stands for the recall.
-        values: their means.
-        high: whether each is high.
-        meaning: what they say together.
-        advice: what to try; "" for nothing.
-    """
-
-    subject: Subject
-    precision: str
-    recall: str
-    values: tuple[float, float]
-    high: tuple[bool, bool]
-    meaning: str
-    advice: str
+    subject: Subject  # whose they are
+    precision: str  # name of the metric that stands for the precision
+    recall: str  # name of the one that stands for the recall
+    values: tuple[float, float]  # their means
+    high: tuple[bool, bool]  # whether each is high
+    meaning: str  # what they say together
+    advice: str  # what to try; "" for nothing
 
 
 def pair_readings(means: Mapping[str, float]) -> list[PairReading]:

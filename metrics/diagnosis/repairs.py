@@ -37,19 +37,12 @@ UPSTREAM: tuple[Owner, ...] = ("retrieval", "reranking")  # their repaired cases
 
 @dataclass(frozen=True)
 class Gain:
-    """The pass rate now and after a first repair: an estimate.
+    """The pass rate now and after a first repair: an estimate."""
 
-    Attributes:
-        now: share of good cases.
-        low: the same where the repair mends the least share of the cases that it is expected to.
-        high: where it mends the most.
-        effort: that it takes.
-    """
-
-    now: float
-    low: float
-    high: float
-    effort: Effort
+    now: float  # share of good cases
+    low: float  # the same where the repair mends the least share of the cases that it is expected to
+    high: float  # where it mends the most
+    effort: Effort  # that it takes
 
 
 def expected_gain(owner: Owner, now: float, if_perfect: float, passing_complete: float) -> Gain | None:

@@ -25,36 +25,22 @@ RIGHT_SOURCES = (*CORRECTNESS, RIGHT_BY_CLAIMS, RIGHT_BY_TEXT)
 
 @dataclass(frozen=True)
 class ClaimScores:
-    """The evidence of the claims of n answers and their references, each (n,) and NaN where not known.
+    """The evidence of the claims of n answers and their references, each (n,) and NaN where not known."""
 
-    Attributes:
-        f1: of the claims of answer and reference.
-        precision: share of the answer's claims that the reference supports.
-        recall: share of the reference's claims that the answer holds.
-        faithfulness: share of the answer's claims that the context supports.
-        contradicted: above 0 where a document contradicts a claim; NaN is taken as not.
-    """
-
-    f1: FloatArray
-    precision: FloatArray
-    recall: FloatArray
-    faithfulness: FloatArray
-    contradicted: FloatArray
+    f1: FloatArray  # of the claims of answer and reference
+    precision: FloatArray  # share of the answer's claims that the reference supports
+    recall: FloatArray  # share of the reference's claims that the answer holds
+    faithfulness: FloatArray  # share of the answer's claims that the context supports
+    contradicted: FloatArray  # above 0 where a document contradicts a claim; NaN is taken as not
 
 
 @dataclass(frozen=True)
 class WordingCounts:
-    """The verdicts of the words, on answers of which nothing better is known.
+    """The verdicts of the words, on answers of which nothing better is known."""
 
-    Attributes:
-        n: answers compared with a reference.
-        same: those that say what the reference says.
-        other: those that say something else, refusals among them.
-    """
-
-    n: int
-    same: int
-    other: int
+    n: int  # answers compared with a reference
+    same: int  # those that say what the reference says
+    other: int  # those that say something else, refusals among them
 
     @property
     def undecided(self) -> int:
@@ -69,21 +55,14 @@ class WordingCounts:
 
 @dataclass(frozen=True)
 class Right:
-    """The verdict on each of n answers: right or not.
+    """The verdict on each of n answers: right or not."""
 
-    Attributes:
-        values: (n,) from 0 to 1, right from the threshold of correctness on; NaN where nothing tells.
-        source: (n,) int8 codes into RIGHT_SOURCES; -1 where nothing tells.
-        says_more: (n,) True where everything asked for is there, among more that documents support.
-        undecided: (n,) True where words decide the other answers of the run, and not this one.
-        wording: what the words decide.
-    """
-
+    # (n,) from 0 to 1, right from the threshold of correctness on; NaN where nothing tells
     values: FloatArray
-    source: NDArray[np.int8]
-    says_more: BoolArray
-    undecided: BoolArray
-    wording: WordingCounts
+    source: NDArray[np.int8]  # (n,) int8 codes into RIGHT_SOURCES; -1 where nothing tells
+    says_more: BoolArray  # (n,) True where everything asked for is there, among more that documents support
+    undecided: BoolArray  # (n,) True where words decide the other answers of the run, and not this one
+    wording: WordingCounts  # what the words decide
 
     def decided_by(self, *sources: str) -> BoolArray:
         """(n,) True where one of these metrics decides."""

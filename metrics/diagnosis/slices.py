@@ -21,48 +21,28 @@ _EXACT_TOTAL = 1_000_000  # the tail is summed exactly up to here; beyond it the
 
 @dataclass(frozen=True)
 class SliceFinding:
-    """One slice against the rest of the run.
+    """One slice against the rest of the run."""
 
-    Attributes:
-        name: what the run was sliced by.
-        value: the slice.
-        n: questions in it.
-        n_bad: bad questions in it.
-        rate: share of bad questions in it.
-        rate_rest: share of bad ones among the other questions.
-        p: one-sided exact p that a slice of this size would contain so many bad questions by chance.
-        adjusted_p: the same after Holm's correction for all slices tested.
-        n_looked_at: number of slices tested.
-    """
-
-    name: str
-    value: str
-    n: int
-    n_bad: int
-    rate: float
-    rate_rest: float
-    p: float
-    adjusted_p: float
-    n_looked_at: int
+    name: str  # what the run was sliced by
+    value: str  # the slice
+    n: int  # questions in it
+    n_bad: int  # bad questions in it
+    rate: float  # share of bad questions in it
+    rate_rest: float  # share of bad ones among the other questions
+    p: float  # one-sided exact p that a slice of this size would contain so many bad questions by chance
+    adjusted_p: float  # the same after Holm's correction for all slices tested
+    n_looked_at: int  # number of slices tested
 
 
 @dataclass(frozen=True)
 class Concentration:
-    """Values of one dimension that hold at least half of the bad questions, each worse than the rest.
+    """Values of one dimension that hold at least half of the bad questions, each worse than the rest."""
 
-    Attributes:
-        name: the dimension.
-        values: the least likely by chance first.
-        n: questions with one of them.
-        n_bad: bad questions among those.
-        n_bad_all: bad questions of the run.
-    """
-
-    name: str
-    values: tuple[str, ...]
-    n: int
-    n_bad: int
-    n_bad_all: int
+    name: str  # the dimension
+    values: tuple[str, ...]  # the least likely by chance first
+    n: int  # questions with one of them
+    n_bad: int  # bad questions among those
+    n_bad_all: int  # bad questions of the run
 
 
 def concentration(findings: Sequence[SliceFinding], n_bad_all: int) -> Concentration | None:

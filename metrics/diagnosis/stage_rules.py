@@ -17,48 +17,34 @@ _UNANSWERABLE = 2.0  # code in ragtriage.metrics.schema.batch.ANSWERABLE
 
 @dataclass(frozen=True)
 class StageFeatures:
-    """The known facts of n samples. Every field except ``bad`` may be left out; NaN means unknown.
+    """The known facts of n samples. Every field except ``bad`` may be left out; NaN means unknown."""
 
-    Attributes:
-        bad: (n,) True for the cases to attribute.
-        refused: (n,) 1 refused, 0 answered.
-        answerable: (n,) codes 0..3 into ragtriage.metrics.schema.batch.ANSWERABLE.
-        gold_in_candidates: (n,) fraction 0..1 of the gold among the first-pass candidates.
-        gold_in_context: (n,) fraction 0..1 of the gold in the context handed to the generator.
-        has_candidates: (n,) 1 where a candidate list was recorded.
-        noise_sensitivity: (n,) share of the claims that are wrong and taken from a retrieved document.
-        format_failed: (n,) 1 where a format check failed.
-        failed_kinds: (n,) sum of 2**i over the i of check_kinds.suite_code of which a check failed.
-        contradicts_itself: (n,) 1 where the answer contradicts itself.
-        contradicts_context: (n,) 1 where a document contradicts a claim that none supports.
-        faithfulness: (n,) share of the answer's claims that the context supports.
-        context_utilization: (n,) share of the relevant context that the answer uses.
-        omission: (n,) share of the reference that the context has and the answer lacks.
-        answer_precision: (n,) share of the answer's claims that the reference supports.
-        answer_recall: (n,) share of the reference's claims that the answer holds.
-        answer_relevancy: (n,) how well the answer addresses the question.
-        correctness: (n,) agreement with the reference.
-        context: (n,) values of the context metric (context_metric.choose_per_question), used without gold.
-    """
-
-    bad: BoolArray
-    refused: FloatArray | None = None
-    answerable: FloatArray | None = None
+    bad: BoolArray  # (n,) True for the cases to attribute
+    refused: FloatArray | None = None  # (n,) 1 refused, 0 answered
+    answerable: FloatArray | None = None  # (n,) codes 0..3 into ragtriage.metrics.schema.batch.ANSWERABLE
+    # (n,) fraction 0..1 of the gold among the first-pass candidates
     gold_in_candidates: FloatArray | None = None
+    # (n,) fraction 0..1 of the gold in the context handed to the generator
     gold_in_context: FloatArray | None = None
-    has_candidates: FloatArray | None = None
+    has_candidates: FloatArray | None = None  # (n,) 1 where a candidate list was recorded
+    # (n,) share of the claims that are wrong and taken from a retrieved document
     noise_sensitivity: FloatArray | None = None
-    format_failed: FloatArray | None = None
+    format_failed: FloatArray | None = None  # (n,) 1 where a format check failed
+    # (n,) sum of 2**i over the i of check_kinds.suite_code of which a check failed
     failed_kinds: FloatArray | None = None
-    contradicts_itself: FloatArray | None = None
+    contradicts_itself: FloatArray | None = None  # (n,) 1 where the answer contradicts itself
+    # (n,) 1 where a document contradicts a claim that none supports
     contradicts_context: FloatArray | None = None
-    faithfulness: FloatArray | None = None
-    context_utilization: FloatArray | None = None
+    faithfulness: FloatArray | None = None  # (n,) share of the answer's claims that the context supports
+    context_utilization: FloatArray | None = None  # (n,) share of the relevant context that the answer uses
+    # (n,) share of the reference that the context has and the answer lacks
     omission: FloatArray | None = None
+    # (n,) share of the answer's claims that the reference supports
     answer_precision: FloatArray | None = None
-    answer_recall: FloatArray | None = None
-    answer_relevancy: FloatArray | None = None
-    correctness: FloatArray | None = None
+    answer_recall: FloatArray | None = None  # (n,) share of the reference's claims that the answer holds
+    answer_relevancy: FloatArray | None = None  # (n,) how well the answer addresses the question
+    correctness: FloatArray | None = None  # (n,) agreement with the reference
+    # (n,) values of the context metric (context_metric.choose_per_question), used without gold
     context: FloatArray | None = None
 
     def known(self, name: str) -> FloatArray:

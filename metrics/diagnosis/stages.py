@@ -23,29 +23,17 @@ Rule = Callable[[StageFeatures, CaseThresholds], BoolArray]
 
 @dataclass(frozen=True)
 class FailureStage:
-    """A stage of the pipeline at which an answer can go wrong.
+    """A stage of the pipeline at which an answer can go wrong."""
 
-    Attributes:
-        key: name in files and links.
-        title: name of at most three words, the same on every page and in every command.
-        counted: the name as it follows a number of cases.
-        meaning: what happened.
-        advice: what to try.
-        owner: the part of the pipeline that must change.
-        rule: (features, thresholds) -> (n,) True where the recorded features meet the rule.
-        rests_on: names of the StageFeatures that the rule looks at.
-        inferred: True where the context metric stands in for gold labels.
-    """
-
-    key: str
-    title: str
-    counted: str
-    meaning: str
-    advice: str
-    owner: Owner
-    rule: Rule
-    rests_on: tuple[str, ...]
-    inferred: bool = False
+    key: str  # name in files and links
+    title: str  # name of at most three words, the same on every page and in every command
+    counted: str  # the name as it follows a number of cases
+    meaning: str  # what happened
+    advice: str  # what to try
+    owner: Owner  # the part of the pipeline that must change
+    rule: Rule  # (features, thresholds) -> (n,) True where the recorded features meet the rule
+    rests_on: tuple[str, ...]  # names of the StageFeatures that the rule looks at
+    inferred: bool = False  # True where the context metric stands in for gold labels
 
     def count(self, n: int) -> str:
         """Return a number of cases with the stage's name, such as "17 wrongly refused"."""
@@ -271,17 +259,11 @@ def stage_code(key: str) -> int:
 
 @dataclass(frozen=True)
 class StageResult:
-    """The stage at which each bad case went wrong.
+    """The stage at which each bad case went wrong."""
 
-    Attributes:
-        stage: (n,) int8 codes into STAGES; -1 where the case is not bad.
-        matches: (n, len(STAGES)) True for every stage whose rule the bad case meets, first or not.
-        inferred: (n,) True where the context metric stands in for gold, which is not recorded.
-    """
-
-    stage: NDArray[np.int8]
-    matches: BoolArray
-    inferred: BoolArray
+    stage: NDArray[np.int8]  # (n,) int8 codes into STAGES; -1 where the case is not bad
+    matches: BoolArray  # (n, len(STAGES)) True for every stage whose rule the bad case meets, first or not
+    inferred: BoolArray  # (n,) True where the context metric stands in for gold, which is not recorded
 
 
 def attribute_failures(

@@ -10,23 +10,14 @@ Means = Mapping[str, float]
 
 @dataclass(frozen=True)
 class SymptomEdges:
-    """Where a mean counts as low or high; the defaults are the edges of RAGChecker's guide.
+    """Where a mean counts as low or high; the defaults are the edges of RAGChecker's guide."""
 
-    Attributes:
-        low: precision, recall, context recall and utilization below it are low.
-        low_f1: answer F1 below it is low.
-        low_faithfulness: faithfulness below it is low.
-        hallucination: hallucination above it is high.
-        noise_relevant: noise sensitivity (relevant) above it is high.
-        noise_irrelevant: noise sensitivity (irrelevant) above it is high.
-    """
-
-    low: float = 0.30
-    low_f1: float = 0.20
-    low_faithfulness: float = 0.50
-    hallucination: float = 0.30
-    noise_relevant: float = 0.50
-    noise_irrelevant: float = 0.30
+    low: float = 0.30  # precision, recall, context recall and utilization below it are low
+    low_f1: float = 0.20  # answer F1 below it is low
+    low_faithfulness: float = 0.50  # faithfulness below it is low
+    hallucination: float = 0.30  # hallucination above it is high
+    noise_relevant: float = 0.50  # noise sensitivity (relevant) above it is high
+    noise_irrelevant: float = 0.30  # noise sensitivity (irrelevant) above it is high
 
     def all_low(self, means: Means, metrics: tuple[str, ...]) -> bool:
         """Return whether every one of the metrics is low."""
@@ -43,24 +34,15 @@ class SymptomEdges:
 
 @dataclass(frozen=True)
 class Symptom:
-    """A row of the symptom table.
+    """A row of the symptom table."""
 
-    Attributes:
-        key: name in files and links.
-        title: name on screen.
-        condition: when it applies, with the edges by their names in braces.
-        meaning: what it points to.
-        advice: what to try.
-        needs: sets of metrics; any one of them suffices.
-        shows: whether the means of a set meet the condition.
-    """
-
-    key: str
-    title: str
-    condition: str
-    meaning: str
-    advice: str
-    needs: tuple[tuple[str, ...], ...]
+    key: str  # name in files and links
+    title: str  # name on screen
+    condition: str  # when it applies, with the edges by their names in braces
+    meaning: str  # what it points to
+    advice: str  # what to try
+    needs: tuple[tuple[str, ...], ...]  # sets of metrics; any one of them suffices
+    # whether the means of a set meet the condition
     shows: Callable[[Means, SymptomEdges, tuple[str, ...]], bool]
 
     def condition_at(self, edges: SymptomEdges) -> str:

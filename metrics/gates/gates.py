@@ -34,44 +34,34 @@ _ROUNDING = 1e-9  # a mean of 0.7999999999 of eight tenths is 0.8
 
 @dataclass(frozen=True)
 class Gate:
-    """One condition that a run must meet.
+    """One condition that a run must meet."""
 
-    Attributes:
-        metric: of a mean or percentile: full name of the metric; of a regression: the same, "pass rate", or
-            a family of metrics; of checks: their kind, or "all"; of critical: the tag of a critical case.
-        threshold: the value that must be reached or not exceeded; of a regression: the drop that is allowed.
-        at_most: True where the threshold is an upper limit.
-        severity: "block" keeps a version from shipping, "warn" does not.
-        reason: why it matters, printed with the verdict.
-        kind: "mean" or "percentile" of a metric, "regression" against the baseline, "checks" passed,
-            "critical" cases, "questions" that the run answered, a "guardrail" such as latency, or the
-            "secrets" that answers tell.
-        required: whether INCONCLUSIVE and UNMEASURED keep a version from shipping too.
-        slice: (what it groups by, value) of the questions that count; None for all.
-        values: of critical: the values of the tag that mean yes.
-        rule: "interval" passes and fails only where the whole 95 % interval lies on one side of the
-            threshold, "mean" by the mean (or its change, or the percentile) alone.
-        percentile: of a percentile: which one, between 0 and 100; None for other kinds.
-        over: of a percentile: whether the values are means of questions or single samples.
-        fewest: of checks: questions with a verdict below which nothing is decided, unless one that must not
-            fail does.
-        where_measured: whether a run without any value of it has no such gate.
-    """
-
+    # of a mean or percentile: full name of the metric; of a regression: the same, "pass rate", or a
+    # family of metrics; of checks: their kind, or "all"; of critical: the tag of a critical case
     metric: str
+    # the value that must be reached or not exceeded; of a regression: the drop that is allowed
     threshold: float
-    at_most: bool
-    severity: Severity
-    reason: str
+    at_most: bool  # True where the threshold is an upper limit
+    severity: Severity  # "block" keeps a version from shipping, "warn" does not
+    reason: str  # why it matters, printed with the verdict
+    # "mean" or "percentile" of a metric, "regression" against the baseline, "checks" passed, "critical"
+    # cases, "questions" that the run answered, a "guardrail" such as latency, or the "secrets" that
+    # answers tell
     kind: GateKind = "mean"
-    required: bool = False
+    required: bool = False  # whether INCONCLUSIVE and UNMEASURED keep a version from shipping too
+    # (what it groups by, value) of the questions that count; None for all
     slice: tuple[str, str] | None = None
-    values: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()  # of critical: the values of the tag that mean yes
+    # "interval" passes and fails only where the whole 95 % interval lies on one side of the threshold,
+    # "mean" by the mean (or its change, or the percentile) alone
     rule: GateRule = "interval"
-    percentile: float | None = None
+    percentile: float | None = None  # of a percentile: which one, between 0 and 100; None for other kinds
+    # of a percentile: whether the values are means of questions or single samples
     over: GateUnit = "questions"
+    # of checks: questions with a verdict below which nothing is decided, unless one that must not fail
+    # does
     fewest: int = 0
-    where_measured: bool = False
+    where_measured: bool = False  # whether a run without any value of it has no such gate
 
     @property
     def every(self) -> bool:
@@ -83,55 +73,39 @@ class Gate:
 
 @dataclass(frozen=True)
 class GateResult:
-    """The outcome of one gate for a run.
+    """The outcome of one gate for a run."""
 
-    Attributes:
-        gate: the gate.
-        verdict: by the rule of the gate.
-        mean: of the run, or the difference from the baseline; None where not measured. Of a guardrail its
-            value in the run, of which `before` is that in the baseline.
-        low: lower end of its 95 % interval; of a guardrail, of its change.
-        high: upper end.
-        n_scored: questions behind it; of critical, the critical cases that passed in the baseline.
-        n_total: questions that it could rest on.
-        smallest_effect: distance from the threshold that this sample would show 4 times in 5; None without.
-        adjusted_p: of a regression, p against no change: its own where the gate names one metric, corrected
-            over the family where it names a family.
-        before: of a regression, the baseline's mean over the shared questions.
-        margin: distance to the threshold: above 0 on the right side of it, below 0 on the wrong one.
-        by_interval: the verdict that the interval alone would give.
-        obtained: sources of the values and method of the interval.
-        why: what is missing for a verdict, or what alone decided it; "" where the numbers decide.
-        excused: True where there is nothing to judge by (no baseline, no such checks): a warning that counts
-            only in strict mode.
-        doubt: why the sanity checks doubt what the gate rests on; "" where they do not.
-        sentence: the result in plain words.
-        largest_loss: of a regression or guardrail, how much worse it may be (95 %); None without
-            a bound.
-        needed: of an undecided regression, questions that would settle it; None where no practical number
-            would, and of other kinds.
-        raw: of a mean that human labels corrected, that of the metric alone; None of others.
-    """
-
-    gate: Gate
-    verdict: GateVerdict
+    gate: Gate  # the gate
+    verdict: GateVerdict  # by the rule of the gate
+    # of the run, or the difference from the baseline; None where not measured. Of a guardrail its value
+    # in the run, of which `before` is that in the baseline
     mean: float | None
-    low: float | None
-    high: float | None
-    n_scored: int
-    n_total: int = 0
+    low: float | None  # lower end of its 95 % interval; of a guardrail, of its change
+    high: float | None  # upper end
+    n_scored: int  # questions behind it; of critical, the critical cases that passed in the baseline
+    n_total: int = 0  # questions that it could rest on
+    # distance from the threshold that this sample would show 4 times in 5; None without
     smallest_effect: float | None = None
+    # of a regression, p against no change: its own where the gate names one metric, corrected over the
+    # family where it names a family
     adjusted_p: float | None = None
-    before: float | None = None
+    before: float | None = None  # of a regression, the baseline's mean over the shared questions
+    # distance to the threshold: above 0 on the right side of it, below 0 on the wrong one
     margin: float | None = None
-    by_interval: GateVerdict = "UNMEASURED"
-    obtained: str = ""
-    why: str = ""
+    by_interval: GateVerdict = "UNMEASURED"  # the verdict that the interval alone would give
+    obtained: str = ""  # sources of the values and method of the interval
+    why: str = ""  # what is missing for a verdict, or what alone decided it; "" where the numbers decide
+    # True where there is nothing to judge by (no baseline, no such checks): a warning that counts only
+    # in strict mode
     excused: bool = False
-    doubt: str = ""
-    sentence: str = ""
+    doubt: str = ""  # why the sanity checks doubt what the gate rests on; "" where they do not
+    sentence: str = ""  # the result in plain words
+    # of a regression or guardrail, how much worse it may be (95 %); None without a bound
     largest_loss: float | None = None
+    # of an undecided regression, questions that would settle it; None where no practical number would,
+    # and of other kinds
     needed: int | None = None
+    # of a mean that human labels corrected, that of the metric alone; None of others
     raw: float | None = None
 
     @property

@@ -25,47 +25,27 @@ CUT, ENDED = 1, 0  # what ended an answer, as recorded
 
 @dataclass(frozen=True)
 class AnswerTexts:
-    """What the texts of n samples tell by themselves.
+    """What the texts of n samples tell by themselves."""
 
-    Attributes:
-        question: (n,) codes of the questions.
-        errors: row -> the error that a sample ended in.
-        answered: (n,) True for an answer with words that neither is an error nor refuses.
-        ending: (n,) how it ends: WHOLE, BARE, OPEN or DANGLING; -1 where that is not told.
-        reference_ending: (n,) how its reference ends, likewise.
-        stop: (n,) what ended it as recorded: CUT by a limit, ENDED by the model; -1 unknown.
-        tails: (n,) the last characters.
-        length: (n,) characters.
-        tokens: (n,) as recorded; NaN unknown.
-        languages: (n,) language of the question where the answer could be compared with it, else "".
-        foreign: (n,) True for an answer in another language.
-        secrets: row -> what the answer tells, masked.
-        from_context: rows of those whose context holds it.
-        contact: (n,) True where it has an e-mail address or a phone number.
-        asked: (n,) codes of the questions by their texts.
-        said: (n,) codes of the answers by their texts.
-        wants_sources: (n,) True where question or prompt asks for sources.
-        names_sources: (n,) True where the answer names any.
-    """
-
-    question: IntArray
-    errors: Mapping[int, str]
-    answered: BoolArray
-    ending: IntArray
-    reference_ending: IntArray
-    stop: IntArray
-    tails: NDArray[np.object_]
-    length: FloatArray
-    tokens: FloatArray
+    question: IntArray  # (n,) codes of the questions
+    errors: Mapping[int, str]  # row -> the error that a sample ended in
+    answered: BoolArray  # (n,) True for an answer with words that neither is an error nor refuses
+    ending: IntArray  # (n,) how it ends: WHOLE, BARE, OPEN or DANGLING; -1 where that is not told
+    reference_ending: IntArray  # (n,) how its reference ends, likewise
+    stop: IntArray  # (n,) what ended it as recorded: CUT by a limit, ENDED by the model; -1 unknown
+    tails: NDArray[np.object_]  # (n,) the last characters
+    length: FloatArray  # (n,) characters
+    tokens: FloatArray  # (n,) as recorded; NaN unknown
+    # (n,) language of the question where the answer could be compared with it, else ""
     languages: NDArray[np.object_]
-    foreign: BoolArray
-    secrets: Mapping[int, tuple[str, ...]]
-    from_context: frozenset[int]
-    contact: BoolArray
-    asked: IntArray
-    said: IntArray
-    wants_sources: BoolArray
-    names_sources: BoolArray
+    foreign: BoolArray  # (n,) True for an answer in another language
+    secrets: Mapping[int, tuple[str, ...]]  # row -> what the answer tells, masked
+    from_context: frozenset[int]  # rows of those whose context holds it
+    contact: BoolArray  # (n,) True where it has an e-mail address or a phone number
+    asked: IntArray  # (n,) codes of the questions by their texts
+    said: IntArray  # (n,) codes of the answers by their texts
+    wants_sources: BoolArray  # (n,) True where question or prompt asks for sources
+    names_sources: BoolArray  # (n,) True where the answer names any
 
     @cached_property
     def at_limit(self) -> tuple[BoolArray, str]:

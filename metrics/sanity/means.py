@@ -22,15 +22,10 @@ _PARTS = ("answer_precision", "noise_sensitivity_relevant", "noise_sensitivity_i
 
 @dataclass(frozen=True)
 class Means:
-    """The means of one version.
+    """The means of one version."""
 
-    Attributes:
-        values: metric -> mean.
-        step: the last printed digit, e.g. 0.001 where percentages have one decimal.
-    """
-
-    values: Mapping[str, float]
-    step: float = 0.001
+    values: Mapping[str, float]  # metric -> mean
+    step: float = 0.001  # the last printed digit, e.g. 0.001 where percentages have one decimal
 
     @property
     def tolerance(self) -> float:

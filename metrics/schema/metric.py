@@ -19,45 +19,28 @@ Compute = Callable[[Batch, int, Convention], Scores]
 
 @dataclass(frozen=True)
 class Metric:
-    """The declaration of a metric.
+    """The declaration of a metric."""
 
-    Attributes:
-        key: name in files and commands; a metric that takes a k is declared as "recall@k".
-        title: name on screen.
-        meaning: one plain sentence.
-        formula: the definition, in words and symbols.
-        component: the part of the pipeline it measures.
-        needs: fields of a sample that it is computed from, as named in the sample schema.
-        undefined: when it is not applicable.
-        reference: source of the definition.
-        higher_is_better: direction; None where neither is better.
-        bounds: least and greatest value.
-        bands: (needs work below, good from, excellent from) in the metric's own direction, or None.
-        compute: function of (batch, k, convention), or None where it is only imported, judged or human.
-        per_k: whether it takes a k, as in recall@5.
-        unit: what k counts.
-        aliases: other names in use.
-        caution: a warning shown beside the number, or "".
-        least_scored: share of the applicable questions that must have a value for a mean to be stated; with
-            fewer there are bounds alone.
-    """
-
-    key: str
-    title: str
-    meaning: str
-    formula: str
-    component: Component
-    needs: tuple[str, ...]
-    undefined: str
-    reference: str
-    higher_is_better: bool | None = True
-    bounds: tuple[float, float] = (0.0, 1.0)
+    key: str  # name in files and commands; a metric that takes a k is declared as "recall@k"
+    title: str  # name on screen
+    meaning: str  # one plain sentence
+    formula: str  # the definition, in words and symbols
+    component: Component  # the part of the pipeline it measures
+    needs: tuple[str, ...]  # fields of a sample that it is computed from, as named in the sample schema
+    undefined: str  # when it is not applicable
+    reference: str  # source of the definition
+    higher_is_better: bool | None = True  # direction; None where neither is better
+    bounds: tuple[float, float] = (0.0, 1.0)  # least and greatest value
+    # (needs work below, good from, excellent from) in the metric's own direction, or None
     bands: tuple[float, float] | None = None
+    # function of (batch, k, convention), or None where it is only imported, judged or human
     compute: Compute | None = None
-    per_k: bool = False
-    unit: Literal["ranks", "tokens"] = "ranks"
-    aliases: tuple[str, ...] = ()
-    caution: str = ""
+    per_k: bool = False  # whether it takes a k, as in recall@5
+    unit: Literal["ranks", "tokens"] = "ranks"  # what k counts
+    aliases: tuple[str, ...] = ()  # other names in use
+    caution: str = ""  # a warning shown beside the number, or ""
+    # share of the applicable questions that must have a value for a mean to be stated; with fewer there
+    # are bounds alone
     least_scored: float = 0.0
 
 

@@ -36,19 +36,12 @@ class Status(IntEnum):
 
 @dataclass(frozen=True)
 class Scores:
-    """One metric over n samples.
+    """One metric over n samples."""
 
-    Attributes:
-        values: (n,) float; NaN exactly where status is not SCORED.
-        status: (n,) int8 codes of Status.
-        reason: (n,) object array of str; "" where scored, else why not.
-        source: (n,) int8 codes of Source.
-    """
-
-    values: FloatArray
-    status: NDArray[np.int8]
-    reason: StrArray
-    source: NDArray[np.int8]
+    values: FloatArray  # (n,) float; NaN exactly where status is not SCORED
+    status: NDArray[np.int8]  # (n,) int8 codes of Status
+    reason: StrArray  # (n,) object array of str; "" where scored, else why not
+    source: NDArray[np.int8]  # (n,) int8 codes of Source
 
     def __post_init__(self) -> None:
         n = len(self.values)

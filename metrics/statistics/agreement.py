@@ -113,19 +113,12 @@ _ALPHA = 0.05
 
 @dataclass(frozen=True)
 class Confusion:
-    """Counts of label pairs; positive is what humans passed.
+    """Counts of label pairs; positive is what humans passed."""
 
-    Attributes:
-        tp: both pass.
-        fp: the judge passes what humans fail.
-        fn: the judge fails what humans pass.
-        tn: both fail.
-    """
-
-    tp: int
-    fp: int
-    fn: int
-    tn: int
+    tp: int  # both pass
+    fp: int  # the judge passes what humans fail
+    fn: int  # the judge fails what humans pass
+    tn: int  # both fail
 
     @property
     def n(self) -> int:
@@ -159,24 +152,17 @@ class Confusion:
 
 @dataclass(frozen=True)
 class Agreement:
-    """One statistic of agreement with its 95 % interval.
+    """One statistic of agreement with its 95 % interval."""
 
-    Attributes:
-        name: "pearson", "spearman", "alpha", "kappa_linear", "kappa_quadratic", or a property of Confusion:
-            "true_positive_rate", "true_negative_rate", "kappa", "accuracy".
-        value: the statistic; NaN where undefined.
-        low: lower end; NaN where there is no interval.
-        high: upper end; NaN as above.
-        n: pairs behind the statistic (for the two rates: what humans passed, and what they failed).
-        method: how the interval was obtained; "none" where there is none, "no variance" where every resample
-            gives the same value, which says nothing about the uncertainty.
-    """
-
+    # "pearson", "spearman", "alpha", "kappa_linear", "kappa_quadratic", or a property of Confusion:
+    # "true_positive_rate", "true_negative_rate", "kappa", "accuracy"
     name: str
-    value: float
-    low: float
-    high: float
-    n: int
+    value: float  # the statistic; NaN where undefined
+    low: float  # lower end; NaN where there is no interval
+    high: float  # upper end; NaN as above
+    n: int  # pairs behind the statistic (for the two rates: what humans passed, and what they failed)
+    # how the interval was obtained; "none" where there is none, "no variance" where every resample
+    # gives the same value, which says nothing about the uncertainty
     method: Method
 
 

@@ -162,25 +162,15 @@ def _alpha(a: IntArray, b: IntArray, nominal: bool) -> float:
 
 @dataclass(frozen=True)
 class Ceiling:
-    """Single annotators and a metric, both against the mean of the other annotators.
+    """Single annotators and a metric, both against the mean of the other annotators."""
 
-    Attributes:
-        annotator: correlation of single ratings with the mean of the other ratings of the same sample.
-        metric: correlation of the metric with the same means.
-        difference: metric minus annotator; above 0 the metric agrees better than one annotator does.
-        low: lower end of the 95 % bootstrap interval of the difference; NaN with fewer than 10 clusters.
-        high: upper end.
-        n: samples that were rated by two annotators or more and have a value of the metric.
-        ratings: single ratings of these samples.
-    """
-
-    annotator: float
-    metric: float
-    difference: float
-    low: float
-    high: float
-    n: int
-    ratings: int
+    annotator: float  # correlation of single ratings with the mean of the other ratings of the same sample
+    metric: float  # correlation of the metric with the same means
+    difference: float  # metric minus annotator; above 0 the metric agrees better than one annotator does
+    low: float  # lower end of the 95 % bootstrap interval of the difference; NaN with fewer than 10 clusters
+    high: float  # upper end
+    n: int  # samples that were rated by two annotators or more and have a value of the metric
+    ratings: int  # single ratings of these samples
 
 
 def annotator_ceiling(

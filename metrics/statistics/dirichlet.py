@@ -28,17 +28,11 @@ _STEPS = 60
 
 @dataclass(frozen=True)
 class BoundedClusters:
-    """The clusters of one bounded mean.
+    """The clusters of one bounded mean."""
 
-    Attributes:
-        sums: (c,) summed values of each cluster.
-        sizes: (c,) number of values of each cluster.
-        bounds: least and greatest value; finite.
-    """
-
-    sums: FloatArray
-    sizes: FloatArray
-    bounds: tuple[float, float]
+    sums: FloatArray  # (c,) summed values of each cluster
+    sizes: FloatArray  # (c,) number of values of each cluster
+    bounds: tuple[float, float]  # least and greatest value; finite
 
 
 def dirichlet_ends(

@@ -92,21 +92,13 @@ _ALPHA = 0.05
 
 @dataclass(frozen=True)
 class QuantileInterval:
-    """A percentile of measured values with its 95 % interval.
+    """A percentile of measured values with its 95 % interval."""
 
-    Attributes:
-        value: interpolated between the two nearest values; None without any.
-        low: lower end, one of the values; None where there are too few.
-        high: upper end.
-        n: values.
-        independent: values that count as independent; fewer where several belong to one cluster.
-    """
-
-    value: float | None
-    low: float | None
-    high: float | None
-    n: int
-    independent: int
+    value: float | None  # interpolated between the two nearest values; None without any
+    low: float | None  # lower end, one of the values; None where there are too few
+    high: float | None  # upper end
+    n: int  # values
+    independent: int  # values that count as independent; fewer where several belong to one cluster
 
 
 def fewest_values(share: float) -> int:

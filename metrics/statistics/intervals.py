@@ -48,27 +48,16 @@ _ALPHA = 0.05
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean over questions with its 95 % interval.
+    """A mean over questions with its 95 % interval."""
 
-    Attributes:
-        mean: mean over the scored questions; NaN where none is scored.
-        low: lower end; NaN where there is none (nothing scored, or no variance in an unbounded metric).
-        high: upper end; NaN as above.
-        n_scored: questions with a value.
-        n_applicable: questions for which the metric has a meaning.
-        n_clusters: independent groups (conversations, or else questions) behind the scored questions.
-        method: how the interval was obtained; "none" where nothing is scored.
-        too_few: True for fewer than 10 clusters or values that do not vary.
-    """
-
-    mean: float
-    low: float
-    high: float
-    n_scored: int
-    n_applicable: int
-    n_clusters: int
-    method: Method
-    too_few: bool
+    mean: float  # mean over the scored questions; NaN where none is scored
+    low: float  # lower end; NaN where there is none (nothing scored, or no variance in an unbounded metric)
+    high: float  # upper end; NaN as above
+    n_scored: int  # questions with a value
+    n_applicable: int  # questions for which the metric has a meaning
+    n_clusters: int  # independent groups (conversations, or else questions) behind the scored questions
+    method: Method  # how the interval was obtained; "none" where nothing is scored
+    too_few: bool  # True for fewer than 10 clusters or values that do not vary
 
 
 @dataclass(frozen=True)

@@ -16,43 +16,27 @@ FEWEST_LABELS = 30  # questions: with fewer a correction by PPI is no better tha
 
 @dataclass(frozen=True)
 class CorrectedMean:
-    """A mean that labels corrected; the raw one stands beside it.
+    """A mean that labels corrected; the raw one stands beside it."""
 
-    Attributes:
-        mean: the estimate.
-        low: lower end of its 95 % interval over questions or conversations.
-        high: upper end.
-        raw: of the judge or the metric alone.
-        n_labelled: questions labelled at random.
-        method: how the interval was obtained.
-        by_question: (q,) values whose mean is the estimate, NaN for questions it is not about. Two of them
-            compare by question: the weight of a labelled question carries the correction of the others.
-    """
-
-    mean: float
-    low: float
-    high: float
-    raw: float
-    n_labelled: int
-    method: Literal["ppi", "post-stratified"]
+    mean: float  # the estimate
+    low: float  # lower end of its 95 % interval over questions or conversations
+    high: float  # upper end
+    raw: float  # of the judge or the metric alone
+    n_labelled: int  # questions labelled at random
+    method: Literal["ppi", "post-stratified"]  # how the interval was obtained
+    # (q,) values whose mean is the estimate, NaN for questions it is not about. Two of them compare by
+    # question: the weight of a labelled question carries the correction of the others
     by_question: FloatArray
 
 
 @dataclass(frozen=True)
 class QuestionPpi:
-    """A prediction-powered mean over questions, and what it is made of, NaN for questions without.
+    """A prediction-powered mean over questions, and what it is made of, NaN for questions without."""
 
-    Attributes:
-        ppi: the estimate.
-        labels: (q,) mean label of the samples drawn at random that have a value.
-        beside: (q,) mean value of the same samples.
-        values: (q,) mean value of all samples.
-    """
-
-    ppi: PpiMean
-    labels: FloatArray
-    beside: FloatArray
-    values: FloatArray
+    ppi: PpiMean  # the estimate
+    labels: FloatArray  # (q,) mean label of the samples drawn at random that have a value
+    beside: FloatArray  # (q,) mean value of the same samples
+    values: FloatArray  # (q,) mean value of all samples
 
 
 def ppi_by_question(

@@ -16,25 +16,21 @@ _MOST_TIMES = 100  # the questions there are: a larger sample is not advice
 
 @dataclass(frozen=True)
 class MarginTest:
-    """The verdict of a paired difference on a margin.
+    """The verdict of a paired difference on a margin."""
 
-    Attributes:
-        outcome: "worse" where the loss is at least the margin and a one-sided exact test says worse; "better"
-            where the two-sided test says so; "equal" and "no worse" where the one-sided 95 % bounds on both
-            sides, or on the side of a loss, are inside the margin; else "cannot tell". "no direction" where
-            more of the metric is neither better nor worse.
-        drop: by how much the mean got worse; negative where it got better.
-        largest_loss: one-sided 95 % bound: the loss is smaller; NaN where there is none. In a family the end
-            of its interval.
-        needed: questions that would settle it, were they like these; None where it is settled, or no
-            practical number would.
-        margin: the loss that is tolerated, on the metric's own scale; None where every loss counts.
-    """
-
+    # "worse" where the loss is at least the margin and a one-sided exact test says worse; "better"
+    # where the two-sided test says so; "equal" and "no worse" where the one-sided 95 % bounds on both
+    # sides, or on the side of a loss, are inside the margin; else "cannot tell". "no direction" where
+    # more of the metric is neither better nor worse
     outcome: Outcome
-    drop: float
+    drop: float  # by how much the mean got worse; negative where it got better
+    # one-sided 95 % bound: the loss is smaller; NaN where there is none. In a family the end of its
+    # interval
     largest_loss: float
+    # questions that would settle it, were they like these; None where it is settled, or no practical
+    # number would
     needed: int | None
+    # the loss that is tolerated, on the metric's own scale; None where every loss counts
     margin: float | None = MARGIN
 
 

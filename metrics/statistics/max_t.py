@@ -20,34 +20,21 @@ _CHUNK = 500
 
 @dataclass(frozen=True)
 class ClusterSums:
-    """One paired metric, summed by cluster.
+    """One paired metric, summed by cluster."""
 
-    Attributes:
-        sums: (c,) summed differences of each cluster; 0 where it has no pair.
-        counts: (c,) pairs of each cluster.
-        bounds: least and greatest difference that the metric can have.
-        plain: the 95 % interval of the metric by itself.
-    """
-
-    sums: FloatArray
-    counts: FloatArray
-    bounds: tuple[float, float]
-    plain: tuple[float, float]
+    sums: FloatArray  # (c,) summed differences of each cluster; 0 where it has no pair
+    counts: FloatArray  # (c,) pairs of each cluster
+    bounds: tuple[float, float]  # least and greatest difference that the metric can have
+    plain: tuple[float, float]  # the 95 % interval of the metric by itself
 
 
 @dataclass(frozen=True)
 class FamilyTest:
-    """One metric after the correction over its family.
+    """One metric after the correction over its family."""
 
-    Attributes:
-        p: adjusted two-sided p; NaN without pairs.
-        low: lower end of the interval: the differences that the test at 0.05 does not reject.
-        high: upper end. The interval leaves 0 out exactly where p is below 0.05.
-    """
-
-    p: float
-    low: float
-    high: float
+    p: float  # adjusted two-sided p; NaN without pairs
+    low: float  # lower end of the interval: the differences that the test at 0.05 does not reject
+    high: float  # upper end. The interval leaves 0 out exactly where p is below 0.05
 
 
 def cluster_sums(

@@ -23,62 +23,35 @@ _CHUNK = 500
 
 @dataclass(frozen=True)
 class PairedDifference:
-    """The mean difference (other minus base) over the questions scored on both sides.
+    """The mean difference (other minus base) over the questions scored on both sides."""
 
-    Attributes:
-        difference: mean difference; NaN without pairs.
-        low: lower end of its 95 % interval.
-        high: upper end of its 95 % interval.
-        p: two-sided p of the sign-flip test; NaN without pairs.
-        n_pairs: questions scored on both sides.
-        n_clusters: independent groups behind them.
-        method: how the interval and p were obtained.
-        better: questions that improved, in the metric's own direction.
-        worse: questions that got worse.
-        same: questions that did not change.
-        too_few: fewer than 10 clusters, or differences that do not vary.
-        uniform: whether every question changed by the same amount.
-        low_bound: one-sided 95 % bound: the mean difference is above it.
-        high_bound: one-sided 95 % bound: it is below it.
-        p_fall: one-sided p of the sign-flip test against a fall; NaN without pairs.
-        p_rise: one-sided p against a rise.
-    """
-
-    difference: float
-    low: float
-    high: float
-    p: float
-    n_pairs: int
-    n_clusters: int
-    method: str
-    better: int
-    worse: int
-    same: int
-    too_few: bool
-    uniform: bool = False
-    low_bound: float = nan
-    high_bound: float = nan
-    p_fall: float = nan
-    p_rise: float = nan
+    difference: float  # mean difference; NaN without pairs
+    low: float  # lower end of its 95 % interval
+    high: float  # upper end of its 95 % interval
+    p: float  # two-sided p of the sign-flip test; NaN without pairs
+    n_pairs: int  # questions scored on both sides
+    n_clusters: int  # independent groups behind them
+    method: str  # how the interval and p were obtained
+    better: int  # questions that improved, in the metric's own direction
+    worse: int  # questions that got worse
+    same: int  # questions that did not change
+    too_few: bool  # fewer than 10 clusters, or differences that do not vary
+    uniform: bool = False  # whether every question changed by the same amount
+    low_bound: float = nan  # one-sided 95 % bound: the mean difference is above it
+    high_bound: float = nan  # one-sided 95 % bound: it is below it
+    p_fall: float = nan  # one-sided p of the sign-flip test against a fall; NaN without pairs
+    p_rise: float = nan  # one-sided p against a rise
 
 
 @dataclass(frozen=True)
 class RunFacts:
-    """The facts that must agree between two runs for their difference to be meaningful.
+    """The facts that must agree between two runs for their difference to be meaningful."""
 
-    Attributes:
-        question_hash: hash over the sorted question ids and texts.
-        n_questions: number of questions.
-        dataset: name of the test set, or "".
-        dataset_version: its version, or "".
-        judge: judge model and prompt version, or "" where nothing was judged.
-    """
-
-    question_hash: str
-    n_questions: int
-    dataset: str = ""
-    dataset_version: str = ""
-    judge: str = ""
+    question_hash: str  # hash over the sorted question ids and texts
+    n_questions: int  # number of questions
+    dataset: str = ""  # name of the test set, or ""
+    dataset_version: str = ""  # its version, or ""
+    judge: str = ""  # judge model and prompt version, or "" where nothing was judged
 
 
 def paired(

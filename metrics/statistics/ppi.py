@@ -20,47 +20,29 @@ _ROUNDING = 1e-12  # deviations from the mean below this share of the values are
 
 @dataclass(frozen=True)
 class LabelledMean:
-    """The mean of the labels alone, with its normal interval.
+    """The mean of the labels alone, with its normal interval."""
 
-    Attributes:
-        mean: mean label; NaN without labels.
-        low: lower end; NaN with fewer than 10 labelled clusters or labels that do not vary.
-        high: upper end; NaN as above.
-    """
-
-    mean: float
-    low: float
-    high: float
+    mean: float  # mean label; NaN without labels
+    low: float  # lower end; NaN with fewer than 10 labelled clusters or labels that do not vary
+    high: float  # upper end; NaN as above
 
 
 @dataclass(frozen=True)
 class PpiMean:
-    """A prediction-powered mean, in the unit of the labels, and its ingredients.
+    """A prediction-powered mean, in the unit of the labels, and its ingredients."""
 
-    Attributes:
-        estimate: the mean; NaN without labels.
-        low: lower end of its interval; NaN with fewer than 10 labelled clusters or without any variance.
-        high: upper end; NaN as above.
-        tuning: lambda, the weight of the judge: 0 ignores it, 1 trusts its variation fully.
-        classical: the estimate from the labels alone.
-        judge_mean: the judge's uncorrected mean over everything it judged, labelled or not.
-        n_labelled: samples with a label.
-        n_unlabelled: samples judged only.
-        effective_n: labels that the labels-only mean would need for an equally narrow interval; NaN where the
-            intervals are.
-        bias: mean of judge - label over the labelled samples; NaN without labels.
-    """
-
-    estimate: float
-    low: float
-    high: float
-    tuning: float
-    classical: LabelledMean
-    judge_mean: float
-    n_labelled: int
-    n_unlabelled: int
+    estimate: float  # the mean; NaN without labels
+    low: float  # lower end of its interval; NaN with fewer than 10 labelled clusters or without any variance
+    high: float  # upper end; NaN as above
+    tuning: float  # lambda, the weight of the judge: 0 ignores it, 1 trusts its variation fully
+    classical: LabelledMean  # the estimate from the labels alone
+    judge_mean: float  # the judge's uncorrected mean over everything it judged, labelled or not
+    n_labelled: int  # samples with a label
+    n_unlabelled: int  # samples judged only
+    # labels that the labels-only mean would need for an equally narrow interval; NaN where the
+    # intervals are
     effective_n: float
-    bias: float
+    bias: float  # mean of judge - label over the labelled samples; NaN without labels
 
 
 @dataclass(frozen=True)
@@ -194,19 +176,12 @@ FEWEST_LABELS = 20  # with fewer the interval has not been shown to hold
 
 @dataclass(frozen=True)
 class PostStratified:
-    """A share with its 95 % interval.
+    """A share with its 95 % interval."""
 
-    Attributes:
-        estimate: mean of the posterior.
-        low: its 2.5 % quantile.
-        high: its 97.5 % quantile.
-        n_labelled: labels behind it.
-    """
-
-    estimate: float
-    low: float
-    high: float
-    n_labelled: int
+    estimate: float  # mean of the posterior
+    low: float  # its 2.5 % quantile
+    high: float  # its 97.5 % quantile
+    n_labelled: int  # labels behind it
 
 
 def post_stratified(

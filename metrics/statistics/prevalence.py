@@ -28,41 +28,26 @@ _ALPHA = 0.05
 
 @dataclass(frozen=True)
 class CorrectedRate:
-    """A rate corrected for the errors of the evaluator.
+    """A rate corrected for the errors of the evaluator."""
 
-    Attributes:
-        value: share of questions with the failure; NaN where the evaluator does no better than chance.
-        low: lower end of its 95 % interval; NaN where there is none.
-        high: upper end; NaN likewise.
-    """
-
-    value: float
-    low: float
-    high: float
+    value: float  # share of questions with the failure; NaN where the evaluator does no better than chance
+    low: float  # lower end of its 95 % interval; NaN where there is none
+    high: float  # upper end; NaN likewise
 
 
 @dataclass(frozen=True)
 class EvaluatorAccuracy:
-    """An evaluator's results compared with human labels of the same cases.
+    """An evaluator's results compared with human labels of the same cases."""
 
-    Attributes:
-        rate: share of questions in which the failure was found, repeats averaged first; not to be shown
-            unless `enough`.
-        pairs: cases with both: tp failure found and labelled, fp found but labelled absent.
-        labelled: cases labelled one way or the other, judged or not.
-        true_positive: share of the labelled failures that are found, with its interval.
-        true_negative: share of the cases labelled without the failure in which none is found.
-        kappa: Cohen's, beyond chance.
-        corrected: the rate corrected for both.
-    """
-
+    # share of questions in which the failure was found, repeats averaged first; not to be shown unless
+    # `enough`
     rate: Interval
-    pairs: Confusion
-    labelled: int
-    true_positive: Interval
-    true_negative: Interval
-    kappa: Agreement
-    corrected: CorrectedRate
+    pairs: Confusion  # cases with both: tp failure found and labelled, fp found but labelled absent
+    labelled: int  # cases labelled one way or the other, judged or not
+    true_positive: Interval  # share of the labelled failures that are found, with its interval
+    true_negative: Interval  # share of the cases labelled without the failure in which none is found
+    kappa: Agreement  # Cohen's, beyond chance
+    corrected: CorrectedRate  # the rate corrected for both
 
     @property
     def positives(self) -> int:

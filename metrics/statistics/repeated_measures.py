@@ -20,48 +20,28 @@ PValueMethod = Literal["Cochran's Q", "Cochran's Q, permuted", "permuted within 
 
 @dataclass(frozen=True)
 class ConditionTest:
-    """The test whether conditions differ, over the questions measured under all of them.
+    """The test whether conditions differ, over the questions measured under all of them."""
 
-    Attributes:
-        statistic: Cochran's Q for passes and fails, else Friedman's statistic on the values themselves.
-        freedom: degrees of freedom, conditions - 1.
-        p: of the hypothesis that the condition changes nothing; NaN without a question.
-        n: questions measured under every condition.
-        n_varying: of them, those whose value is not the same throughout: the only ones that tell.
-        method: how p was obtained.
-    """
-
-    statistic: float
-    freedom: int
-    p: float
-    n: int
-    n_varying: int
-    method: PValueMethod
+    statistic: float  # Cochran's Q for passes and fails, else Friedman's statistic on the values themselves
+    freedom: int  # degrees of freedom, conditions - 1
+    p: float  # of the hypothesis that the condition changes nothing; NaN without a question
+    n: int  # questions measured under every condition
+    n_varying: int  # of them, those whose value is not the same throughout: the only ones that tell
+    method: PValueMethod  # how p was obtained
 
 
 @dataclass(frozen=True)
 class PairTest:
-    """Two conditions compared question by question.
+    """Two conditions compared question by question."""
 
-    Attributes:
-        first: index of one condition.
-        second: index of the other.
-        difference: mean of second - first.
-        low: lower end of its 95 % interval, by itself.
-        high: upper end.
-        p: exact McNemar for passes and fails, else the sign-flip test.
-        adjusted_p: after Holm over the pairs that were tested together.
-        n: questions measured under both.
-    """
-
-    first: int
-    second: int
-    difference: float
-    low: float
-    high: float
-    p: float
-    adjusted_p: float
-    n: int
+    first: int  # index of one condition
+    second: int  # index of the other
+    difference: float  # mean of second - first
+    low: float  # lower end of its 95 % interval, by itself
+    high: float  # upper end
+    p: float  # exact McNemar for passes and fails, else the sign-flip test
+    adjusted_p: float  # after Holm over the pairs that were tested together
+    n: int  # questions measured under both
 
 
 def chi_square_tail(value: float, freedom: int) -> float:

@@ -104,19 +104,12 @@ EmptyResult = Literal["fabricated", "false empty", "right empty", "not empty"]
 
 @dataclass(frozen=True)
 class Constraint:
-    """What an item has to satisfy.
+    """What an item has to satisfy."""
 
-    Attributes:
-        field: attribute of the item.
-        operator: how the attribute is compared.
-        value: the bound: a text or number, a tuple of them for "in", (latitude, longitude) for "near".
-        km: for "near", the greatest distance in kilometres; NaN otherwise.
-    """
-
-    field: str
-    operator: Operator
-    value: Any
-    km: float = math.nan
+    field: str  # attribute of the item
+    operator: Operator  # how the attribute is compared
+    value: Any  # the bound: a text or number, a tuple of them for "in", (latitude, longitude) for "near"
+    km: float = math.nan  # for "near", the greatest distance in kilometres; NaN otherwise
 
     @property
     def text(self) -> str:
@@ -129,17 +122,11 @@ class Constraint:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Found against expected members of a set.
+    """Found against expected members of a set."""
 
-    Attributes:
-        n_found: members found.
-        n_expected: members expected.
-        n_both: found and expected.
-    """
-
-    n_found: int
-    n_expected: int
-    n_both: int
+    n_found: int  # members found
+    n_expected: int  # members expected
+    n_both: int  # found and expected
 
     @property
     def precision(self) -> float:

@@ -43,17 +43,11 @@ MULTIPLES = {"k": 1e3, "m": 1e6, None: 1.0, "": 1.0}
 
 @dataclass(frozen=True)
 class ArgumentValue:
-    """A plain value in the arguments of a call.
+    """A plain value in the arguments of a call."""
 
-    Attributes:
-        path: where it stands, such as "flights.0.date".
-        value: a text or a number.
-        kind: what it is.
-    """
-
-    path: str
-    value: Any
-    kind: ValueKind
+    path: str  # where it stands, such as "flights.0.date"
+    value: Any  # a text or a number
+    kind: ValueKind  # what it is
 
     @property
     def argument(self) -> str:

@@ -20,17 +20,11 @@ def gap_label(days: float) -> str:
 
 @dataclass(frozen=True)
 class Leak:
-    """Documents of other accounts in one retrieved list.
+    """Documents of other accounts in one retrieved list."""
 
-    Attributes:
-        n_documents: documents that name an account.
-        n_foreign: those of another account than the one that asks.
-        first_rank: 1-based rank of the first of these; None without one.
-    """
-
-    n_documents: int
-    n_foreign: int
-    first_rank: int | None
+    n_documents: int  # documents that name an account
+    n_foreign: int  # those of another account than the one that asks
+    first_rank: int | None  # 1-based rank of the first of these; None without one
 
     def at(self, k: int) -> bool:
         """Return whether a document of another account is among the first k."""

@@ -12,16 +12,11 @@ from ragtriage.metrics.schema.scores import FloatArray, MetricsError
 
 @dataclass(frozen=True)
 class Ordering:
-    """The order of returned items, held against a key.
+    """The order of returned items, held against a key."""
 
-    Attributes:
-        n: items that have a key.
-        tau: Kendall's tau-b of place and key, 1 in order, -1 reversed; NaN below two different keys.
-        first_inversion: 1-based place of the first item that should stand before one above it; None in order.
-    """
-
-    n: int
-    tau: float
+    n: int  # items that have a key
+    tau: float  # Kendall's tau-b of place and key, 1 in order, -1 reversed; NaN below two different keys
+    # 1-based place of the first item that should stand before one above it; None in order
     first_inversion: int | None
 
     @property

@@ -16,23 +16,14 @@ RESAMPLES, SEED = 500, 0
 
 @dataclass(frozen=True)
 class RouteScores:
-    """The scores of R routes, each (R,).
+    """The scores of R routes, each (R,)."""
 
-    Attributes:
-        support: questions that should take the route.
-        sent: questions that took it.
-        precision: share of those sent that should be there; NaN where none was sent.
-        recall: share of those that should be there that were sent; NaN where none should.
-        f1: 2 right / (support + sent); NaN for a route that neither occurs nor was taken.
-        constant: accuracy of a router that always takes this route.
-    """
-
-    support: IntArray
-    sent: IntArray
-    precision: FloatArray
-    recall: FloatArray
-    f1: FloatArray
-    constant: FloatArray
+    support: IntArray  # questions that should take the route
+    sent: IntArray  # questions that took it
+    precision: FloatArray  # share of those sent that should be there; NaN where none was sent
+    recall: FloatArray  # share of those that should be there that were sent; NaN where none should
+    f1: FloatArray  # 2 right / (support + sent); NaN for a route that neither occurs nor was taken
+    constant: FloatArray  # accuracy of a router that always takes this route
 
     @property
     def macro_f1(self) -> float:

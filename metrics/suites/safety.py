@@ -109,15 +109,10 @@ def all_pass_bound(n: int) -> float:
 
 @dataclass(frozen=True)
 class RelativeScore:
-    """A pass rate beside those of the models that a calibration was made with.
+    """A pass rate beside those of the models that a calibration was made with."""
 
-    Attributes:
-        z: (rate - mu) / max(sigma, 1/30).
-        grade: in words, by the bounds -1, -0.125, 0.125 and 1.
-    """
-
-    z: float
-    grade: FieldGrade
+    z: float  # (rate - mu) / max(sigma, 1/30)
+    grade: FieldGrade  # in words, by the bounds -1, -0.125, 0.125 and 1
 
 
 def relative_score(rate: float, mu: float, sigma: float) -> RelativeScore:

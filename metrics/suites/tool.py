@@ -18,32 +18,22 @@ OMITTED = ""  # among the accepted values: the argument may be left out
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A call that the system made.
+    """A call that the system made."""
 
-    Attributes:
-        name: of the tool.
-        arguments: by name; None where they are not recorded.
-        fault: why its arguments cannot be read, such as text that is not JSON; "" where they can.
-    """
-
-    name: str
-    arguments: Mapping[str, Any] | None = None
-    fault: str = ""
+    name: str  # of the tool
+    arguments: Mapping[str, Any] | None = None  # by name; None where they are not recorded
+    fault: str = ""  # why its arguments cannot be read, such as text that is not JSON; "" where they can
 
 
 @dataclass(frozen=True)
 class ExpectedCall:
-    """A call that is expected.
+    """A call that is expected."""
 
-    Attributes:
-        name: of the tool.
-        accepted: argument -> its accepted values, "" among them where it may be left out; None where the
-            arguments do not matter.
-        nested: whether objects among the accepted values hold lists of accepted values too, as BFCL's do.
-    """
-
-    name: str
+    name: str  # of the tool
+    # argument -> its accepted values, "" among them where it may be left out; None where the arguments
+    # do not matter
     accepted: Mapping[str, Sequence[Any]] | None = None
+    # whether objects among the accepted values hold lists of accepted values too, as BFCL's do
     nested: bool = False
 
     @classmethod
@@ -54,21 +44,13 @@ class ExpectedCall:
 
 @dataclass(frozen=True)
 class Selection:
-    """The names of called tools against those of expected ones, as multisets.
+    """The names of called tools against those of expected ones, as multisets."""
 
-    Attributes:
-        expected: number of expected calls.
-        called: number of calls made.
-        hits: number of calls in both.
-        missing: names of expected calls that were not made, in the expected order.
-        needless: names of calls that nothing expects, in the order they were made.
-    """
-
-    expected: int
-    called: int
-    hits: int
-    missing: tuple[str, ...]
-    needless: tuple[str, ...]
+    expected: int  # number of expected calls
+    called: int  # number of calls made
+    hits: int  # number of calls in both
+    missing: tuple[str, ...]  # names of expected calls that were not made, in the expected order
+    needless: tuple[str, ...]  # names of calls that nothing expects, in the order they were made
 
     @property
     def precision(self) -> float | None:
@@ -88,21 +70,14 @@ class Selection:
 
 @dataclass(frozen=True)
 class ArgumentError:
-    """What is wrong with an argument of a call.
+    """What is wrong with an argument of a call."""
 
-    Attributes:
-        call: name of the tool.
-        argument: its name; "" where the arguments cannot be read at all.
-        kind: "missing" (required), "unexpected", "type", "value" (not among the accepted) or "malformed".
-        value: the value given; None where none is.
-        accepted: what would be right: accepted values, or types of the schema.
-    """
-
-    call: str
-    argument: str
+    call: str  # name of the tool
+    argument: str  # its name; "" where the arguments cannot be read at all
+    # "missing" (required), "unexpected", "type", "value" (not among the accepted) or "malformed"
     kind: ErrorKind
-    value: Any = None
-    accepted: tuple[Any, ...] = ()
+    value: Any = None  # the value given; None where none is
+    accepted: tuple[Any, ...] = ()  # what would be right: accepted values, or types of the schema
 
 
 def selection(expected: Iterable[str], called: Iterable[str]) -> Selection:

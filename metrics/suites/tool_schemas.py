@@ -13,23 +13,16 @@ MOST_DEPTH = 20  # of a schema and of a value that are looked into
 
 @dataclass(frozen=True)
 class ToolSchema:
-    """What a tool may be called with.
+    """What a tool may be called with."""
 
-    Attributes:
-        name: of the tool.
-        properties: argument -> its JSON schema; None where no schema of arguments is recorded.
-        required: names of arguments that have to be given.
-        defaults: argument -> value where it is left out.
-        open: whether arguments beyond `properties` are allowed.
-        writes: whether it changes something: `writes`, or MCP's `annotations.readOnlyHint`; None where the
-            schema does not say.
-    """
-
-    name: str
+    name: str  # of the tool
+    # argument -> its JSON schema; None where no schema of arguments is recorded
     properties: Mapping[str, Mapping[str, Any]] | None = None
-    required: tuple[str, ...] = ()
-    defaults: Mapping[str, Any] = field(default_factory=dict)
-    open: bool = False
+    required: tuple[str, ...] = ()  # names of arguments that have to be given
+    defaults: Mapping[str, Any] = field(default_factory=dict)  # argument -> value where it is left out
+    open: bool = False  # whether arguments beyond `properties` are allowed
+    # whether it changes something: `writes`, or MCP's `annotations.readOnlyHint`; None where the schema
+    # does not say
     writes: bool | None = None
 
     def types_of(self, argument: str) -> tuple[str, ...]:

@@ -142,21 +142,13 @@ def _named(key: str) -> Callable[[Detail, Sequence[str]], bool]:
 
 @dataclass(frozen=True)
 class CallTally:
-    """What checks of tool calls have in common, such as one error of one argument.
+    """What checks of tool calls have in common, such as one error of one argument."""
 
-    Attributes:
-        entry: of the first check, as its rule counted it.
-        n: how often it occurs.
-        cases: samples in which it does.
-        cohort: of these.
-        first_case: question id of the first; "" where it is not shown.
-    """
-
-    entry: Mapping[str, Any]
-    n: int
-    cases: int
-    cohort: str
-    first_case: str = ""
+    entry: Mapping[str, Any]  # of the first check, as its rule counted it
+    n: int  # how often it occurs
+    cases: int  # samples in which it does
+    cohort: str  # of these
+    first_case: str = ""  # question id of the first; "" where it is not shown
 
 
 @dataclass(frozen=True)
@@ -171,42 +163,25 @@ class ToolMiss:
 
 @dataclass(frozen=True)
 class ToolFindings:
-    """What the tool calls of a run amount to; lists have at most MOST_ROWS entries.
+    """What the tool calls of a run amount to; lists have at most MOST_ROWS entries."""
 
-    Attributes:
-        measures: those that its checks allow.
-        repeats: pass^k, where questions are repeated.
-        agreements: verdicts on calls against recorded outcomes.
-        errors: of arguments by type, tool and argument, the commonest first.
-        n_errors: kind of error -> how many.
-        invented: identifiers that nothing read holds, by tool, argument and value.
-        n_invented: how many different ones.
-        invented_identifiers: how often any occurs.
-        inferred: other values that nothing read holds, by kind, tool and argument.
-        misses: tools called wrongly, or not.
-        faults: why calls or schemas cannot be read, a sentence each.
-        totals: count of the details -> its sum: "pairs", "schema_calls", "undecided", "missing", "needless",
-            "fault".
-        only_writes: whether only the calls of tools that write are compared.
-        made: calls made of which nothing says whether they are right, as those of traces.
-        failed: those of them that failed.
-    """
-
-    measures: tuple[CallMeasure, ...]
-    repeats: tuple[PassHatK, ...]
-    agreements: tuple[Agreement, ...]
-    errors: tuple[CallTally, ...]
-    n_errors: Mapping[str, int]
-    invented: tuple[CallTally, ...]
-    n_invented: int
-    invented_identifiers: int
-    inferred: tuple[CallTally, ...]
-    misses: tuple[ToolMiss, ...]
-    faults: tuple[str, ...]
+    measures: tuple[CallMeasure, ...]  # those that its checks allow
+    repeats: tuple[PassHatK, ...]  # pass^k, where questions are repeated
+    agreements: tuple[Agreement, ...]  # verdicts on calls against recorded outcomes
+    errors: tuple[CallTally, ...]  # of arguments by type, tool and argument, the commonest first
+    n_errors: Mapping[str, int]  # kind of error -> how many
+    invented: tuple[CallTally, ...]  # identifiers that nothing read holds, by tool, argument and value
+    n_invented: int  # how many different ones
+    invented_identifiers: int  # how often any occurs
+    inferred: tuple[CallTally, ...]  # other values that nothing read holds, by kind, tool and argument
+    misses: tuple[ToolMiss, ...]  # tools called wrongly, or not
+    faults: tuple[str, ...]  # why calls or schemas cannot be read, a sentence each
+    # count of the details -> its sum: "pairs", "schema_calls", "undecided", "missing", "needless",
+    # "fault"
     totals: Mapping[str, int]
-    only_writes: bool
-    made: int
-    failed: int
+    only_writes: bool  # whether only the calls of tools that write are compared
+    made: int  # calls made of which nothing says whether they are right, as those of traces
+    failed: int  # those of them that failed
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""

@@ -28,43 +28,28 @@ VALUES_ONLY = {"argument", "arguments", "args"}  # kinds of checks whose plain t
 
 @dataclass(frozen=True)
 class Expected:
-    """What a check expects.
+    """What a check expects."""
 
-    Attributes:
-        calls: the expected calls; none means that no call is right.
-        any_call: whether any call at all is right.
-        ordered: whether the order matters.
-        writes: the tools that write, where the check says so: only their calls are compared.
-        lists_all: whether these are all the calls that may be made; not of a check for one tool by its name.
-    """
-
-    calls: tuple[ExpectedCall, ...]
-    any_call: bool = False
-    ordered: bool = False
+    calls: tuple[ExpectedCall, ...]  # the expected calls; none means that no call is right
+    any_call: bool = False  # whether any call at all is right
+    ordered: bool = False  # whether the order matters
+    # the tools that write, where the check says so: only their calls are compared
     writes: tuple[str, ...] | None = None
+    # whether these are all the calls that may be made; not of a check for one tool by its name
     lists_all: bool = True
 
 
 @dataclass(frozen=True)
 class MadeCall:
-    """A call that was made, with its result.
+    """A call that was made, with its result."""
 
-    Attributes:
-        call: name and arguments.
-        has_result: whether a result is recorded.
-        result_text: the result as text.
-        result_is_whole: whether it is recorded, and not cut.
-        is_error: whether it is an error.
-        is_empty: whether nothing was returned.
-        ungrounded: paths of values that were not found when the call was recorded; None where nobody looked.
-    """
-
-    call: ToolCall
-    has_result: bool = False
-    result_text: str = ""
-    result_is_whole: bool = False
-    is_error: bool = False
-    is_empty: bool = False
+    call: ToolCall  # name and arguments
+    has_result: bool = False  # whether a result is recorded
+    result_text: str = ""  # the result as text
+    result_is_whole: bool = False  # whether it is recorded, and not cut
+    is_error: bool = False  # whether it is an error
+    is_empty: bool = False  # whether nothing was returned
+    # paths of values that were not found when the call was recorded; None where nobody looked
     ungrounded: frozenset[str] | None = None
 
 

@@ -21,17 +21,11 @@ OUTCOME = {"outcome", "reward", "task", "goal"}  # words of kinds of checks that
 
 @dataclass(frozen=True)
 class PassHatK:
-    """The chance that k repeats all pass.
+    """The chance that k repeats all pass."""
 
-    Attributes:
-        check: name of the checks.
-        k: repeats.
-        rate: mean over the questions with k repeats or more.
-    """
-
-    check: str
-    k: int
-    rate: Interval
+    check: str  # name of the checks
+    k: int  # repeats
+    rate: Interval  # mean over the questions with k repeats or more
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
@@ -40,21 +34,13 @@ class PassHatK:
 
 @dataclass(frozen=True)
 class Agreement:
-    """How the verdict on calls and a recorded outcome go together, in samples with both.
+    """How the verdict on calls and a recorded outcome go together, in samples with both."""
 
-    Attributes:
-        outcome: name of the checks of the outcome.
-        both: calls right and outcome reached.
-        calls_only: calls right alone.
-        outcome_only: outcome reached alone.
-        neither: neither.
-    """
-
-    outcome: str
-    both: int
-    calls_only: int
-    outcome_only: int
-    neither: int
+    outcome: str  # name of the checks of the outcome
+    both: int  # calls right and outcome reached
+    calls_only: int  # calls right alone
+    outcome_only: int  # outcome reached alone
+    neither: int  # neither
 
 
 def pass_hat_ks(run: CheckedRun) -> list[PassHatK]:

@@ -22,36 +22,22 @@ Shares = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Answers:
-    """The words of n answers in order.
+    """The words of n answers in order."""
 
-    Attributes:
-        firsts: (n + 1,) where each answer's words begin.
-        contents: content word of each; -1 for a stop word.
-        sentences: sentence of each.
-        clauses: clause of each.
-    """
-
-    firsts: Borders
-    contents: Ints
-    sentences: Ints
-    clauses: Ints
+    firsts: Borders  # (n + 1,) where each answer's words begin
+    contents: Ints  # content word of each; -1 for a stop word
+    sentences: Ints  # sentence of each
+    clauses: Ints  # clause of each
 
 
 @dataclass(frozen=True)
 class Documents:
-    """What is kept of n texts that are compared as bags of words; each pair is (n + 1,) borders and entries.
+    """What is kept of n texts compared as bags of words; each pair is (n + 1,) borders and entries."""
 
-    Attributes:
-        vocabulary: of their words.
-        words: the distinct words of each text.
-        contents: its distinct content words.
-        places: content words with the sentences that have them, as a pair.
-    """
-
-    vocabulary: Vocabulary
-    words: tuple[Borders, Ints]
-    contents: tuple[Borders, Ints]
-    places: tuple[Borders, tuple[Ints, Ints]]
+    vocabulary: Vocabulary  # of their words
+    words: tuple[Borders, Ints]  # the distinct words of each text
+    contents: tuple[Borders, Ints]  # its distinct content words
+    places: tuple[Borders, tuple[Ints, Ints]]  # content words with the sentences that have them, as a pair
 
     def __len__(self) -> int:
         """Return how many texts there are."""

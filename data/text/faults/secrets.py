@@ -54,21 +54,13 @@ _NOT_CODE = re.compile(r"[^A-Za-z0-9]")
 
 @dataclass(frozen=True)
 class Secret:
-    """A secret in a text.
+    """A secret in a text."""
 
-    Attributes:
-        kind: such as "API key".
-        masked: its first characters, where they only tell who issued it, and its last two.
-        folded: its letters and digits, to look it up elsewhere; never shown.
-        start: its first character in the text.
-        end: the character behind its last.
-    """
-
-    kind: str
-    masked: str
-    folded: str
-    start: int
-    end: int
+    kind: str  # such as "API key"
+    masked: str  # its first characters, where they only tell who issued it, and its last two
+    folded: str  # its letters and digits, to look it up elsewhere; never shown
+    start: int  # its first character in the text
+    end: int  # the character behind its last
 
 
 def secrets_in(text: str | None) -> list[Secret]:
