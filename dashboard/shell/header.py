@@ -10,6 +10,7 @@ from ragtriage.dashboard.shell.user import may_write
 from ragtriage.dashboard.shell.widgets import choose
 from ragtriage.dashboard.wording.baselines import baseline_text
 from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.dashboard.wording.formatting import finding_counts
 
 CLEAR_RUN = {"baseline": "", "versions": (), "other": "", "slices": {}, "cohort": "", "grid": "", "page": 1}
 CONVENTIONS = {
@@ -87,10 +88,11 @@ def _findings(view: View) -> None:
     findings = view.findings(view.run)
     serious = [finding for finding in findings if finding.severity != "note"]
     with st.popover(
-        f"{len(findings)}",
+        f"{len(serious)}",
         icon=":material/warning:" if serious else ":material/verified:",
         type="tertiary",
-        help="Findings of the checks on the numbers, and how undefined values are treated",
+        help=f"Checks on the numbers: {finding_counts(each.severity for each in findings)}. "
+        "How undefined values are treated.",
         key="findings",
         on_change="rerun",
     ) as box:

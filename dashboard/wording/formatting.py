@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
 from ragtriage.dashboard.wording.escaping import capital
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.metrics.metric_registry import declared, title_of
-from ragtriage.metrics.number_text import NOT_MEASURED, interval_text, number, percent
+from ragtriage.metrics.number_text import NOT_MEASURED, count, interval_text, number, percent
 from ragtriage.metrics.statistics.intervals import METHODS, Interval
 
 
@@ -52,3 +53,10 @@ def mean_text(summary: MetricSummary | None) -> str:
         return NOT_MEASURED
     interval = interval_text(summary.low, summary.high, 3)
     return f"{number(summary.mean, 3)} {interval}, n = {summary.n_scored:,}"
+
+
+def finding_counts(severities: Iterable[str]) -> str:
+    """Count findings by how much they matter, e.g. "1 error, 2 warnings, 6 notes"."""
+    counts = Counter(severities)
+    found = [count(counts[word], word) for word in ("error", "warning", "note") if counts[word]]
+    return ", ".join(found) or "no findings"

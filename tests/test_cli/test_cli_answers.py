@@ -79,6 +79,7 @@ DIFFERENCE = {
 }
 PREVIEW = {
     "file",
+    "off_scale",
     "format",
     "complete",
     "runs",

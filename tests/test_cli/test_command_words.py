@@ -163,7 +163,7 @@ def test_a_comparison_names_its_runs_apart_and_counts_its_pairs(
         words = ("import", str(path), "--name", "same", "--config", f"v={at}", "--json")
         ids.append(run(capsys, tmp_path / "ws", *words).json["runs"][0]["run_id"])
     text = run(capsys, tmp_path / "ws", "compare", *ids).out
-    title = text.splitlines()[0]
+    title = next(line for line in text.splitlines() if line.endswith("shared questions)"))
     left, right = title.split(" (")[0].split(" against ")
     assert left != right
     rows = {line.split("  ")[0]: line.split() for line in text.splitlines()}

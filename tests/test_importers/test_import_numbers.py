@@ -65,7 +65,7 @@ def test_ids_with_commas_stay_as_they_are() -> None:
 
 
 @pytest.mark.parametrize("cells", [("TRUE", "FALSE", "TRUE"), ("1", "0", "1"), ("yes", "no", "Yes")])
-@pytest.mark.parametrize("column", ["faithfulness", "answer is correct", "passed"])
+@pytest.mark.parametrize("column", ["faithfulness", "answer is polite and correct", "passed"])
 def test_verdicts_become_scores(column: str, cells: tuple[str, ...]) -> None:
     samples, _ = read(rows(*cells, column=column))
     assert scores(samples, column.replace(" ", "_")) == [1.0, 0.0, 1.0]

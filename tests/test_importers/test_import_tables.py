@@ -407,3 +407,23 @@ def test_a_table_without_a_question_says_how_to_name_its_column() -> None:
     for mapping in ({}, {"Antwort": "answer"}):
         with pytest.raises(InputError, match="`--map question=COLUMN`"):
             records(b"Frage,Antwort\nWer?,Ann\n", mapping=mapping)
+
+
+@pytest.mark.parametrize(("right", "wrong"), [("1", "0"), ("yes", "no"), ("TRUE", "FALSE")])
+@pytest.mark.parametrize("column", ["correct", "Is correct", "human_correct"])
+def test_a_column_that_calls_answers_correct_is_correctness(column: str, right: str, wrong: str) -> None:
+    table = f"question,answer,{column}\nWho?,Ann,{right}\nWhere?,Rome,{wrong}\n".encode()
+    assert [record["scores"] for record in records(table)["t"]] == [
+        {"correctness": 1.0},
+        {"correctness": 0.0},
+    ]
+
+
+def test_correctness_keeps_its_name_beside_a_column_that_says_correct() -> None:
+    (record,) = records(b"question,answer,correct,correctness\nWho?,Ann,1,0.4\n")["t"]
+    assert record["scores"] == {"correctness": 0.4, "correctness_2": 1.0}
+
+
+def test_the_gold_document_of_a_question_may_be_one_id() -> None:
+    (record,) = records(b'question,retrieved_ids,gold_id\nWho?,"a, b",b\n')["t"]
+    assert record["relevant"] == ["b"]

@@ -126,5 +126,5 @@ def test_categories_in_a_table_are_tags(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     ((first, second),) = read(path).values()
-    assert [scores_of(one) for one in (first, second)] == [{"correct": 1.0}, {"correct": 0.0}]
+    assert [scores_of(one) for one in (first, second)] == [{"correctness": 1.0}, {"correctness": 0.0}]
     assert (first["answer"], first["tags"]) == ("Ann.", [{"key": "feedback.tone", "value": "friendly"}])

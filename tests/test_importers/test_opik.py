@@ -141,7 +141,10 @@ def test_a_table_that_compares_experiments_is_a_run_for_each(tmp_path: Path) -> 
         name: [(one["question_id"], one["answer"], scores_of(one)) for one in samples]
         for name, samples in read(path).items()
     }
-    assert runs == {"rag.v1": [("d1", "Bob", {"correct": 0.0})], "v2": [("d1", "Ada", {"correct": 1.0})]}
+    assert runs == {
+        "rag.v1": [("d1", "Bob", {"correctness": 0.0})],
+        "v2": [("d1", "Ada", {"correctness": 1.0})],
+    }
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from ragtriage.dashboard.present.case_html.compared_case import diff_html
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.dashboard.suites.summary import share_text
 from ragtriage.dashboard.wording.escaping import chart_text, markdown_text, shorten
-from ragtriage.dashboard.wording.formatting import method_text
+from ragtriage.dashboard.wording.formatting import finding_counts, method_text
 from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.store.sample_validation import normalise
 from ragtriage.metrics.diagnosis.stages import DEFAULT_ORDER
@@ -238,3 +238,8 @@ def test_the_method_of_an_interval_is_named_in_words() -> None:
     assert method_text("wilson") == "Wilson's interval"
     assert method_text("t", too_few=True) == "interval by Student's t, few questions"
     assert method_text("McNemar") == "McNemar"
+
+
+def test_findings_are_counted_by_how_much_they_matter() -> None:
+    assert finding_counts(["note", "warning", "note", "error", "warning"]) == "1 error, 2 warnings, 2 notes"
+    assert finding_counts([]) == "no findings"

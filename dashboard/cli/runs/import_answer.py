@@ -8,6 +8,7 @@ from shlex import quote
 from typing import Any
 
 from ragtriage.dashboard.cli.terminal import plain, row_table, wrapped
+from ragtriage.dashboard.wording.formatting import finding_counts
 from ragtriage.dashboard.wording.imports import column_rows, import_lines, kept_text
 from ragtriage.dashboard.wording.leaks import leak_text
 from ragtriage.data.declarations import declarations_of
@@ -49,8 +50,11 @@ def answer_lines(
         if explain or (finding["severity"] == "error" and finding["rule"] not in in_result)
     ]
     questions = _note_lines((entry.run.run_id, _questions(store, entry.run)) for entry in imported)
-    hidden = 0 if explain else len(notes) - len(questions), len(findings) - len(shown)
-    behind = ", ".join(count(n, word) for n, word in zip(hidden, ("note", "finding"), strict=True) if n)
+    read = 0 if explain else len(notes) - len(questions)
+    unseen = [finding["severity"] for finding in findings if finding not in shown]
+    reading = f"{count(read, 'note')} on how it was read" if read else ""
+    checks = f"checks on the numbers: {finding_counts(unseen)}" if unseen else ""
+    behind = "; ".join(filter(None, [reading, checks]))
     names = store.names() if imported else {}
     scales = _scale_text(findings)
     behind = "; ".join([*([scales] if scales else []), *([f"{behind}: --explain"] if behind else [])])

@@ -15,6 +15,7 @@ from ragtriage.dashboard.shell.user import attempt, current_user, may_write, nam
 from ragtriage.dashboard.wording.baselines import baseline_move_text
 from ragtriage.dashboard.wording.diagnosis import rate_name
 from ragtriage.dashboard.wording.escaping import markdown_text, shorten
+from ragtriage.dashboard.wording.formatting import finding_counts
 from ragtriage.data.cases.export import export_rows
 from ragtriage.data.diagnosis.run_digest import RunDigest
 from ragtriage.data.store.versions import (
@@ -222,7 +223,9 @@ def run_card(view: View, digest: RunDigest | None) -> None:
     warned = () if digest is None else (*digest.errors, *digest.warnings)
     if warned:
         lines = "\n".join(f"- {markdown_text(title)}" for title in warned[:MOST_WARNINGS])
-        st.warning(lines, title=count(len(warned), "warning"))
+        st.warning(
+            lines, title=finding_counts(["error"] * len(digest.errors) + ["warning"] * len(digest.warnings))
+        )
     if view.baseline is not None:
         differing = _differing_settings(view.baseline, run)
         if differing:

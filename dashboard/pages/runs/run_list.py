@@ -194,7 +194,9 @@ def run_list(view: View, runs: Sequence[Run], digests: Mapping[str, RunDigest]) 
             "Measured": st.column_config.ImageColumn(
                 width=116, help="Context, Faithfulness, Relevancy, Answer (correctness), People's labels"
             ),
-            "Rate": st.column_config.TextColumn(width=50),
+            "Rate": st.column_config.TextColumn(
+                width=90, help="Unchecked: no fault was found, but nothing checked the answers"
+            ),
             "Run": st.column_config.TextColumn(width=150),
             "Cases": st.column_config.TextColumn(width=56),
         },
@@ -214,8 +216,9 @@ def _table_key(listed: Sequence[Run]) -> str:
 def _row(
     run: Run, digest: RunDigest | None, names: Mapping[str, str], labels: Sequence[str], theme: Any
 ) -> dict[str, Any]:
-    rate = None if digest is None else digest.pass_rate
-    notes, fix_first = [], ""
+    rate, notes, fix_first = NOT_MEASURED, [], ""
+    if digest is not None and digest.pass_rate is not None:
+        rate = f"{number(digest.pass_rate)}{'' if digest.answers_checked else ' unchecked'}"
     if digest is not None:
         if digest.fix_first is not None:
             fix_first = STAGES[stage_code(digest.fix_first)].count(digest.stages[digest.fix_first])
@@ -227,7 +230,7 @@ def _row(
         "Run": f"{'★ ' if 'baseline' in labels else ''}{names[run.run_id]}",
         "Cases": f"{run.n:,}" if run.n else "summary",
         "Pass rate": pass_strip_image(digest, theme),
-        "Rate": NOT_MEASURED if rate is None else number(rate),
+        "Rate": rate,
         "Measured": measured_image(() if digest is None else digest.measured, theme),
         "Findings": " · ".join(notes),
         "Fix first": fix_first,

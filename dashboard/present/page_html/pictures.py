@@ -45,7 +45,7 @@ def pass_strip_image(digest: RunDigest | None, theme: Theme) -> str:
         "pass_strip.svg",
         dot=_place(digest.pass_rate),
         bar=bar,
-        colour=tokens.unclear.text if digest.warnings or digest.errors else tokens.primary,
+        colour=tokens.primary if digest.readable and digest.answers_checked else tokens.unclear.text,
         hollow=digest.n_scored < MANY_QUESTIONS,
         t=tokens,
     )

@@ -42,6 +42,7 @@ from ragtriage.dashboard.wording.diagnosis import (
     rate_title,
 )
 from ragtriage.dashboard.wording.escaping import capital
+from ragtriage.dashboard.wording.formatting import finding_counts
 from ragtriage.dashboard.wording.gates import rule_texts, state_text, verdict_text
 from ragtriage.data.cases.cases import read_judged_cases
 from ragtriage.data.cases.export import native_record
@@ -263,7 +264,7 @@ def _sanity_checks(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSecti
     return RenderedSection(
         "checks",
         heading,
-        f"{count(len(view.findings), 'finding')} of the sanity checks.",
+        f"The sanity checks have {finding_counts(each.severity for each in view.findings)}.",
         table=finding_table(view.findings),
     )
 

@@ -326,10 +326,13 @@ def _guess_metrics(
         has_route_checks(fields.values()),
         set(fields.values()),
     )  # a file may have thousands of columns
-    for position, column in enumerate(columns):
+    keys = [metric_name(column.name) for column in columns]
+    # `correctness` has its name before `correct`, which is called so too, wherever the two stand
+    by_name = sorted(range(len(columns)), key=lambda at: plain_name(columns[at].name) != keys[at][0])
+    for position in by_name:
+        column, (key, is_known) = columns[position], keys[position]
         if column.name in fields:
             continue
-        key, is_known = metric_name(column.name)
         numbers = column.numeric == 1.0 or column.is_flags
         mostly = column.numeric >= 0.5 or numbers or not column.values  # other cells are reported as errors
         after = position > last and (numbers or not column.values)
