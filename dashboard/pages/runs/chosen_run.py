@@ -220,11 +220,11 @@ def run_card(view: View, digest: RunDigest | None) -> None:
         )
     else:
         st.markdown("No pass rate: nothing in this run says whether an answer is good.")
-    warned = () if digest is None else (*digest.errors, *digest.warnings)
-    if warned:
-        lines = "\n".join(f"- {markdown_text(title)}" for title in warned[:MOST_WARNINGS])
+    severities = [] if digest is None else ["error"] * len(digest.errors) + ["warning"] * len(digest.warnings)
+    if digest is not None and severities:
+        warned = (*digest.errors, *digest.warnings)[:MOST_WARNINGS]
         st.warning(
-            lines, title=finding_counts(["error"] * len(digest.errors) + ["warning"] * len(digest.warnings))
+            "\n".join(f"- {markdown_text(title)}" for title in warned), title=finding_counts(severities)
         )
     if view.baseline is not None:
         differing = _differing_settings(view.baseline, run)
