@@ -93,7 +93,7 @@ def test_what_is_estimated_is_no_entailment() -> None:
     scores = compute(batch([Row(cited=TABLE, estimated=True)]), (1,))
     assert scores["citation_recall"].values.tolist() == [pytest.approx(3 / 5)]
     assert scores["alce_citation_recall"].status.tolist() == [Status.NOT_RUN]
-    assert "no entailment" in scores["alce_citation_recall"].reason[0]
+    assert "not entailment" in scores["alce_citation_recall"].reason[0]
 
 
 def test_unread_answers_keep_their_status() -> None:
