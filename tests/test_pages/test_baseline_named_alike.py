@@ -148,7 +148,7 @@ def test_the_baseline_itself_is_compared_with_nothing(
     app = _triage(store.workspace.root, Selection(project="shop", run=base.run_id), monkeypatch)
     text = _read(app)
     assert text.count("this run is the baseline of project shop") >= 2, "in the header and at the gates"
-    assert "This run is the baseline and compared with nothing" in text
+    assert "This run is the baseline; Compare shows how the others differ from it." in text
     app = _triage(
         store.workspace.root, Selection(project="shop", run=base.run_id), monkeypatch, "All metrics"
     )

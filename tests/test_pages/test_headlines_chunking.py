@@ -44,7 +44,7 @@ def test_a_grid_without_any_metric_is_not_measured() -> None:
         (
             [_entry(128, "worse"), _entry(256, "same", index_tokens=5), _entry(512, "best", index_tokens=9)],
             "good",
-            "256 / 0 is not measurably worse than 512 / 0, and cheaper",
+            "256 / 0 is tied with 512 / 0, and cheaper",
         ),
         (
             [_entry(128, "worse"), _entry(256, "same", index_tokens=9), _entry(512, "best", index_tokens=5)],
@@ -59,7 +59,7 @@ def test_a_grid_without_any_metric_is_not_measured() -> None:
                 _entry(512, "best", index_tokens=9),
             ],
             "good",
-            "b is not measurably worse than 512 / 0, and cheaper",
+            "b is tied with 512 / 0, and cheaper",
         ),
         ([_entry(128, "same"), _entry(256, "best")], "cannot tell", "No chunking stands out"),
         ([_entry(128, "equal"), _entry(256, "equal")], "good", "All 2 chunkings do equally well"),
