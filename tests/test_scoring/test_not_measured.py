@@ -99,7 +99,7 @@ def test_a_run_of_which_nothing_is_measured_has_no_number_of_bad_cases(
     assert bad_cases_text(found) == "none of 10 cases is measured"
     assert found.worst_slices == []
     text = run(capsys, workspace.workspace.root, "diagnose", "bare").out
-    assert text.startswith("none of 10 cases is measured; pass rate –.")
+    assert text.startswith("None of 10 cases is measured; pass rate –.")
 
 
 def test_a_pass_rate_does_not_rest_on_refusals_found_by_phrases_alone(
@@ -114,7 +114,7 @@ def test_a_pass_rate_does_not_rest_on_refusals_found_by_phrases_alone(
     assert found.pass_rate.n_scored == 0
     assert found.fix_first == []
     text = " ".join(run(capsys, workspace.workspace.root, "diagnose", "plain").out.split())
-    assert text.startswith("none of 6 cases is measured; pass rate –.")
+    assert text.startswith("None of 6 cases is measured; pass rate –.")
     assert "Record one of them, run the judge, or label cases" in text
     labelled = [{**record, "answerable": "yes"} for record in records]
     assert _loaded(workspace, labelled, "labelled").pass_rate.n_scored == 1

@@ -81,7 +81,7 @@ def test_where_too_few_words_decide_there_are_bounds_and_no_verdict(workspace: R
     found = _diagnosis(workspace, _answers(right=4, other=2, open=4))
     assert not found.measured.any()
     assert right_by_text_sentence(found) == (
-        "Between 40 % and 80 % of 10 answers are right by their words; labels of all of them settle it. "
+        "Between 40 % and 80 % of 10 answers are right by their words; label all of them to know. "
         "2 clearly say something else: read them."
     )
     report = gate(found.scored.run.run_id, workspace=str(workspace.workspace.root))

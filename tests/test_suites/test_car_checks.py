@@ -32,7 +32,7 @@ def test_a_leak_comes_first(car: Path, capsys: Capture) -> None:
     assert gate.startswith(f"s_car_checks: do not ship. {LEAKS}. 1 blocking gate fails")
     diagnosed = run_command(capsys, car, "diagnose", "s_car_checks").out
     assert diagnosed.startswith(f"{LEAKS}.")
-    assert "Fix first: Failed an isolation check" in diagnosed
+    assert "Fix first: Isolation check failed" in diagnosed
 
 
 def test_the_plan_never_ticks_what_fails(car: Path, capsys: Capture) -> None:
