@@ -6,7 +6,7 @@ Functions named `..._answer` return the JSON values that the command of that nam
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +23,9 @@ from ragtriage.data.comparison.compared_metrics import (
     primary_metric,
     resolved_primary,
 )
+from ragtriage.data.comparison.guardrails import judged_guardrails
 from ragtriage.data.comparison.published_results import band_scale, interpretations
-from ragtriage.data.comparison.question_changes import newly_failing
+from ragtriage.data.comparison.question_changes import newly_failing, slice_changes
 from ragtriage.data.declarations import declaration_of, declare, use_declarations
 from ragtriage.data.diagnosis.context import context_metrics_of, not_the_context, part_title
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
@@ -365,15 +366,14 @@ def comparisons_with(
             accepted = f'"{GOOD_SHARE}", a metric of docs/metrics.md or an imported score'
             meant = f"; near names: {', '.join(near)}" if near else ""
             raise DataError(f"--primary {named[:60]!r}: no run has it; accepted: {accepted}{meant}")
-    return [
-        compare(
-            base_diagnosis,
-            diagnosis,
-            pair_metrics(base_diagnosis.scored, diagnosis.scored, family),
-            primary=primary,
-        )
-        for diagnosis in diagnoses
-    ]
+    compared: list[Comparison] = []
+    for diagnosis in diagnoses:
+        metrics = pair_metrics(base_diagnosis.scored, diagnosis.scored, family)
+        comparison = compare(base_diagnosis, diagnosis, metrics, primary=primary)
+        slices = slice_changes(base_diagnosis, diagnosis)
+        guarded = judged_guardrails(base_diagnosis, diagnosis, comparison.matched)
+        compared.append(replace(comparison, slices=tuple(slices), guardrails=tuple(guarded)))
+    return compared
 
 
 def comparison_answer(
@@ -411,6 +411,7 @@ def comparison_answer(
                     }
                     for row in comparison.differences
                 },
+                **comparison.parts_answer(),
             }
             for run, comparison in zip(others, comparisons, strict=True)
         ],

@@ -56,14 +56,14 @@ def triage_headline(report: GateReport, name: str, strict: bool = False) -> Head
     said = fault if leads else follows
     lost = "" if diagnosis is None else loss_sentence(diagnosis, report.findings, after=said)
     faults = [each for each in text_faults(report.findings) if each not in headline.statement]
-    parts = (*faults, guardrail_clauses(report), follows, lost)
+    parts = (*faults, guardrail_clauses(report.results), follows, lost)
     first = "".join(f"{capital(part)}. " for part in parts if part)
     return replace(headline, detail=f"{first}{headline.detail}").after(critical)
 
 
-def guardrail_clauses(report: GateReport) -> str:
+def guardrail_clauses(results: Sequence[GateResult]) -> str:
     """Return which guardrails got worse, such as "2.2 times slower (1.8 s to 4.0 s)"; "" where none did."""
-    failed = [each for each in report.results if each.gate.kind == "guardrail" and each.verdict == "FAIL"]
+    failed = [each for each in results if each.gate.kind == "guardrail" and each.verdict == "FAIL"]
     return "; ".join(map(_guardrail, failed))
 
 

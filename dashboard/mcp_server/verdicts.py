@@ -197,7 +197,7 @@ class VerdictTools(Tools):
         return self.answer(
             after,
             f'cases(run="{after.run_id}", against="{before.run_id}") lists what passed there and fails now',
-            *("warnings", "refusals", "metrics"),
+            *("warnings", "refusals", "slices", "metrics"),
             baseline=self.run_values(before),
             headline=headline_values(self._change_headline(before, after, comparisons[0])),
             **{key: value for key, value in values.items() if key != "run"},

@@ -32,7 +32,6 @@ from ragtriage.metrics.result_table import (
     Share,
     ends_of,
 )
-from ragtriage.metrics.statistics.paired import Verdict, verdict
 
 STANDINGS = {
     "best": "best",
@@ -131,7 +130,7 @@ def slice_table(changes: Sequence[SliceChange], base_name: str, name: str) -> Re
             "Change": points(change.difference.difference),
             "95 % (share)": ends_of(change, 2),
             "p (Holm)": PValue(change.adjusted_p),
-            "Verdict": VERDICT_LABELS[slice_verdict(change)],
+            "Verdict": VERDICT_LABELS[change.verdict],
             "n": Count(change.difference.n_pairs),
         }
         for change in changes
@@ -142,11 +141,6 @@ def slice_table(changes: Sequence[SliceChange], base_name: str, name: str) -> Re
 def slice_title(change: SliceChange) -> str:
     """Return the name of a slice with its value."""
     return f"{change.name}: {change.value}"
-
-
-def slice_verdict(change: SliceChange) -> Verdict:
-    """Return whether the pass rate of a slice is better or worse beyond chance."""
-    return verdict(change.difference, change.adjusted_p, higher_is_better=True)
 
 
 def leaderboard_table(board: Leaderboard, names: Mapping[str, str]) -> ResultTable:

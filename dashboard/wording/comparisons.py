@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from types import MappingProxyType
 
@@ -10,6 +10,7 @@ from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
 from ragtriage.data.comparison.ablation import Effect
 from ragtriage.data.comparison.compare import Comparison, MetricDifference
 from ragtriage.data.comparison.guardrails import CRITICAL, Loss
+from ragtriage.data.comparison.question_changes import SliceChange
 from ragtriage.data.declarations import HOW_TO_DECLARE
 from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import declared, is_share, title_of
@@ -216,6 +217,14 @@ def loss_text(loss: Loss) -> str:
     if loss.slice and loss.slice[0] == CRITICAL[0]:
         where = " of critical cases"
     return f"{in_sentence(title_of(loss.metric))}{where} {number(loss.base)} to {number(loss.other)}"
+
+
+def slices_text(changes: Sequence[SliceChange]) -> str:
+    """Return how many slices got better or worse beyond chance."""
+    moved = [change for change in changes if change.verdict in ("better", "worse")]
+    if not moved:
+        return f"None of {count(len(changes), 'slice')} moved beyond chance, corrected for testing them all"
+    return f"{count(len(moved), 'slice')} of {len(changes):,} moved beyond chance"
 
 
 def paired_method_text(method: str) -> str:

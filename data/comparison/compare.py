@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from ragtriage.data.comparison.answered import RefusalPairs, refusal_pairs, refu
 from ragtriage.data.comparison.compared_metrics import higher_is_better, question_values
 from ragtriage.data.comparison.guardrails import Loss, losses
 from ragtriage.data.comparison.pair_labels import left_out_labels, with_shared_labels
+from ragtriage.data.comparison.question_changes import SliceChange
 from ragtriage.data.comparison.question_match import (
     QuestionMatch,
     first_rows,
@@ -27,6 +29,7 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.judge_replies import EVALUATION
 from ragtriage.data.store.judge_results import judge_of
 from ragtriage.metrics.diagnosis.stages import STAGES
+from ragtriage.metrics.gates.gates import GateResult
 from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import bounds_of, is_share, title_of
 from ragtriage.metrics.schema.scores import FloatArray, IntArray
@@ -75,11 +78,14 @@ class Comparison:
     matched: QuestionMatch  # which questions are shared
     # the metrics of answers for which the runs refuse different questions
     refusals: tuple[RefusalPairs, ...] = ()
-    # what got worse and no gain pays for: groundedness, a query type, a language, critical cases
+    # what got worse and no gain pays for: groundedness, a slice, critical cases
     losses: tuple[Loss, ...] = ()
     # how many questions the baseline and the other run answered, with both readings of the pass rate
     asked: tuple[QuestionsAsked, QuestionsAsked] | None = None
     labels: str = ""  # how human labels enter the pass rates, with the raw ones, as a sentence
+    # both of pairs that comparisons_with compares; the Compare page asks for them when they are shown
+    slices: tuple[SliceChange, ...] = ()  # pass rate of each slice, the largest change first
+    guardrails: tuple[GateResult, ...] = ()  # of those that both runs record
 
     @property
     def primary(self) -> MetricDifference:
@@ -90,6 +96,39 @@ class Comparison:
     def n_family(self) -> int:
         """Number of metrics that are tested together, besides the primary one."""
         return len(self.differences) - 1
+
+    def parts_answer(self) -> dict[str, Any]:
+        """Return slices and guardrails as JSON values."""
+        return {
+            "slices": [
+                {
+                    "slice": each.name,
+                    "value": each.value,
+                    "baseline": each.base,
+                    "run": each.other,
+                    "difference": each.difference.difference,
+                    "verdict_low": each.low,
+                    "verdict_high": each.high,
+                    "p": each.difference.p,
+                    "adjusted_p": each.adjusted_p,
+                    "n_pairs": each.difference.n_pairs,
+                    "verdict": each.verdict,
+                }
+                for each in self.slices
+            ],
+            "guardrails": {
+                each.gate.metric: {
+                    "baseline": each.before,
+                    "run": each.mean,
+                    "low": each.low,
+                    "high": each.high,
+                    "largest_loss": each.largest_loss,
+                    "n": each.n_scored,
+                    "verdict": each.verdict,
+                }
+                for each in self.guardrails
+            },
+        }
 
 
 @dataclass(frozen=True)

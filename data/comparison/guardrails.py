@@ -16,14 +16,14 @@ import pyarrow.parquet as pq
 from ragtriage.data.comparison.answered import unanswered
 from ragtriage.data.comparison.compared_metrics import higher_is_better, question_values
 from ragtriage.data.comparison.pair_labels import with_shared_labels
-from ragtriage.data.comparison.question_changes import slice_changes
+from ragtriage.data.comparison.question_changes import SliceChange, slice_changes
 from ragtriage.data.comparison.question_match import QuestionMatch, match_questions
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.importers.parsing.values import Fields, moment
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.sample_reader import further_fields
 from ragtriage.data.store.stored_file import reading
-from ragtriage.metrics.gates.gates import GuardrailState, allowed_loss
+from ragtriage.metrics.gates.gates import GateResult, GuardrailState, allowed_loss, judge_guardrail
 from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import bounds_of
 from ragtriage.metrics.schema.scores import FloatArray, IntArray
@@ -98,6 +98,14 @@ def guardrails(base: Diagnosis, other: Diagnosis, shared: QuestionMatch) -> list
             measured.append(_compared(name, before[known], after[known], clusters[known]))
     adjusted = holm([guardrail.p for guardrail in measured])
     return [replace(each, p=float(p)) for each, p in zip(measured, adjusted, strict=True)]
+
+
+def judged_guardrails(base: Diagnosis, other: Diagnosis, shared: QuestionMatch) -> list[GateResult]:
+    """Judge the guardrails that both runs measured, as warning gates."""
+    return [
+        judge_guardrail(each.name, each.base, each.other, each.n, each.state, each.change[:3])
+        for each in guardrails(base, other, shared)
+    ]
 
 
 def _values(side: Diagnosis, name: str) -> FloatArray | None:
@@ -187,23 +195,25 @@ class Loss:
     other: float
     n: int  # shared questions
     drop: float  # in the metric's own direction
-    adjusted_p: float  # Holm's, over groundedness and the slices of the pair
+    adjusted_p: float  # Holm's: over groundedness and the declared slices; of other slices, over all slices
 
 
 def losses(base: Diagnosis, other: Diagnosis) -> tuple[Loss, ...]:
-    """List where groundedness, a query type, a language or critical cases got worse, the largest first.
+    """List where groundedness, critical cases or the cases of a slice got worse, the largest first.
 
+    Query types, languages and critical cases are tested with groundedness, the other slices as on Compare.
     Labels count where both sides have them.
     """
     shared = match_questions(base.scored, other.scored)
     base, other = with_shared_labels(base, other)
-    candidates = [*_groundedness(base, other, shared), *_slices(base, other)]
+    changes = slice_changes(base, other)
+    declared = [_slice_loss(each, each.difference.p) for each in changes if _is_declared(each)]
+    candidates = [*_groundedness(base, other, shared), *declared]
     adjusted = holm([loss.adjusted_p for loss in candidates])
-    certain = [
-        replace(loss, adjusted_p=float(p))
-        for loss, p in zip(candidates, adjusted, strict=True)
-        if p < SIGNIFICANCE and loss.drop >= MARGIN - 1e-9
-    ]
+    tested = [replace(loss, adjusted_p=float(p)) for loss, p in zip(candidates, adjusted, strict=True)]
+    own_family = {*DECLARED_SLICES, CRITICAL[0]}
+    tested += [_slice_loss(each, each.adjusted_p) for each in changes if each.name not in own_family]
+    certain = [loss for loss in tested if loss.adjusted_p < SIGNIFICANCE and loss.drop >= MARGIN - 1e-9]
     return tuple(sorted(certain, key=lambda loss: -loss.drop))
 
 
@@ -221,10 +231,11 @@ def _groundedness(base: Diagnosis, other: Diagnosis, shared: QuestionMatch) -> I
         yield Loss(metric, None, *means, change.n_pairs, drop_of(change, higher), change.p)
 
 
-def _slices(base: Diagnosis, other: Diagnosis) -> Iterator[Loss]:
-    for change in slice_changes(base, other, (*DECLARED_SLICES, CRITICAL[0])):
-        critical = change.name == CRITICAL[0] and change.value.casefold() in CRITICAL[1]
-        if critical or change.name in DECLARED_SLICES:
-            difference, where = change.difference, (change.name, change.value)
-            drop = drop_of(difference, True)
-            yield Loss(GOOD_SHARE, where, change.base, change.other, difference.n_pairs, drop, difference.p)
+def _is_declared(change: SliceChange) -> bool:
+    critical = change.name == CRITICAL[0] and change.value.casefold() in CRITICAL[1]
+    return critical or change.name in DECLARED_SLICES
+
+
+def _slice_loss(change: SliceChange, p: float) -> Loss:
+    drop, where = drop_of(change.difference, True), (change.name, change.value)
+    return Loss(GOOD_SHARE, where, change.base, change.other, change.difference.n_pairs, drop, p)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
@@ -20,7 +20,14 @@ from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray
 from ragtriage.metrics.statistics.intervals import ClusteredValues, clustered, corrected_difference_ends
 from ragtriage.metrics.statistics.max_t import with_side_of_zero
-from ragtriage.metrics.statistics.paired import SIGNIFICANCE, PairedDifference, holm, paired
+from ragtriage.metrics.statistics.paired import (
+    SIGNIFICANCE,
+    PairedDifference,
+    Verdict,
+    holm,
+    paired,
+    verdict,
+)
 
 _PASS, _FAIL, _UNSEEN = 1, 0, -1
 
@@ -141,15 +148,17 @@ class SliceChange:
     low: float  # lower end of the interval with that correction: 0 lies outside where adjusted_p < 0.05
     high: float  # its upper end
 
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the pass rate of the slice is better or worse beyond chance."""
+        return verdict(self.difference, self.adjusted_p, higher_is_better=True)
 
-def slice_changes(
-    base: Diagnosis, other: Diagnosis, names: Collection[str] | None = None
-) -> list[SliceChange]:
+
+def slice_changes(base: Diagnosis, other: Diagnosis) -> list[SliceChange]:
     """Compare the pass rate of two runs in each slice, the largest change first.
 
     Slices are properties of the questions: those that put a question elsewhere in the two runs, as the
-    length of its answer does, are left out, and so are slices of fewer than FEWEST_PAIRS questions, and of
-    other names than those asked for.
+    length of its answer does, are left out, and so are slices of fewer than FEWEST_PAIRS questions.
     """
     matched = match_questions(base.scored, other.scored)
     base, other = with_shared_labels(base, other)
@@ -161,7 +170,7 @@ def slice_changes(
     columns: list[ClusteredValues] = []
     theirs = {group.name: group for group in base.scored.slices}
     for group in other.scored.slices:
-        if group.name not in theirs or (names is not None and group.name not in names):
+        if group.name not in theirs:
             continue
         labels = _of_questions(other, group)[matched.other]
         if not (labels == _of_questions(base, theirs[group.name])[matched.base]).all():

@@ -9,7 +9,7 @@ from typing import Any
 
 from ragtriage.data.comparison.answered import refusal_pairs, refusal_sentence
 from ragtriage.data.comparison.compared_metrics import primary_metric
-from ragtriage.data.comparison.guardrails import Loss, guardrails, losses
+from ragtriage.data.comparison.guardrails import Loss, judged_guardrails, losses
 from ragtriage.data.comparison.pair_labels import left_out_labels
 from ragtriage.data.comparison.question_changes import (
     NewlyFailing,
@@ -58,7 +58,6 @@ from ragtriage.metrics.gates.gates import (
     GateResult,
     GateVerdict,
     judge_critical,
-    judge_guardrail,
     overall,
     unmeasured,
 )
@@ -282,10 +281,7 @@ def judge_run(
     shared = None if base is None else match_questions(base.scored, run.scored)
     if base is not None and shared is not None:
         results = [_with_doubt_of_baseline(result, base, base_findings) for result in results]
-        results += [
-            judge_guardrail(each.name, each.base, each.other, each.n, each.state, each.change[:3])
-            for each in guardrails(base, run, shared)
-        ]
+        results += judged_guardrails(base, run, shared)
     asked = questions_asked(run, base, shared)
     own = [judge_secrets(findings), judge_questions(run, asked)]
     worded = tuple(

@@ -166,7 +166,8 @@ def test_compare_holds_every_version_against_the_first(capsys: Capture, root: Pa
     assert answer.keys() == {"baseline", "comparisons", "family"}
     assert [one["run"] for one in answer["comparisons"]] == versions[1:]
     for one in answer["comparisons"]:
-        assert one.keys() == {"run", "warnings", "refusals", "n_shared", "primary", "n_family", "metrics"}
+        known = {"run", "warnings", "refusals", "n_shared", "primary", "n_family", "metrics"}
+        assert one.keys() == known | {"slices", "guardrails"}
         assert one["n_shared"] == 10, "three repeats of ten questions are ten pairs"
         assert all(found.keys() == DIFFERENCE for found in one["metrics"].values())
 

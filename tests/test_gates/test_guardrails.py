@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from ragtriage.dashboard.cli.main import app
 from ragtriage.dashboard.headlines.compare import compare_headline, drawn_metrics
-from ragtriage.dashboard.headlines.triage import report_headline
+from ragtriage.dashboard.headlines.triage import guardrail_clauses, report_headline
 from ragtriage.dashboard.wording.gates import not_compared
 from ragtriage.data.api import add_run, comparisons_with, gate
+from ragtriage.data.comparison.compare import Comparison
 from ragtriage.data.gates.report import GateReport
 from ragtriage.data.scoring.run_store import RunStore
 
@@ -173,3 +177,47 @@ def test_critical_cases_that_are_lost_are_the_first_sentence_of_gate_and_compari
     versions, names = {"v": comparison}, {"v": "V2"}
     headline = compare_headline("v", versions, names, "V1", drawn_metrics(comparison))
     assert (headline.state, headline.statement) == ("bad", f"V2 gains and loses: {lost}")
+
+
+def _by_topic(workspace: RunStore, topics: int) -> tuple[str, Comparison, GateReport]:
+    """Compare runs of which half of the topics are lost and the other half gained, and twice as slow."""
+    before, after = _samples(1800, failing=0), _samples(4000, failing=0)
+    for at in range(N):
+        lost, rest = at % topics < topics // 2, at // topics % 3
+        before[at]["tags"] = after[at]["tags"] = {"topic": f"T{at % topics}"}
+        before[at]["scores"]["correctness"] = float(lost or rest == 0)
+        after[at]["scores"]["correctness"] = float(not lost or rest == 0)
+    root = str(workspace.workspace.root)
+    base, run = (add_run(side, name, "shop", root) for side, name in ((before, "V1"), (after, "V2")))
+    (comparison,) = comparisons_with(workspace, base, [run])
+    return root, comparison, gate(run.run_id, base.run_id, workspace=root)
+
+
+def test_a_slice_of_any_tag_that_is_lost_leads_comparison_and_gate(workspace: RunStore) -> None:
+    _, comparison, report = _by_topic(workspace, 2)
+    headline = compare_headline("v", {"v": comparison}, {"v": "V2"}, "V1", drawn_metrics(comparison))
+    lost = "pass rate where topic is T0 1.00 to 0.33"
+    assert (headline.state, headline.statement) == ("bad", f"V2 is worse than V1: {lost}")
+    assert report.conclusion().state != "ship"
+    assert [loss.slice for loss in report.losses] == [("topic", "T0")]
+    assert (comparison.slices[0].verdict, report.losses[0].adjusted_p) == (
+        "worse",
+        comparison.slices[0].adjusted_p,
+    )
+    assert lost in report_headline(report).statement
+
+
+def test_the_command_compare_prints_guardrails_and_the_slices_that_moved(workspace: RunStore) -> None:
+    root, comparison, report = _by_topic(workspace, 8)
+    command = [*("--workspace", root), "compare", "V1", "V2"]
+    printed = CliRunner().invoke(app, command).output
+    assert "2.2 times slower (2.1 s to 4.7 s)" in printed
+    assert guardrail_clauses(report.results) == guardrail_clauses(comparison.guardrails)
+    assert printed.count("▼ worse") + printed.count("▲ better") == 5
+    assert "8 slices of 8 moved beyond chance.\n" in printed
+    assert "\n3 more\n" in printed
+    (answer,) = json.loads(CliRunner().invoke(app, [*command, "--json"]).stdout)["comparisons"]
+    assert len(answer["slices"]) == 8
+    first = answer["slices"][0]
+    assert (first["slice"], first["n_pairs"], first["verdict"]) == ("topic", 15, comparison.slices[0].verdict)
+    assert answer["guardrails"]["latency"]["verdict"] == "FAIL"

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 
 from ragtriage.dashboard.cli.options import JSON, RUN, WholeNumbers, bands_option
 from ragtriage.dashboard.cli.terminal import mean_cells, plain, print_json, row_table, wrapped
 from ragtriage.dashboard.headlines.compare import pair_headline
-from ragtriage.dashboard.tables.comparison import difference_table
+from ragtriage.dashboard.headlines.triage import guardrail_clauses
+from ragtriage.dashboard.tables.comparison import difference_table, slice_table
 from ragtriage.dashboard.tables.run import expected_table, f1_table
 from ragtriage.dashboard.wording.comparisons import (
     not_compared_text,
+    slices_text,
     tested_text,
     undirected_text,
 )
@@ -26,6 +30,7 @@ from ragtriage.data.api import comparison_answer, comparisons_with, diagnosis_of
 from ragtriage.data.comparison.compare import Comparison
 from ragtriage.data.comparison.compared_metrics import DEFAULT_FAMILY
 from ragtriage.data.comparison.published_results import band_scale, interpretations
+from ragtriage.data.comparison.question_changes import SliceChange
 from ragtriage.data.declarations import use_declarations
 from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings
 from ragtriage.data.diagnosis.f1_tree import F1Diagnosis, f1_answer, f1_diagnosis
@@ -154,6 +159,7 @@ FOOTER = (
     "the others the end of the interval. The unadjusted interval of a metric is in --json: low and high."
 )
 
+MOST_SLICES = 5
 COMPARED = ("Metric", "Baseline", "Version", "Difference", "Interval", "Pairs", "p (corrected)", "Verdict")
 
 
@@ -198,10 +204,26 @@ def compare(
         names = labels[run.run_id], labels[base_run.run_id]
         headline = pair_headline(comparison, names, [sides[run.run_id], sides[base_run.run_id]])
         click.echo(f"{wrapped(plain(headline.text))}\n")
+        slower = guardrail_clauses(comparison.guardrails)
+        if slower:
+            click.echo(f"{wrapped(plain(capital(slower)))}.\n")
+        if comparison.slices:
+            click.echo(f"{_slices_text(comparison.slices, names)}\n")
         title = " against ".join(names)
         click.echo(f"{_comparison_text(title, comparison)}\n")
     if not all(map(not_compared_text, comparisons)):
         click.echo(wrapped(FOOTER))
+
+
+def _slices_text(slices: Sequence[SliceChange], names: tuple[str, str]) -> str:
+    """Return how many slices moved beyond chance and the first of them, of a run and its baseline."""
+    moved = [each for each in slices if each.verdict in ("better", "worse")]
+    lines = [f"{slices_text(slices)}."]
+    if moved:
+        lines.append(row_table(slice_table(moved[:MOST_SLICES], names[1], names[0]).rows))
+    if len(moved) > MOST_SLICES:
+        lines.append(f"{len(moved) - MOST_SLICES:,} more")
+    return "\n".join(lines)
 
 
 def _comparison_text(title: str, comparison: Comparison) -> str:

@@ -32,7 +32,6 @@ from ragtriage.dashboard.tables.comparison import (
     leaderboard_table,
     slice_table,
     slice_title,
-    slice_verdict,
     version_table,
 )
 from ragtriage.dashboard.wording.comparisons import (
@@ -41,6 +40,7 @@ from ragtriage.dashboard.wording.comparisons import (
     not_compared_text,
     on_share_scale,
     paired_method_text,
+    slices_text,
     tested_text,
     undirected_text,
 )
@@ -150,13 +150,7 @@ def draw_slices(compared: Compared) -> None:
         )
         return
     shown = changes[:MOST_SLICES]
-    moved = [change for change in changes if slice_verdict(change) in ("better", "worse")]
-    sentence = (
-        f"{count(len(moved), 'slice')} of {len(changes):,} moved beyond chance"
-        if moved
-        else f"None of {count(len(changes), 'slice')} moved beyond chance, corrected for testing them all"
-    )
-    st.markdown(markdown_text(f"{name} against {base_name}: {sentence}."))
+    st.markdown(markdown_text(f"{name} against {base_name}: {slices_text(changes)}."))
     show_table(slice_table(shown, base_name, name))
     facts(
         "pass rate, paired on question",
