@@ -179,7 +179,7 @@ def test_the_first_slide_has_the_baseline_on_the_questions_that_the_third_compar
     assert (tile.value, tile.change) == ("1.00", "before 0.85")
     assert tile.strip.base == pytest.approx(0.85)
     assert tile.foot.startswith("95 % CI ")
-    assert "gate ≥ 0." in tile.foot
+    assert "gate: ≥ 0." in tile.foot
     row = next(row for row in slides["verdict"].rows if row["Metric"] == "Faithfulness")
     assert row["Baseline"] == "0.850"
 

@@ -36,7 +36,7 @@ from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.metrics.gates.gates import GateResult, GateVerdict
 from ragtriage.metrics.gates.wording import GOOD_SHARE, VERDICT_WORDS
 from ragtriage.metrics.metric_registry import declared, is_share, title_of
-from ragtriage.metrics.number_text import MINUS, NOT_MEASURED, number, percent, points, signed
+from ragtriage.metrics.number_text import NOT_MEASURED, number, percent, points, signed
 from ragtriage.metrics.sanity.rule import Finding
 from ragtriage.metrics.statistics.intervals import Interval
 
@@ -146,7 +146,7 @@ def _rate_tile(
                 filter(
                     None,
                     [
-                        "" if gate is None else f"gate {_rate_need(gate)}",
+                        "" if gate is None else f"gate: {_rate_need(gate)}",
                         _both_ways(report),
                         rate_labels(diagnosis),
                         not_measured_in(diagnosis),
@@ -189,8 +189,8 @@ def _rate_gate(report: GateReport) -> GateResult | None:
 
 
 def _rate_need(result: GateResult) -> str:
-    """Return what the gate on the pass rate demands: a mean, or a change such as "≥ −0.05"."""
-    allowed = f"≥ {MINUS}{result.gate.threshold:g}"
+    """Return what the gate on the pass rate demands: a mean, or a change such as "a drop < 5 points"."""
+    allowed = f"a drop < {100 * result.gate.threshold:g} points"
     return allowed if result.gate.kind == "regression" else gate_need(result)
 
 
@@ -206,7 +206,7 @@ def _metric_tile(
 ) -> Tile:
     """Return the tile of a metric; `ungated` is its word where no gate holds its mean against a threshold."""
     title = capital(title_of(name))
-    need = "" if gate is None else f"gate {gate_need(gate)}"
+    need = "" if gate is None else f"gate: {gate_need(gate)}"
     if summary is None or not summary.n_scored:
         why = "" if gate is None else gate.sentence
         foot = " · ".join(filter(None, ["no value in this run", need]))

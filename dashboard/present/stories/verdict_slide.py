@@ -204,7 +204,7 @@ def _tile(
     if asked is not None and asked.answered < asked.of and isfinite(asked.with_missing):
         foot.append(f"{percent(asked.with_missing)} with {asked.of - asked.answered:,} missing as failed")
     if level is not None:
-        foot.append(f"gate {'≤' if level.at_most else '≥'} {write(level.threshold)}")
+        foot.append(f"gate: {'≤' if level.at_most else '≥'} {write(level.threshold)}")
     change = _change(name, bar, paired, shorten(base, 18)) if paired is not None else ""
     obtained = rate_labels(view.diagnosis) if name == GOOD_SHARE else source_text(view.summary[name])
     small = " · ".join(filter(None, foot))
