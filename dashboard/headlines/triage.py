@@ -29,13 +29,14 @@ from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 from ragtriage.metrics.gates.gates import OWN_QUESTIONS, UNCHANGED, GateResult
 from ragtriage.metrics.gates.wording import GOOD_SHARE, guardrail_change, subject_of
 from ragtriage.metrics.number_text import MINUS, count, number, percent, settled_by, signed
-from ragtriage.metrics.statistics.paired import SIGNIFICANCE
+from ragtriage.metrics.statistics.paired import MARGIN, SIGNIFICANCE
 
 LONGEST_NAME = 40
 _FIELD = re.compile(r": (`[^`]+`)")  # as ragtriage.metrics.schema.applicability names what a metric lacks
 MOST_QUOTED = 3  # gates in the second line
 MOST_DOUBTS = 2
 TIMES = 2.0  # as a multiple of the baseline from here on, as a percentage below
+FEWEST_TO_EXTRAPOLATE = 100  # questions; a mean of fewer may lie far from where more would put it
 MOST_QUESTIONS = 100  # times the questions of the run: a larger sample is not advice
 
 
@@ -300,10 +301,23 @@ def _undecided(report: GateReport, results: Sequence[GateResult]) -> str:
     if any(result.smallest_effect is None for result in results):
         return f"{text}. More questions are needed to tell"
     needed = [(n, result.n_scored) for result in results if (n := _questions_needed(result)) is not None]
+    if len(needed) < len(results) and min(result.n_scored for result in results) < FEWEST_TO_EXTRAPOLATE:
+        useful = max(_questions_for_margin(result) for result in results)
+        narrow = (
+            f"{text}. About {useful:,} questions would narrow the interval to {number(MARGIN)} either way"
+        )
+        return narrow if useful > max(result.n_scored for result in results) else text
     if len(needed) < len(results):
         times = f"{MOST_QUESTIONS:,} times as many questions"
         return f"{text}. A value this close to its limit would stay open with {times}: read the cases"
     return f"{text}. {capital(settled_by(*max(needed)))}"
+
+
+def _questions_for_margin(result: GateResult) -> int:
+    """Return how many questions would narrow the interval to the margin on either side."""
+    if result.low is None or result.high is None:
+        return 0
+    return ceil(result.n_scored * ((result.high - result.low) / (2 * MARGIN)) ** 2)
 
 
 def _questions_needed(result: GateResult) -> int | None:

@@ -104,6 +104,9 @@ def test_cannot_tell_names_what_would_settle_it(workspace: RunStore) -> None:
 def test_a_value_at_its_threshold_is_not_promised_to_be_settled(workspace: RunStore) -> None:
     found = _headline(workspace, _records(0.85, 10, 3), FAITHFUL)
     assert found.state == "cannot tell"
+    assert "would narrow the interval to 0.05 either way" in found.detail
+    assert "times as many" not in found.detail
+    found = _headline(workspace, _records(0.85, 120, 3), FAITHFUL)
     assert "would stay open with 100 times as many questions" in found.detail
 
 
