@@ -38,6 +38,7 @@ from ragtriage.metrics.gates.gates import (
 from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import REGISTRY, bounds_of, declared, is_share, ordered
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
+from ragtriage.metrics.schema.source import Source
 from ragtriage.metrics.statistics.distributions import quantile_interval
 from ragtriage.metrics.statistics.intervals import METHODS, Interval, interval
 from ragtriage.metrics.statistics.max_t import FamilyTest
@@ -281,7 +282,7 @@ def _expand(
     """Return a gate for each metric of a family that the baseline has and no other gate names.
 
     Of a family with the primary metric only that keeps a version from shipping: among a dozen metrics one
-    falls by chance.
+    falls by chance. An estimate from words keeps none.
     """
     if gate.metric not in FAMILIES:
         return [gate]
@@ -294,9 +295,11 @@ def _expand(
         for name in names
         if (name, gate.slice) not in named and np.isfinite(case_values(base, name)).any()
     ]
-    others = "warn" if primary in members else gate.severity
+    blocking = [primary] if primary in members else members
     return [
-        replace(gate, metric=name, severity=gate.severity if name == primary else others) for name in members
+        replace(gate, metric=name, severity=gate.severity if name in blocking and not words else "warn")
+        for name in members
+        for words in [set(base.scored.sources.get(name, ())) == {Source.ESTIMATED}]
     ]
 
 
