@@ -89,7 +89,7 @@ def _conclusion(name: str, diagnosis: Diagnosis, findings: Sequence[Finding], ha
     if by_words_alone(diagnosis) and n_bad:
         measured = int(diagnosis.measured.sum())
         statement = f"{name}: {n_bad:,} of {count(measured, 'answer')} are not what the reference says"
-        return Headline("bad", statement, f"{_STAGE_UNKNOWN}. {_detail(diagnosis)}", doubt)
+        return Headline("bad", statement, f"{_STAGE_UNKNOWN}. {_detail(diagnosis, findings)}", doubt)
     loss = main_loss(diagnosis, findings)
     wordy = "" if loss is None else wordy_statement(loss)
     lost = ("" if loss is None else loss_statement(loss)) or (
@@ -98,13 +98,13 @@ def _conclusion(name: str, diagnosis: Diagnosis, findings: Sequence[Finding], ha
     if lacking > n_bad and not lost:
         verb = "lacks" if lacking == 1 else "lack"
         unknown = f"{lacking:,} of {count(n, 'case')} {verb} a deciding value"
-        return Headline("cannot tell", f"{name}: {wordy or unknown}", _detail(diagnosis), doubt)
+        return Headline("cannot tell", f"{name}: {wordy or unknown}", _detail(diagnosis, findings), doubt)
     if not bad[top]:
-        return _without_bad(name, diagnosis, doubt)
+        return _without_bad(name, diagnosis, findings, doubt)
     more = lost and (lacking > n_bad or (loss is not None and loss.lacking > bad[top]))
     statement = f"{name}: {lost if more else _common(diagnosis, top, bad[top], n_bad)}"
     state: State = "doubted" if _all_doubted(diagnosis, findings) else "bad"
-    return Headline(state, statement, _detail(diagnosis), doubt)
+    return Headline(state, statement, _detail(diagnosis, findings), doubt)
 
 
 def _common(diagnosis: Diagnosis, top: str, n_top: int, n_bad: int) -> str:
@@ -130,7 +130,7 @@ def _common(diagnosis: Diagnosis, top: str, n_top: int, n_bad: int) -> str:
     return f"{n_top:,} of {cases} {common}"
 
 
-def _without_bad(name: str, diagnosis: Diagnosis, doubt: str) -> Headline:
+def _without_bad(name: str, diagnosis: Diagnosis, findings: Sequence[Finding], doubt: str) -> Headline:
     """Return that no case is bad: good, unless too few questions or their refusals alone were judged."""
     n, measured = diagnosis.scored.n, int(diagnosis.measured.sum())
     which = "all" if measured > 1 else "the one"
@@ -138,7 +138,7 @@ def _without_bad(name: str, diagnosis: Diagnosis, doubt: str) -> Headline:
     cases = f"{which} {f'{measured:,} ' if measured > 1 else ''}{among}{'case' if measured == 1 else 'cases'}"
     healthy = diagnosis.pattern_counts()["healthy"] == measured
     outcome = f"{name}: {cases} {'is' if measured == 1 else 'are'} {'healthy' if healthy else 'good'}"
-    detail = _detail(diagnosis)
+    detail = _detail(diagnosis, findings)
     if diagnosis.coverage.of_refusals_alone:
         statement = f"{name}: {cases} judged by answerability alone"
         return Headline("cannot tell", statement, f"{REFUSALS_ALONE}. {detail}", doubt)
@@ -147,7 +147,7 @@ def _without_bad(name: str, diagnosis: Diagnosis, doubt: str) -> Headline:
     return Headline("good", outcome, detail, doubt)
 
 
-def _detail(diagnosis: Diagnosis) -> str:
+def _detail(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:
     """Return the stages of the bad cases, how many are bad, and what the pass rate rests on."""
     counts = diagnosis.stage_counts()
     top = sorted((key for key in counts if counts[key]), key=lambda key: -counts[key])
@@ -158,7 +158,7 @@ def _detail(diagnosis: Diagnosis) -> str:
     bad = bad_cases_text(diagnosis)
     stages = f"{bad}: {', '.join(listed)}" if listed else bad
     passed = (
-        f"{rate_clause(diagnosis.answers, rate)} {interval_text(rate.low, rate.high)}, "
+        f"{rate_clause(diagnosis.answers, rate, findings)} {interval_text(rate.low, rate.high)}, "
         f"n = {rate.n_scored:,} of {count(rate.n_applicable, 'question')}"
     )
     coverage = rate_basis(diagnosis)

@@ -26,7 +26,7 @@ from ragtriage.data.gates.conclusion import Conclusion
 from ragtriage.data.gates.report import GateReport
 from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
-from ragtriage.metrics.gates.gates import OWN_QUESTIONS, UNCHANGED, GateResult
+from ragtriage.metrics.gates.gates import OWN_QUESTIONS, SHARES, UNCHANGED, GateResult
 from ragtriage.metrics.gates.wording import GOOD_SHARE, guardrail_change, subject_of
 from ragtriage.metrics.number_text import MINUS, count, number, percent, settled_by, signed
 from ragtriage.metrics.statistics.paired import MARGIN, SIGNIFICANCE
@@ -77,7 +77,8 @@ def _guardrail(result: GateResult) -> str:
         return f"{name} −{percent(1 - ratio)} ({change})"
     if name == "latency" and ratio >= TIMES:
         return f"{ratio:.1f} times slower ({change})"
-    more = f"+{percent(ratio - 1)}" if ratio < TIMES else f"{ratio:.1f} times"
+    often = "as many" if name in SHARES else "as long" if "latency" in name else "as much"
+    more = f"+{percent(ratio - 1)}" if ratio < TIMES else f"{ratio:.{0 if ratio >= 10 else 1}f} times {often}"
     return f"{name} {more} ({change})"
 
 
@@ -378,7 +379,7 @@ def _holding(report: GateReport, results: Sequence[GateResult], diagnosis: Diagn
     answers = None if diagnosis is None else diagnosis.answers
     of_labels = "" if diagnosis is None else rate_labels(diagnosis)
     parts = [
-        f"{rate_clause(answers, rate)} ({span(rate)})" if rate and rate.n_scored else "",
+        f"{rate_clause(answers, rate, report.findings)} ({span(rate)})" if rate and rate.n_scored else "",
         of_labels,
         _missing(answers),
         held,

@@ -287,7 +287,7 @@ def _diagnosis_head(diagnosis: Diagnosis, findings: Sequence[Finding]) -> dict[s
             "rests_on": rate_basis(diagnosis),
         },
         "fix_first": {
-            "sentence": fix_first_sentence(diagnosis, findings) if fix_first else no_bad_case(diagnosis),
+            "sentence": (fix_first_sentence if fix_first else no_bad_case)(diagnosis, findings),
             "stage": fix_first[0].key if fix_first else None,
             "advice": stage_advice(diagnosis, fix_first[0].key, findings) if fix_first else "",
         },

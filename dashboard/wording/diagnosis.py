@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ragtriage.dashboard.wording.escaping import capital, in_sentence
+from ragtriage.dashboard.wording.leaks import texts_at_fault
 from ragtriage.dashboard.wording.right import named_score
 from ragtriage.data.cases.checks import failed_checks_text
 from ragtriage.data.cases.refusal_cohorts import REFUSAL_RATES
@@ -87,10 +88,11 @@ def rate_name(enough_checked: bool) -> str:
     return "Pass rate" if enough_checked else "No fault found"
 
 
-def rate_clause(answers: CheckedAnswers | None, rate: Interval) -> str:
+def rate_clause(answers: CheckedAnswers | None, rate: Interval, findings: Sequence[Finding] = ()) -> str:
     """Return the share of good cases under its name, in percent, to stand in a sentence."""
     enough = answers is None or answers.enough
-    return f"{rate_name(enough)}{'' if enough else ' in'} {percent(rate.mean)}"
+    name = "No other fault found" if not enough and texts_at_fault(findings) else rate_name(enough)
+    return f"{name}{'' if enough else ' in'} {percent(rate.mean)}"
 
 
 def rate_basis(diagnosis: Diagnosis) -> str:
@@ -131,14 +133,15 @@ def bad_cases_text(diagnosis: Diagnosis) -> str:
     return f"{bad:,} of {of} {'is' if 1 in (bad, n) else 'are'} bad"
 
 
-def no_bad_case(diagnosis: Diagnosis) -> str:
+def no_bad_case(diagnosis: Diagnosis, findings: Sequence[Finding] = ()) -> str:
     """Return the sentence that there is no bad case, or that nothing was measured."""
     if not diagnosis.measured.any():
         return _RANKING_ALONE if ranking_sentence(diagnosis) else NOTHING_MEASURED
     measured = int(diagnosis.measured.sum())
     among = "" if measured == diagnosis.scored.n else f" among the {measured:,} measured ones"
     clause = rate_basis(diagnosis)
-    return f"No bad case{among}{f' ({clause})' if clause else ''}."
+    none = "No case with another fault" if texts_at_fault(findings) else "No bad case"
+    return f"{none}{among}{f' ({clause})' if clause else ''}."
 
 
 def ownership(entry: FixFirst, bad: int) -> str:

@@ -10,6 +10,8 @@ from ragtriage.metrics.number_text import count
 from ragtriage.metrics.sanity.documents import FAULTS_OF_TEXTS, read_first
 from ragtriage.metrics.sanity.rule import Finding
 
+_FAULTY_ANSWERS = {"secrets", "truncated", "error_answers", "other_language"}
+
 
 def leak_text(run: CheckedRun) -> str:
     """Return how many cases of a run leak data of another account, without full stop; "" where none does."""
@@ -27,6 +29,12 @@ def critical_text(run: CheckedRun, findings: Sequence[Finding]) -> str:
     """Return how many cases leak data of another account or tell secrets, without full stop; "" for none."""
     secrets = [f"Critical: {finding.title}" for finding in findings if finding.rule == "secrets"]
     return ". ".join(filter(None, [leak_text(run), *secrets]))
+
+
+def texts_at_fault(findings: Sequence[Finding]) -> bool:
+    """Return whether the texts of answers have a fault: then no rate says "no fault"."""
+    rules = {"secrets", *(each.rule for each in read_first(findings))} & _FAULTY_ANSWERS
+    return any(finding.rule in rules for finding in findings)
 
 
 def text_faults(findings: Sequence[Finding]) -> list[str]:

@@ -9,7 +9,7 @@ from ragtriage.dashboard.wording.escaping import in_sentence, shorten
 from ragtriage.data.analysis.citations import citations_of_run
 from ragtriage.data.diagnosis.context import part_title
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
-from ragtriage.data.diagnosis.main_loss import FEWEST, MainLoss, main_loss
+from ragtriage.data.diagnosis.main_loss import FEWEST, LARGE, MainLoss, main_loss
 from ragtriage.metrics.definitions.wording import RIGHT_BY_TEXT
 from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED
 from ragtriage.metrics.diagnosis.slices import Concentration
@@ -19,7 +19,6 @@ from ragtriage.metrics.number_text import count, percent
 from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.sanity.rule import Finding
 
-LARGE = 0.1  # share of the cases that must be bad beyond chance for the fault to lead
 MOST_VALUES = 3  # of a slice that are named
 LONGEST_VALUE = 40
 

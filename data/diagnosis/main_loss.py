@@ -15,6 +15,7 @@ from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.sanity.rule import Finding
 
 FEWEST = 10  # measured cases from which on a share of them is a conclusion
+LARGE = 0.1  # share of the cases that must be bad beyond chance for the fault to lead
 WORDY = 0.25  # share of the answers from which on it is said that they say more than asked
 CONCLUSIVE = 0.4  # share of the measured cases from which on their stage is the conclusion on the run
 

@@ -10,7 +10,7 @@ from ragtriage.data.diagnosis.contradicted_scores import CONTRADICTED
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import stage_doubt
 from ragtriage.data.diagnosis.good_case import passing_with_gold
-from ragtriage.data.diagnosis.main_loss import WORDY
+from ragtriage.data.diagnosis.main_loss import FEWEST, LARGE, WORDY
 from ragtriage.metrics.diagnosis.check_kinds import CRITICAL_SUITES
 from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED, FixFirst
 from ragtriage.metrics.diagnosis.repairs import Effort, Gain, expected_gain
@@ -86,8 +86,8 @@ def next_steps(
 ) -> tuple[NextStep, ...]:
     """Return what to do, the most urgent first.
 
-    A leak or a failed safety check comes first of all, then what casts doubt on the numbers, labels where
-    nothing checked the answers, the stage that loses most and the gates.
+    A leak or a failed safety check comes first of all, then what casts doubt on the numbers, the stage
+    that leads beyond doubt and chance, labels where nothing checked the answers, other stages and the gates.
 
     Args:
         diagnosis: of the run; None where it is not diagnosed.
@@ -101,10 +101,20 @@ def next_steps(
         others = [step for step in stages if step.key not in _CRITICAL]
         n, checked = diagnosis.scored.n, diagnosis.answers.enough
         labels = NextStep("later" if checked else "now", "labels", "", min(MOST_LABELS, n), n)
-        doubts, wordy = _doubts(diagnosis, findings), _wordy(diagnosis)
-        steps = [*critical, *doubts, *([] if checked else [labels]), *others, *wordy, *steps]
+        doubts, wordy = list(_doubts(diagnosis, findings)), _wordy(diagnosis)
+        leads = 1 if not doubts and _is_large(diagnosis) else 0
+        if not checked:
+            others.insert(leads, labels)
+        steps = [*critical, *doubts, *others, *wordy, *steps]
         steps += [labels] if checked else []
     return tuple(sorted(steps, key=lambda step: HORIZONS.index(step.horizon)))
+
+
+def _is_large(diagnosis: Diagnosis) -> bool:
+    """Return whether so many cases are bad, beyond chance, that their repair need not wait for labels."""
+    rate, first = diagnosis.pass_rate, diagnosis.fix_first[:1]
+    known = bool(first) and first[0].key != UNEXPLAINED
+    return known and int(diagnosis.measured.sum()) >= FEWEST and rate.high <= 1 - LARGE
 
 
 def _doubts(diagnosis: Diagnosis, findings: Sequence[Finding]) -> Iterator[NextStep]:

@@ -66,7 +66,7 @@ def test_the_same_quality_at_twice_the_time_is_said_in_the_second_line(workspace
     headline = report_headline(report)
     assert headline.statement == "V2: ready to ship"
     assert headline.detail.startswith(
-        "2.2 times slower (2.1 s to 4.7 s); p95 latency 2.2 times (2.3 s to 5.2 s); cost +55 %"
+        "2.2 times slower (2.1 s to 4.7 s); p95 latency 2.2 times as long (2.3 s to 5.2 s); cost +55 %"
     )
 
 

@@ -66,6 +66,11 @@ def test_labels_come_now_where_nothing_checked_the_answers(workspace: RunStore) 
     assert step_words(steps[0]).what == "Label 40 random answers by hand"
 
 
+def test_a_fault_of_many_cases_is_repaired_before_answers_are_labelled(workspace: RunStore) -> None:
+    steps = _steps(workspace, _run(workspace, [value - 0.6 for value in SPREAD]), GATES.format("block"))
+    assert _kinds(steps)[:2] == [("now", "stage"), ("now", "labels")]
+
+
 def test_the_largest_stage_and_the_failing_gate_come_now(workspace: RunStore) -> None:
     low = [value - 0.6 for value in SPREAD]
     steps = _steps(workspace, _run(workspace, low, {"correctness": 1.0}), GATES.format("block"))

@@ -11,7 +11,7 @@ import pytest
 from exports_oracle import EXPORTS, expected, read, scores_of
 
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.detect import read_runs
+from ragtriage.data.importers.detect import detect, read_runs
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
 
@@ -53,3 +53,10 @@ def test_rows_that_ragas_dropped_are_told_where_the_data_set_lies_beside(tmp_pat
         )
     told = "holds 11 of the 12 questions of datasets/sotu.csv: Ragas drops a row that fails without a trace"
     assert told in notes_of(path)
+
+
+def test_contexts_as_objects_are_no_table_of_ragas(tmp_path: Path) -> None:
+    path = tmp_path / "own.jsonl"
+    for context, writer in (({"id": "d1", "text": "t"}, "table"), ("t", "ragas")):
+        path.write_text(json.dumps({"question": "Q?", "answer": "A.", "contexts": [context]}) + "\n")
+        assert detect(InputFile.from_path(path)) == writer

@@ -16,6 +16,7 @@ from ragtriage.dashboard.wording.diagnosis import (
     fix_first_sentence,
     inference_caveat,
     no_bad_case,
+    rate_clause,
     rate_title,
     stage_advice,
     stage_title,
@@ -155,6 +156,14 @@ def test_not_measured_is_neither_good_nor_bad(workspace: RunStore) -> None:
     assert keep_mask(found, CaseFilter(bad=False)).tolist() == [True, False]
     assert keep_mask(found, CaseFilter(bad=True)).tolist() == [False, False]
     assert no_bad_case(found).startswith("No bad case among the 1 measured ones (of what was measured: ")
+
+
+def test_where_the_texts_are_at_fault_no_sentence_says_no_fault(workspace: RunStore) -> None:
+    found = _diagnosis(workspace, [_record(0, scores=GOOD)])
+    cut = [Finding("truncated", "error", "1 of 1 answers is cut off", "", n_affected=1)]
+    assert no_bad_case(found, cut).startswith("No case with another fault")
+    assert rate_clause(found.answers, found.pass_rate, cut) == "No other fault found in 100 %"
+    assert rate_clause(found.answers, found.pass_rate) == "No fault found in 100 %"
 
 
 def test_what_was_not_measured_raises_no_bound() -> None:

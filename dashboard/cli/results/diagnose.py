@@ -26,7 +26,7 @@ from ragtriage.dashboard.wording.diagnosis import (
     unused_context_metrics,
 )
 from ragtriage.dashboard.wording.escaping import capital, in_sentence
-from ragtriage.dashboard.wording.leaks import critical_text, text_faults
+from ragtriage.dashboard.wording.leaks import critical_text, text_faults, texts_at_fault
 from ragtriage.dashboard.wording.main_loss import known_statement, loss_sentence, scale_statement
 from ragtriage.dashboard.wording.right import right_sentences
 from ragtriage.data.api import diagnosis_answer, diagnosis_of, next_steps_of, open_store
@@ -132,7 +132,7 @@ def _diagnosis_text(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:
             wrapped(fix_first_sentence(diagnosis, findings)),
         ]
     else:
-        sections += [wrapped(no_bad_case(diagnosis))]
+        sections += [wrapped(no_bad_case(diagnosis, findings))]
     refusals = refusal_counts(diagnosis.scored)
     if sum(refusals.values()):
         sections += [_refusal_table(refusals), wrapped(refusal_rates_text(diagnosis))]
@@ -170,7 +170,7 @@ def _headline(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:
     first = "".join(f"{capital(each)}. " for each in (lead, lost) if each)
     doubts = doubted_by(pass_rate_doubts(diagnosis, findings))
     clause = "; ".join(filter(None, [rate_basis(diagnosis), doubts]))
-    bad = bad_cases_text(diagnosis)
+    bad = f"{'otherwise, ' if texts_at_fault(findings) else ''}{bad_cases_text(diagnosis)}"
     context_metric = f"Context metric: {context_metric_text(diagnosis)}."
     if not rate.n_scored:
         return (
@@ -179,5 +179,5 @@ def _headline(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:
         )
     interval = f"(95 % interval {percent(rate.low)} to {percent(rate.high)})"
     over = f"over {count(rate.n_scored, 'question')}{f', {clause}' if clause else ''}"
-    shared = in_sentence(rate_clause(diagnosis.answers, rate))
+    shared = in_sentence(rate_clause(diagnosis.answers, rate, findings))
     return f"{first}{capital(bad)}; {shared} {interval} {over}. {context_metric}"

@@ -153,7 +153,7 @@ def _bar_button(
 def stage_rows(diagnosis: Diagnosis, findings: Sequence[Finding]) -> None:
     """List the stages to which bad cases are attributed, most first, with what fixing each could bring."""
     if not diagnosis.fix_first:
-        (st.success if diagnosis.measured.any() else st.info)(markdown_text(no_bad_case(diagnosis)))
+        (st.success if diagnosis.measured.any() else st.info)(markdown_text(no_bad_case(diagnosis, findings)))
     bad, colours = int(diagnosis.bad.bad.sum()), THEMES[current_theme()].stages
     for entry in diagnosis.fix_first:
         stage = STAGES[stage_code(entry.key)]

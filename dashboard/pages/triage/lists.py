@@ -64,7 +64,7 @@ def fix_list(view: View, diagnosis: Diagnosis, report: GateReport | None) -> Non
     notice, advice = (f"First: {in_sentence(words[0].what)}", words[0].why) if words else ("", "")
     st.html(section_title("Fix first", notice=notice, advice=advice))
     if not diagnosis.fix_first:
-        st.caption(no_bad_case(diagnosis))
+        st.caption(no_bad_case(diagnosis, findings))
     entries = {entry.key: entry for entry in diagnosis.fix_first}
     for at, step in enumerate(steps[len(settled) : MOST_STEPS]):
         with st.container(horizontal=True, wrap=False, vertical_alignment="center", gap="small"):

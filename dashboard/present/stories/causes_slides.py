@@ -65,7 +65,7 @@ def why_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
     return RenderedSection(
         "why",
         why_title(bad, measured, top, entries[0].n_bad if entries else 0),
-        fix_first_sentence(diagnosis, view.findings) if entries else no_bad_case(diagnosis),
+        fix_first_sentence(diagnosis, view.findings) if entries else no_bad_case(diagnosis, view.findings),
         chart=step_columns(_losses(diagnosis), measured),
         table=stage_table(diagnosis, view.findings),
         facts=[

@@ -34,6 +34,12 @@ def is_ragas(columns: Iterable[str]) -> bool:
     return {"question", "contexts"} <= names and len(names & NAMES_BEFORE_0_2) > 2
 
 
+def _with_objects(row: Mapping[str, Any]) -> bool:
+    """Return whether its contexts are objects: those of Ragas are texts."""
+    contexts = decoded(row.get("contexts"))
+    return isinstance(contexts, list) and any(isinstance(each, Mapping) for each in contexts)
+
+
 def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read a Ragas table; a blank or NaN cell is a metric that failed."""
     scored = open_table(source, errors, options.limit, rows=options.rows)
@@ -112,7 +118,7 @@ IMPORTERS = (
         "ragas",
         "Ragas",
         "a table with user_input, response, retrieved_contexts, or the 0.1 names",
-        lambda peek: is_ragas(peek.columns),
+        lambda peek: is_ragas(peek.columns) and not any(map(_with_objects, peek.rows)),
         read,
         mapped=True,
     ),
