@@ -221,3 +221,22 @@ def test_the_command_compare_prints_guardrails_and_the_slices_that_moved(workspa
     first = answer["slices"][0]
     assert (first["slice"], first["n_pairs"], first["verdict"]) == ("topic", 15, comparison.slices[0].verdict)
     assert answer["guardrails"]["latency"]["verdict"] == "FAIL"
+
+
+def test_an_estimate_from_words_blocks_no_release(workspace: RunStore) -> None:
+    """Two runs of questions, answers and documents alone: which document was used is told by words."""
+    texts = {"a": "The ferry to Norvik leaves at nine on weekdays.", "b": "Bicycles cost five crowns extra."}
+    samples = [
+        {
+            "question_id": f"q{at:03d}",
+            "question": f"What holds for line {at}?",
+            "answer": "Bicycles cost five crowns extra."
+            if at % 3
+            else "The ferry leaves at nine on weekdays.",
+            "retrieved": [{"id": key, "text": text} for key, text in texts.items()],
+        }
+        for at in range(40)
+    ]
+    report = _report(workspace, samples, samples[::-1])
+    changes = {each.gate.metric: each.gate for each in report.results if each.gate.kind == "regression"}
+    assert changes["ignored_top_ranked"].severity == "warn"
