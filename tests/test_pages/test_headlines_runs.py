@@ -115,7 +115,7 @@ def test_the_page_lists_filters_and_finds(workspace: RunStore, monkeypatch: pyte
     assert headline(app).startswith("3 runs") or "of 3 runs" in headline(app)
     table = app.dataframe[0].value
     assert table["Run"].tolist() == ["run 2", "run 1", "★ run 0"]
-    assert table["Rate"].tolist() == ["0.00", "0.00", "1.00 unchecked"]
+    assert table["Rate"].tolist() == ["0.00 unchecked", "0.00 unchecked", "1.00 unchecked"]
     app.text_input(key="runs_search").set_value("run 1").run()
     assert app.dataframe[0].value["Run"].tolist() == ["run 1"]
     app.text_input(key="runs_search").set_value("no such run").run()

@@ -195,7 +195,7 @@ def run_list(view: View, runs: Sequence[Run], digests: Mapping[str, RunDigest]) 
                 width=116, help="Context, Faithfulness, Relevancy, Answer (correctness), People's labels"
             ),
             "Rate": st.column_config.TextColumn(
-                width=90, help="Unchecked: no fault was found, but nothing checked the answers"
+                width=90, help="Unchecked: nothing checked whether the answers are right"
             ),
             "Run": st.column_config.TextColumn(width=150),
             "Cases": st.column_config.TextColumn(width=56),
