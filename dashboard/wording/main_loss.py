@@ -9,7 +9,7 @@ from ragtriage.dashboard.wording.escaping import in_sentence, shorten
 from ragtriage.data.analysis.citations import citations_of_run
 from ragtriage.data.diagnosis.context import part_title
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
-from ragtriage.data.diagnosis.main_loss import FEWEST, LARGE, MainLoss, main_loss
+from ragtriage.data.diagnosis.main_loss import MainLoss, main_loss, many_bad
 from ragtriage.metrics.definitions.wording import RIGHT_BY_TEXT
 from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED
 from ragtriage.metrics.diagnosis.slices import Concentration
@@ -72,11 +72,12 @@ def fault_statement(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:
 
     "" where few are bad, fewer than a tenth within chance, or the numbers are doubted: nothing leads then.
     """
+    if read_first(findings):
+        return ""
+    loss = main_loss(diagnosis, findings)
+    if not many_bad(diagnosis):
+        return "" if loss is None else wordy_statement(loss)
     bad, measured = int(diagnosis.bad.bad.sum()), int(diagnosis.measured.sum())
-    loss = None if read_first(findings) else main_loss(diagnosis, findings)
-    wordy = "" if loss is None else wordy_statement(loss)
-    if read_first(findings) or measured < FEWEST or not diagnosis.pass_rate.high <= 1 - LARGE:
-        return wordy
     where = _slice_clause(loss.where, _repeated(diagnosis)) if loss is not None and loss.where else ""
     place = "" if loss is None else loss_statement(loss)
     return "; ".join(filter(None, [place or _bad_statement(diagnosis, bad, measured), where]))

@@ -42,6 +42,11 @@ class MainLoss:
         return self.lacking > 0 and 2 * self.from_memory >= self.lacking
 
 
+def many_bad(diagnosis: Diagnosis) -> bool:
+    """Return whether so many cases are bad, beyond chance, that their fault comes before what is unknown."""
+    return int(diagnosis.measured.sum()) >= FEWEST and diagnosis.pass_rate.high <= 1 - LARGE
+
+
 def main_loss(diagnosis: Diagnosis, findings: Sequence[Finding] = ()) -> MainLoss | None:
     """Return where most cases are lost; None where no place stands out, or the numbers are doubted."""
     of, answers = int(diagnosis.measured.sum()), diagnosis.answers

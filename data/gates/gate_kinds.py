@@ -297,10 +297,18 @@ def _expand(
     ]
     blocking = [primary] if primary in members else members
     return [
-        replace(gate, metric=name, severity=gate.severity if name in blocking and not words else "warn")
+        replace(
+            gate,
+            metric=name,
+            severity=gate.severity if name in blocking and not _by_words_alone(base, name) else "warn",
+        )
         for name in members
-        for words in [set(base.scored.sources.get(name, ())) == {Source.ESTIMATED}]
     ]
+
+
+def _by_words_alone(run: Diagnosis, metric: str) -> bool:
+    """Return whether every value of a metric is an estimate; the pass rate is not one of the metrics."""
+    return set(run.scored.sources.get(metric, ())) == {Source.ESTIMATED}
 
 
 def _belongs(metric: str, family: str) -> bool:

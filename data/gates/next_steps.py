@@ -10,7 +10,7 @@ from ragtriage.data.diagnosis.contradicted_scores import CONTRADICTED
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import stage_doubt
 from ragtriage.data.diagnosis.good_case import passing_with_gold
-from ragtriage.data.diagnosis.main_loss import FEWEST, LARGE, WORDY
+from ragtriage.data.diagnosis.main_loss import WORDY, many_bad
 from ragtriage.metrics.diagnosis.check_kinds import CRITICAL_SUITES
 from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED, FixFirst
 from ragtriage.metrics.diagnosis.repairs import Effort, Gain, expected_gain
@@ -102,7 +102,7 @@ def next_steps(
         n, checked = diagnosis.scored.n, diagnosis.answers.enough
         labels = NextStep("later" if checked else "now", "labels", "", min(MOST_LABELS, n), n)
         doubts, wordy = list(_doubts(diagnosis, findings)), _wordy(diagnosis)
-        leads = 1 if not doubts and _is_large(diagnosis) else 0
+        leads = 1 if not doubts and _is_explained(diagnosis) and many_bad(diagnosis) else 0
         if not checked:
             others.insert(leads, labels)
         steps = [*critical, *doubts, *others, *wordy, *steps]
@@ -110,11 +110,9 @@ def next_steps(
     return tuple(sorted(steps, key=lambda step: HORIZONS.index(step.horizon)))
 
 
-def _is_large(diagnosis: Diagnosis) -> bool:
-    """Return whether so many cases are bad, beyond chance, that their repair need not wait for labels."""
-    rate, first = diagnosis.pass_rate, diagnosis.fix_first[:1]
-    known = bool(first) and first[0].key != UNEXPLAINED
-    return known and int(diagnosis.measured.sum()) >= FEWEST and rate.high <= 1 - LARGE
+def _is_explained(diagnosis: Diagnosis) -> bool:
+    """Return whether the largest loss has a stage, whose repair need not wait for labels."""
+    return bool(diagnosis.fix_first) and diagnosis.fix_first[0].key != UNEXPLAINED
 
 
 def _doubts(diagnosis: Diagnosis, findings: Sequence[Finding]) -> Iterator[NextStep]:

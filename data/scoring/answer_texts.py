@@ -15,12 +15,13 @@ from ragtriage.data.store.sample_reader import further_fields
 from ragtriage.data.suites.accounts import accounts_of_document, accounts_of_sample, common_kind
 from ragtriage.data.suites.isolation import rows_with_accounts
 from ragtriage.data.text.citation_marks import find_marks
-from ragtriage.data.text.faults.endings import BARE, DANGLING, OPEN, ending_of, ends_in_a_word
+from ragtriage.data.text.faults.endings import ending_of, ends_in_a_word
 from ragtriage.data.text.faults.error_texts import is_error_text, is_fault
 from ragtriage.data.text.faults.secrets import Secret, folded_text, has_contact, masked_text, secrets_in
 from ragtriage.data.text.faults.wishes import asks_for_sources, names_a_language, names_a_source
 from ragtriage.data.text.folding import folded_question
 from ragtriage.data.text.language import language_of
+from ragtriage.metrics.sanity.answer_texts import BARE, CUT, DANGLING, ENDED, OPEN
 from ragtriage.metrics.schema.batch import Batch
 
 LONGEST_ERROR = 80  # characters
@@ -28,7 +29,6 @@ TAIL = 32  # characters of the end of an answer that a finding quotes
 SELDOM = 5  # one answer in so many without an end mark is not a reason to compare it with the others
 SHORTEST_QUESTION = 10  # characters; a shorter one is not a question of its own
 MOST_OTHERS = 200  # answers that are compared with
-CUT, ENDED = 1, 0  # what ended an answer, see _stop
 _REASON = re.compile(r"(?i)(?:^|[._])(?:finish|stop|done)_?reasons?\Z")
 _REASON_INSIDE = re.compile(r'(?i)"(?:finish|stop|done)_?reasons?":\s*\[?\s*"([^"]{1,40})"')
 _CUT = {

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from ragtriage.data.text.faults.endings import DANGLING, NOT_TOLD, OPEN, WHOLE, ending_of
+from ragtriage.data.text.faults.endings import ending_of
 from ragtriage.data.text.faults.error_texts import is_error_text
 from ragtriage.data.text.faults.secrets import has_contact, is_card, is_iban, secrets_in
 from ragtriage.data.text.faults.wishes import asks_for_sources, names_a_language
 from ragtriage.data.text.shown_case import shown_case
+from ragtriage.metrics.sanity.answer_texts import DANGLING, NOT_TOLD, OPEN, WHOLE
 
 
 @pytest.mark.parametrize(

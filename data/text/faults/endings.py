@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from ragtriage.data.text.tokens import count_words, word_list
+from ragtriage.metrics.sanity.answer_texts import BARE, DANGLING, NOT_TOLD, OPEN, WHOLE
 
-NOT_TOLD, WHOLE, BARE, OPEN, DANGLING = -1, 0, 1, 2, 3  # see ending_of
 FEWEST_WORDS = 8  # a name, a number or a title needs no end mark
 FEWEST_CHARACTERS = 16  # of a text without spaces
 LONGEST_SHORT = 200  # characters among which so many words are counted
