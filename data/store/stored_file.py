@@ -98,7 +98,10 @@ def damaged(path: Path) -> WorkspaceError:
 
 
 def file_version(path: Path) -> tuple[int, ...]:
-    """Return a value that changes when a SQLite file or its write-ahead log is written to."""
+    """Return a value that changes when a SQLite file or its write-ahead log is written to.
+
+    A log that is empty counts as none: it comes and goes as other processes open and close the database.
+    """
     version: list[int] = []
     for file in (path, path.with_name(f"{path.name}-wal")):
         try:
@@ -106,5 +109,5 @@ def file_version(path: Path) -> tuple[int, ...]:
         except OSError:
             version += [0, 0]
         else:
-            version += [facts.st_mtime_ns, facts.st_size]
+            version += [facts.st_mtime_ns, facts.st_size] if facts.st_size else [0, 0]
     return tuple(version)

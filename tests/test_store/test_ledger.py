@@ -69,6 +69,20 @@ def test_the_stamp_changes_with_every_change(ledger: Ledger) -> None:
     assert len(seen) == 4
 
 
+def test_another_process_that_reads_does_not_change_the_stamp(ledger: Ledger) -> None:
+    ledger.add_label(("r", "q", 0), "Ann", "pass")
+    before = ledger.files
+    with ledger.open() as other:  # its empty log stands beside the database until it is closed
+        other.execute("SELECT count(*) FROM labels").fetchone()
+        while_open = ledger.files
+    assert {before, while_open, ledger.files} == {before}
+    with ledger.open() as other:
+        other.execute(
+            "INSERT INTO labels (run_id, question_id, repeat, annotator, at) VALUES ('r', 'q', 1, 'Bo', '')"
+        )
+        assert ledger.files != before
+
+
 def test_names_baselines_and_tags(ledger: Ledger) -> None:
     ledger.rename("r", "first", "Ann")
     ledger.rename("r", "second", "Bo")
