@@ -25,7 +25,7 @@ from ragtriage.data.comparison.compared_metrics import (
 )
 from ragtriage.data.comparison.guardrails import judged_guardrails
 from ragtriage.data.comparison.published_results import band_scale, interpretations
-from ragtriage.data.comparison.question_changes import newly_failing, slice_changes
+from ragtriage.data.comparison.question_changes import newly_failing
 from ragtriage.data.declarations import declaration_of, declare, use_declarations
 from ragtriage.data.diagnosis.context import context_metrics_of, not_the_context, part_title
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
@@ -370,9 +370,8 @@ def comparisons_with(
     for diagnosis in diagnoses:
         metrics = pair_metrics(base_diagnosis.scored, diagnosis.scored, family)
         comparison = compare(base_diagnosis, diagnosis, metrics, primary=primary)
-        slices = slice_changes(base_diagnosis, diagnosis)
         guarded = judged_guardrails(base_diagnosis, diagnosis, comparison.matched)
-        compared.append(replace(comparison, slices=tuple(slices), guardrails=tuple(guarded)))
+        compared.append(replace(comparison, guardrails=tuple(guarded)))
     return compared
 
 

@@ -14,7 +14,7 @@ from ragtriage.data.comparison.answered import RefusalPairs, refusal_pairs, refu
 from ragtriage.data.comparison.compared_metrics import higher_is_better, question_values
 from ragtriage.data.comparison.guardrails import Loss, losses
 from ragtriage.data.comparison.pair_labels import left_out_labels, with_shared_labels
-from ragtriage.data.comparison.question_changes import SliceChange
+from ragtriage.data.comparison.question_changes import SliceChange, slice_changes
 from ragtriage.data.comparison.question_match import (
     QuestionMatch,
     first_rows,
@@ -83,9 +83,8 @@ class Comparison:
     # how many questions the baseline and the other run answered, with both readings of the pass rate
     asked: tuple[QuestionsAsked, QuestionsAsked] | None = None
     labels: str = ""  # how human labels enter the pass rates, with the raw ones, as a sentence
-    # both of pairs that comparisons_with compares; the Compare page asks for them when they are shown
     slices: tuple[SliceChange, ...] = ()  # pass rate of each slice, the largest change first
-    guardrails: tuple[GateResult, ...] = ()  # of those that both runs record
+    guardrails: tuple[GateResult, ...] = ()  # that both runs record; of pairs that comparisons_with compares
 
     @property
     def primary(self) -> MetricDifference:
@@ -215,7 +214,8 @@ def compare(
     the baseline by `base_name`.
     """
     matched = match_questions(base.scored, other.scored)
-    left_out, lost = left_out_labels(base, other), losses(base, other)
+    left_out, slices = left_out_labels(base, other), tuple(slice_changes(base, other))
+    lost = losses(base, other, slices)
     family = [rate_side(base, other, matched)]
     base, other = with_shared_labels(base, other)
     family += metric_sides(base.scored, other.scored, metrics) if sides is None else sides
@@ -256,7 +256,7 @@ def compare(
     )
     refused = refusal_pairs(base, other, (matched.base, matched.other), [side.metric for side in family])
     warnings += [refusal_sentence(pairs, base_name) for pairs in refused]
-    return Comparison(tuple(warnings), differences, matched, tuple(refused), lost, asked, left_out)
+    return Comparison(tuple(warnings), differences, matched, tuple(refused), lost, asked, left_out, slices)
 
 
 def _corrected_alone(base: ScoredRun, other: ScoredRun, metrics: Sequence[str]) -> list[str]:

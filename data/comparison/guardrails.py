@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC
 from functools import lru_cache
@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from ragtriage.data.comparison.answered import unanswered
 from ragtriage.data.comparison.compared_metrics import higher_is_better, question_values
 from ragtriage.data.comparison.pair_labels import with_shared_labels
-from ragtriage.data.comparison.question_changes import SliceChange, slice_changes
+from ragtriage.data.comparison.question_changes import SliceChange
 from ragtriage.data.comparison.question_match import QuestionMatch, match_questions
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.importers.parsing.values import Fields, moment
@@ -198,15 +198,14 @@ class Loss:
     adjusted_p: float  # Holm's: over groundedness and the declared slices; of other slices, over all slices
 
 
-def losses(base: Diagnosis, other: Diagnosis) -> tuple[Loss, ...]:
+def losses(base: Diagnosis, other: Diagnosis, changes: Sequence[SliceChange]) -> tuple[Loss, ...]:
     """List where groundedness, critical cases or the cases of a slice got worse, the largest first.
 
     Query types, languages and critical cases are tested with groundedness, the other slices as on Compare.
-    Labels count where both sides have them.
+    `changes` are those of slice_changes. Labels count where both sides have them.
     """
     shared = match_questions(base.scored, other.scored)
     base, other = with_shared_labels(base, other)
-    changes = slice_changes(base, other)
     declared = [_slice_loss(each, each.difference.p) for each in changes if _is_declared(each)]
     candidates = [*_groundedness(base, other, shared), *declared]
     adjusted = holm([loss.adjusted_p for loss in candidates])

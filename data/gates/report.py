@@ -16,6 +16,7 @@ from ragtriage.data.comparison.question_changes import (
     critical_counts,
     critical_ids,
     newly_failing,
+    slice_changes,
 )
 from ragtriage.data.comparison.question_match import QuestionMatch, match_questions
 from ragtriage.data.comparison.questions_asked import QuestionsAsked, questions_asked
@@ -347,7 +348,7 @@ def _compared(
         ),
         reasons=(*filter(None, [mixed]), *report.reasons),
         mixed=shared if mixed else None,
-        losses=losses(base, run),
+        losses=losses(base, run, slice_changes(base, run)),
     )
 
 

@@ -56,7 +56,7 @@ from ragtriage.data.comparison.leaderboard import (
     measured_costs,
     rate_leaderboard,
 )
-from ragtriage.data.comparison.question_changes import FEWEST_PAIRS, slice_changes
+from ragtriage.data.comparison.question_changes import FEWEST_PAIRS
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.ledger import Ledger
@@ -67,7 +67,6 @@ from ragtriage.metrics.number_text import count, number
 from ragtriage.metrics.result_table import text_rows
 
 MOST_SLICES = 20
-_changes = kept_with_spinner("Comparing slices")(slice_changes)
 PAGE = 25
 _leaderboard = kept_with_spinner("Ranking all versions")(leaderboard)
 MOST_PAIRS = 6  # pairs of runs offered for one effect
@@ -140,9 +139,9 @@ def _metrics_table(compared: Compared) -> None:
 
 def draw_slices(compared: Compared) -> None:
     """List the slices by how far the pass rate of the version moved, and open the cases of one."""
-    view, subject = compared.view, compared.versions[compared.subject]
+    subject = compared.versions[compared.subject]
     base_name, name = compared.names[compared.base.run_id], compared.names[subject.run_id]
-    changes = _changes(view.diagnosis(compared.base), view.diagnosis(subject))
+    changes = compared.comparisons[compared.subject].slices
     if not changes:
         st.caption(
             f"No slice (query type, tag, length of the question) has {FEWEST_PAIRS} shared questions with a "
