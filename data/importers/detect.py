@@ -10,14 +10,20 @@ from itertools import chain
 from ragtriage.data.errors import InputError, ValidationError, ValidationErrors
 from ragtriage.data.importers.formats import trec
 from ragtriage.data.importers.formats.beir import Qrels, read_qrels, with_qrels
-from ragtriage.data.importers.importer import recognises, refusing
-from ragtriage.data.importers.parsing.documents_in_json import SeveralListsError, beginning, outline
+from ragtriage.data.importers.importer import Importer, recognises, refusing
+from ragtriage.data.importers.parsing.documents_in_json import (
+    SeveralListsError,
+    beginning,
+    lists_with_question,
+    outline,
+)
 from ragtriage.data.importers.parsing.input_file import LIFT, InputFile
 from ragtriage.data.importers.parsing.names import MAP_QUESTION, NoQuestionError
 from ragtriage.data.importers.parsing.options import Options, with_tools
 from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import Table, open_table
 from ragtriage.data.importers.parsing.sqlite_file import check_readable
+from ragtriage.data.importers.parsing.workbook import ALL_SHEETS, is_workbook, sheets_of
 from ragtriage.data.importers.question_join import QuestionJoin
 from ragtriage.data.importers.registry import GENERAL, candidates, importer_of, importers, keys_of
 from ragtriage.data.store.parsed_run import ParsedRun, Record
@@ -28,7 +34,7 @@ SHOWN_QUESTIONS = 5
 COUNTED = "counted as empty lists, as trec_eval -c does"
 NOT_COUNTED = "left out of the means, as trec_eval does; --all-topics counts them as empty lists"
 OF_ROWS = ("ragchecker", "versions", "native_questions", "native", "ragas", "table_questions", "table")
-KINDS_OF_FILES = ("csv", "tsv", "json", "jsonl", "parquet")
+KINDS_OF_FILES = ("csv", "tsv", "json", "jsonl", "parquet", "xlsx")
 HELP = "a file of a tool that `ragtriage import --help-formats` lists, or a table with a question in each row"
 
 
@@ -116,18 +122,9 @@ def read_runs(source: InputFile, options: Options, errors: ValidationErrors) -> 
     Raises:
         InputError: the file as a whole cannot be read.
     """
-    name = _format_of(source, options)
-    importer = importer_of(name)
-    if importer is None:
-        accepted = "auto, or one that `ragtriage import --help-formats` lists"
-        if close := get_close_matches(name, ["auto", *importers()], n=3, cutoff=0.7):
-            accepted = f"{accepted} (did you mean {' or '.join(close)}?)"
-        elif kind := get_close_matches(name, KINDS_OF_FILES, n=1, cutoff=0.7):
-            accepted = f"{accepted}; a {kind[0]} file is read with auto"
-        raise source.error(f"the format {name!r} is not known", accepted)
-    if options.mapping and not importer.mapped:
-        mapped = [key for key, other in importers().items() if other.mapped]
-        raise source.error(f"is {name}, which takes no mapping of columns", ", ".join(mapped))
+    if options.rows == ALL_SHEETS and is_workbook(source):
+        return _runs_of_sheets(source, options, errors)
+    importer = _importer_for(source, options)
     with refusing(source, importer):
         runs = importer.read(source, options, errors)
     if not runs:
@@ -148,6 +145,39 @@ def read_runs(source: InputFile, options: Options, errors: ValidationErrors) -> 
                 yield record
 
     return [replace(run, records=guarded(run.records)) for run in runs]
+
+
+def _importer_for(source: InputFile, options: Options) -> Importer:
+    """Return the importer that reads a file.
+
+    Raises:
+        InputError: the format is not known, or takes no mapping of columns.
+    """
+    name = _format_of(source, options)
+    importer = importer_of(name)
+    if importer is None:
+        accepted = "auto, or one that `ragtriage import --help-formats` lists"
+        if close := get_close_matches(name, ["auto", *importers()], n=3, cutoff=0.7):
+            accepted = f"{accepted} (did you mean {' or '.join(close)}?)"
+        elif kind := get_close_matches(name, KINDS_OF_FILES, n=1, cutoff=0.7):
+            accepted = f"{accepted}; a {kind[0]} file is read with auto"
+        raise source.error(f"the format {name!r} is not known", accepted)
+    if options.mapping and not importer.mapped:
+        mapped = [key for key, other in importers().items() if other.mapped]
+        raise source.error(f"is {name}, which takes no mapping of columns", ", ".join(mapped))
+    return importer
+
+
+def _runs_of_sheets(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+    sheets = {name: [row for _, row in sheet.rows] for name, sheet in sheets_of(source).items()}
+    runs = []
+    for sheet in lists_with_question(sheets):
+        for run in read_runs(source, replace(options, rows=sheet, name=None), errors):
+            name = sheet if run.name == source.stem else f"{sheet} {run.name}"
+            runs.append(replace(run, name=f"{options.name} {name}" if options.name else name))
+    if not runs:
+        raise source.error("has no sheet with questions", "a sheet with a column that reads as the question")
+    return [replace(run, named_by_content=True) for run in _distinctly_named(runs)]
 
 
 def _format_of(source: InputFile, options: Options) -> str:

@@ -142,7 +142,7 @@ GENERAL: tuple[Format, ...] = (
     Format("formats.versions", "versions", "version"),
     Format("formats.native", "native_questions native", "question samples ragtriage_run"),
     Format("formats.ragas", "ragas", "user_input contexts"),
-    Format("formats.table", "table_questions table", "kind:csv kind:json kind:jsonl kind:parquet"),
+    Format("formats.table", "table_questions table", "kind:csv kind:json kind:jsonl kind:parquet kind:xlsx"),
 )
 
 

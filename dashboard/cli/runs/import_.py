@@ -51,7 +51,12 @@ NARROWEST, PIPED = 24, 80  # columns of a line; the second where the text goes t
     callback=key_value_pairs,
     help="Read FIELD from COLUMN.",
 )
-@click.option("--rows", default="", metavar="NAME", help="List of rows to read, where JSON holds several.")
+@click.option(
+    "--rows",
+    default="",
+    metavar="NAME",
+    help="List of rows or sheet to read, where a file holds several; * is every sheet.",
+)
 @click.option("--qrels", metavar="FILE", help="Relevance labels to join by question id.")
 @click.option("--queries", metavar="FILE", help="Texts of the questions of a TREC or BEIR run.")
 @click.option("--corpus", metavar="FILE", help="Texts of the documents of a TREC or BEIR run.")

@@ -22,6 +22,7 @@ from ragtriage.data.importers.parsing.documents_in_json import SeveralListsError
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import NoQuestionError
 from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.parsing.workbook import ALL_SHEETS, is_workbook
 from ragtriage.data.importers.preview import Preview, computable, preview
 from ragtriage.data.importers.registry import importers
 from ragtriage.data.scoring.run_store import RunStore
@@ -140,12 +141,14 @@ def _first_preview(file: InputFile, options: Options) -> tuple[Preview, Options]
     try:
         return preview(file, options), options
     except SeveralListsError as several:
-        lists = several.lists
+        shown = {name: f"{name} ({count(rows, 'row')})" for name, rows in several.lists.items()}
+        if is_workbook(file):
+            shown[ALL_SHEETS] = "All of them, a run each"
         chosen = st.selectbox(
             "List of rows to read",
-            list(lists),
+            list(shown),
             index=None,
-            format_func=lambda name: f"{name} ({count(lists[name], 'row')})",
+            format_func=shown.__getitem__,
             key=f"rows_{file.name}",
         )
         if chosen is None or options.rows:

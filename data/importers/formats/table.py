@@ -175,7 +175,7 @@ IMPORTERS = (
     Importer(
         "table",
         "Table",
-        "CSV, TSV, JSONL, JSON or Parquet with a column that reads as the question",
+        "CSV, TSV, JSONL, JSON, Parquet or Excel (.xlsx) with a column that reads as the question",
         lambda peek: "question" in guessed_fields(peek.columns),
         read,
         mapped=True,

@@ -293,7 +293,8 @@ def rows_of_document(source: InputFile, wanted: str = "") -> JsonRows:
         key: rows for key, rows in filled.items() if all(isinstance(row, dict) for row in rows[:HEAD_ROWS])
     }
     if lists or wanted:
-        return _of_lists(lists, wanted, source)
+        chosen, notes = chosen_list(lists, wanted, source)
+        return JsonRows(lists[chosen], notes)
     names, rows = document.get("columns"), document.get("data")  # one of the forms of pandas
     is_split = isinstance(names, list) and isinstance(rows, list) and bool(rows)
     if is_split and all(isinstance(row, list) and len(row) == len(names) for row in rows):
@@ -301,23 +302,33 @@ def rows_of_document(source: InputFile, wanted: str = "") -> JsonRows:
     return _of_columns(document, source) or JsonRows([document])
 
 
-def _of_lists(lists: Mapping[str, list[Any]], wanted: str, source: InputFile) -> JsonRows:
+def chosen_list(
+    lists: Mapping[str, Sequence[Any]], wanted: str, source: InputFile
+) -> tuple[str, tuple[str, ...]]:
+    """Return the name of the list of rows to read, and what to say of the others.
+
+    Raises:
+        SeveralListsError: several lists have a question, and none is wanted.
+        InputError: there is no list of the name that is wanted.
+    """
     counts = {name: len(rows) for name, rows in lists.items()}
     if wanted and wanted not in lists:
         accepted = _listed(counts) if counts else "no name: it holds no list of rows under a name"
         raise source.error(f"holds no list of rows named {wanted!r}", accepted)
-    with_question = [
-        name
-        for name, rows in lists.items()
-        if ("question" in guessed_fields(dict.fromkeys(chain.from_iterable(rows[:HEAD_ROWS]))))
-    ]
+    with_question = lists_with_question(lists)
     if len(with_question) > 1 and not wanted:
         raise SeveralListsError(source.name, {name: counts[name] for name in with_question})
     usual = [name for name in LIST_KEYS if name in lists]
     chosen = wanted or [*with_question, *usual, *lists][0]
     others = {name: count for name, count in counts.items() if name != chosen}
     note = f"rows are read from {chosen!r}; lists of rows that are left out: {_listed(others)}"
-    return JsonRows(lists[chosen], (note,) if others else ())
+    return chosen, (note,) if others else ()
+
+
+def lists_with_question(lists: Mapping[str, Sequence[Any]]) -> list[str]:
+    """Return the names of the lists whose rows have a name that reads as the question."""
+    names = {name: dict.fromkeys(chain.from_iterable(rows[:HEAD_ROWS])) for name, rows in lists.items()}
+    return [name for name, columns in names.items() if "question" in guessed_fields(columns)]
 
 
 def _of_columns(document: Mapping[str, Any], source: InputFile) -> JsonRows | None:

@@ -144,19 +144,19 @@ class TranscodedStream(io.RawIOBase):
 UNREAD = object()
 T = TypeVar("T")
 ENDINGS = {
-    *(".csv", ".json", ".jsonl", ".ndjson", ".parquet", ".pq", ".tab", ".tsv", ".txt"),
+    *(".csv", ".json", ".jsonl", ".ndjson", ".parquet", ".pq", ".tab", ".tsv", ".txt", ".xlsx", ".xlsm"),
     *(".dat", ".out", ".res", ".run", ".trec"),
 }
 HEAD_BYTES = 1 << 20
 GZIP_MAGIC = b"\x1f\x8b"
 UNREADABLE = {
-    b"PK\x03\x04": "a zip archive or an Excel workbook",
+    b"PK\x03\x04": "a zip archive",
     b"\x28\xb5\x2f\xfd": "a zstd archive",
     b"BZh": "a bzip2 archive",
     b"\xfd7zXZ\x00": "an xz archive",
     b"SQLite format 3": "an SQLite database",
     b"%PDF-": "a PDF",
-    b"\xd0\xcf\x11\xe0": "an old Excel workbook",
+    b"\xd0\xcf\x11\xe0": "an old Excel workbook (.xls)",
 }
 WIDE_BOMS = {codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
@@ -368,7 +368,7 @@ class InputFile:
         for signature, kind in UNREADABLE.items():
             if magic.startswith(signature):
                 stream.close()
-                raise self.error(f"is {kind}", "JSONL, JSON, CSV, TSV or Parquet, plain or gzip")
+                raise self.error(f"is {kind}", "JSONL, JSON, CSV, TSV or Parquet, plain or gzip, or .xlsx")
         for bom, encoding in WIDE_BOMS.items():
             if magic.startswith(bom):
                 return io.BufferedReader(TranscodedStream(stream, encoding, make_error=self.error), 1 << 16)

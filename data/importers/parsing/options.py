@@ -20,7 +20,8 @@ class Options:
     format: str = "auto"  # key of an importer, or "auto" to detect it from the content
     # column of the file -> field of the sample (see parsing.columns); "" keeps it as extra
     mapping: Mapping[str, str] = field(default_factory=dict)
-    rows: str = ""  # name of the list of rows to read in a JSON document that holds several
+    # name of the list of rows, or of the sheet, to read in a file that holds several; "*" is every sheet
+    rows: str = ""
     name: str | None = None  # name of the run; with several runs in the file, a prefix of their own names
     # pipeline configuration to record on top of the file's own
     config: Mapping[str, Any] = field(default_factory=dict)

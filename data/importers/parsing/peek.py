@@ -31,7 +31,7 @@ class Peek:
 
     @cached_property
     def kind(self) -> str:
-        """Container format: "folder", "sqlite", "parquet", "json", "jsonl" or "csv" (any delimited text)."""
+        """Container format: "folder", "sqlite", or what `container` returns."""
         if self.source.is_folder:
             return "folder"
         return "sqlite" if is_sqlite(self.source) else container(self.source)
@@ -64,7 +64,7 @@ class Peek:
         """The first rows: objects of a JSON list or of lines, rows of a table; () for a JSON object."""
         if self.kind == "json":
             return tuple(objects(items(self.document)[:ROWS]))
-        if self.kind not in ("jsonl", "csv", "parquet"):
+        if self.kind not in ("jsonl", "csv", "parquet", "xlsx"):
             return ()
         with suppress(InputError):
             table = open_table(self.source, ValidationErrors(self.source.name), ROWS)

@@ -1,4 +1,4 @@
-"""Rows of a table-like file (JSONL, JSON, CSV, TSV or Parquet) with their lines; rows kept on disk by key."""
+"""Rows of a table-like file (JSONL, JSON, CSV, TSV, Parquet, XLSX) with their lines; rows on disk by key."""
 
 from __future__ import annotations
 
@@ -18,7 +18,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ragtriage.data.errors import ValidationErrors, type_name
-from ragtriage.data.importers.parsing.documents_in_json import HEAD_ROWS, items_at, rows_of_document
+from ragtriage.data.importers.parsing.documents_in_json import (
+    HEAD_ROWS,
+    chosen_list,
+    items_at,
+    rows_of_document,
+)
 from ragtriage.data.importers.parsing.input_file import (
     GUESSED_BYTES,
     LIFT,
@@ -28,6 +33,7 @@ from ragtriage.data.importers.parsing.input_file import (
     read_json,
     remark_repeated,
 )
+from ragtriage.data.importers.parsing.workbook import is_workbook, sheets_of
 from ragtriage.data.store.parsed_run import Record
 
 BATCH_BYTES = 256 << 20
@@ -40,7 +46,7 @@ OBJECT_PER_LINE = "one JSON object per line"
 class Table:
     """Rows that can be consumed once."""
 
-    kind: str  # container format: "jsonl", "json", "csv", "parquet" or "frame"
+    kind: str  # container format: "jsonl", "json", "csv", "parquet", "xlsx" or "frame"
     columns: tuple[str, ...]  # names in the first HEAD_ROWS rows, in order of appearance
     head: tuple[Record, ...]  # those first rows, each (line, row); a row may be anything but an object too
     rest: Iterator[Record]  # the rows after them
@@ -78,8 +84,10 @@ def container(source: InputFile) -> str:
     """Return the container format of a file by its content, and by its ending if that is ambiguous.
 
     Returns:
-        "parquet", "json", "jsonl" or "csv" (any delimited text).
+        "parquet", "xlsx", "json", "jsonl" or "csv" (any delimited text).
     """
+    if is_workbook(source):
+        return "xlsx"
     head = source.head()
     if head.startswith(PARQUET_MAGIC):
         return "parquet"
@@ -111,7 +119,7 @@ def open_table(
 ) -> Table:
     """Open a file as a table; rows that cannot be read are added to `errors` as the rows are consumed.
 
-    Of a JSON document that holds several lists, `rows` names the one to read.
+    Of a JSON document that holds several lists, or a workbook, `rows` names the list or sheet to read.
 
     Raises:
         InputError: it cannot be opened, or has more columns than the limit.
@@ -124,8 +132,11 @@ def open_table(
 
 def _opened(source: InputFile, errors: ValidationErrors, limit: int | None, rows: str) -> Table:
     kind = container(source)
+    if kind == "xlsx":
+        return _sheet(source, rows, limit)
     if rows and kind != "json":
-        raise source.error(f"is {kind}, which holds no lists of rows to choose from", "JSON with --rows NAME")
+        what = f"is {kind}, which holds no lists of rows to choose from"
+        raise source.error(what, "JSON or a workbook with --rows NAME")
     if kind == "parquet":
         columns, records = _parquet(source)
         return Table.of(kind, islice(records, limit), columns)
@@ -136,6 +147,16 @@ def _opened(source: InputFile, errors: ValidationErrors, limit: int | None, rows
         listed = rows_of_document(source, rows)
         return Table.of(kind, islice(enumerate(listed.rows, start=1), limit), notes=listed.notes)
     return Table.of(kind, islice(json_lines(source, errors), limit))
+
+
+def _sheet(source: InputFile, wanted: str, limit: int | None) -> Table:
+    sheets = sheets_of(source)
+    if not sheets:
+        raise source.error("is a workbook without a table", "a sheet with a row of column names")
+    lists = {name: [row for _, row in sheet.rows] for name, sheet in sheets.items()}
+    name, notes = chosen_list(lists, wanted, source)
+    sheet = sheets[name]
+    return Table.of("xlsx", islice(sheet.rows, limit), sheet.columns, (*notes, *sheet.notes))
 
 
 def object_rows(

@@ -1,0 +1,139 @@
+"""Sheets of Excel workbooks as rows."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from typing import Any
+from xml.sax.saxutils import escape
+
+import pytest
+from places import FIXTURES
+
+from ragtriage.data.errors import InputError, ValidationErrors
+from ragtriage.data.importers.detect import read_runs
+from ragtriage.data.importers.parsing.documents_in_json import SeveralListsError
+from ragtriage.data.importers.parsing.input_file import InputFile, Limits
+from ragtriage.data.importers.parsing.options import Options
+
+MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+LINKS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+PACKAGE = "http://schemas.openxmlformats.org/package/2006/relationships"
+TITLED = FIXTURES / "excel" / "qa_with_title_row_and_three_sheets.xlsx"
+
+
+def workbook(**sheets: str) -> bytes:
+    """Return a workbook of sheets by name, each with the XML of its rows."""
+    names = "".join(
+        f'<sheet name="{name}" sheetId="{n}" r:id="r{n}"/>' for n, name in enumerate(sheets, start=1)
+    )
+    targets = "".join(
+        f'<Relationship Id="r{n}" Type="{LINKS}/worksheet" Target="worksheets/sheet{n}.xml"/>'
+        for n in range(1, len(sheets) + 1)
+    )
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        document = f'<Relationship Id="r0" Type="{LINKS}/officeDocument" Target="xl/workbook.xml"/>'
+        archive.writestr("_rels/.rels", f'<Relationships xmlns="{PACKAGE}">{document}</Relationships>')
+        archive.writestr(
+            "xl/workbook.xml",
+            f'<workbook xmlns="{MAIN}" xmlns:r="{LINKS}"><sheets>{names}</sheets></workbook>',
+        )
+        archive.writestr(
+            "xl/_rels/workbook.xml.rels", f'<Relationships xmlns="{PACKAGE}">{targets}</Relationships>'
+        )
+        for n, rows in enumerate(sheets.values(), start=1):
+            sheet = f'<worksheet xmlns="{MAIN}"><sheetData>{rows}</sheetData></worksheet>'
+            archive.writestr(f"xl/worksheets/sheet{n}.xml", sheet)
+    return content.getvalue()
+
+
+def cells(*rows: tuple[str, ...]) -> str:
+    """Return the XML of rows of texts."""
+    return "".join(
+        f'<row r="{n}">'
+        + "".join(
+            f'<c r="{letter}{n}" t="inlineStr"><is><t>{escape(text)}</t></is></c>'
+            for letter, text in zip("ABCDEFGH", row, strict=False)
+            if text
+        )
+        + "</row>"
+        for n, row in enumerate(rows, start=1)
+    )
+
+
+def read(content: bytes, limits: Limits | None = None, **options: str) -> dict[str, list[Any]]:
+    source = InputFile.from_bytes("book.xlsx", content, limits)
+    errors = ValidationErrors("book.xlsx")
+    runs = read_runs(source, Options(**options), errors)  # type: ignore[arg-type]  # texts alone
+    records = {run.name: [record for _, record in run.records] for run in runs}
+    errors.raise_if_any()
+    return records
+
+
+def test_a_header_below_a_title_is_found_and_totals_and_hidden_sheets_are_left_out() -> None:
+    source = InputFile.from_path(TITLED)
+    errors = ValidationErrors(source.name)
+    [run] = read_runs(source, Options(), errors)
+    records: list[tuple[int, Any]] = list(run.records)
+    errors.raise_if_any()
+    assert [line for line, _ in records] == list(range(4, 16))  # rows of the sheet
+    answers = [record.get("answer") for _, record in records]
+    assert answers[2] == "0"  # a number that is an answer stays one
+    assert sum(answer is None for answer in answers) == 1
+    values = [float(record["scores"]["faithfulness"]) for _, record in records if record.get("scores")]
+    known = [value for value in values if value == value]
+    assert (len(known), round(sum(known) / len(known), 4)) == (11, 0.7273)
+    assert {
+        "rows are read from 'Test 2026-01'; lists of rows that are left out: 'Passages' (10)",
+        "not read above the header: 2 rows",
+        "not read at the end, as totals: 1 row",
+        "not read: hidden sheet 'Notes'",
+    } <= set(run.all_notes)
+
+
+BOTH = workbook(
+    may=cells(("question", "answer"), ("q1?", "a")),
+    june=cells(("question", "answer"), ("q1?", "b"), ("q2?", "c")),
+    notes=cells(("what", "who"), ("x", "y")),
+)
+
+
+def test_of_several_sheets_with_questions_one_is_asked_for() -> None:
+    with pytest.raises(SeveralListsError, match=r"'may' \(1\), 'june' \(2\)"):
+        read(BOTH)
+    assert [record["answer"] for record in read(BOTH, rows="june")["book"]] == ["b", "c"]
+    with pytest.raises(InputError, match=r"no list of rows named 'july'; accepted: 'may' \(1\), 'june'"):
+        read(BOTH, rows="july")
+
+
+def test_every_sheet_with_questions_is_a_run() -> None:
+    runs = read(BOTH, rows="*")
+    assert {name: len(records) for name, records in runs.items()} == {"may": 1, "june": 2}
+    assert list(read(BOTH, rows="*", name="bot")) == ["bot may", "bot june"]
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (TITLED.read_bytes()[:3000], "a zip archive"),
+        (workbook(a="<row><c"), "an Excel workbook that cannot be read"),
+        (workbook(a=""), "a workbook without a table"),
+        (workbook(a=cells(("name", "age"), ("x", "3"))), "none reads as the question"),
+        (
+            workbook(
+                a=cells(("question",), ("q?",)) + '<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>'
+            ),
+            "reaches to column 16,384 and row 1,048,576",
+        ),
+    ],
+)
+def test_a_workbook_that_cannot_be_read_is_refused(content: bytes, what: str) -> None:
+    with pytest.raises(InputError, match=what):
+        read(content)
+
+
+def test_a_workbook_that_unpacks_to_too_much_is_refused() -> None:
+    content = workbook(a=cells(*[("question", "answer"), *[("q?", "a" * 1000)] * 50]))
+    with pytest.raises(InputError, match="unpacks to more than 20,000 bytes"):
+        read(content, Limits(document_bytes=20_000))
