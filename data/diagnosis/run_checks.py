@@ -21,7 +21,7 @@ from ragtriage.data.diagnosis.unchecked_isolation import unchecked_isolation
 from ragtriage.data.diagnosis.weak_judge import weak_judges
 from ragtriage.data.scoring.batch_scores import OVER_ANSWERS
 from ragtriage.data.scoring.id_overlap import id_mismatch
-from ragtriage.data.scoring.imported_scores import FAILED_CODE, declared_scales, imported_scores
+from ragtriage.data.scoring.imported_scores import FAILED_CODE, declared_scales, imported_scores, on_scale
 from ragtriage.data.scoring.ranked_lists import context_lists
 from ragtriage.data.scoring.score_run import match_of
 from ragtriage.data.scoring.scored_run import ScoredRun
@@ -33,7 +33,7 @@ from ragtriage.metrics.sanity.means import Means, check_means, looks_uncomputed
 from ragtriage.metrics.sanity.rule import SAMPLES_NAMED, AnswerShift, CheckInput, Finding, IdMismatch, rows_of
 from ragtriage.metrics.sanity.run import check_numbers
 from ragtriage.metrics.schema.metric import Convention
-from ragtriage.metrics.schema.scores import FloatArray, Status
+from ragtriage.metrics.schema.scores import FloatArray, Scores, Status
 from ragtriage.metrics.schema.source import Source
 from ragtriage.metrics.schema.whole_number import whole_number
 from ragtriage.metrics.statistics.question_means import question_means
@@ -262,7 +262,10 @@ def refused_scores(scored: ScoredRun) -> list[Finding]:
     names = [name for name in OVER_ANSWERS if set(scored.sources.get(name, ())) == {Source.IMPORTED}]
     if not guessed.any() or not names:
         return []
-    recorded = _recorded(scored.samples_path)
+    recorded = {
+        name: on_scale(name, column.values, column.status, scored.run.config)[0]
+        for name, column in _recorded(scored.samples_path).items()
+    }
     left_out, means = np.zeros(scored.n, dtype=np.bool_), {}
     for name in filter(recorded.__contains__, names):
         values = scored.values(name)
@@ -289,10 +292,8 @@ def refused_scores(scored: ScoredRun) -> list[Finding]:
 
 
 @lru_cache(maxsize=64)  # the samples of a run never change
-def _recorded(samples: Path) -> dict[str, FloatArray]:
-    """Return metric -> (n,) scores as they were imported, NaN where there is none."""
+def _recorded(samples: Path) -> dict[str, Scores]:
+    """Return metric -> (n,) scores as they were imported."""
     with reading(samples):
         table = pq.read_table(samples, columns=["scores"])
-    return {
-        name: scores.values for (name, _), scores in imported_scores(table).items() if name in OVER_ANSWERS
-    }
+    return {name: scores for (name, _), scores in imported_scores(table).items() if name in OVER_ANSWERS}

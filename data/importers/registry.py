@@ -44,6 +44,11 @@ class Format:
 # Specific formats stand before general ones: a table is what no other importer recognises.
 TOOLS: tuple[Format, ...] = (
     Format(
+        "clouds.azure",
+        "azure azure_summary",
+        "gpt_* *_threshold outputs.*.* pass_rate mean_rating low_rate",
+    ),
+    Format(
         "tools.trulens",
         "trulens_database trulens_events trulens",
         "*feedbacks trulens_events trulens_records record_attributes record_id",

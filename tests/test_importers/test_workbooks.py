@@ -19,7 +19,7 @@ from ragtriage.data.importers.parsing.options import Options
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 LINKS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 PACKAGE = "http://schemas.openxmlformats.org/package/2006/relationships"
-TITLED = FIXTURES / "excel" / "qa_with_title_row_and_three_sheets.xlsx"
+TITLED = FIXTURES / "exports2" / "excel" / "qa_with_title_row_and_three_sheets.xlsx"
 
 
 def workbook(**sheets: str) -> bytes:

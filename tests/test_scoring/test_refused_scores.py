@@ -41,6 +41,17 @@ def test_a_mean_that_differs_from_the_tools_says_why(
     assert said in " ".join(run(capsys, tmp_path, "check", stored.run_id).out.split())
 
 
+def test_the_means_are_on_the_scale_of_the_metric(tmp_path: Path) -> None:
+    rows = [
+        {**record, "scores": {"faithfulness": 1 if at == 0 else 5}}
+        for at, record in enumerate(_records(None))
+    ]
+    api.add_run(rows, "toy", workspace=str(tmp_path), config={"score_scales": {"faithfulness": [1, 5]}})
+    store = RunStore(Workspace(tmp_path))
+    (finding,) = refused_scores(store.scored(store.find("toy")))
+    assert "faithfulness 1.000 of 3, with it 0.750 of 4" in finding.message
+
+
 @pytest.mark.parametrize(("refused", "fires"), [(None, True), (False, False), (True, False)])
 def test_only_a_refusal_that_nobody_recorded_is_said(
     tmp_path: Path, refused: bool | None, fires: bool

@@ -1,0 +1,1 @@
+"""What the evaluation services of cloud providers write."""
