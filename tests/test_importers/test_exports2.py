@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import zipfile
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from places import FIXTURES
 from ragtriage.data.errors import InputError, ValidationErrors
 from ragtriage.data.importers.detect import read_runs
 from ragtriage.data.importers.inputs import inputs_of
+from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.store.sample_validation import normalise
 from ragtriage.data.store.workspace import SCALES
@@ -85,3 +88,52 @@ def test_damaged_files_are_read_or_refused_in_a_sentence(name: str, tmp_path: Pa
     for content in mutations(name, (FOLDER / name).read_bytes(), times=25):
         file.write_bytes(content)
         assert outcome(file) in ("run", "sentence")
+
+
+def _log(status: str = "success", **samples: object) -> bytes:
+    """Return an .eval archive of samples by name."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        header = {"version": 2, "status": status, "eval": {"task": "t", "dataset": {"samples": 9}}}
+        header["results"] = {"completed_samples": len(samples)}
+        archive.writestr("header.json", json.dumps(header))
+        for name, sample in samples.items():
+            archive.writestr(f"samples/{name}_epoch_1.json", json.dumps(sample))
+    return content.getvalue()
+
+
+SAMPLE = {"id": 10, "epoch": 1, "input": "q?", "target": ["a", "b"], "scores": {"match": {"value": "P"}}}
+
+
+def test_a_log_that_did_not_end_says_so_and_its_samples_are_in_the_order_of_their_numbers() -> None:
+    source = InputFile.from_bytes("t.eval", _log("cancelled", **{"10": SAMPLE, "9": {**SAMPLE, "id": 9}}))
+    (run,) = read_runs(source, Options(), ValidationErrors("t.eval"))
+    records: list[Any] = [record for _, record in run.records]
+    assert [record["question_id"] for record in records] == ["9", "10"]
+    assert (records[0]["reference_answer"], records[0]["scores"]["correctness"]["value"]) == ("a", 0.5)
+    assert run.all_notes == (
+        "the log ended as 'cancelled', so it is not complete: 2 samples",
+        "2 of the 9 samples of its data set were completed",
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (_log(), "holds no records"),
+        (_log(a=[1]), "found list; accepted: an object"),
+        (_log(a={**SAMPLE, "input": {"x": []}}), "question: missing"),
+        (_log(a=SAMPLE)[:200], "is a zip archive"),
+        (
+            (FOLDER / "inspect/norvik_rag_zstd.eval").read_bytes().replace(b"\x28\xb5\x2f\xfd", b"\0\0\0\0"),
+            "cannot be read",
+        ),
+    ],
+)
+def test_a_damaged_log_is_refused_in_a_sentence(content: bytes, what: str) -> None:
+    errors = ValidationErrors("t.eval")
+    with pytest.raises(InputError, match=what):  # noqa: PT012 -- records are read as they are consumed
+        for run in read_runs(InputFile.from_bytes("t.eval", content), Options(), errors):
+            for line, record in run.records:
+                normalise(record, line, errors)
+        errors.raise_if_any()

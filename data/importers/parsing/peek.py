@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from ragtriage.data.errors import InputError, ValidationErrors
+from ragtriage.data.importers.parsing.archive import member_names
 from ragtriage.data.importers.parsing.documents_in_json import outline
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.rows import container, open_table
 from ragtriage.data.importers.parsing.shapes import items, objects
 from ragtriage.data.importers.parsing.sqlite_file import is_sqlite, table_names
+from ragtriage.data.importers.parsing.workbook import is_workbook
 
 ROWS = 20
 
@@ -31,9 +33,11 @@ class Peek:
 
     @cached_property
     def kind(self) -> str:
-        """Container format: "folder", "sqlite", or what `container` returns."""
+        """Container format: "folder", "sqlite", "zip", or what `container` returns."""
         if self.source.is_folder:
             return "folder"
+        if member_names(self.source) and not is_workbook(self.source):
+            return "zip"
         return "sqlite" if is_sqlite(self.source) else container(self.source)
 
     @property

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from typing import Any
 
-from ragtriage.data.importers.parsing.input_file import LIFT, InputFile
+from ragtriage.data.importers.parsing.archive import DAMAGE, member_names, open_archive
+from ragtriage.data.importers.parsing.input_file import InputFile
 
-ZIP_MAGIC = b"PK\x03\x04"
 ALL_SHEETS = "*"  # reads every sheet with questions as a run of its own
 ACCEPTED = "a whole .xlsx workbook without a password, or the sheet saved as CSV"
 TITLE_ROWS = 20  # a header stands in one of the first rows of a sheet
@@ -35,17 +35,7 @@ class Sheet:
 
 def is_workbook(source: InputFile) -> bool:
     """Return whether a file is an .xlsx workbook, by its content."""
-    return source.remembered("is_workbook", lambda: _has_workbook(source))
-
-
-def _has_workbook(source: InputFile) -> bool:
-    if not source.magic().startswith(ZIP_MAGIC):
-        return False
-    try:
-        with zipfile.ZipFile(source.random_access()) as archive:
-            return "xl/workbook.xml" in archive.namelist()
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
-        return False
+    return "xl/workbook.xml" in member_names(source)
 
 
 def sheets_of(source: InputFile) -> dict[str, Sheet]:
@@ -70,7 +60,7 @@ def _read(source: InputFile) -> dict[str, Sheet]:
                 is_shown = sheet.visible == SheetVisibleEnum.Visible
                 (visible if is_shown else hidden).append(sheet.name)
         cells = {name: book.get_sheet_by_name(name).to_python(skip_empty_area=False) for name in visible}
-    except (CalamineError, OSError, ValueError) as error:
+    except (CalamineError, *DAMAGE) as error:
         raise source.error(f"is an Excel workbook that cannot be read: {error}", ACCEPTED) from error
     unread = [f"not read: hidden sheet {name!r}" for name in hidden]
     tables = {name: _table(rows, unread) for name, rows in cells.items()}
@@ -83,20 +73,12 @@ def _check_size(source: InputFile) -> None:
     Raises:
         InputError: it does.
     """
-    limit = source.limits.document_bytes
-    try:
-        with zipfile.ZipFile(source.random_access()) as archive:
-            if sum(entry.file_size for entry in archive.infolist()) > limit:
-                raise source.error(f"unpacks to more than {limit:,} bytes", f"at most {limit:,} bytes{LIFT}")
-            for entry in archive.infolist():
-                if not entry.filename.startswith("xl/worksheets/"):
-                    continue
-                width, height = _reach(archive, entry.filename)
-                if width * height > min(MOST_CELLS, limit):
-                    what = f"has a sheet that reaches to column {width:,} and row {height:,}"
-                    raise source.error(what, f"at most {MOST_CELLS:,} cells, empty ones included")
-    except (zipfile.BadZipFile, EOFError, OSError, RuntimeError, NotImplementedError) as error:
-        raise source.error(f"is an Excel workbook that cannot be read: {error}", ACCEPTED) from error
+    with open_archive(source) as archive:
+        for name in archive.namelist():
+            width, height = _reach(archive, name) if name.startswith("xl/worksheets/") else (0, 0)
+            if width * height > MOST_CELLS:
+                what = f"has a sheet that reaches to column {width:,} and row {height:,}"
+                raise source.error(what, f"at most {MOST_CELLS:,} cells, empty ones included")
 
 
 def _reach(archive: zipfile.ZipFile, name: str) -> tuple[int, int]:

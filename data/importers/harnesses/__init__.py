@@ -1,0 +1,1 @@
+"""What evaluation harnesses write: a log or a file of samples with their own scorers."""
