@@ -37,12 +37,17 @@ NO_SECOND_RUN = Headline(
 )
 
 
+def _sayable(row: MetricDifference) -> bool:
+    """Return whether a sentence may rest on a difference: it is drawn, and not an estimate from words."""
+    return drawable(row) and not row.by_words
+
+
 def drawn_metrics(comparison: Comparison) -> list[str]:
     """List the metrics that are drawn, at most seven: the primary one, then those furthest beyond chance.
 
     They are the only ones that the headline names. Only metrics from 0 to 1 with a direction share an axis.
     """
-    rows = [row for row in comparison.differences if drawable(row)]
+    rows = [row for row in comparison.differences if _sayable(row)]
     nearest = sorted(rows, key=lambda row: -1.0 if row.primary else row.adjusted_p)[:MOST_METRICS]
     return [row.metric for row in rows if row in nearest]
 
@@ -51,7 +56,7 @@ def drawn_versions(versions: Mapping[str, Comparison], first: str) -> list[str]:
     """List the keys of the drawn versions, at most six: the first, then those furthest beyond chance."""
 
     def least_p(key: str) -> float:
-        known = [row.adjusted_p for row in versions[key].differences if drawable(row)]
+        known = [row.adjusted_p for row in versions[key].differences if _sayable(row)]
         return min(known, default=2.0)
 
     others = sorted((key for key in versions if key != first), key=least_p)[: MOST_VERSIONS - 1]
@@ -65,7 +70,7 @@ def most_decisive(versions: Mapping[str, Comparison]) -> str:
         significant = [
             abs(gain(row))
             for row in versions[key].differences
-            if drawable(row) and row.verdict in ("better", "worse")
+            if _sayable(row) and row.verdict in ("better", "worse")
         ]
         return max(significant, default=0.0)
 
@@ -82,7 +87,7 @@ class _Outcome:
 
     @classmethod
     def of(cls, comparison: Comparison, metrics: Sequence[str]) -> _Outcome:
-        rows = [row for row in comparison.differences if row.metric in metrics and drawable(row)]
+        rows = [row for row in comparison.differences if row.metric in metrics and _sayable(row)]
         rows.sort(key=lambda row: -abs(gain(row)))
 
         def primary_first(*verdicts: str) -> tuple[MetricDifference, ...]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragtriage.data.comparison.answered import RefusalPairs, refusal_pairs, refusal_sentence
-from ragtriage.data.comparison.compared_metrics import higher_is_better, question_values
+from ragtriage.data.comparison.compared_metrics import by_words, higher_is_better, question_values
 from ragtriage.data.comparison.guardrails import Loss, losses
 from ragtriage.data.comparison.pair_labels import left_out_labels, with_shared_labels
 from ragtriage.data.comparison.question_changes import SliceChange, slice_changes
@@ -61,6 +61,7 @@ class MetricDifference:
     low: float  # lower end of the interval with that correction: 0 lies outside where adjusted_p < 0.05
     high: float  # its upper end
     primary: bool = False  # whether this is the primary metric, which is tested alone
+    by_words: bool = False  # whether one side is an estimate from words, which no sentence rests on
 
     @property
     def verdict(self) -> Outcome:
@@ -251,6 +252,7 @@ def compare(
             test.low,
             test.high,
             side is first,
+            side.metric != primary and any(by_words(of.scored, side.metric) for of in (base, other)),
         )
         for side, test in zip([first, *rest], tests, strict=True)
     )

@@ -9,10 +9,12 @@ from ragtriage.data.diagnosis.diagnosis import Diagnosis, passing_of
 from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.workspace import Workspace
+from ragtriage.metrics.definitions.refusal import METRICS as REFUSALS
 from ragtriage.metrics.diagnosis.right import CORRECTNESS
 from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import REGISTRY, declared, imported_declarations, lookup, ordered
 from ragtriage.metrics.schema.scores import FloatArray, MetricsError
+from ragtriage.metrics.schema.source import Source
 from ragtriage.metrics.statistics.question_means import question_means
 
 SHOWN_K = 5
@@ -40,6 +42,17 @@ def higher_is_better(metric: str) -> bool | None:
     """Return whether more of a metric, or of GOOD_SHARE, is better; None where no direction is."""
     declaration = declared(metric)
     return True if metric == GOOD_SHARE else None if declaration is None else declaration.higher_is_better
+
+
+# estimates from words that were measured against people's labels, and may decide
+MEASURED_ESTIMATES = frozenset({"right_by_text", *(metric.key for metric in REFUSALS)})
+
+
+def by_words(scored: ScoredRun, metric: str) -> bool:
+    """Return whether every value of a metric is an estimate from words, which decides nothing."""
+    if metric in MEASURED_ESTIMATES or metric.startswith("nli_"):
+        return False
+    return set(scored.sources.get(metric, ())) == {Source.ESTIMATED}
 
 
 def case_values(diagnosis: Diagnosis, metric: str) -> FloatArray:

@@ -97,9 +97,9 @@ def exit_code(
         concluded: from the results.
         results: of every gate; a required one that does not pass is one that must not ship.
         fail_on: the states of FAILING that do not end with 0; by default do_not_ship, and not_checked where
-            no gate measured anything.
+            no gate measured anything but the guardrails.
     """
-    nothing = all(result.verdict == "UNMEASURED" for result in results)
+    nothing = all(result.verdict == "UNMEASURED" for result in results if result.gate.kind != "guardrail")
     failing = {"do_not_ship", *(["not_checked"] if nothing else [])} if fail_on is None else fail_on
     refused = any(result.blocks and result.gate.required and result.verdict != "PASS" for result in results)
     if (refused or concluded.state == "do_not_ship") and "do_not_ship" in failing:

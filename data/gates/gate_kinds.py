@@ -12,6 +12,7 @@ from ragtriage.data.comparison.compare import Side, family_tests, metric_side, p
 from ragtriage.data.comparison.compared_metrics import (
     FAMILIES,
     SHOWN_K,
+    by_words,
     case_values,
     higher_is_better,
     in_family,
@@ -77,6 +78,8 @@ def judge_mean_gate(
         if scored.is_off_scale(gate.metric):
             reason = "its values are on another scale"
         return unmeasured(gate, reason, n_total=metric_summary.n_applicable)
+    if metric_summary.raw is None and by_words(scored, gate.metric):
+        return unmeasured(gate, BY_WORDS, n_total=metric_summary.n_applicable)
     judged = judge_gate(
         gate,
         metric_summary.mean,
@@ -208,6 +211,8 @@ def judge_percentile_gate(gate: Gate, run: Diagnosis) -> GateResult:
     measured = quantile_interval(values, share, len(np.unique(clusters[np.isfinite(values)])))
     if measured.value is None:
         return unmeasured(gate, f"none of {total:,} {gate.over} has a value", n_total=total)
+    if by_words(scored, gate.metric):
+        return unmeasured(gate, BY_WORDS, n_total=total)
     sources = "+".join(column.sources) or "none"
     dependent = "" if measured.independent == measured.n else f", {measured.independent:,} independent"
     obtained = f"{sources}, order statistics{dependent}"
@@ -239,6 +244,7 @@ def _adverse_percentile(gate: Gate, values: FloatArray, failed: int, share: floa
     return float(np.quantile(known, share, method="higher" if gate.at_most else "lower"))
 
 
+BY_WORDS = "estimated from words: a judge or labels decide it"
 MISSPELT = 0.9  # likeness of two names from which on one is the other misspelt
 WITH_PASS_RATE = ("headline", "all")  # families that the pass rate belongs to
 
@@ -293,7 +299,9 @@ def _expand(
     members = [
         name
         for name in names
-        if (name, gate.slice) not in named and np.isfinite(case_values(base, name)).any()
+        if (name, gate.slice) not in named
+        and np.isfinite(case_values(base, name)).any()
+        and (name == primary or not by_words(base.scored, name))
     ]
     blocking = [primary] if primary in members else members
     return [
@@ -326,6 +334,8 @@ def _lacking(gate: Gate, run: Diagnosis, base: Diagnosis) -> str:
     for diagnosis, side in ((base, "the baseline"), (run, "this run")):
         if not np.isfinite(case_values(diagnosis, gate.metric)).any():
             return f"{side} has no value of it"
+        if by_words(diagnosis.scored, gate.metric):
+            return BY_WORDS
     return ""
 
 

@@ -223,7 +223,7 @@ def test_the_command_compare_prints_guardrails_and_the_slices_that_moved(workspa
     assert answer["guardrails"]["latency"]["verdict"] == "FAIL"
 
 
-def test_an_estimate_from_words_blocks_no_release(workspace: RunStore) -> None:
+def test_an_estimate_from_words_decides_no_gate(workspace: RunStore) -> None:
     """Two runs of questions, answers and documents alone: which document was used is told by words."""
     texts = {"a": "The ferry to Norvik leaves at nine on weekdays.", "b": "Bicycles cost five crowns extra."}
     samples = [
@@ -237,6 +237,19 @@ def test_an_estimate_from_words_blocks_no_release(workspace: RunStore) -> None:
         }
         for at in range(40)
     ]
+    rules = (
+        'metric = "ignored_top_ranked"\nat_most = 0.9',
+        'kind = "percentile"\nmetric = "rank_use_gap"\npercentile = 90\nat_most = 1.0',
+        'kind = "regression"\nmetric = "ignored_top_ranked"\ndrop = 0.05',
+    )
+    written = "".join(f'[[gate]]\nseverity = "block"\nreason = "x"\n{rule}\n' for rule in rules)
+    (workspace.workspace.root / "gates.toml").write_text(written, "utf-8")
     report = _report(workspace, samples, samples[::-1])
-    changes = {each.gate.metric: each.gate for each in report.results if each.gate.kind == "regression"}
-    assert changes["ignored_top_ranked"].severity == "warn"
+    judged = [each for each in report.results if each.gate.reason == "x"]
+    assert [(each.gate.kind, each.verdict) for each in judged] == [
+        ("mean", "UNMEASURED"),
+        ("percentile", "UNMEASURED"),
+        ("regression", "UNMEASURED"),
+    ]
+    assert {each.why for each in judged} == {"estimated from words: a judge or labels decide it"}
+    assert report.exit_code() == 3  # nothing else is measured

@@ -67,7 +67,7 @@ def test_six_versions_are_drawn_and_the_headline_names_what_is_drawn(
 ) -> None:
     app = _iris(demo, monkeypatch, "colbert")
     assert not app.exception
-    assert headline(app).startswith("colbert is worse than basic in 2 of 7 metrics: ")
+    assert headline(app).startswith("colbert is worse than basic in 2 of 6 metrics: ")
     assert "graphrag" in page_text(app)
     axis = _spec(app, 0)["layout"]["yaxis"]["ticktext"]
     assert "Context precision" in [label.strip() for label in axis]

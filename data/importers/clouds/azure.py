@@ -196,7 +196,7 @@ IMPORTERS = (
         "rows with inputs.* and outputs.<evaluator>.*, or an evaluator's columns with _result and _threshold",
         _is_rows,
         _read,
-        written_by="azure-ai-evaluation 1.18",
+        written_by="Azure AI Evaluation 1.18",
         example="evaluate(data=..., evaluators={...}, output_path='results.json')",
     ),
     Importer(
@@ -208,5 +208,6 @@ IMPORTERS = (
             "is the summary of an Azure evaluation: counts and means, without a row",
             "eval_results.jsonl beside it, or the JSON that evaluate(output_path=...) writes",
         ),
+        written_by="Azure AI Evaluation 1.18",
     ),
 )

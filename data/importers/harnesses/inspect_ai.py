@@ -172,7 +172,7 @@ IMPORTERS = (
         ACCEPTS,
         _is_log,
         _read,
-        written_by="inspect-ai 0.3.285",
+        written_by="Inspect 0.3.285",
         example="inspect eval task.py writes logs/*.eval",
     ),
 )
