@@ -84,6 +84,11 @@ TOOLS: tuple[Format, ...] = (
         "opik_experiment opik_csv opik_table opik_traces",
         "dataset_item_id item_dataset_item_id dataset dataset.* *.dataset *.dataset.* spans kind:folder",
     ),
+    Format(
+        "tools.haystack",
+        "haystack haystack_result haystack_scores",
+        "predicted_answer predicted_answers *_responses *_response individual_scores metrics",
+    ),
     Format("harnesses.inspect_ai", "inspect", "kind:zip eval"),
     Format("tools.weave", "weave weave_results", "op_name row_digest"),
     Format("tools.braintrust", "braintrust braintrust_results", "root_span_id error"),
