@@ -85,11 +85,18 @@ TOOLS: tuple[Format, ...] = (
         "dataset_item_id item_dataset_item_id dataset dataset.* *.dataset *.dataset.* spans kind:folder",
     ),
     Format(
+        "clouds.bedrock",
+        "bedrock bedrock_model bedrock_questions",
+        "conversationTurns automatedEvaluationResult",
+    ),
+    Format(
         "tools.haystack",
         "haystack haystack_result haystack_scores",
         "predicted_answer predicted_answers *_responses *_response individual_scores metrics",
     ),
     Format("harnesses.inspect_ai", "inspect", "kind:zip eval"),
+    Format("harnesses.openai_evals", "openai_evals", "spec"),
+    Format("harnesses.lm_eval", "lm_eval lm_eval_results", "filtered_resps n-shot"),
     Format("tools.weave", "weave weave_results", "op_name row_digest"),
     Format("tools.braintrust", "braintrust braintrust_results", "root_span_id error"),
     Format(
