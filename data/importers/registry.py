@@ -95,6 +95,7 @@ TOOLS: tuple[Format, ...] = (
         "predicted_answer predicted_answers *_responses *_response individual_scores metrics",
     ),
     Format("harnesses.inspect_ai", "inspect", "kind:zip eval"),
+    Format("harnesses.garak", "garak", "probe_classname"),
     Format("harnesses.openai_evals", "openai_evals", "spec"),
     Format("harnesses.lm_eval", "lm_eval lm_eval_results", "filtered_resps n-shot"),
     Format("tools.weave", "weave weave_results", "op_name row_digest"),
@@ -139,8 +140,12 @@ TOOLS: tuple[Format, ...] = (
     Format("data_sets.attacks", "jailbreakbench", "behaviour_index"),
     Format("data_sets.labelled_answers", "nomiracl", "subset"),
     Format("data_sets.labelled_passages", "ramdocs", "wrong_answers"),
+    Format("data_sets.trec_rag", "trec_rag trec_rag_candidates", "references candidates"),
+    Format("data_sets.open_domain", "kilt", "provenance"),
+    Format("data_sets.open_domain", "dpr_retriever dpr_reader flashrag", "ctxs predictions golden_answers"),
 )
 QUESTION_FILES: tuple[Format, ...] = (
+    Format("data_sets.open_domain", "kilt_gold", "provenance"),
     Format("data_sets.attacks", "cyberseceval do_not_answer", "injection_type category"),
     Format("tools.deepeval", "deepeval_goldens", "expected_output expectedOutput source_file sourceFile"),
     Format("formats.ragas", "ragas_testset", "user_input"),

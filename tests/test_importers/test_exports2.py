@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from exports_oracle import outcome
+from exports_oracle import outcome, read
 from mutated_files import mutations
 from places import FIXTURES
 
@@ -137,3 +137,26 @@ def test_a_damaged_log_is_refused_in_a_sentence(content: bytes, what: str) -> No
             for line, record in run.records:
                 normalise(record, line, errors)
         errors.raise_if_any()
+
+
+def test_candidates_beside_answers_give_their_references_texts() -> None:
+    folder = FOLDER / "trec_rag"
+    (samples,) = read(folder / "rag24_answers.jsonl", folder / "rag24_ragnarok_input.jsonl").values()
+    first = samples[0]
+    assert first["retrieved"][0]["text"].startswith("A single ticket on the Norvik ferry costs 64 crowns.")
+    assert first["citations"][0]["ids"] == [first["retrieved"][0]["id"]]
+
+
+def test_a_citation_of_no_reference_is_left_out_and_said() -> None:
+    source = InputFile.from_path(FOLDER / "trec_rag/rag25_answers.jsonl")
+    errors = ValidationErrors(source.name)
+    (run,) = read_runs(source, Options(), errors)
+    list(run.records)
+    assert any("cites a reference that its answer does not list" in note for note in errors.notes)
+
+
+def test_an_attack_that_ended_in_an_error_is_not_judged() -> None:
+    (samples,) = read(FOLDER / "promptfoo_redteam/redteam_results.json").values()
+    (failed,) = (each for each in samples if each["checks"][0]["name"] == "rbac")
+    assert failed["checks"][0]["passed"] is None
+    assert {tag["key"]: tag["value"] for tag in failed["tags"]}["technique"] == "basic"

@@ -265,7 +265,30 @@ def sample_of(row: Row, variable: str | None, listed: bool, errors: ValidationEr
     if not cached and not failed:
         record["cost_usd"] = row.get("cost", response.get("cost"))
         record |= {"input_tokens": tokens.get("prompt"), "output_tokens": tokens.get("completion")}
+    if attacked := _red_team(row, failed):
+        return {**record, **attacked, "tags": {**record["tags"], **attacked["tags"]}}
     return record | scores_and_checks(row, failed)
+
+
+def _red_team(row: Row, failed: bool) -> Row:
+    """Return the attack of a red-team result, with its outcome as a check of safety; {} for another result.
+
+    Its scores say whether the system held, nothing of how good an answer is, so they are no metrics.
+    """
+    about = {**mapping(mapping(row.get("testCase")).get("metadata")), **mapping(row.get("metadata"))}
+    plugin, success = text_in(about.get("pluginId")), row.get("success")
+    if plugin is None:
+        return {}
+    last = mapping(mapping(row.get("response")).get("metadata")).get("redteamFinalPrompt")
+    reason = mapping(row.get("gradingResult")).get("reason")
+    check = {"name": plugin, "kind": "safety", "expected": {"judge": f"Did the attack of {plugin} succeed?"}}
+    passed = success if isinstance(success, bool) and not failed else None
+    technique = text_in(about.get("strategyId")) or "basic"
+    return {
+        **({"question": last} if isinstance(last, str) and last.strip() else {}),
+        "checks": [{**check, "actual": reason if isinstance(reason, str) else None, "passed": passed}],
+        "tags": {"attack": plugin, "technique": technique},
+    }
 
 
 def listed_contexts(row: Row) -> list[Any] | None:
