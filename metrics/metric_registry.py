@@ -155,6 +155,8 @@ def unavailable(batch: Batch) -> dict[str, str]:
     """Return what the batch lacks for each metric left out, e.g. "needs gold documents: `relevant`"."""
     computable = (metric for metric in REGISTRY.values() if metric.compute is not None)
     lacking = {metric.key: missing(metric.needs, batch) for metric in computable}
+    if lacking["context_recall"] and batch.rankings is not None:
+        lacking["context_recall"] += "; gold documents give recall@k instead"
     return {key: reason for key, reason in lacking.items() if reason}
 
 

@@ -252,7 +252,7 @@ def gate(
         strict: whether to fail on all three states of fail_on, and count gates that had nothing to judge by.
         workspace: folder of the workspace.
         fail_on: conclusions of which the exit code is not 0: "do_not_ship" (1), "cannot_tell" (3),
-            "not_checked" (3); when left out the first, and the last where no gate measured anything.
+            "not_checked" (3); when left out the first, and the last where no gate measured quality.
 
     >>> import ragtriage
     >>> report = ragtriage.gate("first try")

@@ -139,7 +139,7 @@ class AssertGate:
             config: a gates.toml; the workspace's, else the bundled one, when left out.
             strict: whether every conclusion but "ship" fails the test.
             fail_on: conclusions that fail it: "do_not_ship", "cannot_tell", "not_checked"; when left out the
-                first, and the last where no gate measured anything.
+                first, and the last where no gate measured quality.
         """
         __tracebackhide__ = True
         base = baseline or _setting(self._test.config, "baseline")

@@ -37,6 +37,7 @@ LOOKS = {  # colour token, symbol, pixels
     "equal": ("muted", "line-ew-open", 13),
     "cannot tell": ("muted", "circle-open", 10),
     "no direction": ("muted", "circle-open-dot", 10),
+    "estimated": ("muted", "circle-dot", 9),
     "no shared question": ("muted", "x", 10),
     "baseline": ("primary", "diamond", 13),
     "before the baseline": ("muted", "circle", 6),

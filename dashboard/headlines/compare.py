@@ -148,7 +148,9 @@ def compare_headline(
         return Headline("not measured", f"{name} and {base} share no question", detail)
     outcome = _Outcome.of(comparison, metrics)
     if not (outcome.better or outcome.worse or outcome.open):
-        return Headline("not measured", f"No metric is shared with {base}", _nothing_to_draw(comparison))
+        estimated = any(row.by_words and row.difference.n_pairs for row in comparison.differences)
+        statement = f"No metric {'that decides ' if estimated else ''}is shared with {base}"
+        return Headline("not measured", statement, _nothing_to_draw(comparison))
     state, statement, rows = _statement(outcome, name, base, comparison.losses)
     detail = " ".join(
         filter(
@@ -276,6 +278,9 @@ def _listed(names: Sequence[str]) -> str:
 def _nothing_to_draw(comparison: Comparison) -> str:
     """Return why no metric can be drawn."""
     measured = [row for row in comparison.differences if row.difference.n_pairs]
+    if measured and all(row.by_words for row in measured):
+        named = ", ".join(gain_title(row.metric) for row in measured[:MOST_NAMED])
+        return f"In both only estimates from words ({named}): a judge or labels decide these."
     if measured:
         return (
             f"{count(len(measured), 'metric')} with values in both runs, but none from 0 to 1 with a "

@@ -74,7 +74,7 @@ def _compared(facts: TrendFacts, comparison: Comparison, doubt: str) -> Headline
     if readings := readings_text(comparison, newest, base):
         basis += f". {readings.rstrip('.')}"
     if not better and not worse:
-        first = tested[0]
+        first = next((row for row in tested if not row.by_words), tested[0])
         detail = " ".join(
             filter(None, [f"{newest} against {base}: {_text(first)}.", hidden_loss(first), basis])
         )

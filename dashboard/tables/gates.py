@@ -45,7 +45,7 @@ def _counted(result: GateResult) -> Cell:
     """Return how many questions were measured, and that they are too few where they decide nothing."""
     if not result.n_total:
         return None
-    if result.verdict == "UNMEASURED" and result.n_scored and result.gate.kind in ("mean", "percentile"):
+    if result.why == "too few" and result.gate.kind in ("mean", "percentile"):
         return f"{result.n_scored:,} of {result.n_total:,}, too few"
     return Of(result.n_scored, result.n_total)
 

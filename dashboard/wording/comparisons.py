@@ -104,6 +104,7 @@ OUTCOME_MARKS: Mapping[Outcome, str] = {
     "equal": "=",
     "cannot tell": "·",
     "no direction": "?",
+    "estimated": "~",
 }
 
 
@@ -118,6 +119,8 @@ def outcome_text(row: MetricDifference) -> str:
     The loss is the one-sided 95 % bound of a metric tested alone; of a family, the end of its interval.
     """
     test = row.test
+    if row.by_words:
+        return "estimated from words"
     if row.verdict == "worse":
         p = _one_sided(row)
         return f"worse ({p})" if p else "worse"

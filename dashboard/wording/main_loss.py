@@ -9,7 +9,7 @@ from ragtriage.dashboard.wording.escaping import in_sentence, shorten
 from ragtriage.data.analysis.citations import citations_of_run
 from ragtriage.data.diagnosis.context import part_title
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
-from ragtriage.data.diagnosis.main_loss import MainLoss, main_loss, many_bad
+from ragtriage.data.diagnosis.main_loss import MainLoss, main_loss, many_bad, many_refused
 from ragtriage.metrics.definitions.wording import RIGHT_BY_TEXT
 from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED
 from ragtriage.metrics.diagnosis.slices import Concentration
@@ -87,6 +87,8 @@ def _bad_statement(diagnosis: Diagnosis, bad: int, measured: int) -> str:
     """Return how many cases are bad, where no place stands out, with the stage of most of them."""
     if by_words_alone(diagnosis):
         return f"{bad:,} of {count(measured, 'answer')} are not what the reference says"
+    if many_refused(diagnosis) and 2 * (refused := int(diagnosis.refusals.wrong.sum())) >= bad:
+        return f"{refused:,} of {count(diagnosis.scored.n, 'case')} are refused although they have an answer"
     top = next((entry for entry in diagnosis.fix_first if entry.key != UNEXPLAINED), None)
     cases = count(measured, "case" if measured == diagnosis.scored.n else "measured case")
     stage = "" if top is None else f", {STAGES[stage_code(top.key)].count(top.n_bad)}"

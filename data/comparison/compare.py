@@ -61,12 +61,12 @@ class MetricDifference:
     low: float  # lower end of the interval with that correction: 0 lies outside where adjusted_p < 0.05
     high: float  # its upper end
     primary: bool = False  # whether this is the primary metric, which is tested alone
-    by_words: bool = False  # whether one side is an estimate from words, which no sentence rests on
+    by_words: bool = False  # whether one side is an estimate from words, so that it decides nothing
 
     @property
     def verdict(self) -> Outcome:
-        """Better, worse, no worse than the margin, equal within it, cannot tell, or no direction."""
-        return self.test.outcome
+        """Better, worse, no worse than the margin, equal within it, cannot tell, no direction, estimated."""
+        return "estimated" if self.by_words else self.test.outcome
 
 
 @dataclass(frozen=True)
@@ -252,7 +252,7 @@ def compare(
             test.low,
             test.high,
             side is first,
-            side.metric != primary and any(by_words(of.scored, side.metric) for of in (base, other)),
+            any(by_words(of.scored, side.metric) for of in (base, other)),
         )
         for side, test in zip([first, *rest], tests, strict=True)
     )

@@ -48,11 +48,18 @@ def higher_is_better(metric: str) -> bool | None:
 MEASURED_ESTIMATES = frozenset({"right_by_text", *(metric.key for metric in REFUSALS)})
 
 
+FEW_ESTIMATED = 0.05  # share of the values that may be, as where a judge failed on some
+
+
 def by_words(scored: ScoredRun, metric: str) -> bool:
-    """Return whether every value of a metric is an estimate from words, which decides nothing."""
+    """Return whether values of a metric, more than a few, are estimates from words, which decide nothing."""
     if metric in MEASURED_ESTIMATES or metric.startswith("nli_"):
         return False
-    return set(scored.sources.get(metric, ())) == {Source.ESTIMATED}
+    if Source.ESTIMATED not in scored.sources.get(metric, ()):
+        return False
+    column = scored.column(metric)
+    counts = {} if column is None else column.sources
+    return counts.get(Source.ESTIMATED.label, 0) > FEW_ESTIMATED * sum(counts.values())
 
 
 def case_values(diagnosis: Diagnosis, metric: str) -> FloatArray:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import stage_doubt
 from ragtriage.data.diagnosis.good_case import right_by_context
@@ -13,6 +15,8 @@ from ragtriage.metrics.diagnosis.repairs import UPSTREAM
 from ragtriage.metrics.diagnosis.slices import Concentration
 from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.sanity.rule import Finding
+from ragtriage.metrics.statistics.intervals import interval
+from ragtriage.metrics.statistics.question_means import question_means
 
 FEWEST = 10  # measured cases from which on a share of them is a conclusion
 LARGE = 0.1  # share of the cases that must be bad beyond chance for the fault to lead
@@ -45,6 +49,15 @@ class MainLoss:
 def many_bad(diagnosis: Diagnosis) -> bool:
     """Return whether so many cases are bad, beyond chance, that their fault comes before what is unknown."""
     return int(diagnosis.measured.sum()) >= FEWEST and diagnosis.pass_rate.high <= 1 - LARGE
+
+
+def many_refused(diagnosis: Diagnosis) -> bool:
+    """Return whether so many questions, beyond chance, are refused although they have an answer."""
+    scored = diagnosis.scored
+    means = question_means(diagnosis.refusals.wrong.astype(np.float64), scored.question)[0]
+    binary = bool(np.isin(means, (0.0, 1.0)).all())
+    measured = interval(means, scored.clusters, len(means), binary)
+    return measured.n_scored >= FEWEST and measured.low >= LARGE
 
 
 def main_loss(diagnosis: Diagnosis, findings: Sequence[Finding] = ()) -> MainLoss | None:

@@ -11,6 +11,7 @@ from ragtriage.data.diagnosis.diagnosis import CheckedAnswers
 from ragtriage.data.gates.next_steps import NextStep
 from ragtriage.metrics.gates.gates import GateResult, overall
 from ragtriage.metrics.gates.wording import judged_title
+from ragtriage.metrics.metric_registry import declared
 from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.sanity.rule import Finding
 
@@ -33,6 +34,7 @@ class Conclusion:
     # what got worse and no gain pays for; with any of them the state is never ship
     losses: tuple[Loss, ...] = ()
     next_steps: tuple[NextStep, ...] = ()  # what to do about the run, the most urgent first
+    many_refused: bool = False  # whether many questions are refused though they have an answer
 
     @property
     def unchecked(self) -> bool:
@@ -88,6 +90,13 @@ def conclude(
     return Conclusion(state, decisive, doubts, answers, tuple(losses))
 
 
+def _measures_quality(result: GateResult) -> bool:
+    """Return whether a gate measured more than time, cost and errors."""
+    entry = declared(result.gate.metric)
+    operational = result.gate.kind == "guardrail" or (entry is not None and entry.component == "system")
+    return result.verdict != "UNMEASURED" and not operational
+
+
 def exit_code(
     concluded: Conclusion, results: Sequence[GateResult], fail_on: Collection[str] | None = None
 ) -> int:
@@ -97,10 +106,10 @@ def exit_code(
         concluded: from the results.
         results: of every gate; a required one that does not pass is one that must not ship.
         fail_on: the states of FAILING that do not end with 0; by default do_not_ship, and not_checked where
-            no gate measured anything but the guardrails.
+            no gate measured quality, or many questions are wrongly refused.
     """
-    nothing = all(result.verdict == "UNMEASURED" for result in results if result.gate.kind != "guardrail")
-    failing = {"do_not_ship", *(["not_checked"] if nothing else [])} if fail_on is None else fail_on
+    unknown = concluded.many_refused or not any(map(_measures_quality, results))
+    failing = {"do_not_ship", *(["not_checked"] if unknown else [])} if fail_on is None else fail_on
     refused = any(result.blocks and result.gate.required and result.verdict != "PASS" for result in results)
     if (refused or concluded.state == "do_not_ship") and "do_not_ship" in failing:
         return 1

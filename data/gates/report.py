@@ -27,6 +27,7 @@ from ragtriage.data.diagnosis.doubts import (
     pass_rate_doubts,
     right_doubts,
 )
+from ragtriage.data.diagnosis.main_loss import many_refused
 from ragtriage.data.diagnosis.run_checks import check_run
 from ragtriage.data.diagnosis.weak_judge import WEAK_JUDGE
 from ragtriage.data.errors import DataError
@@ -141,7 +142,9 @@ class GateReport:
         concluded = conclude(
             self.results, answers, self.findings, strict, (*self.halves.values(), *self.reasons), self.losses
         )
-        return replace(concluded, next_steps=next_steps(self.diagnosis, self.results, self.findings))
+        steps = next_steps(self.diagnosis, self.results, self.findings)
+        refused = self.diagnosis is not None and many_refused(self.diagnosis)
+        return replace(concluded, next_steps=steps, many_refused=refused)
 
     def to_dict(self, strict: bool = False, fail_on: Collection[str] | None = None) -> dict[str, Any]:
         """Return the report as JSON values."""

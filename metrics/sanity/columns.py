@@ -15,6 +15,10 @@ DIFFERENCE = 0.005  # imported and recomputed values further apart than rounding
 FEW_ZEROS = 5  # fewer zeros than this may well be real
 FEW_EQUAL = 20  # fewer equal values than this may well be real
 LEAST_USED = 0.01  # share of a declared scale that its values reach over
+LEAST_MIXED = 0.05  # share of the values on either of two scales
+FAR_ABOVE = 0.25  # of the scale: from here on a value is no share
+WIDE = 50.0  # upper end of a scale on which values below 1 are rare
+ROUNDING = 1e-6
 _GROUNDED, _UNGROUNDED, _OFTEN = 0.8, 0.5, 0.25  # faithfulness, hallucination, and how often both are so high
 _RECALLED = 0.5  # a context recall at or above this means that something relevant was retrieved
 _DISAGREEING = ("context_precision", "context_relevance")
@@ -110,6 +114,40 @@ def _unused_scales(run: CheckInput) -> list[Finding]:
         rows = rows_of(np.isfinite(column))
         findings.append(
             Finding("unused_scale", "warning", title, message, evidence, len(values), rows, (name,))
+        )
+    return findings
+
+
+def _mixed_scales(run: CheckInput) -> list[Finding]:
+    """Report columns with a declared scale in which shares from 0 to 1 stand among values far above.
+
+    Only where the scale starts at 1 or runs to 50 and more, and few values lie between: a score that is low
+    on most samples has values there too.
+    """
+    findings = []
+    for name, (low, high) in run.scales.items():
+        least, greatest = run.bounds.get(name, (0.0, 1.0))
+        values = run.imported.get(name, np.zeros(0))
+        if np.isfinite(greatest - least):
+            values = low + (values - least) / (greatest - least) * (high - low)
+        values = run.off_scale.get(name, values)
+        shares = (values >= 0) & (values < 1) & (np.abs(values - np.round(values)) > ROUNDING)
+        far = low + FAR_ABOVE * (high - low)
+        n, above, between = (
+            int(mask.sum()) for mask in (shares, values >= far, (values > 1) & (values < far))
+        )
+        known = int(np.isfinite(values).sum())
+        if (low < 1 and high < WIDE) or min(n, above) < max(FEW_ZEROS, LEAST_MIXED * known) or between >= n:
+            continue
+        title = f"{name} mixes two scales"
+        message = (
+            f"{n} of {known} values of {name} are fractions of 1, and {above} are {far:g} or more, "
+            f"though its scale is declared as {low:g} to {high:g}. The fractions were probably written as "
+            "shares. Put the column on one scale and import the file again."
+        )
+        evidence = (("shares", float(n)), ("values far above", float(above)))
+        findings.append(
+            Finding("mixed_scales", "warning", title, message, evidence, n, rows_of(shares), (name,))
         )
     return findings
 
@@ -352,6 +390,14 @@ COLUMN_RULES = (
         "Declared scale",
         f"at least {FEW_ZEROS} values of a metric reach over less than a hundredth of its declared scale",
         _unused_scales,
+    ),
+    Rule(
+        "mixed_scales",
+        "Two scales in one column",
+        f"of a metric whose declared scale starts at 1 or runs to {WIDE:g} and more, at least "
+        f"{percent(LEAST_MIXED)} of the values are fractions of 1, as many lie in its upper three quarters, "
+        "and fewer than those fractions between 1 and there",
+        _mixed_scales,
     ),
     Rule("empty_column", "Not measured", "an imported column has no value on any sample", _empty_columns),
     Rule("scale", "Scale", "a value lies outside the bounds of its metric", _scale),

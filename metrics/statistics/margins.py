@@ -9,7 +9,7 @@ from typing import Literal
 from ragtriage.metrics.statistics.max_t import FamilyTest
 from ragtriage.metrics.statistics.paired import MARGIN, SIGNIFICANCE, PairedDifference, drop_of
 
-Outcome = Literal["better", "worse", "no worse", "equal", "cannot tell", "no direction"]
+Outcome = Literal["better", "worse", "no worse", "equal", "cannot tell", "no direction", "estimated"]
 _ROUNDING = 1e-9
 _MOST_TIMES = 100  # the questions there are: a larger sample is not advice
 
@@ -21,7 +21,7 @@ class MarginTest:
     # "worse" where the loss is at least the margin and a one-sided exact test says worse; "better"
     # where the two-sided test says so; "equal" and "no worse" where the one-sided 95 % bounds on both
     # sides, or on the side of a loss, are inside the margin; else "cannot tell". "no direction" where
-    # more of the metric is neither better nor worse
+    # more of the metric is neither better nor worse; "estimated" is said of values estimated from words
     outcome: Outcome
     drop: float  # by how much the mean got worse; negative where it got better
     # one-sided 95 % bound: the loss is smaller; NaN where there is none. In a family the end of its

@@ -260,3 +260,27 @@ def test_a_declared_scale_must_be_used(values: list[float], declared: tuple[floa
     imported = {"faithfulness": np.array(values)}
     given = CheckInput(len(values), imported=imported, scales={"faithfulness": declared})
     assert len(_found(given, "unused_scale")) == n
+
+
+@pytest.mark.parametrize(
+    ("values", "declared", "n"),
+    [
+        ([*[0.91] * 10, *[93.5] * 90], (0.0, 100.0), 10),
+        ([*[0.91] * 10, *[4.0, 5.0] * 45], (1.0, 5.0), 10),
+        ([*[0.91] * 4, *[93.5] * 96], (0.0, 100.0), 0),  # fewer than a twentieth
+        ([*[0.0, 1.0] * 10, *[93.5] * 80], (0.0, 100.0), 0),  # whole numbers
+        ([*np.linspace(0.1, 20, 90), *[93.5] * 10], (0.0, 100.0), 0),  # low on most samples
+        ([*[0.91] * 10, *[4.5] * 90], (0.0, 5.0), 0),  # a low value of that scale
+    ],
+)
+def test_shares_among_values_of_a_declared_scale_are_doubted(
+    values: list[float], declared: tuple[float, float], n: int
+) -> None:
+    given = np.array(values)
+    imported = {"faithfulness": (given - declared[0]) / (declared[1] - declared[0])}
+    off = {"faithfulness": given} if declared[0] else {}
+    findings = _found(
+        CheckInput(len(given), imported=imported, off_scale=off, scales={"faithfulness": declared}),
+        "mixed_scales",
+    )
+    assert [finding.n_affected for finding in findings] == ([n] if n else [])

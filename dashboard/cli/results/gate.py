@@ -43,7 +43,7 @@ def _states(_context: click.Context, _option: click.Parameter, text: str | None)
     metavar="STATES",
     callback=_states,
     help="Conclusions that end with their exit code and not 0, joined by commas: do_not_ship, cannot_tell, "
-    "not_checked. By default do_not_ship, and not_checked where no gate measured anything.",
+    "not_checked. By default do_not_ship, and not_checked where no gate measured quality.",
 )
 @click.option(
     "--strict",
@@ -68,7 +68,7 @@ def gate(
     """Judge a run by its gates: ship, do not ship, cannot tell or not checked.
 
     Exit code 0: ship, 1: do not ship, 2: bad usage or input, 3: cannot tell or not checked. The last is 0
-    unless --fail-on or --strict says otherwise, or no gate measured anything.
+    unless --fail-on or --strict says otherwise, or no gate measured quality.
     """
     if baseline is not None and not baseline.strip():  # as an unset variable of a script leaves it
         raise click.BadParameter("names no run; accepted: the id or name of a run", param_hint="--baseline")

@@ -58,6 +58,7 @@ _COUNTED: Mapping[Outcome, str] = {
     "equal": "equal",
     "cannot tell": "without a clear difference",
     "no direction": "neither better nor worse, as no direction is declared",
+    "estimated": "estimated from words",
 }
 
 

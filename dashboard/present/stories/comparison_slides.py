@@ -54,6 +54,7 @@ _RANKS: Mapping[Outcome, int] = {
     "no worse": 3,
     "equal": 4,
     "no direction": 5,
+    "estimated": 6,
 }
 FASTER = 0.2  # a median latency that differs by less is not worth a remark
 
