@@ -33,7 +33,7 @@ from ragtriage.data.importers.load import Step, Watch, import_parsed_runs
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.jobs import lock_file
-from ragtriage.data.judge.recorded import RecordedReplies, publish_recorded, read_recorded
+from ragtriage.data.judge.recorded import RecordedLabels, publish_recorded, read_recorded
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.parsed_run import ParsedRun
 from ragtriage.data.store.stored_file import replace_file
@@ -166,16 +166,16 @@ def _load(store: RunStore, entry: Mapping[str, Any], watch: Watch | None) -> lis
     return import_parsed_runs(store, drafts, entry["project"], problems, watch)
 
 
-def _replies(entry: Mapping[str, Any]) -> RecordedReplies:
+def _replies(entry: Mapping[str, Any]) -> RecordedLabels:
     return read_recorded(_folder() / entry["replies"])
 
 
-def _with_reply(draft: ParsedRun, recorded: RecordedReplies) -> ParsedRun:
+def _with_reply(draft: ParsedRun, recorded: RecordedLabels) -> ParsedRun:
     """Return a run of the samples alone that a judge's reply was recorded on."""
     records = (
         (line, record)
         for line, record in draft.records
-        if isinstance(record, Mapping) and record["question_id"] in recorded.replies
+        if isinstance(record, Mapping) and record["question_id"] in recorded.labels
     )
     return replace(draft, records=records)
 

@@ -317,7 +317,14 @@ def _pooled(run: ScoredRun, language: str) -> PooledLanguage:
     codes = {language: 0}
     lists = _lists(run, rows, codes)
     clusters = run.clusters[run.question[rows]]
-    share = language_shares(lists, np.zeros(len(rows), np.int64), _in_language(run, rows), clusters)
+    tags = run.samples.read(rows.tolist(), ["tags"])
+    named = [{tag["key"]: tag["value"] for tag in sample["tags"] or ()} for sample in tags]
+    share = language_shares(
+        lists,
+        np.zeros(len(rows), np.int64),
+        np.array([int(entry.get("relevant in the language", 0)) for entry in named], dtype=np.int64),
+        clusters,
+    )
     return PooledLanguage(
         language=language,
         average_precision=mean_over_questions(average_precision(lists, DEPTH), clusters),
@@ -326,13 +333,6 @@ def _pooled(run: ScoredRun, language: str) -> PooledLanguage:
         n=len(rows),
         empty=int(lists.empty.sum()),
     )
-
-
-def _in_language(run: ScoredRun, rows: IntArray) -> IntArray:
-    """Return (rows,) relevant passages in the language of each question, as the run's tags have it."""
-    tags = run.samples.read(rows.tolist(), ["tags"])
-    named = [{tag["key"]: tag["value"] for tag in sample["tags"] or ()} for sample in tags]
-    return np.array([int(entry.get("relevant in the language", 0)) for entry in named], dtype=np.int64)
 
 
 def _lists(run: ScoredRun, rows: IntArray, codes: dict[str, int]) -> RankedLists:

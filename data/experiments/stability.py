@@ -201,11 +201,6 @@ def _reworded(asked: Sequence[AskedQuestion]) -> tuple[list[Arm], str]:
         ]
         levels: dict[str, Level] = {"change": "reworded", "variant": at + 1}
         arms.append(Arm(f"reworded-{at + 1}", f"Reworded {at + 1}", levels, tuple(samples)))
-    return arms, _sources(asked)
-
-
-def _sources(asked: Sequence[AskedQuestion]) -> str:
-    """Return where the other words come from: the questions themselves, a model, or plain rewording."""
     from_row = sum(bool(entry.paraphrases) and not entry.paraphrased_by for entry in asked)
     plain = sum(not entry.paraphrases for entry in asked)
     models = Counter(entry.paraphrased_by for entry in asked if entry.paraphrased_by)
@@ -215,7 +210,7 @@ def _sources(asked: Sequence[AskedQuestion]) -> str:
         f"{plain:,} were reworded plainly (made polite, in lower case, as a statement), which is less than a "
         "paraphrase": plain,
     }
-    return f"Of {len(asked):,} questions, {'; '.join(part for part, number in parts.items() if number)}"
+    return arms, f"Of {len(asked):,} questions, {'; '.join(part for part, number in parts.items() if number)}"
 
 
 def _shuffled(asked: Sequence[AskedQuestion], at: int, seed: int) -> Arm:

@@ -129,10 +129,6 @@ class Session:
             model=self.settings.judge,
             prompt=self.task.prompt,
             sdk=self.sdk,
-            digest="",
-            samples=0,
-            scored=0,
-            at="",
         )
         return publish(self.workspace, ledger, judge_result, self.results)
 

@@ -177,7 +177,7 @@ def _head(run: Run, kind: str, models: LocalModels) -> JudgeResult:
         model = "" if models.embedding is None else models.embedding.name
         asked = "recorded questions" if models.questions is None else "questions of the judge's model"
         prompt = asked if kind == "local:reverse_questions" else "cosine"
-    return JudgeResult(run.run_id, kind, model, prompt, "local", "", 0, 0, "")
+    return JudgeResult(run.run_id, kind, model, prompt, "local")
 
 
 def off_topic_baseline(store: RunStore, run: Run, results: Sequence[JudgeResult]) -> float | None:

@@ -56,10 +56,10 @@ class JudgeResult:
     model: str
     prompt: str  # version of the prompt
     sdk: str  # client library; RECORDED and the origin of replies that were recorded elsewhere
-    digest: str  # name of its file
-    samples: int  # number of rows in it
-    scored: int  # number of rows with a reply
-    at: str  # time of the result, ISO in UTC
+    digest: str = ""  # name of its file; this and what follows are there once it is published
+    samples: int = 0  # number of rows in it
+    scored: int = 0  # number of rows with a reply
+    at: str = ""  # time of the result, ISO in UTC
 
     @property
     def judge(self) -> str:

@@ -93,20 +93,16 @@ def _usable(text: bytes) -> None:
         if key in _UNBOUNDED:
             raise UnusableSchemaError(f"the keyword {key} is not supported")
         if key == "pattern" and isinstance(value, str):
-            _pattern(value)
+            try:
+                found_in(value, "")
+            except PatternError as error:
+                raise UnusableSchemaError(f"pattern {value[:40]!r}: {error}") from None
     try:
         Draft202012Validator.check_schema(schema)
     except SchemaError as error:
         raise UnusableSchemaError(f"{_place(error)}: {error.message[:80]}") from None
     except RecursionError:
         raise UnusableSchemaError("it is nested too deeply") from None
-
-
-def _pattern(pattern: str) -> None:
-    try:
-        found_in(pattern, "")
-    except PatternError as error:
-        raise UnusableSchemaError(f"pattern {pattern[:40]!r}: {error}") from None
 
 
 def _keywords(value: Any, depth: int) -> Iterator[tuple[str, Any]]:

@@ -12,10 +12,11 @@ from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings
 from ragtriage.data.diagnosis.doubts import pass_rate_doubts
 from ragtriage.data.diagnosis.run_checks import check_run
 from ragtriage.data.diagnosis.weak_judge import WEAK_JUDGE, weak_judges
-from ragtriage.data.judge.recorded import RecordedReplies, publish_recorded
+from ragtriage.data.judge.recorded import RecordedLabels, publish_recorded
 from ragtriage.data.labels.ratings import rate
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.store.judge_replies import JudgedClaim, JudgeReply, RequestedLabels, reply_payload
 
 ENGLISH = "What does the handbook say about leave in the year number {}, and who decides about it?"
 FINNISH = "Mitä käsikirja sanoo lomasta vuonna numero {}, ja kuka siitä meillä lopulta päättää?"
@@ -34,16 +35,16 @@ def judged(workspace: RunStore) -> RunStore:
         for at in range(48)
     ]
     run = add_run(records, "V1", "leave", str(workspace.workspace.root))
-    replies = {f"q{at:02d}": _reply(bool(at % 2 or at % 4)) for at in range(48)}
-    publish_recorded(workspace.workspace, run, RecordedReplies("a judge", "p", 1, "for this test", replies))
+    labels = {f"q{at:02d}": _labels(bool(at % 2 or at % 4)) for at in range(48)}
+    publish_recorded(workspace.workspace, run, RecordedLabels("a judge", "p", "for this test", labels))
     return RunStore(workspace.workspace)
 
 
-def _reply(supported: bool) -> dict[str, Any]:
-    verdict = "supported" if supported else "not_in_context"
-    claim = {"text": "Ten days.", "verdict": verdict, "by": [1] if supported else [], "against": []}
-    labels = {"refused": False, "addresses": "fully", "complete": "complete", "contradicts_itself": False}
-    return {**labels, "relevant": [1], "used": [1], "claims": [claim], "instructions": []}
+def _labels(supported: bool) -> dict[str, Any]:
+    claims = (JudgedClaim("Ten days.", (1,) if supported else (), (), None),)
+    form = RequestedLabels(answer=True, reference=False, ranks=(1,))
+    reply = JudgeReply(form, False, "fully", "complete", None, False, (1,), (1,), claims, (), ())
+    return reply_payload(reply)
 
 
 def _rate_all(store: RunStore, finnish: bool) -> ScoredRun:

@@ -1,7 +1,8 @@
-"""Replies recorded elsewhere: read by their own form, with their origin, and held against people's labels."""
+"""Labels recorded elsewhere: read with their origin, and held against people's labels."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from places import APP, BUNDLED, FIXTURES
 from streamlit.testing.v1 import AppTest
 
 from ragtriage.dashboard.shell.selection import Selection
-from ragtriage.data.errors import DataError, ValidationErrors
+from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.detect import read_runs
 from ragtriage.data.importers.load import import_parsed_runs
 from ragtriage.data.importers.parsing.input_file import InputFile
@@ -20,7 +21,7 @@ from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.judge.recorded import publish_recorded, read_recorded
 from ragtriage.data.labels.agreement_report import agreement_rows
 from ragtriage.data.scoring.run_store import RunStore
-from ragtriage.data.store.judge_replies import EVALUATION
+from ragtriage.data.store.judge_replies import EVALUATION, reply_from
 from ragtriage.data.store.judge_results import JudgeResult, judge_results_of
 from ragtriage.data.store.workspace import Run, Workspace
 from ragtriage.metrics.schema.source import Source
@@ -31,7 +32,7 @@ SECOND_FORM = FIXTURES / "mtrag" / "judge_replies_second_form.jsonl.gz"
 PROJECT = "mtrag, judged"
 
 
-def test_every_recorded_reply_is_read_and_its_origin_is_stored(demo: RunStore) -> None:
+def test_all_recorded_labels_are_read_and_its_origin_is_stored(demo: RunStore) -> None:
     (run,) = demo.runs(PROJECT)
     (result,) = judge_results_of(demo.ledger, run.run_id)
     assert (run.n, result.samples, result.scored) == (48, 48, 48)
@@ -72,7 +73,7 @@ def _judged_in_the_second_form(folder: Path) -> tuple[RunStore, Run, JudgeResult
     records = [
         (line, one)
         for line, one in draft.records
-        if isinstance(one, Mapping) and one["question_id"] in recorded.replies
+        if isinstance(one, Mapping) and one["question_id"] in recorded.labels
     ]
     store = RunStore(Workspace(folder).create())
     (imported,) = import_parsed_runs(store, [replace(draft, records=records)], "mtrag", errors)
@@ -112,15 +113,14 @@ def test_a_run_that_a_judge_has_evaluated_keeps_its_result(own_demo: RunStore) -
     assert len(judge_results_of(own_demo.ledger, run.run_id)) == 1
 
 
-def test_a_recorded_reply_that_does_not_fit_is_named(demo: RunStore, tmp_path: Path) -> None:
-    recorded = read_recorded(REPLIES)
-    question, reply = next(iter(recorded.replies.items()))
-    broken = replace(recorded, replies={question: {**reply, "used": [99]}})
-    (run,) = demo.runs(PROJECT)
-    (tmp_path / "runs").mkdir()
-    (tmp_path / "runs" / run.run_id).symlink_to(demo.workspace.samples_path(run.run_id).parent)
-    with pytest.raises(DataError, match=r"recorded reply on .*: used: \[99\]; accepted: ranks out of"):
-        publish_recorded(RunStore(type(demo.workspace)(tmp_path)).workspace, run, broken)
+def test_labels_stored_before_there_were_versions_still_open() -> None:
+    labels = next(iter(read_recorded(REPLIES).labels.values()))
+    reply = reply_from(labels)
+    assert (reply.complete, reply.agrees, reply.version) == ("complete", "correct", 1)
+    stored = copy.deepcopy({name: value for name, value in labels.items() if name != "version"})
+    for entry in (*stored["claims"], *stored["statements"]):
+        del entry["support"], entry["evidence"]
+    assert reply_from(stored) == reply
 
 
 def test_the_judge_page_shows_the_recorded_set_and_says_where_it_is_from(
