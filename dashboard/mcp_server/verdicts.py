@@ -182,7 +182,8 @@ class VerdictTools(Tools):
 
         `verdict` per metric is better, worse, "no worse" (a loss is below `margin`), equal (a gain too), or
         "cannot tell": then do not claim a change; a loss of up to `largest_loss` may hide, and `needed`
-        questions would settle it. `warnings` say what makes the two runs unequal.
+        questions would settle it; "estimated" is told from words and decides nothing. `warnings` say
+        what makes the two runs unequal.
         """
         before, after = self.chosen_run(base), self.chosen_run(run)
         if before.run_id == after.run_id:
