@@ -10,7 +10,7 @@ from ragtriage.metrics.number_text import count
 from ragtriage.metrics.sanity.documents import FAULTS_OF_TEXTS, read_first
 from ragtriage.metrics.sanity.rule import Finding
 
-_FAULTY_ANSWERS = {"secrets", "truncated", "error_answers", "other_language"}
+_FAULTY_ANSWERS = {"secrets", "truncated", "error_answers", "same_answer", "echo", "other_language"}
 
 
 def leak_text(run: CheckedRun) -> str:

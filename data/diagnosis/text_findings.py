@@ -62,6 +62,8 @@ def answer_texts(scored: ScoredRun) -> AnswerTexts | None:
         contact=_column(table, "contact"),
         asked=_column(table, "asked"),
         said=_column(table, "said"),
+        expected=_column(table, "expected"),
+        echo=_column(table, "echo"),
         wants_sources=_column(table, "wants_sources"),
         names_sources=_column(table, "names_sources"),
     )

@@ -84,6 +84,14 @@ def mixed_questions(run: Diagnosis, base: Diagnosis, shared: QuestionMatch) -> s
     return f"it shares {asked:,} of the {of:,} questions of the baseline and {of_own}"
 
 
+def given_context(run: Diagnosis) -> list[str]:
+    """Return the clause that retrieval was not tested, as most cases were given their gold; else nothing."""
+    modes = run.scored.context_modes
+    given = [code for code, label in enumerate(modes.labels) if label == "oracle"]
+    n, of = int(np.isin(modes.codes, given).sum()), run.scored.n
+    return [f"{n:,} of {of:,} cases were given their gold, so retrieval is not tested"] if 2 * n > of else []
+
+
 def quality_holds(results: Iterable[GateResult], run: Diagnosis) -> bool:
     """Return whether a blocking gate on the answers of the run itself, or on its ranking, holds.
 

@@ -16,7 +16,7 @@ from ragtriage.data.suites.accounts import accounts_of_document, accounts_of_sam
 from ragtriage.data.suites.isolation import rows_with_accounts
 from ragtriage.data.text.citation_marks import find_marks
 from ragtriage.data.text.faults.endings import ending_of, ends_in_a_word
-from ragtriage.data.text.faults.error_texts import is_error_text, is_fault
+from ragtriage.data.text.faults.error_texts import is_error_text, is_fault, is_placeholder
 from ragtriage.data.text.faults.secrets import Secret, folded_text, has_contact, masked_text, secrets_in
 from ragtriage.data.text.faults.wishes import asks_for_sources, names_a_language, names_a_source
 from ragtriage.data.text.folding import folded_question
@@ -58,14 +58,19 @@ _READ = [
 def without_error_texts(table: Any) -> Any:
     """Return an Arrow table of samples in which those that ended in an error have no answer, but a tag.
 
-    Their answer is the text of an error, or they name what failed beside one.
+    Their answer is the text of an error, or they name what failed beside one. `null` is no answer either.
     """
     names = ("answer", "question", "reference_answer", "tags", "extra")
     samples = list(zip(*(table[name].to_pylist() for name in names), strict=True))
     found = {row: error for row, sample in enumerate(samples) if (error := _error_of(*sample))}
-    if not found:
+    empty = {
+        row for row, (answer, _, reference, *_) in enumerate(samples) if is_placeholder(answer, reference)
+    }
+    if not found and not empty:
         return table
-    answers = [None if row in found else sample[0] for row, sample in enumerate(samples)]
+    answers = [
+        None if row in found else "" if row in empty else sample[0] for row, sample in enumerate(samples)
+    ]
     tags = [
         [*(tag for tag in sample[3] or () if tag["key"] != ERROR), {"key": ERROR, "value": found[row]}]
         if row in found
@@ -129,6 +134,7 @@ def _facts(sample: Mapping[str, Any]) -> dict[str, Any]:
     question = folded_question(sample["question"] or "")
     if len(question) < SHORTEST_QUESTION:
         question = sample["question_id"]
+    reference = folded_question(sample["reference_answer"] or "")
     named = bool(sample["citations"]) or bool(answer and (names_a_source(answer) or find_marks(answer)))
     return {
         "error": None if answer else tags.get(ERROR),
@@ -141,7 +147,9 @@ def _facts(sample: Mapping[str, Any]) -> dict[str, Any]:
         "in_context": False,
         "contact": has_contact(answer),
         "asked": _digest(question, sample["history"], sample["account_id"]),
-        "said": _digest(answer),
+        "said": _digest(folded_question(answer or "")),
+        "expected": _digest(reference) if reference else 0,
+        "echo": bool(answer) and folded_question(answer or "") == folded_question(sample["question"] or ""),
         "wants_sources": any(map(asks_for_sources, asked)),
         "names_sources": named,
         "names_language": any(map(names_a_language, asked)),
@@ -185,6 +193,8 @@ _SCHEMA = pa.schema(
         ("contact", pa.bool_()),
         ("asked", pa.int64()),
         ("said", pa.int64()),
+        ("expected", pa.int64()),
+        ("echo", pa.bool_()),
         ("asks_for", pa.list_(pa.string())),
         ("owned_by", pa.list_(pa.string())),
         ("account", pa.string()),

@@ -44,6 +44,8 @@ class AnswerTexts:
     contact: BoolArray  # (n,) True where it has an e-mail address or a phone number
     asked: IntArray  # (n,) codes of the questions by their texts
     said: IntArray  # (n,) codes of the answers by their texts
+    expected: IntArray  # (n,) codes of the references by their texts, in the way of `said`; 0 without one
+    echo: BoolArray  # (n,) True where the answer is the question
     wants_sources: BoolArray  # (n,) True where question or prompt asks for sources
     names_sources: BoolArray  # (n,) True where the answer names any
 

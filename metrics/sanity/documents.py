@@ -12,7 +12,10 @@ from ragtriage.metrics.schema.scores import IntArray
 
 FEWEST_QUESTIONS = 5  # with fewer, the same list for all is no wonder
 FEWEST_FOR_FEW = 10  # and so are few lists
-FAULTS_OF_TEXTS = ("truncated", "error_answers", "other_language", "asked_twice", "uncited")
+FAULTS_OF_TEXTS = (
+    *("truncated", "error_answers", "same_answer", "echo", "other_language", "asked_twice", "uncited"),
+    "copied_references",
+)
 READ_FIRST = (*FAULTS_OF_TEXTS, "ids", "same_list", "few_lists", "shifted")
 
 

@@ -16,6 +16,10 @@ MANY = 0.1  # share of the answers from which on a finding on them is read befor
 MANY_TWICE = 0.25  # and share of the questions that are not others than those asked before
 FEWEST = 3  # answers that make many
 MOST_NAMED = 3
+SHORTEST_ANSWER = 20  # characters; shorter answers may well be alike: yes, a year, a label
+FEWEST_SAME, SAME = 5, 0.2  # questions with one answer that no chance explains, and their share
+LONG_ANSWER = 60  # characters that two writers do not choose alike
+FEWEST_COPIED, NEARLY_ALL = 10, 0.9
 
 
 def _truncated(run: CheckInput) -> list[Finding]:
@@ -123,6 +127,57 @@ def _asked_twice(run: CheckInput) -> list[Finding]:
     return [Finding("asked_twice", severity, title, message, evidence, int(rows.sum()), rows_of(rows))]
 
 
+def _same_answer(run: CheckInput) -> list[Finding]:
+    """Report one text that is the answer to many questions whose references differ."""
+    texts = run.texts
+    if texts is None:
+        return []
+    long_enough = texts.answered & (texts.length >= SHORTEST_ANSWER)
+    of = len(np.unique(texts.asked[texts.answered]))
+    pairs = np.unique(np.stack([texts.said[long_enough], texts.asked[long_enough]]), axis=1)
+    said, times = np.unique(pairs[0], return_counts=True)
+    if not len(said) or (n := int(times.max())) < max(FEWEST_SAME, SAME * of):
+        return []
+    rows = long_enough & (texts.said == said[times.argmax()])
+    references = texts.expected[rows & (texts.expected != 0)]
+    differ = len(np.unique(references)) * 2 > min(n, len(references))
+    if not (differ if len(references) else texts.length[rows].max() >= LONG_ANSWER):
+        return []
+    title = f"{n:,} of {of:,} questions get the same answer"
+    message = (
+        f"{n:,} different questions have one text as their answer, which does not refuse: it depends on none "
+        "of them. Look at the system and at the export first."
+    )
+    return [_finding("same_answer", title, message, rows, int(texts.answered.sum()))]
+
+
+def _echo(run: CheckInput) -> list[Finding]:
+    texts = run.texts
+    if texts is None or not (rows := texts.answered & texts.echo).any():
+        return []
+    of = int(texts.answered.sum())
+    title = _title(int(rows.sum()), of, "repeats its question", "repeat their question")
+    return [_finding("echo", title, "The answer is the text of the question and nothing else.", rows, of)]
+
+
+def _copied_references(run: CheckInput) -> list[Finding]:
+    """Report references that are the answers themselves, to the letter, in nearly all long cases."""
+    texts = run.texts
+    if texts is None:
+        return []
+    compared = texts.answered & (texts.expected != 0) & (texts.length >= LONG_ANSWER)
+    rows = compared & (texts.said == texts.expected)
+    of, n = int(compared.sum()), int(rows.sum())
+    if n < FEWEST_COPIED or n < NEARLY_ALL * of:
+        return []
+    title = f"{n:,} of {of:,} long answers are their reference to the letter"
+    message = (
+        "Hardly any answer of a sentence or more equals a reference that somebody else wrote. If the "
+        "references were made from the answers, a comparison with them says nothing."
+    )
+    return [_finding("copied_references", title, message, rows, int(texts.answered.sum()))]
+
+
 def _uncited(run: CheckInput) -> list[Finding]:
     texts = run.texts
     if texts is None:
@@ -157,8 +212,8 @@ TEXT_RULES = (
     Rule(
         "secrets",
         "Secrets in answers",
-        "an answer holds an API key, a token, a private key, or the number of a payment card, a US social "
-        "security number or an IBAN, which neither question nor reference gives",
+        "an answer holds an API key, a token, a password, a private key, or the number of a card, a US "
+        "social security number or an IBAN, which neither question nor reference gives",
         _secrets,
     ),
     Rule(
@@ -173,6 +228,24 @@ TEXT_RULES = (
         "Errors as answers",
         "a sample ended in an error, or its answer is the text of one",
         _errors,
+    ),
+    Rule(
+        "same_answer",
+        "One answer to many questions",
+        "one text that does not refuse answers a fifth of the questions; references differ, or it is long",
+        _same_answer,
+    ),
+    Rule(
+        "echo",
+        "Questions as answers",
+        "an answer is the text of its question",
+        _echo,
+    ),
+    Rule(
+        "copied_references",
+        "Answers as references",
+        "nine in ten of the answers of a sentence or more are their reference to the letter",
+        _copied_references,
     ),
     Rule(
         "other_language",

@@ -205,10 +205,78 @@ def test_answers_in_another_language_than_the_question(workspace: RunStore) -> N
 def test_an_answer_in_the_language_of_its_reference_is_none(workspace: RunStore) -> None:
     def change(at: int, sample: dict[str, Any]) -> None:
         sample["question"] = f"Was sagt Absatz {at} der Regeln über die Reisen der Angestellten?"
-        sample["reference_answer"] = sample["answer"]
+        sample["reference_answer"] = sample["answer"].replace("brings", "takes")
 
     findings, _ = _checked(workspace, _samples(change))
     assert not findings
+
+
+def _one_text(at: int, sample: dict[str, Any]) -> None:
+    sample["answer"] = "The premium plan covers all that is listed."
+    sample["reference_answer"] = f"Item {at} of the list."
+
+
+def _one_long_text(_at: int, sample: dict[str, Any]) -> None:
+    sample["answer"] = "The premium plan covers all repairs that the contract lists, at any time of the year."
+
+
+def _repeated(_at: int, sample: dict[str, Any]) -> None:
+    sample["answer"] = sample["question"].upper()
+
+
+def _copied(_at: int, sample: dict[str, Any]) -> None:
+    sample["reference_answer"] = sample["answer"]
+
+
+@pytest.mark.parametrize(
+    ("change", "rule", "title"),
+    [
+        (_one_text, "same_answer", "120 of 120 questions get the same answer"),
+        (_one_long_text, "same_answer", "120 of 120 questions get the same answer"),
+        (_repeated, "echo", "120 of 120 answers repeat their question"),
+        (_copied, "copied_references", "120 of 120 long answers are their reference to the letter"),
+    ],
+)
+def test_answers_that_are_no_answers_are_said_first_and_do_not_ship(
+    workspace: RunStore, change: Change, rule: str, title: str
+) -> None:
+    findings, report = _checked(workspace, _samples(change))
+    assert (findings[rule].severity, findings[rule].title) == ("warning", title)
+    assert report.conclusion().state == "cannot_tell"
+    assert report_headline(report).statement == f"V1: {title}"
+
+
+def _label(at: int, sample: dict[str, Any]) -> None:
+    sample["answer"] = "Yes, the answer is present." if at % 3 else "No, it is absent from these."
+
+
+def _label_of_references(at: int, sample: dict[str, Any]) -> None:
+    _label(at, sample)
+    sample["reference_answer"] = sample["answer"]
+
+
+@pytest.mark.parametrize("change", [_label, _label_of_references])
+def test_labels_may_well_be_the_same(workspace: RunStore, change: Change) -> None:
+    assert "same_answer" not in _checked(workspace, _samples(change))[0]
+
+
+@pytest.mark.parametrize("text", ["null", "None", "{}", "...", "TODO", "N/A"])
+def test_what_stands_for_an_empty_answer_is_none(workspace: RunStore, text: str) -> None:
+    def change(at: int, sample: dict[str, Any]) -> None:
+        sample |= {"answer": text, "reference_answer": f"Bring item {at}."}
+
+    _, report = _checked(workspace, _samples(change))
+    assert report.conclusion().state == "do_not_ship"
+    assert "right answers 0.00" in report_headline(report).detail
+
+
+def test_a_run_that_was_given_its_gold_does_not_ship(workspace: RunStore) -> None:
+    def change(_at: int, sample: dict[str, Any]) -> None:
+        sample["context_mode"] = "oracle"
+
+    conclusion = _checked(workspace, _samples(change))[1].conclusion()
+    assert conclusion.state == "cannot_tell"
+    assert conclusion.doubts == ("120 of 120 cases were given their gold, so retrieval is not tested",)
 
 
 def test_questions_under_several_ids_shrink_n(workspace: RunStore) -> None:

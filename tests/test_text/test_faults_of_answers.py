@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ragtriage.data.text.faults.endings import ending_of
-from ragtriage.data.text.faults.error_texts import is_error_text
+from ragtriage.data.text.faults.error_texts import is_error_text, is_placeholder
 from ragtriage.data.text.faults.secrets import has_contact, is_card, is_iban, secrets_in
 from ragtriage.data.text.faults.wishes import asks_for_sources, names_a_language
 from ragtriage.data.text.shown_case import shown_case
@@ -27,7 +27,8 @@ from ragtriage.metrics.sanity.answer_texts import DANGLING, NOT_TOLD, OPEN, WHOL
         '{"detail": "Internal Server Error"}',
         "The response was filtered due to the prompt triggering Azure OpenAI's content management policy.",
         "Sorry, something went wrong. Please try again later.",
-        "Es ist ein Fehler aufgetreten.",
+        *("Es ist ein Fehler aufgetreten.", "Zeitüberschreitung bei der Anfrage.", "请求超时，请稍后再试。"),
+        *("Délai d'attente dépassé.", "An internal error occurred. (request 17)", "Timeout [id: 8f-2]"),
         "Agent stopped due to iteration limit or time limit.",
     ],
 )
@@ -50,6 +51,14 @@ def test_the_text_of_an_error_is_no_answer(answer: str) -> None:
 )
 def test_an_answer_about_errors_is_an_answer(answer: str | None) -> None:
     assert not is_error_text(answer)
+
+
+def test_what_stands_for_an_empty_answer() -> None:
+    assert all(map(is_placeholder, ("null", " None ", "{}", "...", "`n/a`", "TODO", "undefined")))
+    assert not any(map(is_placeholder, ("No", "0", "Null Island", "nothing", "", None, "x")))
+    assert not is_placeholder("None", "None of them.")
+    assert not is_placeholder("None", "0")
+    assert is_placeholder("None", "64 crowns")
 
 
 def test_a_question_or_reference_may_ask_for_the_text_of_an_error() -> None:
@@ -100,6 +109,11 @@ def test_how_an_answer_ends(answer: str | None, ending: int) -> None:
         ("Her SSN is 123-45-6789.", "US social security number"),
         ("social security number: 123456789", "US social security number"),
         ("Pay to DE89 3704 0044 0532 0130 00, please", "IBAN"),
+        ("Log in as admin, the password is hunter2x.", "password"),
+        ("Passwort: Geheim2024!", "password"),
+        ("密码：abc123XYZ", "password"),
+        ("postgres://admin:s3cr3t@db.internal/app", "password in an address"),
+        ("ghp_16C7e42F292c\u200b6912E7710c838347Ae178B4a", "access token"),
     ],
 )
 def test_a_secret_is_found_and_masked(text: str, kind: str) -> None:
@@ -115,6 +129,17 @@ def test_a_secret_is_found_and_masked(text: str, kind: str) -> None:
         *("sk-xxxxxxxxxxxxxxxxxxxxxxxx", "set sk-your-api-key-goes-here-now", "123-456-7890", "123-45-678"),
         *("order 1234 5678 9012 3456", "ISBN 978-3-16-148410-0", "ISBN 9783161484100", "DE00 3704 0044 0532"),
         *("sk-learn-intro-to-machine-learning-2020", "risk-management-framework-2023-v2-final", "", None),
+        *(
+            "Your password is case-sensitive",
+            "The password is at least 8 characters long",
+            "password: ********",
+        ),
+        *(
+            "https://user:password@example.org",
+            "ftp://me:<token>@host",
+            "http://localhost:8080@x",
+            "Password: required",
+        ),
         *("the id 000-12-3456", "1617181920212223", "GB82 WEST 1234 5698 7654 33"),
     ],
 )

@@ -39,6 +39,10 @@ _SENTENCES = (
     r"(?:ein|es ist ein) (?:unerwarteter |interner )?fehler (?:ist )?aufgetreten.{0,120}",
     r"une erreur (?:inattendue |interne )?(?:s['’]est produite|est survenue).{0,120}",
     r"(?:se )?ha (?:producido|ocurrido) un error.{0,120}",
+    r"(?:zeitüberschreitung|(?:die )?(?:anfrage|verbindung) .{0,30}(?:zeitlimit|zeit) überschritten).{0,120}",
+    r"(?:délai d['’]attente dépassé|tiempo de espera (?:agotado|excedido)).{0,120}",
+    r"tempo (?:limite|de espera) (?:esgotado|excedido).{0,120}|превышено время ожидания.{0,120}",
+    r"(?:请求超时|請求逾時|连接超时|(?:リクエスト|接続)が?タイムアウト(?:しました)?|انتهت مهلة).{0,60}",
     r"произошла (?:внутренняя |непредвиденная )?ошибка.{0,120}",
     r"发生(?:了)?(?:内部|未知)?错误.{0,60}|(?:内部)?エラーが発生しました.{0,60}",
     r"agent stopped due to (?:iteration limit|max iterations|time limit).{0,60}",
@@ -90,6 +94,25 @@ def is_fault(error: str) -> bool:
     return _FAULT.search(error) is not None
 
 
+_PLACEHOLDERS = {
+    *("null", "none", "nan", "nil", "undefined", "n/a", "na", "todo", "tbd", "empty", "(empty)", "<empty>"),
+    *("<none>", "<null>", "{}", "[]", "()", '""', "''", "...", "…", "-", "--", "—", "?"),
+}
+_NOTHING = re.compile(r"(?:none|no|nothing|null|zero|0|n/?a|nan|nil)\b", re.IGNORECASE)
+_REQUEST = re.compile(
+    r"\s*[(\[](?:request|req|trace|incident|error|ref|id)\b[^()\[\]]{0,60}[)\]]\.?\Z", re.IGNORECASE
+)
+
+
+def is_placeholder(answer: str | None, reference: str | None = None) -> bool:
+    """Return whether a text stands for an empty answer, such as `null`; not where "none" is right."""
+    text = (answer or "").strip().strip("`*").casefold()
+    if text not in _PLACEHOLDERS:
+        return False
+    expected = (reference or "").strip()
+    return expected.casefold() != text and not _NOTHING.match(expected)
+
+
 def is_error_text(answer: str | None, question: str | None = None, reference: str | None = None) -> bool:
     """Return whether an answer is the text of an error and nothing else.
 
@@ -105,7 +128,7 @@ def is_error_text(answer: str | None, question: str | None = None, reference: st
         return True
     if len(text) > LONGEST or (question and _ABOUT_ERRORS.search(question)):
         return False
-    line = " ".join(text.split())
+    line = _REQUEST.sub("", " ".join(text.split()))
     return bool(_SENTENCE.fullmatch(line) or _RAISED.fullmatch(line))
 
 

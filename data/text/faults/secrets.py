@@ -25,6 +25,14 @@ _KEYS = {
         r"\bgh[pousr]_[A-Za-z0-9]{30,255}|\bgithub_pat_\w{22,255}|\bglpat-[\w-]{20,64}|\bxox[abeoprs]-[\w-]{10,200}"
         r"|\beyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}"
     ),
+    "password": (
+        r"(?i:\b(?:password|passwort|passwd|kennwort|mot de passe|contraseña|senha|пароль)\b)"
+        r"(?i: (?:is|ist|est|es|é)\b| ?:)\s{0,3}"
+        r"[\"'`“«]?(?=[^\s\"'`]{0,63}\d)(?=[^\s\"'`]{0,63}[A-Za-z])[^\s\"'`”»,;]{6,64}"
+        r"|(?:密码|密碼|パスワード) ?(?:[:：是は])\s{0,3}(?=[\x21-\x7e]{0,63}\d)(?=[\x21-\x7e]{0,63}[A-Za-z])"
+        r"[\x21-\x7e]{6,64}"
+    ),
+    "password in an address": r"\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@]{1,64}:[^\s/:@]{3,128}@[\w-]+(?:\.[\w-]+)*",
     "private key": r"-----BEGIN (?:[A-Z]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----[^-]{0,4000}",
 }
 _CARD = (
@@ -48,6 +56,7 @@ _IBAN_LENGTHS = dict(
     )
 )
 _CONTACT = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{2,63})+|(?<![\w.])\+\d{1,3}[ \d().-]{7,16}\d\b")
+_NO_WIDTH = re.compile("[\u00ad\u200b-\u200d\u2060\ufeff]")
 _LETTER = re.compile(r"[^\W_]")
 _NOT_CODE = re.compile(r"[^A-Za-z0-9]")
 
@@ -64,17 +73,23 @@ class Secret:
 
 
 def secrets_in(text: str | None) -> list[Secret]:
-    """Return the secrets in a text, each once."""
-    found = {secret.folded: secret for secret in _all_in((text or "")[:MOST_TEXT])}
+    """Return the secrets in a text, each once; characters of no width do not hide any."""
+    found = {secret.folded: secret for secret in _all_in(_seen(text)[:MOST_TEXT])}
     return list(found.values())
 
 
 def masked_text(text: str) -> str:
-    """Return a text of the same length with dots for its secrets, but for what `Secret.masked` shows."""
+    """Return a text with dots for its secrets, but for what `Secret.masked` shows; else it is as it was."""
+    if len(_seen(text)) < len(text) and secrets_in(text):
+        text = _seen(text)
     for secret in list(_all_in(text)):
         start, end = secret.start + secret.masked.index("…"), secret.end - 2
         text = f"{text[:start]}{_LETTER.sub('•', text[start:end])}{text[end:]}"
     return text
+
+
+def _seen(text: str | None) -> str:
+    return _NO_WIDTH.sub("", text or "")
 
 
 def folded_text(text: str | None) -> str:
@@ -106,14 +121,35 @@ def _is_key(code: str) -> bool:
     return any(len(set(run)) >= _LEAST_DISTINCT for run in drawn)
 
 
+def _is_credential(found: str) -> bool:
+    """Return whether an address names a password, and not a word that stands for one."""
+    password = found.partition("://")[2].partition("@")[0].partition(":")[2]
+    return bool(re.search(r"[A-Za-z0-9]", password)) and not _STANDS_FOR.fullmatch(password)
+
+
+_STANDS_FOR = re.compile(
+    r"(?i)(?:pass(?:word|wd)?|pwd|secret|token|port|\d{1,5}|x+|\W+|[<{$%[].*|your.*|my.*)"
+)
+
+
+_HOLDS: dict[str, Callable[[str], bool]] = {
+    "private key": bool,
+    "password": bool,
+    "password in an address": _is_credential,
+}
 _FORMS: tuple[tuple[str, re.Pattern[str], Callable[[str], bool]], ...] = (
-    *((kind, re.compile(form), _is_key if kind != "private key" else bool) for kind, form in _KEYS.items()),
+    *((kind, re.compile(form), _HOLDS.get(kind, _is_key)) for kind, form in _KEYS.items()),
     ("payment card", re.compile(_CARD), is_card),
     ("US social security number", _SSN, bool),
     ("IBAN", re.compile(_IBAN), is_iban),
 )
 _NEEDS = (  # a text without any of it has no secret of the form: most texts are read once
-    *(r"[sr]k[-_]|AIza|hf_|AKIA|ASIA", r"gh[pousr]_|github_pat_|glpat-|xox[a-z]-|eyJ", "PRIVATE KEY"),
+    *(r"[sr]k[-_]|AIza|hf_|AKIA|ASIA", r"gh[pousr]_|github_pat_|glpat-|xox[a-z]-|eyJ"),
+    *(
+        r"(?i:passw|kennwort|mot de passe|contraseña|senha|пароль)|密码|密碼|パスワード",
+        r"://[^\s/:@]+:[^\s/:@]+@",
+        "PRIVATE KEY",
+    ),
     *(r"\d{15}|\d{4}[ -]\d{4}[ -]\d{4}|3[47]\d\d[ -]\d{6}", r"\d{3}-\d\d-\d{4}|(?i:ssn|social security)"),
     r"[A-Z]{2}\d\d ?[A-Z0-9]{4}",
 )
@@ -137,5 +173,13 @@ def _all_in(text: str) -> Iterator[Secret]:
 def _masked(kind: str, found: str, code: str) -> str:
     if kind == "private key":
         return "-----BEGIN … PRIVATE KEY-----"
-    issuer = found[:4] if kind in _KEYS else code[:2] if kind == "IBAN" else ""
+    issuer = (
+        ""
+        if kind.startswith("password")
+        else found[:4]
+        if kind in _KEYS
+        else code[:2]
+        if kind == "IBAN"
+        else ""
+    )
     return f"{issuer}…{code[-2:]}"
