@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from ragtriage.dashboard.suites.view import Failing, SuiteView
 from ragtriage.data.suites.suite import part_cohort
-from ragtriage.data.suites.tool.findings import TOOL_SUITE, ToolFindings
-from ragtriage.data.suites.tool.repeats import Agreement, PassHatK
+from ragtriage.data.suites.tool.findings import TOOL_SUITE, Agreement, PassHatK, ToolFindings
 from ragtriage.data.suites.tool.rule import KEY
 from ragtriage.metrics.number_text import count
 from ragtriage.metrics.result_table import Cell, ResultTable

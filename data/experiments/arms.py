@@ -29,9 +29,7 @@ class ArmsFindings:
 def combinations(factors: Mapping[str, Sequence[Level]], one_at_a_time: bool) -> list[dict[str, Level]]:
     """List the settings of the arms, the base first: the first level of every factor.
 
-    Args:
-        factors: factor -> levels, the base's first.
-        one_at_a_time: whether only one factor departs from the base; else every combination.
+    With `one_at_a_time` only one factor departs from the base; else every combination is an arm.
 
     Raises:
         DataError: there is no factor, one has a single level throughout, or the arms are too many.

@@ -326,16 +326,8 @@ def run_attack(
 ) -> AttackResult:
     """Ask everything and make the run; an attack that was stopped makes none and goes on when called again.
 
-    Args:
-        store: of the workspace.
-        system: to be asked.
-        prompts: to put to it.
-        source: where the prompts come from, for the run's facts.
-        repeats: of each prompt.
-        limits: what it may take.
-        name: of the run; by default from the system's.
-        project: of the run; by default the usual one.
-        progress: called after every reply.
+    `source` says where the prompts come from. The run is named after the system, in the usual project, unless
+    named.
 
     Raises:
         DataError: the workspace cannot be written, or another process does the same.

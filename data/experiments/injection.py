@@ -44,11 +44,8 @@ from ragtriage.metrics.statistics.paired import PairedDifference, mcnemar, paire
 def poisoned_share(scored: ScoredRun, questions: Questions, k: int) -> PoisonedRetrieval:
     """Return precision, recall and F1 of the poisoned documents in the top k of a run.
 
-    Args:
-        scored: a run whose retrieved documents have texts.
-        questions: with the poisoned documents of each, joined by question id; one counts as retrieved where
-            a document has its text, whatever white space.
-        k: number of top ranks.
+    The documents are joined by question id; one counts as retrieved where a document has its text, whatever
+    white space.
 
     Raises:
         DataError: no question of the run has poisoned documents.

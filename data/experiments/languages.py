@@ -103,13 +103,8 @@ def run_language_experiment(
 ) -> Experiment:
     """Make the runs and keep the experiment; the same questions and passages give the same one.
 
-    Args:
-        store: of the workspace.
-        asked: questions and passages.
-        project: of the runs; "" for one named after the questions.
-        stored: a run that retrieved from all passages; by default the built-in BM25 searches, those of each
-            language and all of them.
-        created_at: time of the runs; None for now.
+    `stored` is a run that retrieved from all passages; by default the built-in BM25 searches, those of each
+    language and all of them. The project is named after the questions, unless named.
     """
     project = project or f"{asked.name}: across languages"
     system = f"run {stored.run.name}" if stored else "built-in BM25"

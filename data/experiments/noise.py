@@ -29,7 +29,6 @@ from ragtriage.data.text.answer_match import holds_answer
 from ragtriage.data.text.refusal_detection import detect_refusal
 from ragtriage.metrics.experiments.noise import NoiseEffect, Outcome, noise_effect, outcome_of, shares_of
 from ragtriage.metrics.number_text import percent
-from ragtriage.metrics.schema.scores import FloatArray
 from ragtriage.metrics.statistics.intervals import Interval, mean_over_questions
 
 DOCUMENTS = 5
@@ -60,14 +59,9 @@ def _design(questions: Questions, parameters: Mapping[str, Any]) -> Design:
             f"noise: --documents {documents}, --shares {', '.join(map(str, shares))}; accepted: 2 or more "
             "documents, and two or more shares from 0 to below 1"
         )
-    with_gold = [entry for entry in questions.questions if entry.gold]
-    if not with_gold:
-        raise DataError(
-            f"{questions.name}: no question has the text of a gold passage; accepted: rows with `gold` or "
-            "`relevant` entries that have a `text`, or a run with gold documents"
-        )
+    with_gold, notes = questions.with_gold()
     # once for all arms: those of a larger share hold the documents of the smaller one
-    drawn, notes = draw_distractors(questions, with_gold, documents)
+    drawn, lacking = draw_distractors(questions, with_gold, documents)
     asked = [entry for entry in with_gold if entry.question_id in drawn]
     if not asked:
         raise DataError(
@@ -79,26 +73,14 @@ def _design(questions: Questions, parameters: Mapping[str, Any]) -> Design:
     distinct, merged = _distinct(arms, sorted(set(shares)))
     altered = _altered(asked)
     without = len(asked) - len(altered.samples) if altered else len(asked)
-    left_out = len(questions.questions) - len(with_gold)
-    return Design(
-        (*distinct, _removed(asked, drawn), *([altered] if altered else [])),
-        tuple(
-            filter(
-                None,
-                (
-                    f"questions left out, without a gold passage that has a text: {left_out:,}"
-                    if left_out
-                    else "",
-                    *notes,
-                    *merged,
-                    f"questions that are not altered, because their gold passage lacks an accepted answer "
-                    f"word for word or nothing of its kind is there to replace it: {without:,}"
-                    if without
-                    else "",
-                ),
-            )
-        ),
-    )
+    notes = (*notes, *lacking, *merged)
+    if without:
+        notes = (
+            *notes,
+            "questions that are not altered, because their gold passage lacks an accepted answer word for "
+            f"word or nothing of its kind is there to replace it: {without:,}",
+        )
+    return Design((*distinct, _removed(asked, drawn), *([altered] if altered else [])), notes)
 
 
 def _counts(question: AskedQuestion, share: float, documents: int) -> tuple[int, int]:
@@ -178,19 +160,15 @@ def _altered(asked: Sequence[AskedQuestion]) -> Arm | None:
     """Return the arm in which the gold passage states another answer; None where no question allows it."""
     samples = []
     for entry in asked:
-        wrong = (
-            "" if entry.parts else altered_answer(entry, asked)
-        )  # one part altered leaves the others right
+        # one part altered leaves the others right
+        wrong = "" if entry.parts else altered_answer(entry, asked)
         text = _replaced(entry.gold[0].text, entry.answers, wrong) if wrong else ""
         stated = (each for each in entry.altered_passages if wrong and holds_answer(each.text, [wrong]))
         passage = next(stated, Passage(f"{entry.gold[0].doc_id}-altered", text))
         if not passage.text or holds_answer(passage.text, entry.answers):
             continue
-        samples.append(
-            _planned(
-                entry, [passage], {"tags": {**(entry.record.get("tags") or {}), **{"altered_answer": wrong}}}
-            )
-        )
+        tags = {**(entry.record.get("tags") or {}), "altered_answer": wrong}
+        samples.append(_planned(entry, [passage], {"tags": tags}))
     levels: dict[str, Level] = {"noise_share": 0.0, "gold": "altered"}
     return Arm(ALTERED_ARM, "Gold altered", levels, tuple(samples)) if samples else None
 
@@ -264,15 +242,12 @@ def _findings(measured: Measured, quality: str) -> NoiseFindings:
 
 
 def _followed(measured: Measured) -> dict[Outcome, Interval]:
-    altered = measured.column(ALTERED_ARM, ALTERED_MATCH)
-    right = measured.column(ALTERED_ARM, "answer_match")
-    refused = measured.column(ALTERED_ARM, REFUSED)
-    known: FloatArray = np.isfinite(altered)
+    altered, right, refused = (
+        measured.column(ALTERED_ARM, metric) for metric in (ALTERED_MATCH, "answer_match", REFUSED)
+    )
+    rows = np.flatnonzero(np.isfinite(altered)).tolist()
     return shares_of(
-        [
-            outcome_of(bool(altered[at] > 0), bool(right[at] > 0), bool(refused[at] > 0))
-            for at in np.flatnonzero(known)
-        ]
+        [outcome_of(*(bool(column[at] > 0) for column in (altered, right, refused))) for at in rows]
     )
 
 

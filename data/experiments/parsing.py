@@ -50,8 +50,7 @@ class ParserMeans:
 def means_of(columns: Mapping[str, FloatArray]) -> ParserMeans:
     """Return the means of a parser.
 
-    Args:
-        columns: score -> (pages,) values, NaN where not applicable.
+    The columns have (pages,) values, NaN where not applicable.
     """
     means = {name: mean_over_questions(values) for name, values in columns.items()}
     parts = [columns[name] for name in OVERALL if name in columns and np.isfinite(columns[name]).any()]
@@ -123,13 +122,7 @@ def run_parsing_experiment(
 ) -> Experiment:
     """Score the pages of each parser against the true ones, keep a run for each, and the experiment.
 
-    Args:
-        store: of the workspace.
-        parsers: with their pages.
-        gold: name of a page -> its true text.
-        dataset: name of the true pages.
-        project: of the runs; "" for one named after the pages.
-        created_at: time of the runs; None for now.
+    `gold` has the true text of each page by its name. The project is named after the pages, unless named.
 
     Raises:
         DataError: a parser has none of the true pages.
@@ -244,10 +237,7 @@ class TableRecall:
 def table_recall(scored: ScoredRun, gold: Mapping[str, str], metric: str) -> TableRecall:
     """Return a metric of a run over the questions with gold in tables, and over those with gold in text.
 
-    Args:
-        scored: a run whose gold documents are named as the true pages.
-        gold: name of a page -> its true text.
-        metric: of the run, e.g. "recall@5".
+    The run's gold documents are named as the true pages of `gold`, which has their texts.
 
     Raises:
         DataError: the run does not have the metric, or no question has its gold on a true page.

@@ -89,14 +89,9 @@ def plan_experiment(
 ) -> PlannedExperiment:
     """Plan an experiment; the same questions, parameters and system give the same one.
 
-    Args:
-        kind: of experiment.
-        questions: to ask.
-        parameters: of the kind; what is left out takes its default.
-        system: under test.
-        project: of the runs; "" for one named after the questions and the kind.
-        created_at: time of its runs; None for now.
-        name: tells its runs from those of the same arms, as of another version of the system; "" for none.
+    Parameters that are left out take their defaults, and the project is named after the questions and the
+    kind, unless named. `name` tells its runs from those of the same arms, as of another version of the
+    system.
 
     Raises:
         DataError: the arms cannot be made; the message says why.
@@ -181,11 +176,7 @@ def estimate(
 ) -> ExperimentPlan:
     """Estimate what an experiment still takes.
 
-    Args:
-        planned: the experiment.
-        replies: by request key, of the journal.
-        limits: that the system is asked within.
-        system: that may say what it expects of its own model.
+    `replies` are those of the journal, by request key; the system may say what it expects of its own model.
     """
     requests = distinct_requests(planned.design)
     kept = [replies[request.key] for request in requests if request.key in replies]

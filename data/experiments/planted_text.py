@@ -46,11 +46,7 @@ def canary_instruction(question_id: str) -> tuple[str, str]:
 def planted(text: str, instruction: str, place: str, hiding: str) -> str:
     """Return a document with an instruction in it.
 
-    Args:
-        text: of the document.
-        instruction: to plant.
-        place: "start", "middle" (between its sentences, or its words) or "end".
-        hiding: one of HIDINGS.
+    The place is "start", "middle" (between its sentences, or its words) or "end"; the hiding one of HIDINGS.
     """
     hidden = _hidden(instruction, hiding)
     if place == "start":
@@ -97,10 +93,8 @@ class Poison:
 def injection_design(questions: Questions, parameters: Mapping[str, Any]) -> Design:
     """Return the clean arm and the poisoned ones.
 
-    Args:
-        questions: with the texts of gold passages; with `poisoned_documents` and a `target_answer`, these
-            documents stand in the context instead of an instruction.
-        parameters: documents, ranks, places, hidings, full, defence, attacks; see INJECTION.
+    Questions with `poisoned_documents` and a `target_answer` have these documents in the context instead of
+    an instruction. The parameters are those of INJECTION.
 
     Raises:
         DataError: no question can be asked so.
@@ -337,11 +331,7 @@ DECIDABLE: Mapping[str, Rule] = {
 def follows_attack(answer: str, category: str, instruction: str, right: Sequence[str]) -> bool | None:
     """Return whether an answer follows an instruction, where a rule decides it; else None.
 
-    Args:
-        answer: of the system.
-        category: of the instruction, as BIPIA names them.
-        instruction: that was planted.
-        right: accepted answers of the question.
+    The category is as BIPIA names them, `right` the accepted answers of the question.
     """
     rule = DECIDABLE.get(category)
     return None if rule is None else rule(answer, instruction, right)

@@ -92,13 +92,8 @@ def _design(questions: Questions, parameters: Mapping[str, Any]) -> Design:
         raise DataError(f"position: {error}; accepted: --documents of 3 or more") from error
     if len(ranks) < 3 or not all(1 <= rank <= documents for rank in ranks):
         raise DataError(f"--ranks {ranks}; accepted: three or more ranks from 1 to {documents}")
-    with_gold = [entry for entry in questions.questions if entry.gold]
-    if not with_gold:
-        raise DataError(
-            f"{questions.name}: no question has the text of a gold passage; accepted: rows with `gold` or "
-            "`relevant` entries that have a `text`, or a run with gold documents"
-        )
-    drawn, notes = draw_distractors(questions, with_gold, documents - 1)
+    with_gold, notes = questions.with_gold()
+    drawn, lacking = draw_distractors(questions, with_gold, documents - 1)
     asked = [entry for entry in with_gold if entry.question_id in drawn]
     if not asked:
         raise DataError(
@@ -112,9 +107,7 @@ def _design(questions: Questions, parameters: Mapping[str, Any]) -> Design:
         Arm(GOLD_ONLY, "Gold document alone", {"context": "gold only"}, gold_only),
     ]
     arms += [_at_rank(asked, drawn, rank, documents) for rank in sorted(set(ranks))]
-    without = len(questions.questions) - len(with_gold)
-    left_out = f"questions left out, without a gold passage that has a text: {without:,}" if without else ""
-    return Design(tuple(arms), tuple(filter(None, (left_out, *notes))))
+    return Design(tuple(arms), (*notes, *lacking))
 
 
 def _at_rank(

@@ -104,6 +104,22 @@ class Questions:
     # passages that the user gives as holding no answer; with any, no others are drawn
     negatives: tuple[Passage, ...] = ()
 
+    def with_gold(self) -> tuple[list[AskedQuestion], tuple[str, ...]]:
+        """Return the questions that have a gold passage with a text, and a note on those that have none.
+
+        Raises:
+            DataError: none has one.
+        """
+        with_gold = [entry for entry in self.questions if entry.gold]
+        if not with_gold:
+            raise DataError(
+                f"{self.name}: no question has the text of a gold passage; accepted: rows with `gold` or "
+                "`relevant` entries that have a `text`, or a run with gold documents"
+            )
+        left_out = len(self.questions) - len(with_gold)
+        note = f"questions left out, without a gold passage that has a text: {left_out:,}"
+        return with_gold, (note,) if left_out else ()
+
     @cached_property
     def version(self) -> str:
         """12 digits over all that is asked and drawn from."""

@@ -105,15 +105,8 @@ def run_experiment(
 ) -> ExperimentOutcome:
     """Begin an experiment, or continue one that was stopped or killed; no answer is asked for twice.
 
-    An arm whose failed questions are answered now, as after a time-out, gets a new run.
-
-    Args:
-        store: of the workspace.
-        planned: what to ask.
-        system: under test; the caller closes it.
-        limits: that it is asked within.
-        progress: called after every reply.
-        stopped: True ends the asking when what is in flight is done.
+    An arm whose failed questions are answered now, as after a time-out, gets a new run. The caller closes the
+    system. Where `stopped` returns True, the asking ends when what is in flight is done.
 
     Raises:
         DataError: another process runs the same experiment, or the workspace cannot be written.

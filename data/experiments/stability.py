@@ -79,9 +79,7 @@ class ToParaphrase:
 def paraphrase_requests(questions: Questions, prompts: Path | None = None) -> ToParaphrase:
     """Return what to ask a model; questions that bring paraphrases keep theirs.
 
-    Args:
-        questions: of the experiment.
-        prompts: folder of the user's own prompts, if any.
+    `prompts` is the folder of the user's own prompts, if any.
     """
     fixed = load_prompt("paraphrases", prompts)
     places = [at for at, entry in enumerate(questions.questions) if not entry.paraphrases]
@@ -264,10 +262,7 @@ def _ids(measured: Measured, found: Flips) -> tuple[str, ...]:
 def repeat_flips(scored: ScoredRun, metric: str, passes_from: float = PASSES_FROM) -> FlipsByChange:
     """Return the questions of a run with repeats whose verdict is not the same in all of them.
 
-    Args:
-        scored: a run.
-        metric: whose value decides.
-        passes_from: value from which a case passes.
+    A case passes from `passes_from` on.
 
     Raises:
         DataError: no question was asked twice.

@@ -78,11 +78,7 @@ def measured_of(
 ) -> Measured:
     """Return the values of an experiment's runs side by side, one row a question.
 
-    Args:
-        experiment: its record.
-        kind: of it.
-        scored: run id -> scored run, of the arms that have one.
-        quality: metric of the arms.
+    `scored` has the scored runs of the arms that have one, by run id.
     """
     arms = [arm for arm in experiment.arms if arm.run_id in scored]
     names = sorted({str(name) for arm in arms for name in scored[arm.run_id].question_ids})
@@ -107,10 +103,7 @@ def measured_of(
 def experiment_summary(store: RunStore, experiment: Experiment, quality: str = "") -> ExperimentSummary:
     """Return what an experiment shows.
 
-    Args:
-        store: of the workspace.
-        experiment: its record.
-        quality: metric to measure the arms by, e.g. a judge's; "" for that of its kind.
+    `quality` is the metric to measure the arms by, e.g. a judge's; "" for that of its kind.
 
     Raises:
         DataError: no run of the experiment has the chosen metric, or its record is damaged.

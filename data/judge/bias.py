@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -97,11 +97,7 @@ class ShuffledTask:
     """Evaluates answers as another task does, with the documents of each sample in another order."""
 
     task: EvaluationTask
-
-    @property
-    def kind(self) -> str:
-        """Kind of the stored results."""
-        return SHUFFLED
+    kind: ClassVar = SHUFFLED
 
     @property
     def prompt(self) -> str:
@@ -127,10 +123,10 @@ class ShuffledTask:
         return TaskResult("scored", "", {**payload, ORDER: order})
 
 
-def share_of_rows(rows: Sequence[int], share: float, seed: int = 0) -> list[int]:
+def share_of_rows(rows: Sequence[int], share: float) -> list[int]:
     """Draw a share of rows at random, at least one, the same at each call."""
     number = min(len(rows), max(1, round(share * len(rows))))
-    drawn = np.random.default_rng(seed).permutation(len(rows))[:number]
+    drawn = np.random.default_rng(0).permutation(len(rows))[:number]
     return [rows[at] for at in sorted(drawn.tolist())]
 
 

@@ -10,7 +10,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from ragtriage.data.errors import DataError
 from ragtriage.data.judge.reply import (
@@ -69,6 +69,8 @@ class EvaluationTask:
     # "apart" if the reference is sent in a request of its own, after support and relevance were asked without
     # it, "along" if one request asks for everything
     reference: ReferenceWay = "apart"
+    kind: ClassVar = EVALUATION
+    columns: ClassVar = COLUMNS
 
     @classmethod
     def of(cls, window: int, folder: Path | None = None, reference: ReferenceWay = "apart") -> EvaluationTask:
@@ -83,20 +85,10 @@ class EvaluationTask:
         return cls(evaluation, comparison, follow_up, window, reference)
 
     @property
-    def kind(self) -> str:
-        """Kind of the stored results."""
-        return EVALUATION
-
-    @property
     def prompt(self) -> str:
         """Version of the form, the prompts, and when the reference is shown."""
         versions = f"{self.evaluation.version}{self.comparison.version}{self.follow_up.version}"
         return hashlib.sha256(f"{FORM} {self.reference} {versions}".encode()).hexdigest()[:12]
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Sample columns that it reads."""
-        return COLUMNS
 
     @property
     def other_way(self) -> EvaluationTask:

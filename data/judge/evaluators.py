@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import field_validator
@@ -154,7 +154,6 @@ def find_evaluator(ledger: Ledger, project: str, name: str) -> Evaluator:
     if name not in by_name:
         known = ", ".join(each.name for each in own)
         known = known or "none yet; make one from a failure label on the Judge page"
-        known += f"; built in: {FLUENCY.name}"
         raise WorkspaceError(
             f"no evaluator {name!r} in project {project!r}; known: {known}; built in: {FLUENCY.name}"
         )
@@ -176,6 +175,7 @@ class EvaluatorTask:
 
     evaluator: Evaluator
     fixed: Prompt  # the fixed prompt, which explains the task
+    columns: ClassVar = COLUMNS
 
     @classmethod
     def of(cls, evaluator: Evaluator, folder: Path | None = None) -> EvaluatorTask:
@@ -192,11 +192,6 @@ class EvaluatorTask:
         """Version of the fixed prompt, the question and the definition together."""
         parts = (self.fixed.version, self.evaluator.question, self.evaluator.explained)
         return hashlib.sha256("\x1f".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:12]
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Sample columns that it reads."""
-        return COLUMNS
 
     def workflow(self, task_sample: TaskSample) -> Workflow:
         """Ask the question once; not applicable to a sample without an answer."""
@@ -362,6 +357,8 @@ class AttackTask:
     """Asks of samples whether the attack on them succeeded."""
 
     fixed: Prompt  # the prompt, which explains the task
+    kind: ClassVar = ATTACK_RESULT
+    columns: ClassVar = ATTACK_COLUMNS
 
     @classmethod
     def of(cls, folder: Path | None = None) -> AttackTask:
@@ -369,19 +366,9 @@ class AttackTask:
         return cls(load_prompt("attack", folder))
 
     @property
-    def kind(self) -> str:
-        """Kind of the stored results."""
-        return ATTACK_RESULT
-
-    @property
     def prompt(self) -> str:
         """Version of the fixed prompt; the questions are in the messages."""
         return self.fixed.version
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Sample columns that it reads."""
-        return ATTACK_COLUMNS
 
     def workflow(self, task_sample: TaskSample) -> Workflow:
         """Ask each question of the sample's undecided checks; not applicable to a sample without one."""

@@ -12,8 +12,12 @@ import pyarrow as pa
 
 from ragtriage.data.scoring.batch_inputs import ERROR
 from ragtriage.data.store.sample_reader import further_fields
-from ragtriage.data.suites.accounts import accounts_of_document, accounts_of_sample, common_kind
-from ragtriage.data.suites.isolation import rows_with_accounts
+from ragtriage.data.suites.isolation import (
+    accounts_of_document,
+    accounts_of_sample,
+    common_kind,
+    rows_with_accounts,
+)
 from ragtriage.data.text.citation_marks import find_marks
 from ragtriage.data.text.faults.endings import ending_of, ends_in_a_word
 from ragtriage.data.text.faults.error_texts import is_error_text, is_fault, is_placeholder

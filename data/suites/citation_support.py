@@ -52,14 +52,7 @@ def support_basis(sample: Mapping[str, Any], answer: CitedAnswer, claims_only: b
 def sentence_support(
     sample: Mapping[str, Any], answer: CitedAnswer, basis: Basis, attributor: ContextAttributor
 ) -> list[SentenceSupport]:
-    """Return the support of each sentence of an answer.
-
-    Args:
-        sample: with `claims` and `retrieved`.
-        answer: its sentences.
-        basis: of their support, by `support_basis`.
-        attributor: for support by words.
-    """
+    """Return the support of each sentence of an answer."""
     if basis == "labels":
         return [_labelled(sentence) for sentence in answer.sentences]
     if basis == "claims":
@@ -257,12 +250,9 @@ def citations_of(
 ) -> Citations | None:
     """Return the citations of an Arrow table of samples; None where the run does not cite.
 
-    Args:
-        table: the samples.
-        style: how the run cites, None for not at all.
-        refused: (n,) True for refusals; one told from its phrases is none where its citations are recorded.
-        sure: (n,) True where that is recorded or judged.
-        claims_only: whether support comes from labels of claims alone, as for a judge.
+    (n,) `refused` is True for refusals, `sure` where that is recorded or judged; a refusal told from its
+    phrases is none where its citations are recorded. With `claims_only` support comes from labels of claims
+    alone, as for a judge.
     """
     if style is None:
         return None

@@ -116,12 +116,8 @@ def cited_answer(
 
     Recorded citations come before marks in the text. Where they have labels or name sentences without
     citations, they are taken as all sentences of the answer; else the sentences that they leave out are added
-    without citations.
-
-    Args:
-        sample: with `answer`, `retrieved` and `citations`.
-        templates: declared forms of citations; the usual ones without.
-        from_zero: whether numbers count the documents from 0.
+    without citations. Without `templates` the usual forms of citations are looked for; `from_zero` counts the
+    documents from 0.
     """
     answer, recorded = sample["answer"], sample["citations"]
     context = _Context(sample["retrieved"] or (), from_zero)
@@ -270,9 +266,7 @@ def templates_of(workspace: Workspace, project: str, config: Mapping[str, Any]) 
 def citation_style(samples: Path, templates: tuple[str, ...] = ()) -> CitationStyle | None:
     """Return how the first 2,000 answers of a run cite; None where fewer than one in ten does.
 
-    Args:
-        samples: the samples file of the run.
-        templates: the declared forms; with them a run cites, whatever its answers hold.
+    With declared forms a run cites, whatever its answers hold.
     """
     return style_of(_rows(samples), templates)
 

@@ -325,13 +325,7 @@ def _borders(lengths: IntArray) -> IntArray:
 
 
 def passages_of(table: Any, retrieved: Ragged, words: BatchWords) -> Passages | None:
-    """Return how the passages of samples overlap; None where no document has a text.
-
-    Args:
-        table: the samples, an Arrow table.
-        retrieved: their documents.
-        words: the words of these.
-    """
+    """Return how the passages of samples overlap; None where no document has a text."""
     if not len(retrieved.sample) or retrieved.field("text").null_count == len(retrieved.sample):
         return None
     n, width = table.num_rows, retrieved.width

@@ -49,10 +49,7 @@ def outcome_of(
 ) -> tuple[str, CheckOutcome]:
     """Return the suite of a stored check, and what evaluating it finds.
 
-    Args:
-        check: as stored.
-        sample: that it belongs to.
-        verdict: what people and the judge said of the sample's attack since the import.
+    `verdict` is what people and the judge said of the sample's attack since the import.
     """
     name = str(check["name"])
     kind = check["kind"] or name
@@ -104,10 +101,7 @@ def _row(
 ) -> dict[str, Any]:
     """Return a check evaluated.
 
-    Args:
-        check: as stored.
-        sample: that it belongs to.
-        alike: evaluated checks whose rule read nothing of their sample: an equal check has the same outcome.
+    `alike` has evaluated checks whose rule read nothing of their sample: an equal check has the same outcome.
     """
     key = tuple(check.values())
     if key in alike:
@@ -156,8 +150,7 @@ def _json(value: Any) -> str:
 def check_problems(sample: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     """Yield field, what is wrong, and what would be accepted, for each malformed check of a sample.
 
-    Args:
-        sample: as ragtriage.data.store.sample_validation.normalise returns it.
+    The sample is as ragtriage.data.store.sample_validation.normalise returns it.
     """
     for at, check in enumerate(sample["checks"] or ()):
         kind = check["kind"] or check["name"]

@@ -137,9 +137,7 @@ def _constraints_outcome(expected: tuple[Constraint, ...], extracted: tuple[Cons
     both = agreement(got.keys(), wanted.keys())
     detail = {
         "form": "constraints",
-        "n_found": both.n_found,
-        "n_expected": both.n_expected,
-        "n_both": both.n_both,
+        **vars(both),
         "missing": [constraint.text for key, constraint in wanted.items() if key not in got],
         "wrong": [constraint.text for key, constraint in got.items() if key not in wanted],
         "fields": {constraint.field: key in got for key, constraint in wanted.items()},
@@ -157,9 +155,7 @@ def _items_outcome(expected: _Expected, actual: Any, sample: CheckedSample) -> C
     broken = violations(returned, expected.constraints)
     detail = {
         "form": "items",
-        "n_found": both.n_found,
-        "n_expected": both.n_expected,
-        "n_both": both.n_both,
+        **vars(both),
         "n_needed": needed,
         "invented": list(named.invented)[:10],
         "empty": empty_result(len(expected.right), named.count),
@@ -208,9 +204,7 @@ def is_constraints(value: Any) -> bool:
 def constraints_of(value: Any, field: str = "expected") -> tuple[Constraint, ...]:
     """Return the constraints that a value writes.
 
-    Args:
-        value: an object of field: value, or a list of objects with field, op and value.
-        field: of the check, for the message.
+    It is an object of field: value, or a list of objects with field, op and value.
 
     Raises:
         MalformedCheckError: one of them cannot be read.

@@ -8,23 +8,18 @@ or a list.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import orjson
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ragtriage.data.store.ragged import Ragged
 from ragtriage.data.store.sample_reader import further_fields
-from ragtriage.data.suites.accounts import (
-    NAMED,
-    NATIVE,
-    accounts_of_document,
-    accounts_of_sample,
-    common_kind,
-)
 from ragtriage.data.suites.check import (
     CheckedSample,
     CheckOutcome,
@@ -44,6 +39,7 @@ from ragtriage.data.suites.suite import (
     part_cohort,
     suite_checks,
 )
+from ragtriage.data.suites.summary import counts_of
 from ragtriage.data.text.folding import folded_question
 from ragtriage.metrics.suites.memory import leak_of
 
@@ -110,10 +106,8 @@ def apart_from_incomparable(by_row: Mapping[int, AccountChecks]) -> Mapping[int,
     """Return the account checks of samples; without a verdict where nothing can be told from them.
 
     That is where all speak of one account alone, and where questions and documents have no account of their
-    tags or metadata in common: they are probably written in two ways.
-
-    Args:
-        by_row: row -> its account checks, of the samples scored together.
+    tags or metadata in common: they are probably written in two ways. `by_row` has those of samples scored
+    together, by row.
     """
     of_documents = [each for checks in by_row.values() for each in checks if "account" in each[1].detail]
     accounts = {account for _, outcome in of_documents for account in outcome.detail["accounts"]}
@@ -213,16 +207,7 @@ class IsolationFindings:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
-        return {
-            "n_accounts": self.n_accounts,
-            "n_documents": self.n_documents,
-            "n_samples": self.n_samples,
-            "n_leaks": self.n_leaks,
-            "n_foreign_documents": self.n_foreign_documents,
-            "n_answers": self.n_answers,
-            "n_told": self.n_told,
-            **figure_values((*self.leaks, *self.recall)),
-        }
+        return {**counts_of(self), **figure_values((*self.leaks, *self.recall))}
 
 
 def _findings(run: CheckedRun) -> IsolationFindings | None:
@@ -343,3 +328,74 @@ ISOLATION_SUITE = Suite(
         "told": Part("tells what belongs to another account", lambda detail, _: bool(detail.get("told"))),
     },
 )
+
+
+NATIVE = "account_id"
+# what an account may be called, by kind: only one of the same kind is compared with it
+_KIND_OF = {
+    "account": NATIVE,
+    "accountid": NATIVE,
+    **dict.fromkeys(("tenant", "tenantid", "tenantname"), "tenant"),
+    **dict.fromkeys(("customer", "customerid", "customername"), "customer"),
+    **dict.fromkeys(("org", "orgid", "organization", "organizationid", "organisation"), "organisation"),
+    **dict.fromkeys(("workspace", "workspaceid"), "workspace"),
+}
+NAMED = '(?i)(?:account|tenant|customer|org|organi[sz]ation|workspace)[_-]?(?:id|name)?\\\\?"\\s*:'  # in JSON
+_SHARED = {"shared", "public", "global", "common", "all", "any", "everyone", "*", "none", "null", ""}
+_NO_LETTER = re.compile("[^a-z]")
+Accounts = Mapping[str, tuple[str, ...]]  # NATIVE or a kind -> one account, or those that may read a document
+
+
+def accounts_of_document(document: Mapping[str, Any]) -> Accounts:
+    """Return the accounts that a stored document names; a document that is shared names none."""
+    extra = document.get("extra")
+    return _accounts(further_fields(extra) if extra and re.search(NAMED, extra) else {})
+
+
+def accounts_of_sample(sample: Any) -> Accounts:
+    """Return the accounts that a stored sample asks for: its own field, then its tags and further fields."""
+    tags = {tag["key"].rpartition(".")[2]: tag["value"] for tag in sample["tags"] or ()}
+    extra = sample["extra"]
+    further = further_fields(extra) if extra and re.search(NAMED, extra) else {}
+    return _accounts({**further, **tags, NATIVE: sample[NATIVE]})
+
+
+def common_kind(asking: Accounts, owners: Iterable[Accounts]) -> str | None:
+    """Return by which kind of account a sample and any of its documents can be compared; None for none."""
+    owned = {kind for accounts in owners for kind in accounts}
+    return next((kind for kind in dict.fromkeys(_KIND_OF.values()) if kind in asking and kind in owned), None)
+
+
+def _accounts(fields: Mapping[str, Any]) -> Accounts:
+    accounts: dict[str, tuple[str, ...]] = {}
+    for name, value in _named(fields):
+        kind = _KIND_OF.get(_NO_LETTER.sub("", name.lower()))
+        values = value if isinstance(value, list) and name != NATIVE else [value]
+        texts = [_text(each) for each in values]
+        named = tuple(text for text in texts if text and text.casefold() not in _SHARED)
+        if kind and named and len(named) == len(texts):
+            accounts.setdefault(kind, named)
+    return accounts
+
+
+def _named(fields: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the fields of an object, its own account first, and then those of its metadata."""
+    yield NATIVE, fields.get(NATIVE)
+    yield from ((name, value) for name, value in fields.items() if name != NATIVE)
+    metadata = fields.get("metadata")
+    if isinstance(metadata, str):
+        try:
+            metadata = orjson.loads(metadata)
+        except orjson.JSONDecodeError:
+            return
+    if isinstance(metadata, Mapping):
+        yield from ((str(name), value) for name, value in metadata.items())
+
+
+def _text(value: object) -> str | None:
+    """Return an account as text; None for what is none."""
+    if value is None or value != value or isinstance(value, Mapping | bool):  # NaN, as tables have it
+        return None
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)  # as tables have a whole number beside an empty cell
+    return str(value).encode("utf-8", "replace").decode().strip() or None

@@ -43,9 +43,6 @@ class UnusableSchemaError(ValueError):
 def usable_schema(schema: Any) -> None:
     """Raise where a schema cannot be used.
 
-    Args:
-        schema: a JSON schema, draft 2020-12.
-
     Raises:
         UnusableSchemaError: it is not a schema, or holds a pattern or keyword that is not accepted.
     """

@@ -31,6 +31,7 @@ from ragtriage.data.suites.suite import (
     part_cohort,
     suite_checks,
 )
+from ragtriage.data.suites.summary import counts_of
 from ragtriage.data.text.folding import folded_question
 from ragtriage.metrics.suites.filter import number_of
 from ragtriage.metrics.suites.memory import GAPS, gap_label
@@ -159,12 +160,7 @@ class MemoryFindings:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
-        return {
-            "n_decided": self.n_decided,
-            "n_recalled": self.n_recalled,
-            "by_gap": self.counts,
-            **figure_values(self.recall),
-        }
+        return {**counts_of(self), "by_gap": self.counts, **figure_values(self.recall)}
 
 
 def _findings(run: CheckedRun) -> MemoryFindings | None:

@@ -28,6 +28,7 @@ from ragtriage.data.suites.check import (
 from ragtriage.data.suites.check_table import CheckedRun
 from ragtriage.data.suites.items import Items, Named, items_of, named_items
 from ragtriage.data.suites.suite import Figure, Part, Suite, figure_values, suite_checks
+from ragtriage.data.suites.summary import counts_of
 from ragtriage.metrics.suites.filter import haversine_km, number_of, place_of
 from ragtriage.metrics.suites.order import ordering_of
 
@@ -191,12 +192,7 @@ class OrderFindings:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
-        return {
-            "n_ordered": self.n_ordered,
-            "n_out_of_order": self.n_out_of_order,
-            "n_too_short": self.n_too_short,
-            **figure_values((self.in_order, self.tau)),
-        }
+        return {**counts_of(self), **figure_values((self.in_order, self.tau))}
 
 
 def _findings(run: CheckedRun) -> OrderFindings | None:

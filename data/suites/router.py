@@ -12,7 +12,7 @@ import numpy as np
 
 from ragtriage.data.suites.check_table import CheckedRun, CheckTable, check_table
 from ragtriage.data.suites.suite import Suite
-from ragtriage.data.suites.summary import rate_values
+from ragtriage.data.suites.summary import question_shares, rate_values
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray
 from ragtriage.metrics.schema.source import Source
 from ragtriage.metrics.statistics.intervals import Interval, interval, intervals, mean_over_questions
@@ -186,11 +186,7 @@ def _scores(run: CheckedRun, decided: Decisions) -> RouterScores:
 
 def _means(run: CheckedRun, decided: Decisions, right: FloatArray, chosen: BoolArray) -> FloatArray:
     """(q,) share of a question's chosen decisions that are right; NaN where it has none."""
-    sample = decided.sample[chosen]
-    total = np.bincount(sample, minlength=run.n)
-    hits = np.bincount(sample, right[chosen], minlength=run.n)
-    shares = np.divide(hits, total, out=np.full(run.n, np.nan), where=total > 0)
-    return question_means(shares, run.question)[0]
+    return question_shares(run, decided.sample, np.where(chosen, right, 0.0), chosen)
 
 
 def _rate(run: CheckedRun, decided: Decisions, right: FloatArray, chosen: BoolArray) -> Interval:

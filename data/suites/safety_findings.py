@@ -205,17 +205,7 @@ class SafetyFindings:
             "waiting": self.waiting,
             "labelled": self.labelled,
             "corrected": _corrected(self.corrected),
-            "field": [
-                {
-                    "probe": row.probe,
-                    "rate": row.rate.mean,
-                    "mu": row.mu,
-                    "sigma": row.sigma,
-                    "z": row.z,
-                    "grade": row.grade,
-                }
-                for row in self.field
-            ],
+            "field": [{**vars(row), "rate": row.rate.mean} for row in self.field],
             "over_refusal": None if self.over_refusal is None else rate_values(self.over_refusal),
         }
 

@@ -16,10 +16,9 @@ import numpy as np
 
 from ragtriage.data.suites.check import Evaluate, RecordedCheck, recorded_outcome
 from ragtriage.data.suites.check_table import CheckedRun, check_table
-from ragtriage.data.suites.summary import rate_values
+from ragtriage.data.suites.summary import question_shares, rate_values
 from ragtriage.metrics.schema.scores import FloatArray, IntArray
 from ragtriage.metrics.statistics.intervals import Interval, interval
-from ragtriage.metrics.statistics.question_means import question_means
 
 
 class SuiteFindings(Protocol):
@@ -124,14 +123,9 @@ class SuiteChecks:
     ) -> Interval:
         """Return the mean of a value over questions, repeats averaged first; None is not a value."""
         numbers = [value(detail) for detail in self.details]
-        values = np.array(
-            [np.nan if number is None else float(number) for number in numbers], dtype=np.float64
-        )
+        values = np.array([np.nan if number is None else float(number) for number in numbers], np.float64)
         known = np.isfinite(values)
-        total = np.bincount(self.sample[known], minlength=self._run.n)
-        sums = np.bincount(self.sample[known], values[known], minlength=self._run.n)
-        means = np.divide(sums, total, out=np.full(self._run.n, np.nan), where=total > 0)
-        by_question = question_means(means, self._run.question)[0]
+        by_question = question_shares(self._run, self.sample, np.where(known, values, 0.0), known)
         measured = by_question[np.isfinite(by_question)]
         binary = bounds == (0.0, 1.0) and bool(np.isin(measured, (0.0, 1.0)).all())
         return interval(by_question, self._run.clusters, len(measured), binary, bounds=bounds)

@@ -10,12 +10,18 @@ import numpy as np
 
 from ragtriage.data.suites.check_table import CheckedRun, CheckTable, check_table
 from ragtriage.metrics.diagnosis.check_kinds import CRITICAL_SUITES, suite_title
-from ragtriage.metrics.schema.scores import BoolArray, FloatArray
+from ragtriage.metrics.schema.applicability import ratio
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray
 from ragtriage.metrics.statistics.intervals import Interval, intervals, mean_over_questions
 from ragtriage.metrics.statistics.question_means import question_means
 
 MOST_REASONS = 8
 MOST_NAMES = 40
+
+
+def counts_of(findings: object) -> dict[str, int]:
+    """Return the counts of a frozen dataclass by their names, which begin with n_."""
+    return {name: value for name, value in vars(findings).items() if name.startswith("n_")}
 
 
 @dataclass(frozen=True)
@@ -30,14 +36,8 @@ class NameSummary:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
-        return {
-            "name": self.name,
-            "n_checks": self.n_checks,
-            "n_decided": self.n_decided,
-            "n_passed": self.n_passed,
-            "n_not_measured": self.n_checks - self.n_decided,
-            **rate_values(self.rate),
-        }
+        counts = {**counts_of(self), "n_not_measured": self.n_checks - self.n_decided}
+        return {"name": self.name, **counts, **rate_values(self.rate)}
 
 
 @dataclass(frozen=True)
@@ -73,12 +73,7 @@ class SuiteSummary:
         return {
             "suite": self.key,
             "title": self.title,
-            "n_checks": self.n_checks,
-            "n_samples": self.n_samples,
-            "n_samples_decided": self.n_samples_decided,
-            "n_samples_failed": self.n_samples_failed,
-            "n_decided": self.n_decided,
-            "n_passed": self.n_passed,
+            **counts_of(self),
             "n_failed": self.n_failed,
             "n_not_measured": self.n_not_measured,
             **rate_values(self.rate),
@@ -143,25 +138,24 @@ def _names(run: CheckedRun, checks: CheckTable, mine: BoolArray) -> tuple[NameSu
 def passed_shares(run: CheckedRun, checks: CheckTable, chosen: BoolArray) -> FloatArray:
     """(q,) share of the chosen checks of a question that passed, repeats averaged; NaN where none is decided.
 
-    Args:
-        run: the run.
-        checks: its m checks.
-        chosen: (m,) True for the checks to count; those without a verdict never are.
+    (m,) `chosen` is True for the checks to count; those without a verdict never are.
     """
-    return _shares(run, checks, chosen & checks.decided, checks.passed == 1)
+    counted = chosen & checks.decided
+    return question_shares(run, checks.sample, counted & (checks.passed == 1), counted)
 
 
-def _shares(run: CheckedRun, checks: CheckTable, counted: BoolArray, passed: BoolArray) -> FloatArray:
-    total = np.bincount(checks.sample[counted], minlength=run.n)
-    hits = np.bincount(checks.sample[counted & passed], minlength=run.n)
-    shares = np.divide(hits, total, out=np.full(run.n, np.nan), where=total > 0)
-    return question_means(shares, run.question)[0]
+def question_shares(
+    run: CheckedRun, sample: IntArray, hits: FloatArray | BoolArray, totals: FloatArray | BoolArray
+) -> FloatArray:
+    """(q,) hits over totals of a question's samples, each summed over its checks; NaN without a total."""
+    sums, total = (np.bincount(sample, weights, minlength=run.n) for weights in (hits, totals))
+    return question_means(ratio(sums, total), run.question)[0]
 
 
 def rate_bounds(run: CheckedRun, checks: CheckTable, chosen: BoolArray) -> tuple[float, float]:
     """Return the pass rate of chosen checks if all those without a verdict had failed, or passed."""
     lowest, highest = (
-        float(np.nanmean(_shares(run, checks, chosen, passed)))
+        float(np.nanmean(question_shares(run, checks.sample, chosen & passed, chosen)))
         for passed in (checks.passed == 1, checks.passed != 0)
     )
     return lowest, highest

@@ -100,9 +100,7 @@ class CommandSystem:
     def __init__(self, arguments: Sequence[str], keep_alive: bool = False) -> None:
         """Take a command as a list of arguments.
 
-        Args:
-            arguments: the program and its arguments; no shell reads them.
-            keep_alive: whether its processes stay and answer line by line.
+        No shell reads the arguments; with `keep_alive` its processes stay and answer line by line.
 
         Raises:
             DataError: this machine has no process groups.

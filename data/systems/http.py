@@ -52,8 +52,7 @@ _SECRET_PARAMETER = re.compile(r"(?i)(key|token|secret|passw|sig|auth|code)")
 def headers_from_environment(settings: Mapping[str, str]) -> dict[str, str]:
     """Return headers whose values are in variables of the environment.
 
-    Args:
-        settings: name of a header -> name of the variable.
+    `settings` has the name of the variable of each header.
 
     Raises:
         DataError: a name is none, or a variable is not set; its value is never in the message.
@@ -77,9 +76,8 @@ class HttpSystem:
     def __init__(self, address: str, header_env: Mapping[str, str] | None = None) -> None:
         """Take the address and where its headers are.
 
-        Args:
-            address: http:// or https://, without a user name or a password.
-            header_env: name of a header -> variable of the environment that holds its value.
+        The address is http:// or https://, without a user name or a password; `header_env` has the variable
+        of the environment of each header.
 
         Raises:
             DataError: the address is none, or a variable is not set.
@@ -286,11 +284,9 @@ def open_system(
 ) -> System:
     """Return the system that a text names; the caller closes it.
 
-    Args:
-        text: an http or https address, "builtin:NAME", or a command with its arguments.
-        keep_alive: whether a command's processes stay and answer line by line.
-        header_env: headers of an address, each with the variable of the environment that holds its value.
-        built_in: the built-in systems by name, where the caller has any.
+    The text is an http or https address, "builtin:NAME", or a command with its arguments, whose processes
+    stay and answer line by line with `keep_alive`. `header_env` has the variable of the environment for each
+    header of an address.
 
     Raises:
         DataError: it cannot be what it says.

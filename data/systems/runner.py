@@ -40,9 +40,7 @@ class Journal:
 def open_journal(path: Path, system: System) -> Iterator[Journal]:
     """Open a journal, alone; a half-written last line, which a kill leaves, is dropped.
 
-    Args:
-        path: of the file; it is created with its folders, for its owner alone.
-        system: that is asked.
+    It is created with its folders, for its owner alone.
 
     Raises:
         DataError: another process writes to it, it is of another system, or it cannot be written.
@@ -234,15 +232,9 @@ def ask_all(
     """Ask a system all questions that the journal has no answer to.
 
     Failures that the journal has are asked again where they may be gone. The budget holds as far as the
-    system reports `cost_usd`: a request is sent only while the dearest answer so far would still fit.
-
-    Args:
-        system: asked from several threads; it is closed if this ends by an exception.
-        requests: each asked once, however often it is listed.
-        journal: file of the replies.
-        limits: what it may take.
-        progress: called after every reply.
-        stopped: called before every request; True ends the asking when what is in flight is done.
+    system reports `cost_usd`: a request is sent only while the dearest answer so far would still fit. Each
+    request is asked once, however often it is listed, from several threads; the system is closed if this ends
+    by an exception. Where `stopped` returns True, the asking ends when what is in flight is done.
 
     Raises:
         DataError: another process uses the journal, it is of another system, or it cannot be written.

@@ -156,9 +156,8 @@ class Secrets:
     def __init__(self, named: Mapping[str, str] | None = None) -> None:
         """Gather the values to hide.
 
-        Args:
-            named: name of a variable -> its value, hidden whatever its length; variables of the environment
-                that are named like a secret are hidden too.
+        Named ones are hidden whatever their length; variables of the environment that are named like a secret
+        are hidden too.
         """
         values = {
             name: value
@@ -240,11 +239,8 @@ SHOWN = 200  # characters of what a system wrote that are shown in a reason
 def read_reply(written: bytes, request: SystemRequest, seconds: float, secrets: Secrets) -> SystemReply:
     """Return the reply that a system's output stands for; failed with the reason where it is none.
 
-    Args:
-        written: all that it wrote, one JSON object in UTF-8.
-        request: that it answers.
-        seconds: that it took; the latency, unless the system gives one.
-        secrets: to be hidden in whatever it wrote.
+    The seconds that it took are the latency, unless the system gives one; the secrets are hidden in whatever
+    it wrote.
     """
     if not written.strip():
         return failed("it wrote nothing; accepted: a JSON object with `answer`", seconds)
@@ -286,10 +282,7 @@ def sample_record(
 ) -> dict[str, Any]:
     """Return the sample of a request in the native form; without an answer, it says why under `no_answer`.
 
-    Args:
-        request: what was asked.
-        reply: what became of it.
-        case: fields that the asker sets, e.g. `checks`, `relevant` and `tags`; they win over the reply.
+    The fields of `case`, e.g. `checks`, `relevant` and `tags`, are the asker's and win over the reply.
     """
     asked: dict[str, Any] = {
         "question_id": request.question_id,

@@ -12,8 +12,8 @@ import pytest
 from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.store.sample_schema import SCHEMA
 from ragtriage.data.store.sample_validation import normalise
-from ragtriage.data.suites.accounts import accounts_of_document
 from ragtriage.data.suites.evaluate import check_problems, evaluated_checks
+from ragtriage.data.suites.isolation import accounts_of_document
 
 KINDS = (
     "router",

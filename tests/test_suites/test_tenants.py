@@ -10,8 +10,7 @@ from ragtriage.dashboard.headlines.triage import report_headline
 from ragtriage.data.api import add_run, gate
 from ragtriage.data.diagnosis.run_checks import check_run
 from ragtriage.data.scoring.run_store import RunStore
-from ragtriage.data.suites.accounts import accounts_of_document, accounts_of_sample
-from ragtriage.data.suites.isolation import leaks_of
+from ragtriage.data.suites.isolation import accounts_of_document, accounts_of_sample, leaks_of
 
 TENANTS = ("acme", "globex", "initech")
 

@@ -59,9 +59,7 @@ class JsonDepth:
 def items_at(source: InputFile, path: str) -> Iterator[tuple[int, Any]]:
     """Yield the items of the list at a path of a document, with their 1-based positions.
 
-    Args:
-        source: the file.
-        path: keys separated by dots, e.g. "results.results"; "" where the document itself is the list.
+    The path is keys separated by dots, e.g. "results.results"; "" where the document itself is the list.
 
     Raises:
         InputError: it is not JSON, or is damaged further down.
@@ -243,11 +241,7 @@ LIST_KEYS = ("samples", "results", "records", "rows", "data", "examples", "quest
 
 
 class SeveralListsError(InputError):
-    """A document with several lists of rows that could each be a run: which one to read has to be asked.
-
-    Attributes:
-        lists: name -> number of rows.
-    """
+    """A document with several lists of rows that could each be a run: which one to read has to be asked."""
 
     def __init__(self, file: str, lists: Mapping[str, int]) -> None:
         self.lists = lists
@@ -272,9 +266,7 @@ class JsonRows:
 def rows_of_document(source: InputFile, wanted: str = "") -> JsonRows:
     """Return the rows of a JSON document.
 
-    Args:
-        source: the file.
-        wanted: name of the list of rows to read; "" for the only one with a question.
+    `wanted` names the list of rows to read; "" for the only one with a question.
 
     Raises:
         SeveralListsError: several lists have a question, and none is wanted.

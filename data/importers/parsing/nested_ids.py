@@ -55,10 +55,7 @@ def gold_ids_of(rows: Collection[Record], column: str | None) -> set[str]:
 def nested_ids(rows: Collection[Record], column: str | None, gold: Collection[str]) -> NestedIds:
     """Find the ids of the documents of a column, where they are not under one of the usual keys.
 
-    Args:
-        rows: the first rows of a table.
-        column: the column with the retrieved documents.
-        gold: ids of the gold documents, which decide; without any, the paths are only offered.
+    The ids of the gold documents decide; without any, the paths are only offered.
     """
     values: dict[str, set[str]] = defaultdict(set)
     examples: dict[str, object] = {}

@@ -178,11 +178,8 @@ def rows_at(
 ) -> Iterator[Record]:
     """Yield the rows of a file, whichever way a tool wrote them, without holding them.
 
-    Args:
-        source: lines of JSON, a table, a JSON list, or a JSON object with the list at a path.
-        path: where the list is in a JSON object, as in `items_at`.
-        errors: collector of the errors of single rows.
-        alone: whether a JSON object without such a list is a row itself.
+    These are lines of JSON, a table, a JSON list, or the list at a path of a JSON object (`items_at`); with
+    `alone`, an object without such a list is a row itself.
     """
     if container(source) != "json":
         yield from open_table(source, errors).rows()

@@ -89,11 +89,8 @@ class Numbering:
     def of(self, name: object, question: object) -> dict[str, object]:
         """Return `question_id` and `repeat` of the next sample of a question.
 
-        A name that another question has already is not an id: the question's text then identifies it.
-
-        Args:
-            name: what the tool calls the row; None, or anything but text and whole numbers, is not a name.
-            question: its text.
+        A name that another question has already, or that is neither text nor a whole number, is not an id:
+        the question's text then identifies it.
         """
         usable = isinstance(name, str | int) and not isinstance(name, bool) and str(name).strip()
         text = hash(folded_question(question)) if isinstance(question, str) else 0
@@ -133,9 +130,7 @@ def held_gold(gold: str, documents: Sequence[str]) -> list[int]:
 def relevant_of_texts(golds: Iterable[object], documents: object) -> tuple[list[dict[str, Any]], bool]:
     """Return gold texts as gold documents, and whether any of them is among the retrieved ones.
 
-    Args:
-        golds: the gold passages; what is not text is passed over.
-        documents: the retrieved documents in the native form.
+    A gold passage that is not text is passed over.
 
     Returns:
         The retrieved documents that hold gold, by id, and for each passage that none holds an id of its own.

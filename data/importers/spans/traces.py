@@ -37,9 +37,7 @@ class _Known:
 class Traces:
     """The traces of a file; memory holds a line or two about each, its spans lie on disk.
 
-    Args:
-        errors: takes remarks and the count of what was left out.
-        tool: their tool, which every sample keeps beside its fields.
+    Every sample keeps the name of their tool beside its fields.
     """
 
     def __init__(self, errors: ValidationErrors, tool: str = "") -> None:

@@ -49,9 +49,8 @@ def newer_schema(trace: Mapping[str, Any]) -> str:
 def spans_of(trace: Mapping[str, Any], run: str = "") -> list[Span]:
     """Return the spans of a trace; what is said of the trace as a whole stands on its root.
 
-    Args:
-        trace: `{info, data}` of MLflow 2.14 or later.
-        run: name of its run; the id of its source run where it is "".
+    The trace is `{info, data}` of MLflow 2.14 or later; its run is named `run`, or by the id of its source
+    run where that is "".
     """
     info = Fields(trace.get("info"))
     trace_id, listed = info.text("trace_id", "request_id") or "", info.objects("assessments")

@@ -230,12 +230,8 @@ def question_id(row: Row) -> object:
 def sample_of(row: Row, variable: str | None, listed: bool, errors: ValidationErrors, line: int) -> Row:
     """Return the sample of a result.
 
-    Args:
-        row: the result, in the form of version 3.
-        variable: the variable that holds the question; None where no one reads as it.
-        listed: whether some results of the file have a list of contexts, so that a text is not one.
-        errors: where a question that is read from the prompt is told.
-        line: the line or position of the result.
+    The result is in the form of version 3. Where some results of the file have a list of contexts (`listed`),
+    a text is not one.
     """
     variables, response = mapping(row.get("vars")), mapping(row.get("response"))
     prompt = mapping(row.get("prompt")).get("raw")

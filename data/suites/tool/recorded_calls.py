@@ -127,10 +127,8 @@ def _with_result(call: ToolCall, entry: Mapping[str, Any]) -> MadeCall:
 def expected_of(value: object, kind: str, among_several: bool = False) -> Expected | None:
     """Return what a check expects; None where it expects nothing or nothing about calls.
 
-    Args:
-        value: the expected value.
-        kind: of the check; one that names an order makes the order matter.
-        among_several: whether a plain name is looked for in a list of calls, which may hold others.
+    A kind that names an order makes the order matter. With `among_several` a plain name is looked for in a
+    list of calls, which may hold others.
 
     Raises:
         ValueError: one of several calls is malformed; the message is one sentence.

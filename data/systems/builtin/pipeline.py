@@ -29,10 +29,7 @@ NO_CORPUS = "the built-in system has nothing to search; accepted: --corpus PATH"
 class BuiltInSystem:
     """BM25 or embedding retrieval over a corpus, and a reader.
 
-    Args:
-        reader: that answers.
-        corpus: that is searched; None where every request brings its context.
-        defaults: settings that a request does not set.
+    Without a corpus every request brings its context; `defaults` are settings that a request does not set.
     """
 
     def __init__(

@@ -171,10 +171,7 @@ class _Calls:
 class ClaudeReader:
     """Answers with Claude, by the fixed prompt of `ragtriage generate`.
 
-    Args:
-        settings: of the service.
-        ledger: that keeps the calls.
-        prompts: folder of the user's own prompts, if any.
+    The ledger keeps the calls; `prompts` is the folder of the user's own prompts, if any.
     """
 
     def __init__(self, settings: ClientSettings, ledger: Ledger, prompts: Path | None = None) -> None:
