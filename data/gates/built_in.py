@@ -10,17 +10,22 @@ from ragtriage.data.comparison.question_match import QuestionMatch
 from ragtriage.data.comparison.questions_asked import QuestionsAsked, other_set
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.gates.gate_kinds import judge_checks, of_interval
+from ragtriage.data.scoring.label_correction import rated_values
 from ragtriage.data.suites.check_table import check_table
 from ragtriage.metrics.diagnosis.check_kinds import FORMAT
+from ragtriage.metrics.diagnosis.right import CORRECTNESS
 from ragtriage.metrics.gates.gates import LEAST_ASKED, Gate, GateResult, missing_questions, unmeasured
 from ragtriage.metrics.gates.wording import GOOD_SHARE, subject_of
 from ragtriage.metrics.metric_registry import declared
 from ragtriage.metrics.number_text import percent
 from ragtriage.metrics.sanity.rule import Finding
+from ragtriage.metrics.statistics.distributions import regularised_beta
 from ragtriage.metrics.statistics.intervals import interval
 from ragtriage.metrics.statistics.question_means import question_means
 
 RIGHT_ANSWERS = Gate("right answers", 0.5, False, "block", "most of its answers are wrong")
+FEWEST_READ = 5  # cases that people read
+SCORES_ERR = 0.25  # share of what scores call right that people may call bad
 GOOD_CASES = Gate(GOOD_SHARE, 0.5, False, "block", "most of its cases are bad")
 
 
@@ -90,6 +95,35 @@ def given_context(run: Diagnosis) -> list[str]:
     given = [code for code, label in enumerate(modes.labels) if label == "oracle"]
     n, of = int(np.isin(modes.codes, given).sum()), run.scored.n
     return [f"{n:,} of {of:,} cases were given their gold, so retrieval is not tested"] if 2 * n > of else []
+
+
+def against_people(run: Diagnosis) -> list[str]:
+    """Return the clauses that people contradict the scores of the run, or one another.
+
+    What people call bad of the answers that scores call right is more than scores err by where an exact
+    one-sided test says so; on cases that several people read, more than half differ.
+    """
+    people, rated = run.human_labels, rated_values(run.scored, CORRECTNESS[0])
+    called_bad, called_good = people.bad, people.good
+    if rated is not None:
+        open_rows = ~(called_bad | called_good)
+        called_bad = called_bad | (open_rows & (rated < run.settings.thresholds.correctness))
+        called_good = called_good | (open_rows & (rated >= run.settings.thresholds.correctness))
+    read = (called_bad | called_good) & (run.right.values >= run.settings.thresholds.correctness)
+    shares = question_means(np.where(read, called_bad, np.nan), run.scored.question)[0]
+    n, bad = int(np.isfinite(shares).sum()), int((shares >= 0.5).sum())
+    clauses = []
+    if n >= FEWEST_READ and bad and regularised_beta(bad, n - bad + 1, SCORES_ERR) < 0.05:
+        clauses.append(f"people call {bad:,} of {n:,} answers bad that scores call right")
+    verdicts = [
+        {label.annotator: label.verdict for label in labels if label.verdict is not None}
+        for labels in people.labels.values()
+    ]
+    both = [set(by_person.values()) for by_person in verdicts if len(by_person) > 1]
+    differ = sum(len(said) > 1 for said in both)
+    if len(both) >= FEWEST_READ and 2 * differ > len(both):
+        clauses.append(f"people differ on {differ:,} of {len(both):,} cases that several read")
+    return clauses
 
 
 def quality_holds(results: Iterable[GateResult], run: Diagnosis) -> bool:

@@ -35,6 +35,7 @@ from ragtriage.data.gates.baseline import Baseline, unequal_sides
 from ragtriage.data.gates.built_in import (
     GOOD_CASES,
     RIGHT_ANSWERS,
+    against_people,
     given_context,
     half_failing,
     judge_halves,
@@ -302,7 +303,11 @@ def judge_run(
         asked=asked,
         warnings=tuple(filter(None, [asked.sentence("this run")])),
         halves=half_failing(halves),
-        reasons=(*given_context(run), *(each.clause for each in right_doubts(run, findings))),
+        reasons=(
+            *against_people(run),
+            *given_context(run),
+            *(each.clause for each in right_doubts(run, findings)),
+        ),
         diagnosis=run,
         findings=tuple(findings),
     )

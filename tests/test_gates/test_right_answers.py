@@ -104,3 +104,36 @@ def test_numbers_beyond_all_scales_are_left_out_without_a_warning(workspace: Run
         "odd": 0,
         "even": 20,
     }
+
+
+def _read_by_people(store: RunStore, *labels: tuple[int, str, str]) -> tuple[str, tuple[str, ...]]:
+    """Return state and doubts of a run that ships by its scores, with labels (question, person, verdict)."""
+    names = ("answer_correctness", "faithfulness", "answer_relevancy")
+    records = [
+        {
+            "question_id": f"q{at:03d}",
+            "question": f"What does clause {at} say?",
+            "answer": f"Clause {at} says that item {at} is covered, up to {at + 90} euros.",
+            "scores": dict.fromkeys(names, 0.95 if at % 9 else 1.0),
+        }
+        for at in range(100)
+    ]
+    run = add_run(records, "V1", "shop", str(store.workspace.root))
+    for at, person, verdict in labels:
+        store.ledger.add_label((run.run_id, f"q{at:03d}", 0), person, "pass" if verdict == "pass" else "fail")
+    conclusion = gate(run.run_id, workspace=str(store.workspace.root)).conclusion()
+    return conclusion.state, conclusion.doubts
+
+
+def test_people_who_contradict_the_scores_keep_a_run_from_shipping(workspace: RunStore) -> None:
+    assert _read_by_people(workspace) == ("ship", ())
+    agreeing = [(at, "ann", "fail" if at == 3 else "pass") for at in range(12)]
+    assert _read_by_people(workspace, *agreeing) == ("ship", ())
+    state, doubts = _read_by_people(workspace, *[(at, "ann", "fail") for at in range(20, 28)])
+    assert (state, doubts) == ("cannot_tell", ("people call 9 of 20 answers bad that scores call right",))
+
+
+def test_people_who_contradict_one_another_keep_a_run_from_shipping(workspace: RunStore) -> None:
+    labels = [(at, person, verdict) for at in range(8) for person, verdict in (("a", "pass"), ("b", "fail"))]
+    state, doubts = _read_by_people(workspace, *labels, *[(at, "a", "pass") for at in range(30, 90)])
+    assert (state, doubts) == ("cannot_tell", ("people differ on 8 of 8 cases that several read",))
