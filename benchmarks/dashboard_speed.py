@@ -58,9 +58,9 @@ class Opened:
 
 def import_rate(root: Path, files: list[Path]) -> tuple[float, float]:
     """Give samples a second over all files: reading alone, and reading with scoring."""
+    from ragtriage.data.importers.importer import Options
     from ragtriage.data.importers.load import Step, import_source
     from ragtriage.data.importers.parsing.input_file import InputFile
-    from ragtriage.data.importers.parsing.options import Options
     from ragtriage.data.scoring.run_store import RunStore
     from ragtriage.data.store.workspace import Workspace
 

@@ -37,7 +37,7 @@ from ragtriage.data.api import add_run
 from ragtriage.data.demo import load_samples
 from ragtriage.data.judge.client import ClientSettings
 from ragtriage.data.judge.evaluation import REFERENCE_WAYS, EvaluationTask, ReferenceWay
-from ragtriage.data.judge.prices import read_prices
+from ragtriage.data.judge.requests import read_prices
 from ragtriage.data.judge.run_job import JobSpec, run_task
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.sample_reader import StoredSamples

@@ -81,9 +81,9 @@ def make_workspace(root: Path, files: Sequence[Path], processes: int = 2) -> Non
 
 
 def _import(root: str, files: list[str]) -> None:
+    from ragtriage.data.importers.importer import Options
     from ragtriage.data.importers.load import import_source
     from ragtriage.data.importers.parsing.input_file import InputFile
-    from ragtriage.data.importers.parsing.options import Options
     from ragtriage.data.scoring.run_store import RunStore
     from ragtriage.data.store.workspace import Workspace
 

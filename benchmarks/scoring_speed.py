@@ -32,9 +32,9 @@ def imported(path: Path, cores: int) -> dict[str, float]:
 
 
 def _import(path: Path, cores: int) -> dict[str, float]:
+    from ragtriage.data.importers.importer import Options
     from ragtriage.data.importers.load import import_source
     from ragtriage.data.importers.parsing.input_file import InputFile
-    from ragtriage.data.importers.parsing.options import Options
     from ragtriage.data.scoring.run_store import RunStore
     from ragtriage.data.store.workspace import Workspace
 

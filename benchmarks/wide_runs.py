@@ -61,9 +61,9 @@ def step_times(folder: Path, metrics: int, samples: int) -> dict[str, tuple[floa
     from streamlit.testing.v1 import AppTest
 
     from ragtriage.dashboard.cli.main import main as command_line
+    from ragtriage.data.importers.importer import Options
     from ragtriage.data.importers.load import import_source
     from ragtriage.data.importers.parsing.input_file import InputFile
-    from ragtriage.data.importers.parsing.options import Options
     from ragtriage.data.scoring.run_store import RunStore
     from ragtriage.data.store.workspace import Workspace
 

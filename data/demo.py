@@ -29,9 +29,9 @@ from ragtriage.data.experiments.registry import kind_of
 from ragtriage.data.experiments.run_experiment import run_experiment
 from ragtriage.data.gates.config import FILE_NAME, bundled_text
 from ragtriage.data.importers.detect import read_runs
+from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.load import Step, Watch, import_parsed_runs
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.jobs import lock_file
 from ragtriage.data.judge.recorded import RecordedLabels, publish_recorded, read_recorded
 from ragtriage.data.scoring.run_store import RunStore

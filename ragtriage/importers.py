@@ -6,10 +6,9 @@ docs/importers.md shows how to write one and how to install it as an entry point
 from __future__ import annotations
 
 from ragtriage.data.errors import InputError, ValidationErrors
-from ragtriage.data.importers.importer import Importer
+from ragtriage.data.importers.importer import Importer, Options, Peek
 from ragtriage.data.importers.parsing.documents_in_json import items_at, value_at
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.payloads import (
     answer_in,
     contexts_in,
@@ -17,7 +16,6 @@ from ragtriage.data.importers.parsing.payloads import (
     question_in,
     reference_in,
 )
-from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import Spool, open_table
 from ragtriage.data.importers.parsing.sqlite_file import open_sqlite, rows_of
 from ragtriage.data.store.parsed_run import ParsedRun, Record

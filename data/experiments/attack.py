@@ -17,9 +17,9 @@ from typing import Any
 
 from ragtriage.data.errors import DataError, ValidationErrors
 from ragtriage.data.importers.detect import read_runs
+from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.load import import_parsed_runs
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.access import must_write
 from ragtriage.data.store.parsed_run import ParsedRun, Record

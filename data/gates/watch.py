@@ -21,9 +21,9 @@ from ragtriage.data.errors import DataError, WorkspaceError
 from ragtriage.data.gates.baseline import baseline_of
 from ragtriage.data.gates.config import GateConfig
 from ragtriage.data.gates.report import GateReport, gate_run
+from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.load import load_source
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.access import must_write
 from ragtriage.data.store.stored_file import replace_file

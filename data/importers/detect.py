@@ -10,7 +10,7 @@ from itertools import chain
 from ragtriage.data.errors import InputError, ValidationError, ValidationErrors
 from ragtriage.data.importers.formats import trec
 from ragtriage.data.importers.formats.beir import Qrels, read_qrels, with_qrels
-from ragtriage.data.importers.importer import Importer, recognises, refusing
+from ragtriage.data.importers.importer import Importer, Options, Peek, recognises, refusing, with_tools
 from ragtriage.data.importers.parsing.documents_in_json import (
     SeveralListsError,
     beginning,
@@ -19,8 +19,6 @@ from ragtriage.data.importers.parsing.documents_in_json import (
 )
 from ragtriage.data.importers.parsing.input_file import LIFT, InputFile
 from ragtriage.data.importers.parsing.names import MAP_QUESTION, NoQuestionError
-from ragtriage.data.importers.parsing.options import Options, with_tools
-from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import Table, open_table
 from ragtriage.data.importers.parsing.sqlite_file import check_readable
 from ragtriage.data.importers.parsing.workbook import ALL_SHEETS, is_workbook, sheets_of

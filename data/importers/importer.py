@@ -2,18 +2,191 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain, islice
+from pathlib import Path
 from typing import Any, Literal
 
-from ragtriage.data.errors import DataError, ValidationErrors, content_fault
+from ragtriage.data.declarations import Declaration
+from ragtriage.data.errors import DataError, InputError, ValidationErrors, content_fault
+from ragtriage.data.importers.parsing.archive import member_names
+from ragtriage.data.importers.parsing.documents_in_json import outline
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
-from ragtriage.data.importers.parsing.peek import Peek
-from ragtriage.data.importers.parsing.rows import Table, object_rows, open_table
+from ragtriage.data.importers.parsing.rows import Table, container, object_rows, open_table
+from ragtriage.data.importers.parsing.shapes import items, objects
+from ragtriage.data.importers.parsing.sqlite_file import is_sqlite, table_names
+from ragtriage.data.importers.parsing.workbook import is_workbook
 from ragtriage.data.store.parsed_run import ParsedRun, Record
+from ragtriage.data.store.question_sets import LoadedSet
 from ragtriage.metrics.schema.scores import MetricsError
+from ragtriage.metrics.suites.tool_schemas import tool_schemas
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of an import."""
+
+    format: str = "auto"  # key of an importer, or "auto" to detect it from the content
+    # column of the file -> field of the sample (see parsing.columns); "" keeps it as extra
+    mapping: Mapping[str, str] = field(default_factory=dict)
+    # name of the list of rows, or of the sheet, to read in a file that holds several; "*" is every sheet
+    rows: str = ""
+    name: str | None = None  # name of the run; with several runs in the file, a prefix of their own names
+    # pipeline configuration to record on top of the file's own
+    config: Mapping[str, Any] = field(default_factory=dict)
+    qrels: InputFile | None = None  # relevance labels, joined by question id
+    queries: InputFile | None = None  # texts of the questions, for runs that have only their ids
+    corpus: InputFile | None = None  # texts of the documents, likewise
+    # what is declared of imported metrics, by name
+    metrics: Mapping[str, Declaration] = field(default_factory=dict)
+    # whether judged questions without results count as empty lists, as for trec_eval -c
+    all_topics: bool = False
+    dataset: str = ""
+    dataset_version: str = ""  # its version
+    corpus_version: str = ""  # version of the documents
+    limit: int | None = None  # number of records to read, for a preview; None for all
+    questions: LoadedSet | None = None  # question set whose gold and references are joined, by question
+    # schemas of the tools of the whole run, for samples that list none of their own
+    tools: tuple[Mapping[str, Any], ...] = ()
+    # other files of the same tool that complete this one, e.g. scores joined by trace id.
+    companions: tuple[InputFile, ...] = ()
+
+
+TOOLS_ACCEPTED = "a list of tools with a name and a JSON schema of the arguments, or {tools: [...]}"
+
+
+def read_tools(source: InputFile) -> tuple[Mapping[str, Any], ...]:
+    """Read a JSON file with the schemas of tools: a list, or an object with it as `tools`, as MCP lists them.
+
+    Raises:
+        InputError: it holds no such list, or a schema is malformed.
+    """
+    document = source.document()
+    tools = document.get("tools") if isinstance(document, Mapping) else document
+    fault = tools_fault(tools)
+    if fault:
+        raise source.error(fault, TOOLS_ACCEPTED)
+    return tuple(tools) if isinstance(tools, list) else ()
+
+
+def tools_fault(tools: object) -> str:
+    """Return what is wrong with a list of tools; "" where nothing is."""
+    if not isinstance(tools, list) or not all(isinstance(tool, Mapping) for tool in tools):
+        return "holds no list of tools"
+    try:
+        tool_schemas(tools)
+    except ValueError as fault:
+        return str(fault).partition("; accepted")[0]
+    return ""
+
+
+def with_tools(records: Iterable[Record], tools: Iterable[Mapping[str, Any]]) -> Iterator[Record]:
+    """Yield records with the tools of the run where they list none of their own."""
+    shared = list(tools)
+    for line, record in records:
+        if isinstance(record, dict) and record.get("tools") is None:
+            yield line, {**record, "tools": shared}
+        else:
+            yield line, record
+
+
+ROWS = 20
+
+
+class Peek:
+    """The first look at a file, found out once and only as far as asked for.
+
+    A file that cannot be read as what its beginning promises looks empty here: the importer that reads it, or
+    the detection itself, says what is wrong with it.
+    """
+
+    def __init__(self, source: InputFile) -> None:
+        self.source = source
+
+    @cached_property
+    def kind(self) -> str:
+        """Container format: "folder", "sqlite", "zip", or what `container` returns."""
+        if self.source.is_folder:
+            return "folder"
+        if member_names(self.source) and not is_workbook(self.source):
+            return "zip"
+        return "sqlite" if is_sqlite(self.source) else container(self.source)
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder, or None where it is a file."""
+        return self.source.path if self.kind == "folder" else None
+
+    @cached_property
+    def tables(self) -> frozenset[str]:
+        """Names of the tables of an SQLite database."""
+        return table_names(self.source) if self.kind == "sqlite" else frozenset()
+
+    @cached_property
+    def document(self) -> Any:
+        """The JSON document; of a large one, its beginning; None where it is none."""
+        try:
+            return outline(self.source) if self.kind == "json" else None
+        except InputError:
+            return None
+
+    @cached_property
+    def keys(self) -> Mapping[str, Any]:
+        """Top-level keys of a JSON object with their values; empty for anything else."""
+        return self.document if isinstance(self.document, dict) else {}
+
+    @cached_property
+    def rows(self) -> tuple[dict[str, Any], ...]:
+        """The first rows: objects of a JSON list or of lines, rows of a table; () for a JSON object."""
+        if self.kind == "json":
+            return tuple(objects(items(self.document)[:ROWS]))
+        if self.kind not in ("jsonl", "csv", "parquet", "xlsx"):
+            return ()
+        with suppress(InputError):
+            table = open_table(self.source, ValidationErrors(self.source.name), ROWS)
+            return tuple(row for _, row in islice(table.rows(), ROWS) if isinstance(row, dict))
+        return ()
+
+    def rows_at(self, key: str) -> tuple[dict[str, Any], ...]:
+        """Return the first rows, or, of a JSON object, those in the list under a key."""
+        listed = self.keys.get(key)
+        return tuple(objects(listed[:ROWS])) if isinstance(listed, list) else self.rows
+
+    @cached_property
+    def columns(self) -> frozenset[str]:
+        """Names in the first rows."""
+        return frozenset(map(str, chain.from_iterable(self.rows)))
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Everything the first look shows, in lower case: the kind, the first characters, and every name.
+
+        Names are those of columns, of keys down to the third level, and of the tables of a database.
+        """
+        opening = self.source.head(32).decode("utf-8", "replace") if self.kind == "csv" else ""
+        titles = self.keys.get("columns")  # of a frame that is written as columns and data
+        names = (*self.tables, *_names_in([self.document, *self.rows]))
+        shown = (*names, *map(str, items(titles)), f"kind:{self.kind}", f"begins:{opening.lstrip()}")
+        return frozenset(name.strip().lower() for name in shown)
+
+    @property
+    def first(self) -> Mapping[str, Any]:
+        """The first row; empty where there is none."""
+        return self.rows[0] if self.rows else {}
+
+
+def _names_in(values: Iterable[Any], levels: int = 3) -> Iterator[str]:
+    """Yield the keys of objects, and of those inside them, where the first ones stand for all of a list."""
+    for value in values:
+        if isinstance(value, list):
+            yield from _names_in(value[:ROWS], levels)
+        elif isinstance(value, dict) and levels:
+            yield from map(str, value)
+            yield from _names_in(value.values(), levels - 1)
+
 
 Read = Callable[[InputFile, Options, ValidationErrors], list[ParsedRun]]
 Row = dict[str, Any]

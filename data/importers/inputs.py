@@ -9,10 +9,8 @@ from pathlib import Path
 from ragtriage.data.errors import ValidationErrors, WorkspaceError
 from ragtriage.data.importers.detect import detect, read_runs
 from ragtriage.data.importers.formats.beir import beir_inputs, is_beir
-from ragtriage.data.importers.importer import Importer
+from ragtriage.data.importers.importer import Importer, Options, Peek
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
-from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.registry import candidates, importer_of, importers
 from ragtriage.data.store.question_sets import LoadedSet, find_set, load_set, parsed_set
 from ragtriage.data.store.workspace import Workspace

@@ -15,8 +15,8 @@ from ragtriage.data.declarations import (
 )
 from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.detect import read_runs
+from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.scoring.batches.early import EarlyScores
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.score_run import ensure_scored, options_of

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from ragtriage.data.errors import ValidationError, ValidationErrors
 from ragtriage.data.importers.detect import read_runs
+from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.scoring.batch_inputs import batch_of
 from ragtriage.data.scoring.imported_scores import human_scores, imported_scores, on_scale
 from ragtriage.data.store.parsed_run import MappedColumn, Record

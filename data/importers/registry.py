@@ -12,8 +12,7 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 
-from ragtriage.data.importers.importer import Importer, ToolRows
-from ragtriage.data.importers.parsing.peek import Peek
+from ragtriage.data.importers.importer import Importer, Peek, ToolRows
 
 ENTRY_POINTS = "ragtriage.importers"
 

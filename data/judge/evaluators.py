@@ -18,9 +18,8 @@ from pydantic import field_validator
 from ragtriage.data.diagnosis.diagnosis import HumanLabels
 from ragtriage.data.errors import DataError, WorkspaceError
 from ragtriage.data.judge.evaluation import EvaluationTask, ReferenceWay, judged_case
-from ragtriage.data.judge.prices import Model
 from ragtriage.data.judge.reply_model import Instruction, ReplyObject, misfit, validate_reply, wire_schema
-from ragtriage.data.judge.requests import JudgeTask, Request, TaskSample, Workflow
+from ragtriage.data.judge.requests import JudgeTask, Model, Request, TaskSample, Workflow
 from ragtriage.data.labels.failure_taxonomy import annotator_name
 from ragtriage.data.prompts.prompt import Prompt, case_message, evaluator_message, load_prompt
 from ragtriage.data.scoring.judged_scores import evaluator_metric

@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ragtriage.data.judge.prices import Model
 from ragtriage.data.judge.reply_model import ReplyError
-from ragtriage.data.judge.requests import ModelCall, Request, Usage, request_key
+from ragtriage.data.judge.requests import Model, ModelCall, Request, Usage, request_key
 from ragtriage.data.store.judge_results import CallStatus
 
 USUAL_EFFORT = "low"

@@ -17,10 +17,10 @@ from ragtriage.data.judge.client import count_on_service
 from ragtriage.data.judge.evaluation import EvaluationTask
 from ragtriage.data.judge.job_spec import JobSpec, most_cost, small_budget
 from ragtriage.data.judge.messages import ClientSettings
-from ragtriage.data.judge.prices import PriceTable
 from ragtriage.data.judge.requests import (
     JudgeTask,
     ModelCall,
+    PriceTable,
     Request,
     TaskSample,
     Usage,

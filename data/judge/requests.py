@@ -8,10 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+import os
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any, Protocol, Self
 
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from ragtriage.data.errors import DataError
 from ragtriage.data.store.judge_results import CallStatus, TaskResult
 
 FINAL: tuple[CallStatus, ...] = ("scored", "refused", "truncated", "context_exceeded", "invalid")
@@ -104,3 +111,104 @@ class JudgeTask(Protocol):
 
     def workflow(self, task_sample: TaskSample) -> Workflow:
         """Return the workflow for a sample."""
+
+
+FILE = "model_prices.json"
+UNKNOWN_WINDOW, UNKNOWN_OUTPUT = 200_000, 16_000
+Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Tokens = Annotated[int, Field(ge=1)]
+
+
+class _Row(BaseModel):
+    model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True)
+
+
+class Band(_Row):
+    """Prices of requests up to a length, in USD per million tokens."""
+
+    up_to: Price = math.inf  # input tokens of the longest request at these prices
+    input: Price  # of an input token
+    output: Price  # of an output token
+    cache_write: Price  # of a token written to the prompt cache
+    cache_read: Price  # of a token read from it
+
+
+class Model(_Row):
+    """A model in the table."""
+
+    name: str = ""  # as the service calls it
+    window: Tokens  # tokens that a request may hold, the reply included
+    most_output: Tokens  # tokens that a reply may have
+    effort: bool  # whether it takes an effort setting
+    bands: tuple[Band, ...]  # prices, shortest requests first; empty where the table does not have the model
+    batch_factor: Price = 1.0  # price of a request in a batch, as a factor of the usual price
+
+    def cost(self, usage: Usage, batch: bool = False) -> float | None:
+        """Return the price of a request in USD; None where the table does not have the model."""
+        if not self.bands:
+            return None
+        length = usage.input_tokens + usage.cache_write_tokens + usage.cache_read_tokens
+        band = next((band for band in self.bands if length <= band.up_to), self.bands[-1])
+        price = (
+            usage.input_tokens * band.input
+            + usage.output_tokens * band.output
+            + usage.cache_write_tokens * band.cache_write
+            + usage.cache_read_tokens * band.cache_read
+        )
+        return price / 1e6 * (self.batch_factor if batch else 1.0)
+
+
+class PriceTable(_Row):
+    """The table."""
+
+    date: str
+    source: str  # where they were read
+    default: str  # model used when none is named
+    models: dict[str, Model]  # by name
+    batch_factor: Price  # price of a request in a batch, as a factor of the usual price
+
+    @model_validator(mode="after")
+    def _complete_models(self) -> Self:
+        if self.default not in self.models:
+            raise ValueError(f"default {self.default!r} is none of the models")
+        for name, model in self.models.items():
+            self.models[name] = model.model_copy(update={"name": name, "batch_factor": self.batch_factor})
+        return self
+
+    def model(self, name: str | None = None) -> Model:
+        """Return a model by name; without one, that of RAGTRIAGE_JUDGE_MODEL, else the default.
+
+        A model that the table does not have gets cautious limits and no price.
+        """
+        wanted = (name or os.environ.get("RAGTRIAGE_JUDGE_MODEL") or self.default).strip()
+        unknown = Model(
+            name=wanted,
+            window=UNKNOWN_WINDOW,
+            most_output=UNKNOWN_OUTPUT,
+            effort=False,
+            bands=(),
+            batch_factor=self.batch_factor,
+        )
+        return self.models.get(wanted, unknown)
+
+
+def read_prices(folder: Path | None = None) -> PriceTable:
+    """Read the table: `model_prices.json` of the workspace where it has one, else the bundled one.
+
+    Raises:
+        DataError: the workspace's own file cannot be read as a price table.
+    """
+    own = None if folder is None else folder / FILE
+    if own is None or not own.is_file():
+        return PriceTable.model_validate_json((files("ragtriage.data.judge") / FILE).read_text("utf-8"))
+    try:
+        return PriceTable.model_validate_json(own.read_text("utf-8"))
+    except ValidationError as error:
+        first = error.errors()[0]
+        problem = ": ".join(filter(None, [".".join(map(str, first["loc"])), first["msg"]]))
+    except (OSError, ValueError) as error:
+        problem = f"{type(error).__name__}: {error}"
+    raise DataError(
+        f"{own}: cannot be read as a price table ({problem}); accepted: JSON with "
+        "date, source, default, batch_factor and models, each with window, most_output, effort and bands"
+    )

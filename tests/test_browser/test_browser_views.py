@@ -12,9 +12,9 @@ from browser_site import Site
 from playwright.sync_api import Locator, expect
 
 from ragtriage.data.api import add_run
+from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.load import import_source
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.scoring.run_store import RunStore
 
 

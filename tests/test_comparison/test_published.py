@@ -14,9 +14,9 @@ from ragtriage.dashboard.tables.published import band_table, explained_table, pu
 from ragtriage.data.api import add_run, metrics_answer
 from ragtriage.data.comparison.published_gap import conditions_of, explained_gaps
 from ragtriage.data.comparison.published_results import Published, PublishedRow, read_published
+from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.load import import_source
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.metrics.analysis.bands import BandScale

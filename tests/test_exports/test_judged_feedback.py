@@ -14,7 +14,7 @@ from judge_server import JudgeServer
 from judged_runs import judged, records
 
 from ragtriage.data.api import add_run, open_store
-from ragtriage.data.judge.prices import read_prices
+from ragtriage.data.judge.requests import read_prices
 
 Capture = pytest.CaptureFixture[str]
 

@@ -12,8 +12,8 @@ from exports_oracle import EXPORTS, assert_is_the_run, read, scores_of
 
 from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.detect import read_runs
+from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
 
 FETCH = EXPORTS / "braintrust/fetch.json"
 RESULTS = EXPORTS / "braintrust/eval_results.json"

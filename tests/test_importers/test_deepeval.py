@@ -13,9 +13,9 @@ from places import FIXTURES
 from ragtriage.data.errors import InputError, ValidationErrors
 from ragtriage.data.importers.detect import read_runs
 from ragtriage.data.importers.formats.frames import runs_from_frame
+from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.parsing import documents_in_json
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.registry import tool_rows
 from ragtriage.data.store.sample_validation import normalise
 

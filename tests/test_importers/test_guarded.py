@@ -8,10 +8,8 @@ import pytest
 
 from ragtriage.data.errors import InputError, ValidationErrors
 from ragtriage.data.importers import detect as detection
-from ragtriage.data.importers.importer import Importer
+from ragtriage.data.importers.importer import Importer, Options, Peek
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
-from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.preview import preview
 from ragtriage.data.importers.registry import candidates, importer_of
 from ragtriage.data.store.parsed_run import ParsedRun, Record

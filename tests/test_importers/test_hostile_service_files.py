@@ -11,8 +11,8 @@ from mutated_files import mutations
 
 from ragtriage.data.errors import InputError, ValidationErrors
 from ragtriage.data.importers.detect import read_runs
+from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
 
 FILES: dict[str, tuple[str, ...]] = {  # file -> files given in the same command
     "langfuse/api_experiment_items.json": (),

@@ -10,8 +10,8 @@ import pytest
 from exports_oracle import EXPORTS, read
 
 from ragtriage.data.errors import InputError
+from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.inputs import inputs_of
-from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.registry import importers
 
 LINE = '{"question": "Who?", "answer": "Ada."}\n'

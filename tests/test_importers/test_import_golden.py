@@ -11,8 +11,8 @@ from places import FIXTURES
 
 from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.detect import detect, read_runs
+from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.store.parsed_run import ParsedRun
 from ragtriage.data.store.sample_validation import normalise
 

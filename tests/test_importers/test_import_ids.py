@@ -11,9 +11,9 @@ from places import FIXTURES
 
 from ragtriage.data.diagnosis.run_checks import check_run
 from ragtriage.data.errors import InputError
+from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.load import import_source
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.preview import preview
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun

@@ -15,6 +15,7 @@ import pytest
 from command_line import run
 
 from ragtriage.data.errors import InputError, ValidationErrors
+from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.load import import_source
 from ragtriage.data.importers.parsing.columns import plan_columns
 from ragtriage.data.importers.parsing.input_file import (
@@ -24,7 +25,6 @@ from ragtriage.data.importers.parsing.input_file import (
     parsed_bytes,
     usual_limits,
 )
-from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.rows import open_table
 from ragtriage.data.scoring.run_store import RunStore
 

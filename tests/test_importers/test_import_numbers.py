@@ -9,8 +9,8 @@ import pytest
 from ragtriage.data.declarations import Declaration
 from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.detect import read_runs
+from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.store.sample_validation import normalise
 
 

@@ -19,11 +19,11 @@ from places import FIXTURES
 from ragtriage.data.errors import InputError, ValidationErrors
 from ragtriage.data.importers.detect import read_runs
 from ragtriage.data.importers.formats.frames import runs_from_frame
+from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.parsing.cells import CellError, read_cell, read_score
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.literals import LiteralError, read_literal
 from ragtriage.data.importers.parsing.names import metric_name
-from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.payloads import document_of, documents_of
 from ragtriage.data.importers.preview import preview
 from ragtriage.data.store.sample_schema import SCHEMA

@@ -15,8 +15,8 @@ from places import FIXTURES
 
 from ragtriage.data.errors import InputError, ValidationErrors
 from ragtriage.data.importers.detect import detect, read_runs
+from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.preview import preview
 
 TREC = FIXTURES / "trec_eval"

@@ -10,9 +10,8 @@ import pytest
 from places import FIXTURES, REPOSITORY
 
 from ragtriage.data.errors import DataError
-from ragtriage.data.importers.importer import recognises
+from ragtriage.data.importers.importer import Peek, recognises
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.registry import (
     GENERAL,
     QUESTION_FILES,

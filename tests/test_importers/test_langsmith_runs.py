@@ -12,8 +12,8 @@ from mutated_files import mutations
 
 from ragtriage.data.errors import InputError, ValidationErrors
 from ragtriage.data.importers.detect import detect, read_runs
+from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
 
 
 def run(name: str, run_type: str, second: int, parent: str | None = "root", **fields: Any) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from exports_oracle import EXPORTS, expected, read, scores_of
 
 from ragtriage.data.errors import InputError, ValidationErrors
 from ragtriage.data.importers.detect import read_runs
+from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.store.sample_validation import normalise
 
 FOLDER = EXPORTS / "llamaindex"

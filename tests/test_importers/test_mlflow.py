@@ -19,8 +19,8 @@ from places import FIXTURES
 
 from ragtriage.data.errors import InputError, ValidationErrors
 from ragtriage.data.importers.detect import detect, read_runs
+from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
 
 FOLDER = EXPORTS / "mlflow"
 TRACES = FOLDER / "traces_v3.17.2.json"

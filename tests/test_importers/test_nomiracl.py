@@ -11,9 +11,9 @@ from places import REPOSITORY
 
 from ragtriage.data.importers.data_sets.labelled_answers import response_label
 from ragtriage.data.importers.detect import detect
+from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.load import import_source
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun
 

@@ -13,8 +13,8 @@ from places import FIXTURES
 
 from ragtriage.data.errors import InputError, ValidationErrors
 from ragtriage.data.importers.detect import detect, read_runs
+from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
 
 GENAI, OPENINFERENCE = (EXPORTS / "otel" / f"{name}.otlp.jsonl" for name in ("genai", "openinference"))
 T0 = 1_795_295_711_000_000_000

@@ -11,6 +11,7 @@ import pytest
 
 from ragtriage.data.errors import InputError
 from ragtriage.data.importers.detect import detect
+from ragtriage.data.importers.importer import Peek
 from ragtriage.data.importers.parsing import documents_in_json
 from ragtriage.data.importers.parsing.documents_in_json import items_at, outline, value_at
 from ragtriage.data.importers.parsing.input_file import InputFile
@@ -21,7 +22,6 @@ from ragtriage.data.importers.parsing.payloads import (
     question_in,
     reference_in,
 )
-from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import Spool
 from ragtriage.data.importers.parsing.sqlite_file import open_sqlite, rows_of
 

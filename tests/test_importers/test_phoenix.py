@@ -15,9 +15,9 @@ from places import FIXTURES
 
 from ragtriage.data.errors import InputError, ValidationErrors
 from ragtriage.data.importers.detect import detect, read_runs
+from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.inputs import inputs_of, joined
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.store.sample_validation import normalise
 
 PHOENIX = EXPORTS / "phoenix"

@@ -12,8 +12,8 @@ from exports_oracle import EXPORTS, expected, read, scores_of
 
 from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.detect import detect, read_runs
+from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
 
 FOLDER = EXPORTS / "ragas"
 

@@ -11,9 +11,9 @@ import pytest
 from places import FIXTURES
 
 from ragtriage.data.api import open_store
+from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.load import import_source
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.scoring.gold_join import facets_of
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.metrics.definitions.context_quality import alpha_ndcg

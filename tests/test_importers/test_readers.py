@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ragtriage.data.errors import InputError, ValidationErrors
-from ragtriage.data.importers.importer import Row, read_each, refuse, row_names
+from ragtriage.data.importers.importer import Options, Peek, Row, read_each, refuse, row_names
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
-from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import rows_at
 from ragtriage.data.importers.parsing.values import fields_in
 from ragtriage.data.importers.spans.samples import SCORED_WITHOUT_ANSWER, samples_of

@@ -11,8 +11,8 @@ from command_line import run
 
 from ragtriage.data.errors import InputError, ValidationErrors
 from ragtriage.data.importers.detect import read_runs
+from ragtriage.data.importers.importer import Options, read_tools
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options, read_tools
 
 TOOL: dict[str, Any] = {"name": "book", "parameters": {"type": "object", "properties": {}}}
 OWN: dict[str, Any] = {"name": "find"}

@@ -11,9 +11,9 @@ import pytest
 
 from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.detect import read_runs
+from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.load import import_source
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.preview import preview
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.parsed_run import ParsedRun

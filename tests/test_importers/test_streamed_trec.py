@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from ragtriage.data.errors import InputError, ValidationErrors
 from ragtriage.data.importers.detect import read_runs
 from ragtriage.data.importers.formats import trec
+from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
 
 HIT = st.tuples(
     st.sampled_from("abcdef"), st.sampled_from((0.5, 1.0, 1.00000001, -2.0, 3e8)), st.integers(0, 4)

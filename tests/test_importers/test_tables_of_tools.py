@@ -17,8 +17,8 @@ from places import FIXTURES
 from ragtriage.data.api import add_run
 from ragtriage.data.errors import InputError, ValidationErrors
 from ragtriage.data.importers.detect import detect, read_runs
+from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
 
 UPTRAIN = FIXTURES / "uptrain" / "qna_on_docs_samples.noembed.jsonl"
 CORRECTNESS = FIXTURES / "continuous_eval" / "correctness_sm.jsonl"

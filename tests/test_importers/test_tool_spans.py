@@ -13,9 +13,9 @@ from places import FIXTURES
 from ragtriage.dashboard.suites.tool import VIEW
 from ragtriage.dashboard.suites.view import tables_of
 from ragtriage.data.api import open_store
+from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.load import import_source
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.spans.samples import sample_of_trace
 from ragtriage.data.importers.spans.span import Span
 from ragtriage.data.suites.summary import suite_summaries

@@ -19,8 +19,8 @@ from places import FIXTURES
 
 from ragtriage.data.errors import InputError, ValidationErrors
 from ragtriage.data.importers.detect import detect, read_runs
+from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
 
 DATABASE = EXPORTS / "trulens" / "default_v2.16.0.sqlite"
 FRAMES = [EXPORTS / "trulens" / f"records_v2.16.0.{ending}" for ending in ("csv", "jsonl")]

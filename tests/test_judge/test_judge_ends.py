@@ -18,7 +18,7 @@ from ragtriage.data.judge.evaluation import EvaluationTask, ReferenceWay
 from ragtriage.data.judge.job_spec import JobSpec
 from ragtriage.data.judge.messages import ClientSettings
 from ragtriage.data.judge.plan import JudgePlan, plan_task
-from ragtriage.data.judge.prices import read_prices
+from ragtriage.data.judge.requests import read_prices
 from ragtriage.data.judge.run_job import run_task
 from ragtriage.data.store.workspace import Run, Workspace
 

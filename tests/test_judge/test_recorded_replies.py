@@ -15,9 +15,9 @@ from streamlit.testing.v1 import AppTest
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.detect import read_runs
+from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.load import import_parsed_runs
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.judge.recorded import publish_recorded, read_recorded
 from ragtriage.data.labels.agreement_report import agreement_rows
 from ragtriage.data.scoring.run_store import RunStore

@@ -30,8 +30,8 @@ from ragtriage.data.comparison.published_results import read_published
 from ragtriage.data.diagnosis.run_checks import check_run
 from ragtriage.data.errors import InputError, ValidationErrors
 from ragtriage.data.importers.detect import detect, read_runs
+from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.summaries import reported_means
 from ragtriage.data.store.workspace import Run

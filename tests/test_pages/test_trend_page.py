@@ -30,9 +30,9 @@ from ragtriage.data.comparison.trend import (
     versions_of,
 )
 from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings, diagnose
+from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.load import import_source
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.versions import mark_release
 from ragtriage.data.store.workspace import Run, Workspace

@@ -13,9 +13,9 @@ import pytest
 from places import REPOSITORY
 
 from ragtriage.data.errors import InputError, ValidationErrors
+from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.load import import_parsed_runs, import_source
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store import import_batches
 from ragtriage.data.store.import_batches import COMMITTED, RUN_LIST, finish_commits
@@ -28,7 +28,7 @@ import os, random, signal, sys, time
 from pathlib import Path
 from ragtriage.data.importers.load import import_source
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
+from ragtriage.data.importers.importer import Options
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Workspace
 

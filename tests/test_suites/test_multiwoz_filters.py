@@ -13,9 +13,9 @@ from places import FIXTURES
 
 from ragtriage.dashboard.suites.filter import VIEW
 from ragtriage.data.cases.cohorts import cohort_rows
+from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.load import import_source
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.workspace import Workspace

@@ -14,9 +14,9 @@ from ragtriage.dashboard.suites.safety import VIEW
 from ragtriage.dashboard.suites.view import tables_of
 from ragtriage.data.cases.cohorts import cohort_rows, cohort_title
 from ragtriage.data.errors import DataError
+from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.load import import_source
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.workspace import Workspace

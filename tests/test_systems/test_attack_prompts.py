@@ -11,9 +11,9 @@ from places import BUNDLED, FIXTURES
 
 from ragtriage.data.errors import DataError
 from ragtriage.data.experiments.attack import attack_plan, bundled_names, read_prompts
+from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.load import load_source
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Workspace
 from ragtriage.data.suites.safety_findings import SAFETY_SUITE

@@ -14,7 +14,7 @@ from ragtriage.data.errors import DataError
 from ragtriage.data.judge.job_spec import JobSpec
 from ragtriage.data.judge.messages import ClientSettings
 from ragtriage.data.judge.plan import plan_task
-from ragtriage.data.judge.prices import read_prices
+from ragtriage.data.judge.requests import read_prices
 from ragtriage.data.local_models.models import WORDS, open_embedding, open_nli
 from ragtriage.data.local_models.score import (
     LOCAL_KINDS,

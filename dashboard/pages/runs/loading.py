@@ -16,12 +16,12 @@ from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.dashboard.wording.imports import formats, import_lines, kept_text, note_on_page
 from ragtriage.data.diagnosis.run_digest import digest_new_runs
 from ragtriage.data.errors import DataError, InputError
+from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.inputs import Input, inputs_of, joined
 from ragtriage.data.importers.load import Step, load_source
 from ragtriage.data.importers.parsing.documents_in_json import SeveralListsError
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import NoQuestionError
-from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.workbook import ALL_SHEETS, is_workbook
 from ragtriage.data.importers.preview import Preview, computable, preview
 from ragtriage.data.importers.registry import importers

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.importer import Importer, Row, refuse, run_of
+from ragtriage.data.importers.importer import Importer, Options, Peek, Row, refuse, run_of
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
-from ragtriage.data.importers.parsing.options import Options
-from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import object_rows, rows_at
 from ragtriage.data.importers.parsing.shapes import milliseconds, tag_value
 from ragtriage.data.importers.parsing.values import error_tag, fields_in, number, text_in

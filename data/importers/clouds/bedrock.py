@@ -7,11 +7,9 @@ from itertools import islice
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.importer import Importer, Row, question_set, run_of
+from ragtriage.data.importers.importer import Importer, Options, Peek, Row, question_set, run_of
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
-from ragtriage.data.importers.parsing.options import Options
-from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import object_rows, rows_at
 from ragtriage.data.importers.parsing.shapes import gold_passages, relevant_of_texts
 from ragtriage.data.importers.parsing.values import Fields, number, text_in

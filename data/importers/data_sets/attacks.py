@@ -9,9 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.importer import Importer, Row, read_each, run_of
+from ragtriage.data.importers.importer import Importer, Options, Row, read_each, run_of
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.rows import object_rows, open_table
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 

@@ -9,9 +9,8 @@ from typing import Any, Literal
 
 from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.formats.table import reader_of, table_importer
-from ragtriage.data.importers.importer import Importer, Row, ToolRows, each, run_of
+from ragtriage.data.importers.importer import Importer, Options, Row, ToolRows, each, run_of
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.rows import open_table
 from ragtriage.data.importers.parsing.shapes import as_float, mapping
 from ragtriage.data.store.parsed_run import ParsedRun, Record

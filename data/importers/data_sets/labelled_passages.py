@@ -13,9 +13,8 @@ from typing import Any
 
 from ragtriage.data.errors import ValidationErrors, type_name
 from ragtriage.data.importers.formats.table import table_importer
-from ragtriage.data.importers.importer import Importer, Row, ToolRows, each, read_each, row_names
+from ragtriage.data.importers.importer import Importer, Options, Row, ToolRows, each, read_each, row_names
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.shapes import items, mapping, objects, others
 from ragtriage.data.store.parsed_run import ParsedRun
 from ragtriage.data.store.sample_schema import document_id

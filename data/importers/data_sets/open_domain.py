@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.importer import Importer, Row, read_each, row_names
+from ragtriage.data.importers.importer import Importer, Peek, Row, read_each, row_names
 from ragtriage.data.importers.parsing.names import metric_name
-from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.shapes import items
 from ragtriage.data.importers.parsing.values import Fields, text_in
 

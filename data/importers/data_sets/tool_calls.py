@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors, type_name
-from ragtriage.data.importers.importer import Importer, Row, read_each
+from ragtriage.data.importers.importer import Importer, Options, Peek, Row, read_each
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
-from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import open_table
 from ragtriage.data.importers.parsing.shapes import objects
 from ragtriage.data.store.parsed_run import ParsedRun

@@ -6,10 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.importer import Importer, Row, run_of
+from ragtriage.data.importers.importer import Importer, Options, Peek, Row, run_of
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
-from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import Spool, object_rows, rows_at
 from ragtriage.data.importers.parsing.shapes import items
 from ragtriage.data.importers.parsing.values import Fields, text_in

@@ -11,10 +11,8 @@ from typing import Any
 from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.formats import trec
 from ragtriage.data.importers.formats.trec import is_score_json
-from ragtriage.data.importers.importer import Importer, question_set
+from ragtriage.data.importers.importer import Importer, Options, Peek, question_set
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
-from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import json_lines
 from ragtriage.data.importers.parsing.shapes import as_float, mapping
 from ragtriage.data.store.parsed_run import ParsedRun, Record

@@ -8,11 +8,10 @@ from itertools import islice
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors, type_name
-from ragtriage.data.importers.importer import Importer, Row, run_of
+from ragtriage.data.importers.importer import Importer, Options, Row, run_of
 from ragtriage.data.importers.parsing.cells import CellError, read_cell, read_turns
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name, plain_name
-from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.payloads import document_of
 from ragtriage.data.importers.parsing.shapes import as_float, mapping, objects
 from ragtriage.data.store.parsed_run import ParsedRun, Record

@@ -11,14 +11,12 @@ from typing import Any
 
 from ragtriage.data.declarations import declaration_fault
 from ragtriage.data.errors import ValidationErrors, type_name
-from ragtriage.data.importers.importer import Importer
+from ragtriage.data.importers.importer import TOOLS_ACCEPTED, Importer, Options, Peek, tools_fault
 from ragtriage.data.importers.parsing.cells import CellError, is_blank, read_cell
 from ragtriage.data.importers.parsing.check_columns import holds_pairs
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import guessed_fields, metric_name
-from ragtriage.data.importers.parsing.options import TOOLS_ACCEPTED, Options, tools_fault
 from ragtriage.data.importers.parsing.payloads import document_of
-from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import Table, container, json_lines, open_table
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 from ragtriage.data.store.question_sets import OF_A_RUN

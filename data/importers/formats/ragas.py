@@ -7,10 +7,9 @@ from typing import Any
 
 from ragtriage.data.errors import InputError, ValidationErrors
 from ragtriage.data.importers.formats.table import runs_of_table
-from ragtriage.data.importers.importer import Importer, Row, read_each
+from ragtriage.data.importers.importer import Importer, Options, Row, read_each
 from ragtriage.data.importers.parsing.columns import plan_columns
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.payloads import decoded, question_in
 from ragtriage.data.importers.parsing.rows import open_table
 from ragtriage.data.importers.parsing.shapes import gold_passages, others, with_ids

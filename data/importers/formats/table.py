@@ -9,7 +9,7 @@ from typing import Any
 from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.formats.beir import read_qrels
 from ragtriage.data.importers.formats.table_records import Gold, records_of
-from ragtriage.data.importers.importer import Importer, Read, Row, ToolRows, each, question_set
+from ragtriage.data.importers.importer import Importer, Options, Read, Row, ToolRows, each, question_set
 from ragtriage.data.importers.parsing.cells import (
     CellError,
     is_blank,
@@ -18,7 +18,6 @@ from ragtriage.data.importers.parsing.cells import (
 from ragtriage.data.importers.parsing.columns import Plan, plan_columns
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import guessed_fields, metric_name
-from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.rows import Spool, Table, object_rows, open_table
 from ragtriage.data.importers.parsing.shapes import gold_passages
 from ragtriage.data.store.parsed_run import ParsedRun, Record

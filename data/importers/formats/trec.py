@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.importer import Importer
+from ragtriage.data.importers.importer import Importer, Options
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.shapes import as_float
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 

@@ -10,10 +10,9 @@ from typing import Any
 
 from ragtriage.data.errors import ValidationErrors, type_name
 from ragtriage.data.importers.formats.table import runs_of_table
-from ragtriage.data.importers.importer import Importer, run_of
+from ragtriage.data.importers.importer import Importer, Options, run_of
 from ragtriage.data.importers.parsing.columns import plan_columns
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.rows import Table, open_table
 from ragtriage.data.importers.parsing.shapes import mapping
 from ragtriage.data.store.parsed_run import ParsedRun

@@ -7,10 +7,8 @@ from itertools import islice
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.importer import Importer, Row, run_of
+from ragtriage.data.importers.importer import Importer, Options, Peek, Row, run_of
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
-from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import json_lines, object_rows
 from ragtriage.data.importers.parsing.shapes import items, plain_settings
 from ragtriage.data.importers.parsing.values import Fields, number, text_in

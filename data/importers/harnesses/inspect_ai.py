@@ -8,14 +8,12 @@ from itertools import islice
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.importer import Importer, Row, run_of
+from ragtriage.data.importers.importer import Importer, Options, Peek, Row, run_of
 from ragtriage.data.importers.parsing.archive import json_member, member_names, open_archive
 from ragtriage.data.importers.parsing.documents_in_json import items_at, value_at
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name, synonyms
-from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.payloads import answer_in, contexts_in, question_in
-from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import object_rows
 from ragtriage.data.importers.parsing.shapes import milliseconds, plain_settings
 from ragtriage.data.importers.parsing.values import (

@@ -17,14 +17,12 @@ import pyarrow.parquet as pq
 from ragtriage.data.declarations import declaration_fault
 from ragtriage.data.errors import InputError, ValidationErrors
 from ragtriage.data.importers.formats.table import runs_of_table, table_importer
-from ragtriage.data.importers.importer import Importer, Row, ToolRows, each, refuse, run_of
+from ragtriage.data.importers.importer import Importer, Options, Peek, Row, ToolRows, each, refuse, run_of
 from ragtriage.data.importers.parsing.cells import CellError, read_cell
 from ragtriage.data.importers.parsing.columns import plan_columns
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.literals import LiteralError, read_literal
 from ragtriage.data.importers.parsing.names import guessed_fields
-from ragtriage.data.importers.parsing.options import Options
-from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import open_table
 from ragtriage.data.importers.parsing.shapes import as_float, objects
 from ragtriage.data.store.parsed_run import ParsedRun, Record

@@ -8,11 +8,10 @@ from itertools import islice
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.importer import Importer, run_of
+from ragtriage.data.importers.importer import Importer, Options, Peek, run_of
 from ragtriage.data.importers.parsing.documents_in_json import value_at
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
-from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.payloads import (
     answer_in,
     contexts_in,
@@ -20,7 +19,6 @@ from ragtriage.data.importers.parsing.payloads import (
     question_in,
     reference_in,
 )
-from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import rows_at
 from ragtriage.data.importers.parsing.values import (
     Fields,

@@ -13,14 +13,12 @@ from typing import Any
 
 from ragtriage.data.declarations import declaration_fault
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.importer import Importer, Row, ToolRows, read_each, run_of
+from ragtriage.data.importers.importer import Importer, Options, Peek, Row, ToolRows, read_each, run_of
 from ragtriage.data.importers.parsing.cells import is_blank
 from ragtriage.data.importers.parsing.documents_in_json import items_at, small_values, value_at
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import CAMEL, metric_name
-from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.payloads import documents_of, question_in
-from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import rows_at
 from ragtriage.data.importers.parsing.shapes import (
     Numbering,

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.importer import Importer
+from ragtriage.data.importers.importer import Importer, Options
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
-from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.rows import rows_at
 from ragtriage.data.importers.parsing.values import Fields, documents_in, kind_in, tags_of, without_blanks
 from ragtriage.data.importers.spans.span import Span, kind_of

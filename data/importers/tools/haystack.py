@@ -9,12 +9,10 @@ from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.formats.table import table_importer
-from ragtriage.data.importers.importer import Importer, Row, ToolRows, run_of
+from ragtriage.data.importers.importer import Importer, Options, Peek, Row, ToolRows, run_of
 from ragtriage.data.importers.parsing.cells import is_blank
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
-from ragtriage.data.importers.parsing.options import Options
-from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import open_table
 from ragtriage.data.importers.parsing.shapes import items, mapping, unquoted_number
 from ragtriage.data.importers.parsing.values import Fields, number

@@ -10,10 +10,9 @@ from statistics import fmean
 from typing import Any
 
 from ragtriage.data.errors import InputError, ValidationErrors
-from ragtriage.data.importers.importer import Importer, refuse, row_names, run_of
+from ragtriage.data.importers.importer import Importer, Options, Peek, refuse, row_names, run_of
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
-from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.payloads import (
     answer_in,
     contexts_in,
@@ -21,7 +20,6 @@ from ragtriage.data.importers.parsing.payloads import (
     question_in,
     reference_in,
 )
-from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import Spool, rows_at
 from ragtriage.data.importers.parsing.values import (
     Fields,

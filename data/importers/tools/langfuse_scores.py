@@ -8,9 +8,9 @@ from typing import Any
 
 from ragtriage.data.declarations import declaration_fault
 from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.importer import Peek
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
-from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import Spool, rows_at
 from ragtriage.data.importers.parsing.values import Fields, number, value_in
 from ragtriage.data.importers.spans.samples import SCORED_WITHOUT_ANSWER

@@ -11,11 +11,10 @@ from itertools import islice
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.importer import Importer, Row, run_of
+from ragtriage.data.importers.importer import Importer, Options, Peek, Row, run_of
 from ragtriage.data.importers.parsing.cells import CellError, is_blank, read_score
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
-from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.payloads import (
     CONTEXT_KEYS,
     answer_in,
@@ -24,7 +23,6 @@ from ragtriage.data.importers.parsing.payloads import (
     question_in,
     reference_in,
 )
-from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import Spool, open_table, rows_at
 from ragtriage.data.importers.parsing.shapes import (
     Numbering,

@@ -9,13 +9,11 @@ from typing import Any
 
 from ragtriage.data.declarations import declaration_fault
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.importer import Importer, Row, question_set, row_names, run_of
+from ragtriage.data.importers.importer import Importer, Options, Peek, Row, question_set, row_names, run_of
 from ragtriage.data.importers.parsing.documents_in_json import items_at, names_of
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
-from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.payloads import documents_of
-from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import object_rows, rows_at
 from ragtriage.data.importers.parsing.shapes import (
     Numbering,

@@ -16,14 +16,12 @@ import yaml
 
 from ragtriage.data.errors import InputError, ValidationErrors
 from ragtriage.data.importers.formats.table import reader_of, table_importer
-from ragtriage.data.importers.importer import Importer, Row, ToolRows, each
+from ragtriage.data.importers.importer import Importer, Options, Peek, Row, ToolRows, each
 from ragtriage.data.importers.parsing.cells import is_blank
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.literals import LiteralError, read_literal
 from ragtriage.data.importers.parsing.names import metric_name
-from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.payloads import decoded, question_in
-from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import open_table, rows_at
 from ragtriage.data.importers.parsing.sqlite_file import RowsByKey, open_sqlite, rows_of, table_names
 from ragtriage.data.importers.parsing.values import Fields, fields_in, number, text_in, value_in

@@ -9,11 +9,9 @@ from dataclasses import replace
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.importer import Importer
+from ragtriage.data.importers.importer import Importer, Options, Peek
 from ragtriage.data.importers.parsing.documents_in_json import items_at
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.options import Options
-from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import container, json_lines
 from ragtriage.data.importers.parsing.shapes import mapping, objects
 from ragtriage.data.importers.parsing.values import Fields

@@ -7,12 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from ragtriage.data.errors import InputError, ValidationErrors
-from ragtriage.data.importers.importer import Importer, refuse
+from ragtriage.data.importers.importer import Importer, Options, Peek, refuse
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
-from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.payloads import decoded
-from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import rows_at
 from ragtriage.data.importers.parsing.shapes import mapping, objects
 from ragtriage.data.importers.parsing.values import Fields, number, text_in, value_in

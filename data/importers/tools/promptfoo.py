@@ -13,14 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from ragtriage.data.errors import InputError, ValidationErrors
-from ragtriage.data.importers.importer import Importer, Row, run_of
+from ragtriage.data.importers.importer import Importer, Options, Peek, Row, run_of
 from ragtriage.data.importers.parsing.cells import object_in
 from ragtriage.data.importers.parsing.documents_in_json import items_at, small_values
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
-from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.payloads import answer_in, contexts_in, documents_of, question_in
-from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import Spool, object_rows, open_table
 from ragtriage.data.importers.parsing.shapes import (
     Numbering,

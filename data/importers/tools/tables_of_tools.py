@@ -9,13 +9,11 @@ from dataclasses import replace
 
 from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.formats.table import reader_of, table_importer
-from ragtriage.data.importers.importer import Importer, Row, ToolRows, each, read_each, refuse
+from ragtriage.data.importers.importer import Importer, Options, Peek, Row, ToolRows, each, read_each, refuse
 from ragtriage.data.importers.parsing.cells import CellError, read_score
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
-from ragtriage.data.importers.parsing.options import Options
 from ragtriage.data.importers.parsing.payloads import decoded
-from ragtriage.data.importers.parsing.peek import Peek
 from ragtriage.data.importers.parsing.rows import Spool
 from ragtriage.data.importers.parsing.shapes import items, mapping, objects, others, unquoted_number
 from ragtriage.data.importers.parsing.values import fields_in
