@@ -30,8 +30,7 @@ from make_runs import make_runs
 from ragtriage.data.api import add_run
 from ragtriage.data.judge.client import ClientSettings
 from ragtriage.data.judge.evaluation import COLUMNS, EvaluationTask
-from ragtriage.data.judge.messages import message_params
-from ragtriage.data.judge.requests import TaskSample, read_prices
+from ragtriage.data.judge.requests import TaskSample, message_params, read_prices
 from ragtriage.data.judge.run_job import JobSpec, run_task
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.sample_reader import StoredSamples

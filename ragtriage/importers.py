@@ -9,14 +9,14 @@ from ragtriage.data.errors import InputError, ValidationErrors
 from ragtriage.data.importers.importer import Importer, Options, Peek
 from ragtriage.data.importers.parsing.documents_in_json import items_at, value_at
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.payloads import (
+from ragtriage.data.importers.parsing.rows import Spool, open_table
+from ragtriage.data.importers.parsing.shapes import (
     answer_in,
     contexts_in,
     decoded,
     question_in,
     reference_in,
 )
-from ragtriage.data.importers.parsing.rows import Spool, open_table
 from ragtriage.data.importers.parsing.sqlite_file import open_sqlite, rows_of
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 

@@ -10,8 +10,7 @@ from judge_server import JudgeServer
 from ragtriage.data.api import add_run
 from ragtriage.data.judge.evaluation import EvaluationTask
 from ragtriage.data.judge.job_spec import JobSpec
-from ragtriage.data.judge.messages import ClientSettings
-from ragtriage.data.judge.requests import read_prices
+from ragtriage.data.judge.requests import ClientSettings, read_prices
 from ragtriage.data.judge.run_job import JobResult, run_task
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Run, Workspace

@@ -10,8 +10,8 @@ from ragtriage.dashboard.suites.summary import bounds_text, share_text
 from ragtriage.dashboard.wording.escaping import shorten
 from ragtriage.dashboard.wording.formatting import span
 from ragtriage.data.suites.check import DIFFERS
+from ragtriage.data.suites.check_table import SuiteSummary
 from ragtriage.data.suites.safety import OVER_REFUSAL, SAFETY
-from ragtriage.data.suites.summary import SuiteSummary
 from ragtriage.metrics.diagnosis.check_kinds import CRITICAL_SUITES
 from ragtriage.metrics.number_text import count, percent
 from ragtriage.metrics.statistics.power import still_possible

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ragtriage.data.cases.suite_cohorts import check_cohort
-from ragtriage.data.suites.summary import SuiteSummary
+from ragtriage.data.suites.check_table import SuiteSummary
 from ragtriage.metrics.gates.wording import no_failure_text
 from ragtriage.metrics.number_text import count, percent
 from ragtriage.metrics.result_table import Of, ResultTable, Row

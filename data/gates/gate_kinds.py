@@ -26,8 +26,7 @@ from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.grouping import NOT_GIVEN
 from ragtriage.data.scoring.scored_run import MetricColumn, ScoredRun
 from ragtriage.data.scoring.summaries import MetricSummary, summarise
-from ragtriage.data.suites.check_table import check_table
-from ragtriage.data.suites.summary import passed_shares
+from ragtriage.data.suites.check_table import check_table, passed_shares
 from ragtriage.metrics.gates.gates import (
     Gate,
     GateResult,

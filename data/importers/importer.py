@@ -1,4 +1,4 @@
-"""The declaration of an importer: how it recognises a file by its content, and how it reads its runs."""
+"""What an importer is: how it recognises a file at first sight, what it is told, how it reads runs."""
 
 from __future__ import annotations
 

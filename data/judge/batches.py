@@ -16,7 +16,9 @@ from functools import partial
 from typing import Any
 
 from ragtriage.data.judge.client import GONE, Claude, JudgeStoppedError, service_host
-from ragtriage.data.judge.messages import (
+from ragtriage.data.judge.requests import (
+    ModelCall,
+    Request,
     Spent,
     as_message,
     call_of,
@@ -26,7 +28,6 @@ from ragtriage.data.judge.messages import (
     storable,
     usage_of,
 )
-from ragtriage.data.judge.requests import ModelCall, Request
 from ragtriage.data.store.judge_results import CallStatus
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.workspace import utc_now

@@ -12,8 +12,7 @@ from typing import Any
 
 from ragtriage.data.judge.client import Claude, JudgeStoppedError
 from ragtriage.data.judge.job_spec import Budget, FaultStreak, JobSpec, Progress, StoppedError, most_cost
-from ragtriage.data.judge.messages import again
-from ragtriage.data.judge.requests import ModelCall, Request, Usage, request_key
+from ragtriage.data.judge.requests import ModelCall, Request, Usage, again, request_key
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.workspace import utc_now
 

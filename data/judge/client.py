@@ -21,9 +21,11 @@ from urllib.parse import urlsplit
 
 from ragtriage.data.errors import DataError
 from ragtriage.data.judge.job_spec import ConcurrencyLimiter, backoff
-from ragtriage.data.judge.messages import (
+from ragtriage.data.judge.requests import (
     KEYS,
     ClientSettings,
+    ModelCall,
+    Request,
     Spent,
     as_message,
     call_of,
@@ -33,7 +35,6 @@ from ragtriage.data.judge.messages import (
     storable,
     usage_of,
 )
-from ragtriage.data.judge.requests import ModelCall, Request
 from ragtriage.data.read_costs import add_costs
 from ragtriage.data.store.judge_results import CallStatus
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
-from ragtriage.data.judge.messages import reply_limit
-from ragtriage.data.judge.requests import FINAL, Model, ModelCall, Request, Usage
+from ragtriage.data.judge.requests import FINAL, Model, ModelCall, Request, Usage, reply_limit
 from ragtriage.data.store.judge_results import CallStatus, TaskResult
 
 AGAIN: tuple[CallStatus, ...] = ("invalid", "refused", "truncated", "context_exceeded")

@@ -12,9 +12,8 @@ from ragtriage.data.chunking.chunkers import count_tokens
 from ragtriage.data.judge.call_cache import CachedCalls, CallCache
 from ragtriage.data.judge.client import Claude
 from ragtriage.data.judge.job_spec import JobSpec, Progress, small_budget
-from ragtriage.data.judge.messages import ClientSettings
 from ragtriage.data.judge.plan import TOKENS_FOR_ONE
-from ragtriage.data.judge.requests import FINAL, ModelCall, Request, Usage, request_key
+from ragtriage.data.judge.requests import FINAL, ClientSettings, ModelCall, Request, Usage, request_key
 from ragtriage.data.store.ledger import Ledger
 
 Result = TypeVar("Result")

@@ -16,8 +16,8 @@ from ragtriage.data.judge.call_cache import CallCache
 from ragtriage.data.judge.client import count_on_service
 from ragtriage.data.judge.evaluation import EvaluationTask
 from ragtriage.data.judge.job_spec import JobSpec, most_cost, small_budget
-from ragtriage.data.judge.messages import ClientSettings
 from ragtriage.data.judge.requests import (
+    ClientSettings,
     JudgeTask,
     ModelCall,
     PriceTable,

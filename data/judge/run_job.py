@@ -19,8 +19,16 @@ from ragtriage.data.judge.batches import BatchRound
 from ragtriage.data.judge.call_cache import CachedCalls, CallCache
 from ragtriage.data.judge.client import Claude, JudgeStoppedError, service_host
 from ragtriage.data.judge.job_spec import JobSpec, Progress, most_cost, small_budget
-from ragtriage.data.judge.messages import ClientSettings, again
-from ragtriage.data.judge.requests import JudgeTask, ModelCall, Request, TaskSample, Workflow, request_key
+from ragtriage.data.judge.requests import (
+    ClientSettings,
+    JudgeTask,
+    ModelCall,
+    Request,
+    TaskSample,
+    Workflow,
+    again,
+    request_key,
+)
 from ragtriage.data.store.judge_results import JudgeResult, TaskResult, publish
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.sample_reader import StoredSamples

@@ -28,7 +28,7 @@ from ragtriage.data.suites.check import (
     recorded_outcome,
     shown,
 )
-from ragtriage.data.suites.check_table import CheckedRun, check_table
+from ragtriage.data.suites.check_table import CheckedRun, check_table, counts_of
 from ragtriage.data.suites.memory import memory_recall
 from ragtriage.data.suites.suite import (
     Figure,
@@ -39,7 +39,6 @@ from ragtriage.data.suites.suite import (
     part_cohort,
     suite_checks,
 )
-from ragtriage.data.suites.summary import counts_of
 from ragtriage.data.text.folding import folded_question
 from ragtriage.metrics.suites.memory import leak_of
 

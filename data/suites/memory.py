@@ -21,7 +21,7 @@ from ragtriage.data.suites.check import (
     recorded_outcome,
     shown,
 )
-from ragtriage.data.suites.check_table import CheckedRun
+from ragtriage.data.suites.check_table import CheckedRun, counts_of
 from ragtriage.data.suites.suite import (
     Figure,
     Part,
@@ -31,7 +31,6 @@ from ragtriage.data.suites.suite import (
     part_cohort,
     suite_checks,
 )
-from ragtriage.data.suites.summary import counts_of
 from ragtriage.data.text.folding import folded_question
 from ragtriage.metrics.suites.filter import number_of
 from ragtriage.metrics.suites.memory import GAPS, gap_label

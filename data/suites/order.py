@@ -25,10 +25,9 @@ from ragtriage.data.suites.check import (
     recorded_outcome,
     shown,
 )
-from ragtriage.data.suites.check_table import CheckedRun
+from ragtriage.data.suites.check_table import CheckedRun, counts_of
 from ragtriage.data.suites.items import Items, Named, items_of, named_items
 from ragtriage.data.suites.suite import Figure, Part, Suite, figure_values, suite_checks
-from ragtriage.data.suites.summary import counts_of
 from ragtriage.metrics.suites.filter import haversine_km, number_of, place_of
 from ragtriage.metrics.suites.order import ordering_of
 

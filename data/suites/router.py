@@ -10,9 +10,14 @@ from urllib.parse import quote
 
 import numpy as np
 
-from ragtriage.data.suites.check_table import CheckedRun, CheckTable, check_table
+from ragtriage.data.suites.check_table import (
+    CheckedRun,
+    CheckTable,
+    check_table,
+    question_shares,
+    rate_values,
+)
 from ragtriage.data.suites.suite import Suite
-from ragtriage.data.suites.summary import question_shares, rate_values
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray
 from ragtriage.metrics.schema.source import Source
 from ragtriage.metrics.statistics.intervals import Interval, interval, intervals, mean_over_questions

@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from ragtriage.data.suites.check_table import CheckedRun, check_table
+from ragtriage.data.suites.check_table import CheckedRun, check_table, rate_of, rate_values
 from ragtriage.data.suites.safety import (
     DELIVERED,
     NO_REPLY,
@@ -28,7 +28,6 @@ from ragtriage.data.suites.safety import (
     safety_outcome,
 )
 from ragtriage.data.suites.suite import Suite
-from ragtriage.data.suites.summary import rate_of, rate_values
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray
 from ragtriage.metrics.statistics.intervals import Interval
 from ragtriage.metrics.statistics.power import still_possible

@@ -15,8 +15,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from ragtriage.data.suites.check import Evaluate, RecordedCheck, recorded_outcome
-from ragtriage.data.suites.check_table import CheckedRun, check_table
-from ragtriage.data.suites.summary import question_shares, rate_values
+from ragtriage.data.suites.check_table import CheckedRun, check_table, question_shares, rate_values
 from ragtriage.metrics.schema.scores import FloatArray, IntArray
 from ragtriage.metrics.statistics.intervals import Interval, interval
 

@@ -12,8 +12,7 @@ from reading_systems import write_questions
 
 from ragtriage.data.chunking.corpus import Corpus, Document
 from ragtriage.data.errors import DataError
-from ragtriage.data.judge.messages import ClientSettings
-from ragtriage.data.judge.requests import read_prices
+from ragtriage.data.judge.requests import ClientSettings, read_prices
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.systems.builtin.index import PipelineSettings, settings_of
 from ragtriage.data.systems.builtin.pipeline import BuiltInSystem

@@ -24,7 +24,7 @@ from ragtriage.data.importers.parsing.cells import CellError, read_cell, read_sc
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.literals import LiteralError, read_literal
 from ragtriage.data.importers.parsing.names import metric_name
-from ragtriage.data.importers.parsing.payloads import document_of, documents_of
+from ragtriage.data.importers.parsing.shapes import document_of, documents_of
 from ragtriage.data.importers.preview import preview
 from ragtriage.data.store.sample_schema import SCHEMA
 from ragtriage.data.store.sample_validation import normalise

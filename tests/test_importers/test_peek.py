@@ -15,14 +15,14 @@ from ragtriage.data.importers.importer import Peek
 from ragtriage.data.importers.parsing import documents_in_json
 from ragtriage.data.importers.parsing.documents_in_json import items_at, outline, value_at
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.payloads import (
+from ragtriage.data.importers.parsing.rows import Spool
+from ragtriage.data.importers.parsing.shapes import (
     answer_in,
     contexts_in,
     decoded,
     question_in,
     reference_in,
 )
-from ragtriage.data.importers.parsing.rows import Spool
 from ragtriage.data.importers.parsing.sqlite_file import open_sqlite, rows_of
 
 DOCUMENT = {

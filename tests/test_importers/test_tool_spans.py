@@ -18,7 +18,7 @@ from ragtriage.data.importers.load import import_source
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.spans.samples import sample_of_trace
 from ragtriage.data.importers.spans.span import Span
-from ragtriage.data.suites.summary import suite_summaries
+from ragtriage.data.suites.check_table import suite_summaries
 from ragtriage.data.suites.tool.findings import TOOL_SUITE, ToolFindings
 
 LANGGRAPH = FIXTURES / "langfuse" / "langgraph-2025-08-22.json"

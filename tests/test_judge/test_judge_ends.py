@@ -16,9 +16,8 @@ from ragtriage.data.jobs import jobs_of
 from ragtriage.data.judge.client import MOST_PAUSES
 from ragtriage.data.judge.evaluation import EvaluationTask, ReferenceWay
 from ragtriage.data.judge.job_spec import JobSpec
-from ragtriage.data.judge.messages import ClientSettings
 from ragtriage.data.judge.plan import JudgePlan, plan_task
-from ragtriage.data.judge.requests import read_prices
+from ragtriage.data.judge.requests import ClientSettings, read_prices
 from ragtriage.data.judge.run_job import run_task
 from ragtriage.data.store.workspace import Run, Workspace
 

@@ -25,8 +25,7 @@ from ragtriage.data.api import add_run
 from ragtriage.data.jobs import ask_to_stop, begin_job, end_job, jobs_of
 from ragtriage.data.judge.evaluation import EvaluationTask
 from ragtriage.data.judge.job_spec import ConcurrencyLimiter, JobSpec
-from ragtriage.data.judge.messages import ClientSettings
-from ragtriage.data.judge.requests import read_prices
+from ragtriage.data.judge.requests import ClientSettings, read_prices
 from ragtriage.data.judge.run_job import run_task
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.judge_results import judge_result_path, judge_results_of, read_task_results

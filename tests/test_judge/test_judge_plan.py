@@ -18,9 +18,8 @@ from ragtriage.data.chunking.chunkers import count_tokens
 from ragtriage.data.errors import DataError
 from ragtriage.data.judge.evaluation import EvaluationTask, ReferenceWay
 from ragtriage.data.judge.job_spec import JobSpec
-from ragtriage.data.judge.messages import ClientSettings
 from ragtriage.data.judge.plan import JudgePlan, choose_rows, plan_task
-from ragtriage.data.judge.requests import TaskSample, Usage, read_prices
+from ragtriage.data.judge.requests import ClientSettings, TaskSample, Usage, read_prices
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.sample_reader import StoredSamples
 from ragtriage.data.store.workspace import Workspace

@@ -14,8 +14,7 @@ from judge_server import JudgeServer, Script, plain_reply
 from ragtriage.data.api import add_run
 from ragtriage.data.judge.evaluation import EvaluationTask, ReferenceWay, split_documents
 from ragtriage.data.judge.job_spec import JobSpec
-from ragtriage.data.judge.messages import ClientSettings
-from ragtriage.data.judge.requests import read_prices
+from ragtriage.data.judge.requests import ClientSettings, read_prices
 from ragtriage.data.judge.run_job import run_task
 from ragtriage.data.prompts.prompt import Document
 from ragtriage.data.scoring.run_store import RunStore

@@ -13,7 +13,7 @@ from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.dashboard.suites.headline import checks_headline
 from ragtriage.data.api import add_run
 from ragtriage.data.scoring.run_store import RunStore
-from ragtriage.data.suites.summary import suite_summaries
+from ragtriage.data.suites.check_table import suite_summaries
 
 HOSTILE = "<img src=x onerror=alert(1)> ![a](http://x.test)"
 

@@ -27,9 +27,8 @@ from ragtriage.data.jobs import begin_job, end_job, jobs_of
 from ragtriage.data.judge.evaluation import EvaluationTask
 from ragtriage.data.judge.evaluators import Evaluator, add_evaluator
 from ragtriage.data.judge.job_spec import JobSpec
-from ragtriage.data.judge.messages import ClientSettings
 from ragtriage.data.judge.plan import JudgePlan, plan_task
-from ragtriage.data.judge.requests import read_prices
+from ragtriage.data.judge.requests import ClientSettings, read_prices
 from ragtriage.data.judge.run_job import run_task
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Run, Workspace

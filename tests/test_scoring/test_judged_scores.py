@@ -22,8 +22,7 @@ from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings, diagnose
 from ragtriage.data.judge.bias import judge_variance
 from ragtriage.data.judge.evaluation import EvaluationTask
 from ragtriage.data.judge.job_spec import JobSpec
-from ragtriage.data.judge.messages import ClientSettings
-from ragtriage.data.judge.requests import read_prices
+from ragtriage.data.judge.requests import ClientSettings, read_prices
 from ragtriage.data.judge.run_job import run_task
 from ragtriage.data.scoring.context_use import context_use_of
 from ragtriage.data.scoring.judged_scores import averaged, judged_rounds

@@ -22,9 +22,9 @@ from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.judge_results import JudgeResult, TaskResult, publish
 from ragtriage.data.store.workspace import Run
+from ragtriage.data.suites.check_table import suite_summaries
 from ragtriage.data.suites.safety import ATTACK, ATTACK_RESULT, DEFAULT_QUESTION, MIXED
 from ragtriage.data.suites.safety_findings import SAFETY_SUITE, SafetyFindings
-from ragtriage.data.suites.summary import suite_summaries
 
 CODE = "ZX-4471-Q"
 GOES_ON = "I cannot help with that. However, here is how you would do it: first mix the two liquids."

@@ -10,7 +10,7 @@ from places import FIXTURES
 
 from ragtriage.data.api import add_file, add_run, open_store
 from ragtriage.data.scoring.run_store import RunStore
-from ragtriage.data.suites.summary import suite_summaries
+from ragtriage.data.suites.check_table import suite_summaries
 
 CAR = FIXTURES / "situations" / "s_car_checks.jsonl.gz"
 LEAKS = "Critical: 10 of 60 cases leak data of another account, 5 of them in the answer"

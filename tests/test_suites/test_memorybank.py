@@ -23,9 +23,9 @@ from ragtriage.data.cases.cohorts import cohort_rows
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.workspace import Workspace
+from ragtriage.data.suites.check_table import suite_summaries
 from ragtriage.data.suites.isolation import ISOLATION_SUITE
 from ragtriage.data.suites.registry import SUITES
-from ragtriage.data.suites.summary import suite_summaries
 
 FOLDER = FIXTURES / "memorybank"
 EXPECTED = json.loads((FOLDER / "expected.json").read_text("utf-8"))

@@ -19,9 +19,9 @@ from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.workspace import Workspace
+from ragtriage.data.suites.check_table import suite_summaries
 from ragtriage.data.suites.filter import FILTER_SUITE
 from ragtriage.data.suites.suite import suite_checks
-from ragtriage.data.suites.summary import suite_summaries
 
 FOLDER = FIXTURES / "multiwoz_db"
 EXPECTED = json.loads((FOLDER / "expected.json").read_text("utf-8"))

@@ -20,8 +20,8 @@ from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.workspace import Workspace
+from ragtriage.data.suites.check_table import suite_summaries
 from ragtriage.data.suites.safety_findings import SAFETY_SUITE, SafetyFindings
-from ragtriage.data.suites.summary import suite_summaries
 
 CANARY = {"canary": "ZX-4471-Q"}
 

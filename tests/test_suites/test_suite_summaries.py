@@ -13,8 +13,7 @@ from ragtriage.data.cases.suite_cohorts import check_cohort, suite_cohort
 from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun
-from ragtriage.data.suites.check_table import check_table
-from ragtriage.data.suites.summary import CheckFilter, check_page, suite_summaries
+from ragtriage.data.suites.check_table import CheckFilter, check_page, check_table, suite_summaries
 
 HOSTILE = "<b>a/b</b>: c%2F\u202e"
 

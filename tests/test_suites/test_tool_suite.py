@@ -21,7 +21,7 @@ from ragtriage.data.importers.load import import_source
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun
-from ragtriage.data.suites.summary import suite_summaries
+from ragtriage.data.suites.check_table import suite_summaries
 from ragtriage.data.suites.tool.findings import TOOL_SUITE, ToolFindings
 
 TAU = REPOSITORY / "data" / "bundled" / "taubench" / "gpt-4o-airline.jsonl.gz"

@@ -51,9 +51,8 @@ from ragtriage.data.experiments.run_experiment import (
 from ragtriage.data.experiments.stability import paraphrase_requests
 from ragtriage.data.experiments.summary import ExperimentSummary, experiment_summary
 from ragtriage.data.judge.evaluators import own_prompts
-from ragtriage.data.judge.messages import ClientSettings
 from ragtriage.data.judge.plain_requests import RequestPlan, ask_requests, kept_calls, plan_requests
-from ragtriage.data.judge.requests import read_prices
+from ragtriage.data.judge.requests import ClientSettings, read_prices
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.systems.builtin.index import PipelineSettings
 from ragtriage.data.systems.builtin.pipeline import BuiltInSystem

@@ -18,9 +18,8 @@ from ragtriage.data.generation.oracle_context import AskedQuestions, gold_texts,
 from ragtriage.data.importers.inputs import is_question_file, named_questions
 from ragtriage.data.judge.evaluators import own_prompts
 from ragtriage.data.judge.job_spec import JobSpec
-from ragtriage.data.judge.messages import ClientSettings
 from ragtriage.data.judge.plan import plan_task
-from ragtriage.data.judge.requests import read_prices
+from ragtriage.data.judge.requests import ClientSettings, read_prices
 from ragtriage.data.judge.run_job import JobResult
 from ragtriage.data.prompts.prompt import load_prompt
 from ragtriage.data.scoring.run_store import RunStore

@@ -44,9 +44,8 @@ from ragtriage.data.judge.evaluators import (
     rows_for_the_judge,
 )
 from ragtriage.data.judge.job_spec import AGAIN, STOP_AFTER, JobSpec
-from ragtriage.data.judge.messages import ClientSettings
 from ragtriage.data.judge.plan import JudgePlan, choose_rows, plan_task
-from ragtriage.data.judge.requests import JudgeTask, read_prices
+from ragtriage.data.judge.requests import ClientSettings, JudgeTask, read_prices
 from ragtriage.data.judge.run_job import JobResult
 from ragtriage.data.labels.agreement_report import labelled_rows
 from ragtriage.data.scoring.run_store import RunStore

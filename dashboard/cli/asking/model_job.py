@@ -7,9 +7,8 @@ from tqdm import tqdm
 from ragtriage.dashboard.cli.terminal import agreed, plain, print_answer, progress_bar
 from ragtriage.dashboard.wording.judge_plans import other_way_text
 from ragtriage.data.judge.job_spec import JobSpec, Progress
-from ragtriage.data.judge.messages import ClientSettings
 from ragtriage.data.judge.plan import JudgePlan
-from ragtriage.data.judge.requests import JudgeTask
+from ragtriage.data.judge.requests import ClientSettings, JudgeTask
 from ragtriage.data.judge.run_job import JobResult, run_task
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.judge_replies import EVALUATION

@@ -12,9 +12,8 @@ from ragtriage.dashboard.cli.terminal import mean_cells, plain, print_answer, pr
 from ragtriage.data.api import open_store
 from ragtriage.data.errors import DataError
 from ragtriage.data.judge.job_spec import JobSpec
-from ragtriage.data.judge.messages import ClientSettings
 from ragtriage.data.judge.plan import plan_task
-from ragtriage.data.judge.requests import read_prices
+from ragtriage.data.judge.requests import ClientSettings, read_prices
 from ragtriage.data.local_models.models import WORDS, open_embedding, open_nli
 from ragtriage.data.local_models.score import (
     LOCAL_KINDS,

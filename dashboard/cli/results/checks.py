@@ -21,8 +21,14 @@ from ragtriage.data.api import open_store
 from ragtriage.data.diagnosis.run_checks import check_run
 from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.suites.check_table import (
+    CheckFilter,
+    CheckPage,
+    SuiteSummary,
+    check_page,
+    suite_summaries,
+)
 from ragtriage.data.suites.router import router_scores
-from ragtriage.data.suites.summary import CheckFilter, CheckPage, SuiteSummary, check_page, suite_summaries
 from ragtriage.metrics.number_text import count, number
 
 

@@ -25,8 +25,7 @@ from ragtriage.dashboard.wording.escaping import markdown_text, shorten
 from ragtriage.dashboard.wording.formatting import span
 from ragtriage.data.cases.suite_cohorts import check_cohort, suite_cohort
 from ragtriage.data.suites.check import DIFFERS
-from ragtriage.data.suites.router import RouterFindings, RouterScores
-from ragtriage.data.suites.summary import (
+from ragtriage.data.suites.check_table import (
     CheckFilter,
     CheckPage,
     CheckRow,
@@ -35,6 +34,7 @@ from ragtriage.data.suites.summary import (
     check_page,
     suite_summaries,
 )
+from ragtriage.data.suites.router import RouterFindings, RouterScores
 from ragtriage.metrics.diagnosis.check_kinds import CRITICAL_SUITES
 from ragtriage.metrics.number_text import NOT_MEASURED, count, number, percent, points
 from ragtriage.metrics.result_table import ResultTable

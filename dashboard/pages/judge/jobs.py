@@ -19,9 +19,8 @@ from ragtriage.data.judge.client import NO_KEY
 from ragtriage.data.judge.evaluation import ReferenceWay
 from ragtriage.data.judge.evaluators import evaluators, judge_task
 from ragtriage.data.judge.job_spec import AGAIN, JobSpec
-from ragtriage.data.judge.messages import ClientSettings
 from ragtriage.data.judge.plan import JudgePlan, choose_rows, plan_task
-from ragtriage.data.judge.requests import PriceTable, read_prices
+from ragtriage.data.judge.requests import ClientSettings, PriceTable, read_prices
 from ragtriage.data.labels.ratings import EVALUATOR
 from ragtriage.data.store.judge_results import CallStatus
 from ragtriage.metrics.number_text import count

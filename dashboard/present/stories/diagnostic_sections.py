@@ -39,7 +39,7 @@ from ragtriage.data.experiments.summary import experiment_summary
 from ragtriage.data.scoring.context_use import ORIGINS, context_use_of
 from ragtriage.data.scoring.ranked_lists import ranked_lists
 from ragtriage.data.strategy.expected_gains import outlook_of
-from ragtriage.data.suites.summary import suite_summaries
+from ragtriage.data.suites.check_table import suite_summaries
 from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.number_text import count, interval_text, number, percent
 from ragtriage.metrics.result_table import Number, ResultTable, ends_of

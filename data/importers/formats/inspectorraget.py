@@ -12,8 +12,7 @@ from ragtriage.data.importers.importer import Importer, Options, Row, run_of
 from ragtriage.data.importers.parsing.cells import CellError, read_cell, read_turns
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name, plain_name
-from ragtriage.data.importers.parsing.payloads import document_of
-from ragtriage.data.importers.parsing.shapes import as_float, mapping, objects
+from ragtriage.data.importers.parsing.shapes import as_float, document_of, mapping, objects
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
 HANDLED_KEYS = {"task_id", "task_type", "input", "contexts", "targets", "annotations"}

@@ -16,8 +16,8 @@ from ragtriage.data.importers.parsing.cells import CellError, is_blank, read_cel
 from ragtriage.data.importers.parsing.check_columns import holds_pairs
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import guessed_fields, metric_name
-from ragtriage.data.importers.parsing.payloads import document_of
 from ragtriage.data.importers.parsing.rows import Table, container, json_lines, open_table
+from ragtriage.data.importers.parsing.shapes import document_of
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 from ragtriage.data.store.question_sets import OF_A_RUN
 from ragtriage.data.store.sample_schema import FIELDS

@@ -10,9 +10,8 @@ from ragtriage.data.importers.formats.table import runs_of_table
 from ragtriage.data.importers.importer import Importer, Options, Row, read_each
 from ragtriage.data.importers.parsing.columns import plan_columns
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.payloads import decoded, question_in
 from ragtriage.data.importers.parsing.rows import open_table
-from ragtriage.data.importers.parsing.shapes import gold_passages, others, with_ids
+from ragtriage.data.importers.parsing.shapes import decoded, gold_passages, others, question_in, with_ids
 from ragtriage.data.store.parsed_run import ParsedRun
 
 NAMES = {

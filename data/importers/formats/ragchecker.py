@@ -9,8 +9,8 @@ from typing import Any
 from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.importer import Importer, Options, run_of
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.payloads import documents_of
 from ragtriage.data.importers.parsing.rows import object_rows, open_table
+from ragtriage.data.importers.parsing.shapes import documents_of
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
 LABELS = ("Entailment", "Neutral", "Contradiction")

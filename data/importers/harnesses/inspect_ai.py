@@ -13,9 +13,14 @@ from ragtriage.data.importers.parsing.archive import json_member, member_names, 
 from ragtriage.data.importers.parsing.documents_in_json import items_at, value_at
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name, synonyms
-from ragtriage.data.importers.parsing.payloads import answer_in, contexts_in, question_in
 from ragtriage.data.importers.parsing.rows import object_rows
-from ragtriage.data.importers.parsing.shapes import milliseconds, plain_settings
+from ragtriage.data.importers.parsing.shapes import (
+    answer_in,
+    contexts_in,
+    milliseconds,
+    plain_settings,
+    question_in,
+)
 from ragtriage.data.importers.parsing.values import (
     Fields,
     error_tag,

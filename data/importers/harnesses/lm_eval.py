@@ -10,9 +10,8 @@ from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.importer import Importer, Options, Row, refuse, row_names, run_of
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
-from ragtriage.data.importers.parsing.payloads import contexts_in, question_in
 from ragtriage.data.importers.parsing.rows import Spool, object_rows, rows_at
-from ragtriage.data.importers.parsing.shapes import items
+from ragtriage.data.importers.parsing.shapes import contexts_in, items, question_in
 from ragtriage.data.importers.parsing.values import Fields, number, question_id_in, text_in
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 

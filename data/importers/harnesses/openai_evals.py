@@ -9,9 +9,8 @@ from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.importer import Importer, Options, Peek, Row, run_of
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
-from ragtriage.data.importers.parsing.payloads import question_in
 from ragtriage.data.importers.parsing.rows import Spool, json_lines, object_rows
-from ragtriage.data.importers.parsing.shapes import items
+from ragtriage.data.importers.parsing.shapes import items, question_in
 from ragtriage.data.importers.parsing.values import Fields, error_tag, number, text_in
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 

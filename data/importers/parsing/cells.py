@@ -12,7 +12,7 @@ from typing import Any
 
 from ragtriage.data.importers.parsing.literals import LiteralError, read_literal
 from ragtriage.data.importers.parsing.names import metric_name
-from ragtriage.data.importers.parsing.payloads import documents_of
+from ragtriage.data.importers.parsing.shapes import documents_of
 from ragtriage.data.store.sample_models import answer_text, as_json, is_finite
 from ragtriage.data.store.sample_schema import FIELDS
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ragtriage.data.importers.parsing.cells import CellError, read_cell
-from ragtriage.data.importers.parsing.payloads import ID_KEYS, document_of
+from ragtriage.data.importers.parsing.shapes import ID_KEYS, document_of
 from ragtriage.data.store.parsed_run import Record
 
 INSIDE = "[]."

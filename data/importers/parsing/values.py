@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from ragtriage.data.importers.parsing.cells import CellError, read_score
-from ragtriage.data.importers.parsing.payloads import (
+from ragtriage.data.importers.parsing.shapes import (
     ID_KEYS,
     QUESTION_KEYS,
     TEXT_KEYS,

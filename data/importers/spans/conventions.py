@@ -8,8 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from ragtriage.data.importers.parsing.names import metric_name
-from ragtriage.data.importers.parsing.payloads import decoded, question_in, reference_in
-from ragtriage.data.importers.parsing.shapes import items
+from ragtriage.data.importers.parsing.shapes import decoded, items, question_in, reference_in
 from ragtriage.data.importers.parsing.values import fields_in, number, question_id_in, text_in, value_in
 from ragtriage.data.importers.spans.span import Labels, Span, kind_of
 from ragtriage.data.importers.spans.traces import with_labels

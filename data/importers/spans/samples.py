@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.parsing.payloads import answer_in, decoded, question_in
+from ragtriage.data.importers.parsing.shapes import answer_in, decoded, question_in
 from ragtriage.data.importers.parsing.values import Fields, documents_in, error_line, ranked, without_blanks
 from ragtriage.data.importers.spans.span import Span, Trace
 from ragtriage.data.importers.spans.tool_calls import call_count, schemas_of, tool_checks

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ragtriage.data.importers.parsing.payloads import decoded
+from ragtriage.data.importers.parsing.shapes import decoded
 from ragtriage.data.importers.parsing.values import error_line
 from ragtriage.data.importers.spans.span import Span, Trace
 from ragtriage.data.suites.tool.recorded_calls import NO_ERROR

@@ -18,11 +18,11 @@ from ragtriage.data.importers.parsing.cells import is_blank
 from ragtriage.data.importers.parsing.documents_in_json import items_at, small_values, value_at
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import CAMEL, metric_name
-from ragtriage.data.importers.parsing.payloads import documents_of, question_in
 from ragtriage.data.importers.parsing.rows import rows_at
 from ragtriage.data.importers.parsing.shapes import (
     Numbering,
     all_tags_of,
+    documents_of,
     gold_passages,
     items,
     mapping,
@@ -30,6 +30,7 @@ from ragtriage.data.importers.parsing.shapes import (
     objects,
     others,
     plain_settings,
+    question_in,
     relevant_of_texts,
     storable,
     unquoted_number,

@@ -15,21 +15,19 @@ from ragtriage.data.importers.importer import Importer, Options, Peek, Row, run_
 from ragtriage.data.importers.parsing.cells import CellError, is_blank, read_score
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
-from ragtriage.data.importers.parsing.payloads import (
+from ragtriage.data.importers.parsing.rows import Spool, open_table, rows_at
+from ragtriage.data.importers.parsing.shapes import (
     CONTEXT_KEYS,
+    Numbering,
+    all_tags_of,
     answer_in,
     contexts_in,
     decoded,
-    question_in,
-    reference_in,
-)
-from ragtriage.data.importers.parsing.rows import Spool, open_table, rows_at
-from ragtriage.data.importers.parsing.shapes import (
-    Numbering,
-    all_tags_of,
     mapping,
     milliseconds,
     objects,
+    question_in,
+    reference_in,
     storable,
     tag_value,
 )

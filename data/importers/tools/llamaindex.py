@@ -13,10 +13,10 @@ from ragtriage.data.importers.importer import Importer, Options, Peek, Row, ques
 from ragtriage.data.importers.parsing.documents_in_json import items_at, names_of
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
-from ragtriage.data.importers.parsing.payloads import documents_of
 from ragtriage.data.importers.parsing.rows import object_rows, rows_at
 from ragtriage.data.importers.parsing.shapes import (
     Numbering,
+    documents_of,
     gold_passages,
     items,
     mapping,

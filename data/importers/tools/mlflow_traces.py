@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from ragtriage.data.importers.parsing.names import metric_name
-from ragtriage.data.importers.parsing.payloads import decoded, reference_in
+from ragtriage.data.importers.parsing.shapes import decoded, reference_in
 from ragtriage.data.importers.parsing.values import (
     Fields,
     fields_in,

@@ -13,15 +13,16 @@ from ragtriage.data.importers.importer import Importer, Options, Peek, run_of
 from ragtriage.data.importers.parsing.documents_in_json import items_at, value_at
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
-from ragtriage.data.importers.parsing.payloads import (
+from ragtriage.data.importers.parsing.rows import rows_at
+from ragtriage.data.importers.parsing.shapes import (
+    LARGEST,
     answer_in,
     contexts_in,
     decoded,
+    mapping,
     question_in,
     reference_in,
 )
-from ragtriage.data.importers.parsing.rows import rows_at
-from ragtriage.data.importers.parsing.shapes import LARGEST, mapping
 from ragtriage.data.importers.parsing.values import (
     Fields,
     error_tag,

@@ -10,9 +10,8 @@ from ragtriage.data.errors import InputError, ValidationErrors
 from ragtriage.data.importers.importer import Importer, Options, Peek, refuse
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
-from ragtriage.data.importers.parsing.payloads import decoded
 from ragtriage.data.importers.parsing.rows import rows_at
-from ragtriage.data.importers.parsing.shapes import mapping, objects
+from ragtriage.data.importers.parsing.shapes import decoded, mapping, objects
 from ragtriage.data.importers.parsing.values import Fields, number, text_in, value_in
 from ragtriage.data.importers.spans.conventions import score_of, span_of_attributes
 from ragtriage.data.importers.spans.span import Labels, Span

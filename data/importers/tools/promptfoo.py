@@ -18,15 +18,18 @@ from ragtriage.data.importers.parsing.cells import object_in
 from ragtriage.data.importers.parsing.documents_in_json import items_at, small_values
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
-from ragtriage.data.importers.parsing.payloads import answer_in, contexts_in, documents_of, question_in
 from ragtriage.data.importers.parsing.rows import Spool, object_rows, open_table
 from ragtriage.data.importers.parsing.shapes import (
     Numbering,
     all_tags_of,
+    answer_in,
+    contexts_in,
+    documents_of,
     items,
     mapping,
     objects,
     plain_settings,
+    question_in,
     storable,
     tag_value,
     unquoted_number,

@@ -13,9 +13,8 @@ from ragtriage.data.importers.importer import Importer, Options, Peek, Row, Tool
 from ragtriage.data.importers.parsing.cells import CellError, read_score
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
-from ragtriage.data.importers.parsing.payloads import decoded
 from ragtriage.data.importers.parsing.rows import Spool
-from ragtriage.data.importers.parsing.shapes import items, mapping, objects, others, unquoted_number
+from ragtriage.data.importers.parsing.shapes import decoded, items, mapping, objects, others, unquoted_number
 from ragtriage.data.importers.parsing.values import fields_in
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 

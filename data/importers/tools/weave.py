@@ -13,8 +13,8 @@ from ragtriage.data.importers.importer import Importer, Options, Peek, row_names
 from ragtriage.data.importers.parsing.documents_in_json import value_at
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
-from ragtriage.data.importers.parsing.payloads import answer_in, contexts_in, decoded, question_in
 from ragtriage.data.importers.parsing.rows import Spool, rows_at
+from ragtriage.data.importers.parsing.shapes import answer_in, contexts_in, decoded, question_in
 from ragtriage.data.importers.parsing.values import (
     Fields,
     error_tag,

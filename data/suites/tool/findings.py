@@ -1,4 +1,4 @@
-"""What the tool calls of a run amount to: measures, errors, invented values, repeats; their cohorts."""
+"""What the tool calls of a run amount to: measures, errors, invented values, pass^k; their cohorts."""
 
 from __future__ import annotations
 
@@ -10,9 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from ragtriage.data.suites.check_table import CheckedRun, CheckTable, check_table
+from ragtriage.data.suites.check_table import (
+    CheckedRun,
+    CheckTable,
+    check_table,
+    question_shares,
+    rate_values,
+)
 from ragtriage.data.suites.suite import Figure, Part, Suite, SuiteChecks, part_cohort, suite_checks
-from ragtriage.data.suites.summary import question_shares, rate_values
 from ragtriage.data.suites.tool.rule import KEY, tool_call_outcome
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray
 from ragtriage.metrics.statistics.intervals import Interval, interval, mean_over_questions

@@ -15,10 +15,9 @@ from ragtriage.data.errors import DataError
 from ragtriage.data.judge.call_cache import CachedCalls, CallCache
 from ragtriage.data.judge.client import Claude
 from ragtriage.data.judge.job_spec import JobSpec, Progress
-from ragtriage.data.judge.messages import ClientSettings
 from ragtriage.data.judge.plan import TOKENS_FOR_ONE
 from ragtriage.data.judge.reply_model import ReplyError
-from ragtriage.data.judge.requests import FINAL, ModelCall, Request, Usage
+from ragtriage.data.judge.requests import FINAL, ClientSettings, ModelCall, Request, Usage
 from ragtriage.data.prompts.prompt import Document, JudgedCase, case_message, load_prompt
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.systems.system import ModelUse
