@@ -21,7 +21,7 @@ from typing import Any
 from ragtriage.data.errors import DataError, ValidationErrors
 from ragtriage.data.importers.detect import read_runs
 from ragtriage.data.importers.importer import Options
-from ragtriage.data.importers.inputs import inputs_of, joined
+from ragtriage.data.importers.load import inputs_of, joined
 from ragtriage.data.store.question_sets import parsed_set
 from ragtriage.data.store.sample_validation import normalise
 

@@ -28,7 +28,7 @@ from format_table import EXPORTS
 from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.detect import read_runs
 from ragtriage.data.importers.importer import Options
-from ragtriage.data.importers.inputs import inputs_of, joined
+from ragtriage.data.importers.load import inputs_of, joined
 from ragtriage.data.store.sample_validation import normalise
 
 UNIT = 12  # questions in each file

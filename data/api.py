@@ -39,8 +39,7 @@ from ragtriage.data.gates.next_steps import NextStep, next_steps
 from ragtriage.data.gates.report import GateReport, gate_run
 from ragtriage.data.importers.formats.frames import runs_from_frame
 from ragtriage.data.importers.importer import Options
-from ragtriage.data.importers.inputs import inputs_of, joined
-from ragtriage.data.importers.load import import_parsed_runs, import_source
+from ragtriage.data.importers.load import import_parsed_runs, import_source, inputs_of, joined
 from ragtriage.data.importers.registry import tool_rows
 from ragtriage.data.scoring.batch_scores import ScoreOptions
 from ragtriage.data.scoring.run_store import RunStore

@@ -18,13 +18,13 @@ from ragtriage.data.chunking.grid_plan import GridPlan, GridStep, plan_configura
 from ragtriage.data.chunking.grid_search import run_grid
 from ragtriage.data.chunking.questions import read_questions
 from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.experiments.experiment import Experiment
 from ragtriage.data.experiments.languages import run_language_experiment
 from ragtriage.data.experiments.parallel_questions import read_multilingual
 from ragtriage.data.experiments.parsed_pages import ParsedPages
 from ragtriage.data.experiments.parsing import run_parsing_experiment
 from ragtriage.data.experiments.plan import plan_experiment
 from ragtriage.data.experiments.questions import Questions, corpus_of_questions, open_questions
-from ragtriage.data.experiments.record import Experiment
 from ragtriage.data.experiments.registry import kind_of
 from ragtriage.data.experiments.run_experiment import run_experiment
 from ragtriage.data.gates.config import FILE_NAME, bundled_text
@@ -40,8 +40,7 @@ from ragtriage.data.store.stored_file import replace_file
 from ragtriage.data.store.versions import mark_release_once
 from ragtriage.data.store.workspace import Run
 from ragtriage.data.store.write_run import ImportedRun
-from ragtriage.data.systems.builtin.index import PipelineSettings
-from ragtriage.data.systems.builtin.pipeline import BuiltInSystem
+from ragtriage.data.systems.builtin.pipeline import BuiltInSystem, PipelineSettings
 from ragtriage.data.systems.builtin.readers import Extractive
 from ragtriage.data.systems.system import SystemLimits
 

@@ -16,7 +16,7 @@ import orjson
 
 from ragtriage.data.chunking.corpus import Corpus, Document, read_corpus
 from ragtriage.data.errors import DataError, InputError, ValidationErrors
-from ragtriage.data.importers.inputs import is_question_file, named_questions
+from ragtriage.data.importers.load import is_question_file, named_questions
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.rows import open_table
 from ragtriage.data.store.question_sets import LoadedSet, corpus_path, find_set

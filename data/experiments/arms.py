@@ -14,6 +14,7 @@ from ragtriage.data.errors import DataError
 from ragtriage.data.experiments.experiment import Arm, Design, ExperimentKind, Level, Measured, PlannedSample
 from ragtriage.data.experiments.questions import AskedQuestion, Questions
 from ragtriage.data.systems.system import SystemRequest
+from ragtriage.metrics.statistics.intervals import mean_over_questions
 
 MOST_ARMS = 200
 
@@ -71,7 +72,10 @@ def _arm(
         PlannedSample(
             entry,
             SystemRequest(entry.question_id, entry.question, history=entry.history, settings=settings),
-            {"relevant": entry.relevant(), **_spans(entry)},
+            {
+                "relevant": entry.relevant(),
+                **({"relevant_spans": list(entry.spans)} if entry.spans else {}),
+            },
         )
         for entry in questions
     )
@@ -85,27 +89,14 @@ def _shown(level: Level) -> Level:
     return retriever_name(f"{kind}:{path}") if kind and path and Path(path).is_dir() else level
 
 
-def _spans(question: AskedQuestion) -> dict[str, Any]:
-    return {"relevant_spans": list(question.spans)} if question.spans else {}
-
-
 def _findings(measured: Measured, quality: str) -> ArmsFindings | None:
     """Return the effects; None with fewer than two arms that have a run."""
     if len(measured.arms) < 2:
         return None
     runs = [scored.run for scored in measured.scored]
-    means = {
-        arm: scored_mean
-        for arm in measured.arms
-        if (scored_mean := _mean(measured, arm, quality)) is not None
-    }
-    best = max(means, key=lambda arm: means[arm]) if means else ""
+    means = {arm: mean_over_questions(measured.column(arm, quality)).mean for arm in measured.arms}
+    best = max((arm for arm in means if means[arm] == means[arm]), key=lambda arm: means[arm], default="")
     return ArmsFindings(ablation(runs, measured.scored, quality), best)
-
-
-def _mean(measured: Measured, arm: str, quality: str) -> float | None:
-    values = [value for value in measured.column(arm, quality).tolist() if value == value]
-    return sum(values) / len(values) if values else None
 
 
 ARMS = ExperimentKind(

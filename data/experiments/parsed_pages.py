@@ -9,7 +9,6 @@ from __future__ import annotations
 import html
 import math
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,7 +49,8 @@ def with_html_tables(markdown: str) -> str:
             continue
         end = _end_of_table(lines, at + 2)
         rows = [_cells(line) for line in lines[at + 2 : end]]
-        written.append(_html_table(header, rows, max(len(header), len(dashes))) + _line_end(lines[at]))
+        line_end = lines[at][len(lines[at].rstrip("\r\n")) :]
+        written.append(_html_table(header, rows, max(len(header), len(dashes))) + line_end)
         at = end
     return "".join(written)
 
@@ -61,22 +61,18 @@ def page_tables(page: str) -> list[Table]:
 
 
 def without_tables(page: str) -> str:
-    """Return a page without its tables; one that is not closed is text."""
+    """Return a page with a space in the place of each table; one that is not closed is text."""
     text = with_html_tables(page)
-    return "".join(_outside(text))
-
-
-def _outside(text: str) -> Iterator[str]:
-    """Yield what stands outside of <table ...> to </table>, a space for each table."""
+    outside: list[str] = []
     lowered, at = text.lower(), 0
     while (start := lowered.find("<table", at)) >= 0:
         opened = lowered.find(">", start)
         end = lowered.find("</table>", opened) if opened >= 0 else -1
         if end < 0:
             break
-        yield text[at:start] + " "
+        outside.append(text[at:start])
         at = end + len("</table>")
-    yield text[at:]
+    return " ".join([*outside, text[at:]])
 
 
 def _cells(line: str) -> list[str]:
@@ -117,10 +113,6 @@ def _of_width(cells: list[str], width: int) -> list[str]:
 
 def _html_row(cells: list[str], tag: str) -> str:
     return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
-
-
-def _line_end(line: str) -> str:
-    return line[len(line.rstrip("\r\n")) :]
 
 
 class _TableReader:

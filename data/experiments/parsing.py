@@ -11,7 +11,14 @@ from typing import Any
 import numpy as np
 
 from ragtriage.data.errors import DataError, ValidationErrors
-from ragtriage.data.experiments.experiment import Design, ExperimentKind, Measured
+from ragtriage.data.experiments.experiment import (
+    ArmRecord,
+    Design,
+    Experiment,
+    ExperimentKind,
+    Measured,
+    keep_experiment,
+)
 from ragtriage.data.experiments.parsed_pages import (
     PAGE_SCORES,
     ParsedPages,
@@ -20,7 +27,6 @@ from ragtriage.data.experiments.parsed_pages import (
     without_tables,
 )
 from ragtriage.data.experiments.questions import Questions
-from ragtriage.data.experiments.record import ArmRecord, Experiment, keep_experiment
 from ragtriage.data.importers.load import import_parsed_runs
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun

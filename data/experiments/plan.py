@@ -13,9 +13,15 @@ import orjson
 
 from ragtriage.data.chunking.chunkers import count_tokens
 from ragtriage.data.errors import DataError
-from ragtriage.data.experiments.experiment import Design, ExperimentKind
+from ragtriage.data.experiments.experiment import (
+    ArmRecord,
+    Design,
+    Experiment,
+    ExperimentKind,
+    experiment_id,
+    is_kept,
+)
 from ragtriage.data.experiments.questions import Questions
-from ragtriage.data.experiments.record import ArmRecord, Experiment, experiment_id, is_kept
 from ragtriage.data.store.workspace import Workspace, utc_now
 from ragtriage.data.systems.system import ModelUse, System, SystemLimits, SystemReply, SystemRequest
 

@@ -15,7 +15,7 @@ from ragtriage.data.chunking.corpus import Corpus, Document
 from ragtriage.data.chunking.retrievers import Bm25Index
 from ragtriage.data.errors import DataError, WorkspaceError
 from ragtriage.data.generation.oracle_context import gold_texts, oracle_documents
-from ragtriage.data.importers.inputs import is_question_file, named_questions
+from ragtriage.data.importers.load import is_question_file, named_questions
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.question_sets import KEPT, LoadedSet
 from ragtriage.data.store.sample_models import is_unicode

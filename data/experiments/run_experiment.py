@@ -7,9 +7,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ragtriage.data.errors import ValidationErrors, WorkspaceError
-from ragtriage.data.experiments.experiment import Arm, PlannedSample
+from ragtriage.data.experiments.experiment import (
+    Arm,
+    Experiment,
+    PlannedSample,
+    find_experiment,
+    journal_path,
+    keep_experiment,
+)
 from ragtriage.data.experiments.plan import PlannedExperiment, distinct_requests
-from ragtriage.data.experiments.record import Experiment, find_experiment, journal_path, keep_experiment
 from ragtriage.data.importers.load import import_parsed_runs
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.parsed_run import ParsedRun, Record

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from ragtriage.data.errors import DataError
-from ragtriage.data.experiments.experiment import ExperimentKind, Measured
-from ragtriage.data.experiments.record import ArmRecord, Experiment
+from ragtriage.data.experiments.experiment import ArmRecord, Experiment, ExperimentKind, Measured
 from ragtriage.data.experiments.registry import kind_of
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun

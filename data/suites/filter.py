@@ -335,7 +335,8 @@ def _findings(run: CheckedRun) -> FilterFindings | None:
 def _figures(checks: SuiteChecks, kind: str) -> tuple[Figure, ...]:
     """Return precision and recall of constraints or items; whether all are right, or none is invented."""
     wrong = part_cohort(KEY, "wrong_item")
-    precision = Figure(f"{kind}_precision", "Precision", checks.mean(_precision), wrong)
+    share = checks.mean(lambda detail: detail["n_both"] / detail["n_found"] if detail["n_found"] else None)
+    precision = Figure(f"{kind}_precision", "Precision", share, wrong)
     if kind == "constraint":
         recall = Figure("constraint_recall", "Recall", checks.mean(_recall))
         return precision, recall, Figure("constraint_exact", "Exact", checks.mean(_exact))
@@ -345,10 +346,6 @@ def _figures(checks: SuiteChecks, kind: str) -> tuple[Figure, ...]:
         Figure("filter_recall", "Recall", checks.mean(_recall), part_cohort(KEY, "missed")),
         Figure("no_invented_item", "No item outside the list", known, part_cohort(KEY, "invented")),
     )
-
-
-def _precision(detail: Mapping[str, Any]) -> float | None:
-    return detail["n_both"] / detail["n_found"] if detail["n_found"] else None
 
 
 def _recall(detail: Mapping[str, Any]) -> float | None:

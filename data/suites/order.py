@@ -26,7 +26,7 @@ from ragtriage.data.suites.check import (
     shown,
 )
 from ragtriage.data.suites.check_table import CheckedRun, counts_of
-from ragtriage.data.suites.items import Items, Named, items_of, named_items
+from ragtriage.data.suites.items import Items, items_of, named_items
 from ragtriage.data.suites.suite import Figure, Part, Suite, figure_values, suite_checks
 from ragtriage.metrics.suites.filter import haversine_km, number_of, place_of
 from ragtriage.metrics.suites.order import ordering_of
@@ -109,10 +109,7 @@ def _by_key(expected: _Key, actual: Any, sample: CheckedSample) -> CheckOutcome:
     named = named_items(expected.items, actual, sample)
     if named is None:
         return CheckOutcome(None, "no actual value and no answer is recorded")
-    return _outcome([expected.keys[key] for key in named.keys if key in expected.keys], expected, named)
-
-
-def _outcome(keys: Sequence[float], expected: _Key, named: Named) -> CheckOutcome:
+    keys = [expected.keys[key] for key in named.keys if key in expected.keys]
     order = ordering_of(keys, expected.descending)
     detail = {
         "form": "key",

@@ -40,10 +40,6 @@ class Part:
     failed_only: bool = False  # whether checks that passed are left out
 
 
-def _nothing_malformed(_check: RecordedCheck) -> None:
-    return
-
-
 @dataclass(frozen=True)
 class Suite(Generic[F]):
     """A check suite."""
@@ -55,7 +51,7 @@ class Suite(Generic[F]):
     # detail
     rule: Evaluate = recorded_outcome
     # raises MalformedCheckError where a check cannot be decided, before it is stored
-    refuse: Callable[[RecordedCheck], object] = _nothing_malformed
+    refuse: Callable[[RecordedCheck], object] = lambda _check: None
     parts: Mapping[str, Part] = field(default_factory=dict)  # what its cohorts may have in common, by key
 
 

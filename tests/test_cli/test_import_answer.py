@@ -146,7 +146,7 @@ def test_a_file_given_twice_has_its_findings_once(capsys: Capture, tmp_path: Pat
     assert once.count("finding (error)") == twice.count("finding (error)")
 
 
-DETECT, READ = "ragtriage.data.importers.inputs.detect", "ragtriage.data.importers.load.read_runs"
+DETECT, READ = "ragtriage.data.importers.load.detect", "ragtriage.data.importers.load.read_runs"
 
 
 @pytest.mark.parametrize("places", [[READ], [DETECT, READ]])

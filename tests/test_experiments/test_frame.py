@@ -11,10 +11,10 @@ import pytest
 from reading_systems import ReadingSystem, even, forgets_the_middle, reads_late, write_questions
 
 from ragtriage.data.errors import DataError, WorkspaceError
+from ragtriage.data.experiments.experiment import delete_experiment, experiments, find_experiment
 from ragtriage.data.experiments.plan import PlannedExperiment, estimate, plan_experiment
 from ragtriage.data.experiments.position import PositionFindings
 from ragtriage.data.experiments.questions import open_questions
-from ragtriage.data.experiments.record import delete_experiment, experiments, find_experiment
 from ragtriage.data.experiments.registry import kind_of
 from ragtriage.data.experiments.run_experiment import kept_replies, run_experiment
 from ragtriage.data.experiments.summary import ExperimentSummary, experiment_summary

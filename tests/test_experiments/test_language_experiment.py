@@ -12,8 +12,7 @@ from ragtriage.data.experiments.languages import LanguageFindings, run_language_
 from ragtriage.data.experiments.parallel_questions import read_multilingual
 from ragtriage.data.experiments.summary import experiment_summary
 from ragtriage.data.importers.importer import Options
-from ragtriage.data.importers.inputs import inputs_of, joined
-from ragtriage.data.importers.load import import_source
+from ragtriage.data.importers.load import import_source, inputs_of, joined
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Workspace
 from ragtriage.metrics.experiments.languages import (

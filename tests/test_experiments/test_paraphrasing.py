@@ -12,8 +12,8 @@ from judge_server import JudgeServer, Script, parts_of
 from reading_systems import write_questions
 
 from ragtriage.data.api import open_store
+from ragtriage.data.experiments.experiment import experiments
 from ragtriage.data.experiments.questions import AskedQuestion, Questions
-from ragtriage.data.experiments.record import experiments
 from ragtriage.data.experiments.stability import paraphrase_requests
 from ragtriage.data.judge.reply_model import ReplyError
 

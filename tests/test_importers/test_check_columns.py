@@ -13,7 +13,7 @@ from places import FIXTURES
 from ragtriage.data.api import add_file, add_run
 from ragtriage.data.diagnosis.run_checks import check_run
 from ragtriage.data.importers.importer import Options
-from ragtriage.data.importers.parsing.check_columns import check_columns
+from ragtriage.data.importers.parsing.head_column import check_columns
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.preview import preview
 from ragtriage.data.scoring.run_store import RunStore

@@ -11,7 +11,7 @@ from exports_oracle import EXPORTS, read
 
 from ragtriage.data.errors import InputError
 from ragtriage.data.importers.importer import Options
-from ragtriage.data.importers.inputs import inputs_of
+from ragtriage.data.importers.load import inputs_of
 from ragtriage.data.importers.registry import importers
 
 LINE = '{"question": "Who?", "answer": "Ada."}\n'
@@ -38,7 +38,7 @@ def test_files_of_other_tools_are_loaded_beside_a_folder_of_traces(tmp_path: Pat
 
 
 def test_a_folder_of_too_many_files_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ragtriage.data.importers.inputs.MOST_FILES", 3)
+    monkeypatch.setattr("ragtriage.data.importers.load.MOST_FILES", 3)
     for at in range(3):
         (tmp_path / f"{at}.jsonl").write_text(LINE, "utf-8")
     assert len(keys_of(tmp_path)) == 3

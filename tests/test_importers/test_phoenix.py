@@ -16,7 +16,7 @@ from places import FIXTURES
 from ragtriage.data.errors import InputError, ValidationErrors
 from ragtriage.data.importers.detect import detect, read_runs
 from ragtriage.data.importers.importer import Options
-from ragtriage.data.importers.inputs import inputs_of, joined
+from ragtriage.data.importers.load import inputs_of, joined
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.store.sample_validation import normalise
 

@@ -21,7 +21,7 @@ from ragtriage.data.chunking.questions import questions_of_set
 from ragtriage.data.errors import InputError
 from ragtriage.data.importers.detect import detect
 from ragtriage.data.importers.importer import Options
-from ragtriage.data.importers.inputs import inputs_of, read_question_file
+from ragtriage.data.importers.load import inputs_of, read_question_file
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.question_sets import LoadedSet

@@ -14,9 +14,9 @@ from streamlit.testing.v1 import AppTest
 from ragtriage.dashboard.experiments.registry import experiment_headline
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.data.api import add_run
+from ragtriage.data.experiments.experiment import Experiment, experiments
 from ragtriage.data.experiments.plan import plan_experiment
 from ragtriage.data.experiments.questions import open_questions
-from ragtriage.data.experiments.record import Experiment, experiments
 from ragtriage.data.experiments.registry import KINDS, kind_of
 from ragtriage.data.experiments.run_experiment import run_experiment
 from ragtriage.data.experiments.summary import experiment_summary

@@ -11,7 +11,7 @@ from places import BUNDLED
 from ragtriage.data.api import add_run
 from ragtriage.data.chunking.grids import grids_of
 from ragtriage.data.demo import load_samples
-from ragtriage.data.experiments.record import experiments
+from ragtriage.data.experiments.experiment import experiments
 from ragtriage.data.experiments.registry import KINDS
 from ragtriage.data.scoring.run_store import RunStore
 

@@ -12,7 +12,7 @@ import pytest
 
 from ragtriage.data.api import add_run
 from ragtriage.data.errors import WorkspaceError
-from ragtriage.data.experiments.record import Experiment, keep_experiment
+from ragtriage.data.experiments.experiment import Experiment, keep_experiment
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.access import READ_ONLY
 from ragtriage.data.store.workspace import Workspace

@@ -38,9 +38,9 @@ from ragtriage.dashboard.experiments.view import arm_table
 from ragtriage.data.api import open_store
 from ragtriage.data.chunking.corpus import read_corpus
 from ragtriage.data.errors import DataError
+from ragtriage.data.experiments.experiment import is_kept
 from ragtriage.data.experiments.plan import ExperimentPlan, PlannedExperiment, estimate, plan_experiment
 from ragtriage.data.experiments.questions import Questions, open_questions, with_negatives
-from ragtriage.data.experiments.record import is_kept
 from ragtriage.data.experiments.registry import kind_of
 from ragtriage.data.experiments.run_experiment import (
     ExperimentOutcome,
@@ -54,8 +54,7 @@ from ragtriage.data.judge.evaluators import own_prompts
 from ragtriage.data.judge.plain_requests import RequestPlan, ask_requests, kept_calls, plan_requests
 from ragtriage.data.judge.requests import ClientSettings, read_prices
 from ragtriage.data.scoring.run_store import RunStore
-from ragtriage.data.systems.builtin.index import PipelineSettings
-from ragtriage.data.systems.builtin.pipeline import BuiltInSystem
+from ragtriage.data.systems.builtin.pipeline import BuiltInSystem, PipelineSettings
 from ragtriage.data.systems.builtin.readers import ClaudeReader, Extractive, Reader
 from ragtriage.data.systems.http import open_system
 from ragtriage.data.systems.runner import AskProgress

@@ -16,6 +16,7 @@ from ragtriage.dashboard.cli.terminal import plain, print_json, row_table, wrapp
 from ragtriage.dashboard.wording.formatting import span
 from ragtriage.data.api import open_store
 from ragtriage.data.errors import DataError
+from ragtriage.data.experiments.experiment import delete_experiment, experiments, find_experiment
 from ragtriage.data.experiments.injection import poisoned_share
 from ragtriage.data.experiments.languages import run_language_experiment
 from ragtriage.data.experiments.parallel_questions import read_multilingual
@@ -23,7 +24,6 @@ from ragtriage.data.experiments.parsed_pages import parsed_pages, read_pages
 from ragtriage.data.experiments.parsing import run_parsing_experiment, table_recall
 from ragtriage.data.experiments.planted_text import HIDINGS, PLACES
 from ragtriage.data.experiments.questions import open_questions
-from ragtriage.data.experiments.record import delete_experiment, experiments, find_experiment
 from ragtriage.data.experiments.registry import KINDS
 from ragtriage.data.experiments.stability import repeat_flips
 from ragtriage.data.experiments.summary import experiment_summary, json_values

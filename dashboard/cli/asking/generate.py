@@ -15,7 +15,7 @@ from ragtriage.data.chunking.corpus import read_corpus
 from ragtriage.data.errors import DataError
 from ragtriage.data.generation.generate import CONTEXTS, GenerationTask, generate_run
 from ragtriage.data.generation.oracle_context import AskedQuestions, gold_texts, questions_of_set
-from ragtriage.data.importers.inputs import is_question_file, named_questions
+from ragtriage.data.importers.load import is_question_file, named_questions
 from ragtriage.data.judge.evaluators import own_prompts
 from ragtriage.data.judge.job_spec import JobSpec
 from ragtriage.data.judge.plan import plan_task

@@ -21,8 +21,15 @@ from ragtriage.data.diagnosis.run_checks import check_run
 from ragtriage.data.diagnosis.run_digest import digest_new_runs
 from ragtriage.data.errors import DataError
 from ragtriage.data.importers.importer import Options, read_tools
-from ragtriage.data.importers.inputs import Input, inputs_of, joined, named_questions
-from ragtriage.data.importers.load import KeptSet, Step, load_source
+from ragtriage.data.importers.load import (
+    Input,
+    KeptSet,
+    Step,
+    inputs_of,
+    joined,
+    load_source,
+    named_questions,
+)
 from ragtriage.data.importers.parsing.input_file import NO_LIMITS, InputFile
 from ragtriage.data.importers.preview import preview
 from ragtriage.data.importers.registry import importers, plugin_faults

@@ -17,7 +17,7 @@ from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, go_to_page, keep, open_cases
 from ragtriage.dashboard.shell.widgets import choose
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.data.experiments.record import ArmRecord, Experiment, experiments
+from ragtriage.data.experiments.experiment import ArmRecord, Experiment, experiments
 from ragtriage.data.experiments.registry import KINDS
 from ragtriage.data.experiments.summary import ExperimentSummary, summary_of_runs
 

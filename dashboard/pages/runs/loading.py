@@ -17,8 +17,7 @@ from ragtriage.dashboard.wording.imports import formats, import_lines, kept_text
 from ragtriage.data.diagnosis.run_digest import digest_new_runs
 from ragtriage.data.errors import DataError, InputError
 from ragtriage.data.importers.importer import Options
-from ragtriage.data.importers.inputs import Input, inputs_of, joined
-from ragtriage.data.importers.load import Step, load_source
+from ragtriage.data.importers.load import Input, Step, inputs_of, joined, load_source
 from ragtriage.data.importers.parsing.documents_in_json import SeveralListsError
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import NoQuestionError

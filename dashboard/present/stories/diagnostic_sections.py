@@ -32,7 +32,7 @@ from ragtriage.data.comparison.published_results import band_scale
 from ragtriage.data.diagnosis.diagnosis import diagnose
 from ragtriage.data.diagnosis.f1_tree import f1_diagnosis
 from ragtriage.data.errors import WorkspaceError
-from ragtriage.data.experiments.record import Experiment, find_experiment
+from ragtriage.data.experiments.experiment import Experiment, find_experiment
 from ragtriage.data.experiments.registry import KINDS
 from ragtriage.data.experiments.run_experiment import EXPERIMENT
 from ragtriage.data.experiments.summary import experiment_summary

@@ -13,7 +13,7 @@ from ragtriage.data.declarations import declaration_fault
 from ragtriage.data.errors import ValidationErrors, type_name
 from ragtriage.data.importers.importer import TOOLS_ACCEPTED, Importer, Options, Peek, tools_fault
 from ragtriage.data.importers.parsing.cells import CellError, is_blank, read_cell
-from ragtriage.data.importers.parsing.check_columns import holds_pairs
+from ragtriage.data.importers.parsing.head_column import check_columns
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import guessed_fields, metric_name
 from ragtriage.data.importers.parsing.rows import Table, container, json_lines, open_table
@@ -40,7 +40,7 @@ def is_native(columns: Iterable[str]) -> bool:
     if "question" not in names:
         return False
     foreign = names - FIELDS - OWN_NAMES
-    if holds_pairs(foreign):
+    if check_columns(foreign):
         return False
     unmapped = guessed_fields(foreign) - names - {"run", "repeat"}
     has_metric = any(metric_name(name)[1] for name in foreign)

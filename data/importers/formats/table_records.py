@@ -16,9 +16,8 @@ from ragtriage.data.importers.parsing.cells import (
     read_cell,
     read_score,
 )
-from ragtriage.data.importers.parsing.check_columns import put_check
 from ragtriage.data.importers.parsing.columns import NUMBER_FIELDS, Plan
-from ragtriage.data.importers.parsing.head_column import with_point
+from ragtriage.data.importers.parsing.head_column import put_check, with_point
 from ragtriage.data.importers.parsing.nested_ids import is_nested, nested_value
 from ragtriage.data.importers.parsing.rows import Table
 from ragtriage.data.importers.parsing.shapes import objects

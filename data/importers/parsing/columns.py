@@ -10,14 +10,15 @@ from typing import Any
 from ragtriage.data.declarations import declaration_fault
 from ragtriage.data.errors import InputError, ValidationError
 from ragtriage.data.importers.parsing.cells import PSEUDO_FIELDS, CellError, is_blank, read_cell
-from ragtriage.data.importers.parsing.check_columns import (
+from ragtriage.data.importers.parsing.head_column import (
+    HeadColumn,
     Verdict,
     check_columns,
     has_route_checks,
     is_check_field,
     is_route_quality,
+    questions_about,
 )
-from ragtriage.data.importers.parsing.head_column import HeadColumn, questions_about
 from ragtriage.data.importers.parsing.names import (
     MAP_QUESTION,
     NoQuestionError,

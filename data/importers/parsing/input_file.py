@@ -65,7 +65,12 @@ TEXT_ACCEPTED = "UTF-8 text, or UTF-16 with a byte order mark"
 ErrorFactory = Callable[[str, str], InputError]
 
 
-class DecompressedStream(io.RawIOBase):
+class _ReadableStream(io.RawIOBase):
+    def readable(self) -> bool:
+        return True
+
+
+class DecompressedStream(_ReadableStream):
     """Stored bytes, decompressed if they are gzip; damage and excess of the size limit raise InputError."""
 
     def __init__(self, stored: BinaryIO, *, gzipped: bool, limit: int, make_error: ErrorFactory) -> None:
@@ -75,10 +80,6 @@ class DecompressedStream(io.RawIOBase):
         self._gzipped = gzipped
         self._stream = cast(BinaryIO, gzip.GzipFile(fileobj=stored) if gzipped else stored)
         self._read = 0
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
 
     def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]  # narrower buffer
         """Fill a buffer; raises InputError if the content is damaged."""
@@ -105,7 +106,7 @@ class DecompressedStream(io.RawIOBase):
         super().close()
 
 
-class TranscodedStream(io.RawIOBase):
+class TranscodedStream(_ReadableStream):
     """UTF-16 or UTF-32 text as UTF-8."""
 
     def __init__(self, stream: BinaryIO, encoding: str, *, make_error: ErrorFactory) -> None:
@@ -115,10 +116,6 @@ class TranscodedStream(io.RawIOBase):
         self._decoder = codecs.getincrementaldecoder(encoding)()
         self._pending = b""
         self._ended = False
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
 
     def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]  # narrower buffer
         """Fill a buffer; raises InputError if the content is damaged."""
@@ -174,7 +171,7 @@ class InputFile:
     ) -> None:
         self.name = name
         self.limits = limits or usual_limits()
-        self._path = path
+        self.path = path  # of a file or folder on disk; None for an upload
         self._content = content
         self._document: Any = UNREAD
         self._remembered: dict[str, Any] = {}
@@ -191,14 +188,9 @@ class InputFile:
         return cls(name, content=content, limits=limits)
 
     @property
-    def path(self) -> Path | None:
-        """The path of a file or folder on disk; None for an upload."""
-        return self._path
-
-    @property
     def is_folder(self) -> bool:
         """True for a folder."""
-        return self._path is not None and self._path.is_dir()
+        return self.path is not None and self.path.is_dir()
 
     def magic(self) -> bytes:
         """Return the first bytes as they are stored; none for a folder or a file that cannot be opened."""
@@ -222,10 +214,10 @@ class InputFile:
     @property
     def size(self) -> int:
         """Size on disk in bytes."""
-        if self._path is None:
+        if self.path is None:
             return len(self._content or b"")
         try:
-            return self._path.stat().st_size
+            return self.path.stat().st_size
         except OSError as error:
             raise self._unopenable(error) from error
 
@@ -343,15 +335,15 @@ class InputFile:
             raise self.error(f"is not JSON: {json_fault(error)}", accepted, line_number) from error
 
     def _stored(self) -> io.BufferedReader:
-        if self._path is None:
+        if self.path is None:
             return io.BufferedReader(io.BytesIO(self._content or b""))
         try:
-            mode = self._path.stat().st_mode
+            mode = self.path.stat().st_mode
             if stat.S_ISDIR(mode):
                 raise self.error("is a folder", "the path of a file")
             if not stat.S_ISREG(mode):
                 raise self.error("is not a regular file", "the path of a file")
-            return self._path.open("rb")
+            return self.path.open("rb")
         except (OSError, ValueError) as error:
             raise self._unopenable(error) from error
 

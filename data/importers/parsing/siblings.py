@@ -10,8 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
-from ragtriage.data.importers.parsing.check_columns import FLAGS, PAIRS
-from ragtriage.data.importers.parsing.head_column import HeadColumn
+from ragtriage.data.importers.parsing.head_column import FLAGS, PAIRS, HeadColumn
 from ragtriage.data.importers.parsing.names import metric_name, plain_name
 from ragtriage.metrics.metric_registry import REGISTRY
 from ragtriage.metrics.sanity.columns import usual_scale
