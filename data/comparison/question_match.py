@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,13 @@ import pyarrow.parquet as pq
 
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.stored_file import reading
+from ragtriage.data.text.folding import folded_question
+from ragtriage.data.text.language import language_of
 from ragtriage.metrics.schema.scores import IntArray
+
+FEWEST_SHARED = 10  # ids of which most name other questions
+MOST_READ = 50  # questions that tell the language of a run
+_WORD = re.compile(r"[^\W\d_]{4,}|[\u3040-\u30ff\u4e00-\u9fff]")
 
 
 @dataclass(frozen=True)
@@ -25,15 +32,25 @@ class QuestionMatch:
     only_base: int  # questions that only the baseline has
     only_other: int  # questions that only the other run has
     by_text: int = 0  # shared questions that have other ids in the two runs, and the same text
+    unrelated: int = 0  # ids that both runs have for questions that share no word; they are not shared
 
 
 def match_questions(base: ScoredRun, other: ScoredRun) -> QuestionMatch:
-    """Match the questions of two runs by id, and those left on both sides by text where it is unique."""
+    """Match the questions of two runs by id, and those left on both sides by text where it is unique.
+
+    Ids that most often name questions without a common word were numbered apart: such a pair is not one.
+    """
     left, right = base.question_ids, other.question_ids
     if len(left) == len(right) and bool((left == right).all()):
-        same = np.arange(len(left), dtype=np.int64)
-        return QuestionMatch(same, same, 0, 0)
-    _, at_base, at_other = np.intersect1d(left, right, assume_unique=True, return_indices=True)
+        at_base = at_other = np.arange(len(left), dtype=np.int64)
+    else:
+        _, at_base, at_other = np.intersect1d(left, right, assume_unique=True, return_indices=True)
+    strangers: frozenset[str] = frozenset()
+    if _most_texts_differ(base, other, at_base, at_other):
+        strangers = _unrelated(base.samples_path, other.samples_path)
+    if strangers:
+        kept = ~np.isin(left[at_base], list(strangers))
+        at_base, at_other = at_base[kept], at_other[kept]
     by_text = 0
     if len(at_base) < min(len(left), len(right)):
         pairs = _pairs_by_text(base.samples_path, other.samples_path)
@@ -43,7 +60,8 @@ def match_questions(base: ScoredRun, other: ScoredRun) -> QuestionMatch:
     order = np.argsort(at_base, kind="stable")
     shared = len(at_base)
     only = len(left) - shared, len(right) - shared
-    return QuestionMatch(at_base[order].astype(np.int64), at_other[order].astype(np.int64), *only, by_text)
+    shared_at = at_base[order].astype(np.int64), at_other[order].astype(np.int64)
+    return QuestionMatch(*shared_at, *only, by_text, len(strangers))
 
 
 def first_rows(scored: ScoredRun) -> IntArray:
@@ -52,10 +70,47 @@ def first_rows(scored: ScoredRun) -> IntArray:
 
 
 def paired_by_text(matched: QuestionMatch) -> Iterator[str]:
-    """Yield a sentence on the questions that are paired by text; none where all are paired by id."""
+    """Yield a sentence on the questions that are not paired by id; none where all are."""
+    if matched.unrelated:
+        yield f"{matched.unrelated:,} ids name questions without a common word in the two runs: not paired."
     if matched.by_text:
         questions = "question is" if matched.by_text == 1 else "questions are"
         yield f"{matched.by_text:,} {questions} paired by text: the ids differ between the runs."
+
+
+def _most_texts_differ(base: ScoredRun, other: ScoredRun, at_base: IntArray, at_other: IntArray) -> bool:
+    """Return whether most of the questions under the same ids have different texts, by what was scored."""
+    tables = [scored.auxiliary_table("texts") for scored in (base, other)]
+    if tables[0] is None or tables[1] is None or not len(at_base):
+        return False
+    asked = [
+        np.asarray(table["asked"])[first_rows(scored)]
+        for table, scored in zip(tables, (base, other), strict=True)
+    ]
+    return bool(2 * (asked[0][at_base] != asked[1][at_other]).sum() > len(at_base))
+
+
+@lru_cache(maxsize=64)  # the samples of a run never change
+def _unrelated(base: Path, other: Path) -> frozenset[str]:
+    """Return the ids of both runs whose questions share no word, where those are most; else none.
+
+    A question in another language or script is not another question.
+    """
+    left, right = _texts(base), _texts(other)
+    shared = [name for name in left if name in right]
+    apart = [
+        name
+        for name in shared
+        if (one := _words(left[name])) and (two := _words(right[name])) and one.isdisjoint(two)
+    ]
+    if len(shared) < FEWEST_SHARED or 2 * len(apart) <= len(shared):
+        return frozenset()
+    languages = {language_of(" ".join(side[name] for name in apart[:MOST_READ])) for side in (left, right)}
+    return frozenset(apart) if len(languages) == 1 else frozenset()
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(folded_question(text)))
 
 
 @lru_cache(maxsize=64)  # the samples of a run never change

@@ -196,7 +196,7 @@ BRANCHES: dict[str, Row] = {
         warns=("The questions differ", "The runs share no question"),
     ),
     "another text under the same id": Row(
-        [{**one, "question": "Changed?"} for one in GOOD],
+        [{**one, "question": f"Changed: {one['question']}"} for one in GOOD],
         DROP,
         "PASS",
         0,
