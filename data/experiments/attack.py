@@ -115,11 +115,6 @@ def read_prompts(wanted: str) -> list[AttackPrompt]:
     return _of_file(InputFile.from_path(path))
 
 
-def type_counts(prompts: Iterable[AttackPrompt]) -> dict[str, int]:
-    """Return the number of prompts of each type, the commonest first."""
-    return dict(Counter(prompt.kind for prompt in prompts).most_common())
-
-
 def _bundled(wanted: str) -> Sequence[str]:
     if wanted == BUNDLED:
         return DECIDED
@@ -305,7 +300,7 @@ def attack_plan(
         system.name,
         len(prompts),
         repeats,
-        type_counts(prompts),
+        dict(Counter(prompt.kind for prompt in prompts).most_common()),
         sum(prompt.needs_a_judge for prompt in prompts),
         sum(prompt.has_system_prompt for prompt in prompts),
         sum(prompt.contexts is not None for prompt in prompts),

@@ -25,7 +25,7 @@ from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.run_index import RunIndex
 from ragtriage.data.store.sample_reader import check_samples
 from ragtriage.data.store.workspace import Run, Workspace
-from ragtriage.data.suites.citations import declared_templates
+from ragtriage.data.suites.citations import templates_of
 from ragtriage.data.suites.safety import ATTACK_RESULT, AttackVerdicts, judge_verdicts, people_on_attacks
 from ragtriage.metrics.metric_registry import bounds_of, imported_declarations
 from ragtriage.metrics.schema.metric import Convention
@@ -152,7 +152,7 @@ class RunStore:
         """Return how a run is scored: with its current judge results."""
         results = self.ledger.remembered(_LedgerFacts, self._read_ledger).results.get(run.run_id, {})
         scored_kinds = tuple((kind, results[kind]) for kind in sorted(results) if is_scored(kind))
-        templates = declared_templates(self.workspace, run)
+        templates = templates_of(self.workspace, run.project, run.config)
         patterns = refusal_patterns(self.workspace, run.project)
         return ScoreOptions(ks, convention, match_of(run.config), scored_kinds, templates, patterns)
 

@@ -15,7 +15,7 @@ from ragtriage.data.declarations import FILE_NAME, read_settings
 from ragtriage.data.errors import DataError
 from ragtriage.data.store.sample_reader import further_fields
 from ragtriage.data.store.stored_file import reading
-from ragtriage.data.store.workspace import Run, Workspace
+from ragtriage.data.store.workspace import Workspace
 from ragtriage.data.text.citation_marks import TEMPLATE_ACCEPTED, CitationMark, find_marks, template_fault
 from ragtriage.data.text.cited_sentences import MarkedSentence, marked_sentences, needs_citation
 
@@ -229,15 +229,6 @@ class CitationStyle:
 
     templates: tuple[str, ...] = ()  # as declared; () for the usual forms
     from_zero: bool = False  # whether numbers count the documents from 0, told by any [0]
-
-
-def declared_templates(workspace: Workspace, run: Run) -> tuple[str, ...]:
-    """Return the forms of citations that a run's configuration or its project declares, () for none.
-
-    Raises:
-        DataError: they are not templates.
-    """
-    return templates_of(workspace, run.project, run.config)
 
 
 def templates_of(workspace: Workspace, project: str, config: Mapping[str, Any]) -> tuple[str, ...]:

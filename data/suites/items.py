@@ -148,12 +148,9 @@ def named_items(items: Items, actual: Any, sample: CheckedSample) -> Named | Non
     return None if not answer else _in_answer(items, answer[:_READ])
 
 
-def says_none(answer: str) -> bool:
-    """Return whether an answer says that there is nothing: estimated by words in three languages."""
-    return _NONE.search(answer) is not None or detect_refusal(answer).refused
-
-
 def _in_answer(items: Items, answer: str) -> Named:
     listed = [match.strip() for match in _LISTED.findall(answer)]
     invented = [name for name in listed if items.key_of(name) is None and not items.named_in(name)]
-    return Named(tuple(items.named_in(answer)), tuple(invented), False, says_none(answer))
+    # that there is nothing is estimated by words in three languages
+    says_none = _NONE.search(answer) is not None or detect_refusal(answer).refused
+    return Named(tuple(items.named_in(answer)), tuple(invented), False, says_none)

@@ -15,7 +15,7 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -268,44 +268,26 @@ def _retry_after(value: str | None) -> float | None:
     return None
 
 
-BUILT_IN = "builtin:"
-
-
-def is_address(text: str) -> bool:
-    """Return whether a system is named by an http address."""
-    return text.strip().casefold().startswith(("http://", "https://"))
-
-
 def open_system(
     text: str,
     keep_alive: bool = False,
     header_env: Mapping[str, str] | None = None,
-    built_in: Mapping[str, Callable[[], System]] | None = None,
 ) -> System:
     """Return the system that a text names; the caller closes it.
 
-    The text is an http or https address, "builtin:NAME", or a command with its arguments, whose processes
-    stay and answer line by line with `keep_alive`. `header_env` has the variable of the environment for each
-    header of an address.
+    The text is an http or https address, or a command with its arguments, whose processes stay and answer
+    line by line with `keep_alive`. `header_env` has the variable of the environment for each header of an
+    address.
 
     Raises:
         DataError: it cannot be what it says.
     """
     if not text.strip():
         raise DataError("--system is empty; accepted: a command with its arguments, or an http address")
-    if is_address(text):
+    if text.strip().casefold().startswith(("http://", "https://")):
         if keep_alive:
             raise DataError("--keep-alive is for commands; an http address is asked as it is")
         return HttpSystem(text, header_env)
     if header_env:
         raise DataError("--header-env is for http addresses; a command has the environment as it is")
-    if text.strip().startswith(BUILT_IN):
-        return _built_in(text.strip().removeprefix(BUILT_IN), built_in or {})
     return CommandSystem(split_command(text), keep_alive)
-
-
-def _built_in(name: str, built_in: Mapping[str, Callable[[], System]]) -> System:
-    if name not in built_in:
-        known = ", ".join(f"{BUILT_IN}{key}" for key in built_in) or "a command or an http address"
-        raise DataError(f"system {BUILT_IN}{name[:40]}: not known here; accepted: {known}")
-    return built_in[name]()

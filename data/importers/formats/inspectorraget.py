@@ -205,11 +205,6 @@ class Scale:
         return as_float(value) if plain else None
 
 
-def scales_of(metrics: list[Any]) -> dict[str, Scale]:
-    """Return the scale of every metric that a file declares."""
-    return {str(metric["name"]): _scale(metric) for metric in objects(metrics) if "name" in metric}
-
-
 def _scale(metric: Mapping[str, Any]) -> Scale:
     human = metric.get("author") == "human"
     if metric.get("type") == "text":
@@ -301,7 +296,8 @@ def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[
     """Read one run per model."""
     document: Mapping[str, Any] = source.document()
     tasks = Tasks.of(document, errors)
-    scales = scales_of(document["metrics"])
+    metrics = objects(document["metrics"])
+    scales = {str(metric["name"]): _scale(metric) for metric in metrics if "name" in metric}
     key = "results" if "results" in document else "evaluations"
     models = {str(model.get("model_id")): model for model in objects(document["models"])}
     records: dict[str, list[Record]] = {name: [] for name in models}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from ragtriage.data.importers.parsing.shapes import decoded
@@ -33,12 +34,8 @@ INSTRUCTIONS = ("system", "instructions", "system_instruction", "system_prompt")
 AskedCall = dict[str, Any]  # name, arguments where they are recorded, id where there is one
 
 
-def asked_calls(output: Any) -> list[AskedCall]:
-    """Return the calls that the output of a model asks for, in their order."""
-    return list(_asked(decoded(output), 0))
-
-
-def _asked(value: Any, depth: int) -> Iterator[AskedCall]:
+def _asked(value: Any, depth: int = 0) -> Iterator[AskedCall]:
+    """Yield the calls that the output of a model asks for, in their order."""
     around: Sequence[str] = AROUND
     if isinstance(value, Mapping):
         if str(value.get("type")) in CALL_TYPES and (call := call_of(value)) is not None:
@@ -80,12 +77,8 @@ def call_of(entry: Any) -> AskedCall | None:
     return {key: value for key, value in call.items() if value is not None}
 
 
-def tool_results(messages: Any) -> dict[str, Any]:
-    """Return what tools returned in the messages that a model was given, by the id of the call."""
-    return dict(_results(decoded(messages), 0))
-
-
-def _results(value: Any, depth: int) -> Iterator[tuple[str, Any]]:
+def _results(value: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """Yield the id of each call and what the tool returned, from the messages that a model was given."""
     if isinstance(value, Mapping):
         of_tool = value.get("role") in ("tool", "function") or value.get("type") in RESULT_TYPES
         identifier = next((value[key] for key in IDS if isinstance(value.get(key), str)), None)
@@ -208,9 +201,9 @@ def _error(span: Span) -> str | None:
 
 def _calls(trace: Trace, spans: Sequence[Span], schemas: Schemas) -> list[dict[str, Any]]:
     """Return the calls of a trace: its spans of tools; where it has none, what its models asked for."""
-    asked = [call for model in trace.model_calls for call in asked_calls(model.output)]
+    asked = [call for model in trace.model_calls for call in _asked(decoded(model.output))]
     known = {call.get("id") or f"#{place}": call for place, call in enumerate(asked)}
-    results = {key: value for model in trace.model_calls for key, value in tool_results(model.input).items()}
+    results = dict(chain.from_iterable(_results(decoded(model.input)) for model in trace.model_calls))
     if not spans:
         return [
             {key: call[key] for key in ("name", "arguments") if key in call}
