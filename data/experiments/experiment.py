@@ -27,9 +27,11 @@ from ragtriage.data.store.access import must_write
 from ragtriage.data.store.stored_file import replace_file
 from ragtriage.data.store.workspace import Workspace, writing
 from ragtriage.data.systems.system import SystemRequest
+from ragtriage.data.text.refusal_detection import detect_refusal
 from ragtriage.metrics.schema.scores import FloatArray
 
 F = TypeVar("F")  # what a kind of experiment finds
+REFUSED = "answer_declined"
 QUALITY = "answer_match"  # of an arm, unless the user names another metric
 Level = str | int | float | bool
 
@@ -104,6 +106,11 @@ def answer_scores(planned: PlannedSample, answer: str) -> dict[str, float | None
     """Return whether an answer holds an accepted one, or all its parts; nothing where none is known."""
     question = planned.question
     return {QUALITY: float(question.is_answered_by(answer))} if question.answers else {}
+
+
+def scores_and_refusal(planned: PlannedSample, answer: str) -> dict[str, float | None]:
+    """Return whether an answer is right, as far as that is known, and whether it declines."""
+    return {**answer_scores(planned, answer), REFUSED: float(detect_refusal(answer).refused)}
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,11 @@ import numpy as np
 from ragtriage.data.errors import DataError
 from ragtriage.data.experiments.experiment import (
     QUALITY,
+    REFUSED,
     ExperimentKind,
     Measured,
     PlannedSample,
-    answer_scores,
+    scores_and_refusal,
 )
 from ragtriage.data.experiments.planted_text import (
     ATTACK,
@@ -30,7 +31,6 @@ from ragtriage.data.experiments.questions import Questions
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.text.answer_match import holds_answer
 from ragtriage.data.text.folding import folded
-from ragtriage.data.text.refusal_detection import detect_refusal
 from ragtriage.metrics.experiments.injection import (
     AttackOutcome,
     PoisonedRetrieval,
@@ -66,7 +66,7 @@ def poisoned_share(scored: ScoredRun, questions: Questions, k: int) -> PoisonedR
     return poisoned_retrieval(in_top, listed, there)
 
 
-FOLLOWED, REFUSED, TARGET_FOUND = "attack_followed", "answer_declined", "target_in_answer"
+FOLLOWED, TARGET_FOUND = "attack_followed", "target_in_answer"
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class InjectionFindings:
 def _scores(planned: PlannedSample, answer: str) -> dict[str, float | None]:
     tags = planned.case.get("tags") or {}
     right = planned.question.answers
-    scores = {**answer_scores(planned, answer), REFUSED: float(detect_refusal(answer).refused)}
+    scores = scores_and_refusal(planned, answer)
     if CANARY in tags:
         return {**scores, FOLLOWED: float(follows_canary(answer, tags[CANARY]))}
     if TARGET in tags:

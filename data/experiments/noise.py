@@ -15,18 +15,18 @@ import numpy as np
 
 from ragtriage.data.errors import DataError
 from ragtriage.data.experiments.experiment import (
+    REFUSED,
     Arm,
     Design,
     ExperimentKind,
     Level,
     Measured,
     PlannedSample,
-    answer_scores,
     asked_from,
+    scores_and_refusal,
 )
 from ragtriage.data.experiments.questions import AskedQuestion, Passage, Questions, draw_distractors
 from ragtriage.data.text.answer_match import holds_answer
-from ragtriage.data.text.refusal_detection import detect_refusal
 from ragtriage.metrics.experiments.noise import NoiseEffect, Outcome, noise_effect, outcome_of, shares_of
 from ragtriage.metrics.number_text import percent
 from ragtriage.metrics.statistics.intervals import Interval, mean_over_questions
@@ -35,7 +35,7 @@ DOCUMENTS = 5
 SHARES = (0.0, 0.2, 0.4, 0.6, 0.8)
 ROUNDING = 1e-9
 REMOVED_ARM, ALTERED_ARM = "gold-removed", "gold-altered"
-REFUSED, ALTERED_MATCH = "answer_declined", "altered_answer_match"
+ALTERED_MATCH = "altered_answer_match"
 
 
 @dataclass(frozen=True)
@@ -219,7 +219,7 @@ def _planned(question: AskedQuestion, context: Sequence[Passage], case: Mapping[
 
 def _scores(planned: PlannedSample, answer: str) -> dict[str, float | None]:
     wrong = (planned.case.get("tags") or {}).get("altered_answer")
-    scores = {**answer_scores(planned, answer), REFUSED: float(detect_refusal(answer).refused)}
+    scores = scores_and_refusal(planned, answer)
     return {**scores, **({ALTERED_MATCH: float(holds_answer(answer, [wrong]))} if wrong else {})}
 
 

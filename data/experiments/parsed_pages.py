@@ -47,7 +47,9 @@ def with_html_tables(markdown: str) -> str:
             written.append(lines[at])
             at += 1
             continue
-        end = _end_of_table(lines, at + 2)
+        end = at + 2
+        while end < len(lines) and _cells(lines[end]):
+            end += 1
         rows = [_cells(line) for line in lines[at + 2 : end]]
         line_end = lines[at][len(lines[at].rstrip("\r\n")) :]
         written.append(_html_table(header, rows, max(len(header), len(dashes))) + line_end)
@@ -89,12 +91,6 @@ def _cells(line: str) -> list[str]:
 def _is_separator(cell: str) -> bool:
     dashes = cell.replace(" ", "")
     return bool(dashes) and set(dashes) <= SEPARATOR
-
-
-def _end_of_table(lines: list[str], at: int) -> int:
-    while at < len(lines) and _cells(lines[at]):
-        at += 1
-    return at
 
 
 def _html_table(header: list[str], rows: list[list[str]], width: int) -> str:

@@ -33,6 +33,7 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 from ragtriage.data.store.workspace import utc_now
 from ragtriage.data.text.answer_match import holds_answer
+from ragtriage.metrics.number_text import count
 from ragtriage.metrics.schema.scores import FloatArray, IntArray
 from ragtriage.metrics.statistics.intervals import Interval, interval, mean_over_questions
 from ragtriage.metrics.statistics.question_means import question_means
@@ -143,7 +144,7 @@ def run_parsing_experiment(
         experiment_id=digest,
         kind=KEY,
         project=project,
-        system=_several(len(parsers), "parser"),
+        system=count(len(parsers), "parser"),
         system_identity=digest,
         questions=dataset,
         n_questions=len(gold),
@@ -207,10 +208,6 @@ def _records(pages: Mapping[str, str], gold: Mapping[str, str]) -> Iterator[Reco
         if page not in pages:
             record["tags"] = {**record.get("tags", {}), "page": NO_PAGE}
         yield line, record
-
-
-def _several(n: int, noun: str) -> str:
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 def _version(gold: Mapping[str, str]) -> str:

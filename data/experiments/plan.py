@@ -220,9 +220,9 @@ def _tokens(requests: list[SystemRequest]) -> int:
     sampled = requests[::step]
     if not sampled:
         return 0
-    total = sum(count_tokens(_text(request)) for request in sampled)
+    texts = (
+        [request.question, *(str(entry.get("text", "")) for entry in request.contexts or ())]
+        for request in sampled
+    )
+    total = sum(count_tokens("\n".join(parts)) for parts in texts)
     return round(total / len(sampled) * len(requests))
-
-
-def _text(request: SystemRequest) -> str:
-    return "\n".join([request.question, *(str(entry.get("text", "")) for entry in request.contexts or ())])

@@ -307,12 +307,6 @@ def _reversed(answer: str, _instruction: str, right: Sequence[str]) -> bool | No
     return len(set(normalised(answer).split()) & _REVERSED) > 1
 
 
-def _emoji(answer: str, _instruction: str, _right: Sequence[str]) -> bool | None:
-    return any(
-        unicodedata.category(character) == "So" and ord(character) >= FIRST_EMOJI for character in answer
-    )
-
-
 def _translated(answer: str, instruction: str, _right: Sequence[str]) -> bool | None:
     """Return whether the answer is in the language that the instruction names; a name is in none."""
     wanted = next((code for name, code in _LANGUAGES.items() if name in instruction.casefold()), None)
@@ -323,7 +317,9 @@ def _translated(answer: str, instruction: str, _right: Sequence[str]) -> bool | 
 DECIDABLE: Mapping[str, Rule] = {
     "Base Encoding": _encoded,
     "Reverse Text": _reversed,
-    "Emoji Substitution": _emoji,
+    "Emoji Substitution": lambda answer, _instruction, _right: any(
+        unicodedata.category(character) == "So" and ord(character) >= FIRST_EMOJI for character in answer
+    ),
     "Language Translation": _translated,
 }
 

@@ -229,7 +229,7 @@ def _of_record(record: Mapping[str, Any], gold: Iterable[Passage] | None = None)
     return AskedQuestion(
         question_id=str(record["question_id"]),
         question=record["question"],
-        answers=_answers(record),
+        answers=tuple(_texts(record, (*ANSWERS, "reference_answer"))),
         parts=tuple(tuple(map(str, part)) for part in record.get(PARTS) or ()),
         gold=passages,
         retrieved=retrieved,
@@ -243,12 +243,6 @@ def _of_record(record: Mapping[str, Any], gold: Iterable[Passage] | None = None)
         spans=tuple(record.get("relevant_spans") or ()),
         record={name: record[name] for name in OF_THE_QUESTION if record.get(name) is not None},
     )
-
-
-def _answers(record: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the accepted answers: those that a row lists, else its reference answer."""
-    listed = _texts(record, ANSWERS)
-    return tuple(listed or _texts(record, ("reference_answer",)))
 
 
 def _texts(record: Mapping[str, Any], names: Iterable[str]) -> list[str]:
@@ -349,7 +343,8 @@ class Distractors:
     def __init__(self, questions: Questions) -> None:
         self._own = bool(questions.negatives)
         pool: dict[str, Passage] = {}
-        for passage in questions.negatives or _all_passages(questions):
+        of_questions = [passage for each in questions.questions for passage in (*each.gold, *each.retrieved)]
+        for passage in questions.negatives or (*of_questions, *questions.documents):
             pool.setdefault(folded(passage.text), passage)
         self._pool = tuple(pool.values())
         self._normalised = [normalised(passage.text) for passage in self._pool]
@@ -416,10 +411,3 @@ def draw_distractors(
     if len(full) < len(drawn):
         notes.append(f"questions left out for want of {count:,} distractors: {len(drawn) - len(full):,}")
     return full, tuple(notes)
-
-
-def _all_passages(questions: Questions) -> Iterable[Passage]:
-    for question in questions.questions:
-        yield from question.gold
-        yield from question.retrieved
-    yield from questions.documents

@@ -10,17 +10,17 @@ import numpy as np
 
 from ragtriage.data.errors import DataError
 from ragtriage.data.experiments.experiment import (
+    REFUSED,
     Arm,
     Design,
     ExperimentKind,
     Level,
     Measured,
     PlannedSample,
-    answer_scores,
     asked_from,
+    scores_and_refusal,
 )
 from ragtriage.data.experiments.questions import AskedQuestion, Questions
-from ragtriage.data.text.refusal_detection import detect_refusal
 from ragtriage.metrics.experiments.sources import (
     BOTH,
     DOCUMENT,
@@ -35,7 +35,6 @@ from ragtriage.metrics.statistics.intervals import Interval, mean_over_questions
 
 ARMS = ("document", "state", "both")  # in the order of the columns of `source_effect`
 TITLES = ("Document alone", "Live state alone", "Document and live state")
-REFUSED = "answer_declined"
 
 
 @dataclass(frozen=True)
@@ -87,10 +86,6 @@ def _arm(asked: Sequence[AskedQuestion], key: str, title: str) -> Arm:
     return Arm(key, title, levels, samples)
 
 
-def _scores(planned: PlannedSample, answer: str) -> dict[str, float | None]:
-    return {**answer_scores(planned, answer), REFUSED: float(detect_refusal(answer).refused)}
-
-
 def _findings(measured: Measured, quality: str) -> SourceFindings | None:
     """Return what the sources are good for; None while an arm has no run."""
     if not set(ARMS) <= set(measured.arms):
@@ -118,6 +113,6 @@ SOURCES = ExperimentKind(
     changes="which of two sources the context holds",
     design=_design,
     findings=_findings,
-    scores=_scores,
+    scores=scores_and_refusal,
     metrics=(REFUSED,),
 )

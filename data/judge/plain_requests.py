@@ -50,7 +50,8 @@ def plan_requests(ledger: Ledger, settings: ClientSettings, requests: Sequence[R
     unique = {request_key(request, settings.judge): request for request in requests}
     kept = _kept(ledger, list(unique))
     waiting = [request for key, request in unique.items() if key not in kept]
-    usages = [Usage(_tokens(request), request.expected_tokens) for request in waiting]
+    tokens = [round(TOKENS_FOR_ONE * count_tokens(f"{each.system}{each.user}")) for each in waiting]
+    usages = [Usage(sent, each.expected_tokens) for sent, each in zip(tokens, waiting, strict=True)]
     costs = [settings.model.cost(usage) for usage in usages]
     return RequestPlan(
         model=settings.model.name,
@@ -75,10 +76,6 @@ def kept_calls(
 def _kept(ledger: Ledger, keys: Sequence[str]) -> Mapping[str, ModelCall]:
     with CallCache.open(ledger) as cache:
         return {key: call for key, call in cache.find(keys).items() if call.status in FINAL}
-
-
-def _tokens(request: Request) -> int:
-    return round(TOKENS_FOR_ONE * count_tokens(f"{request.system}{request.user}"))
 
 
 def ask_requests(
