@@ -194,12 +194,29 @@ def declarations_of(workspace: Workspace, project: str) -> dict[str, Declaration
     for table in tables:
         if not isinstance(table, dict):
             raise DataError(f"{source}: metric is not a table; accepted: [metric.NAME] with {ACCEPTED}")
-    return {
-        name: declaration_of(name, value, source)
-        for table in tables
-        for name, value in table.items()
-        if declared(name) is None or name in imported_declarations()  # a later version may know the metric
-    }
+    read = {}
+    for name, value in ((name, value) for table in tables for name, value in table.items()):
+        known = None if name in imported_declarations() else declared(name)
+        if known is None:
+            read[name] = declaration_of(name, value, source)
+        else:  # a later version may know the metric; it cannot be turned round
+            _check_known(known, name, value, source)
+    return read
+
+
+def _check_known(known: Metric, name: str, value: object, source: str) -> None:
+    """Check that the declaration of a metric that we know ourselves says nothing else of its direction.
+
+    Raises:
+        DataError: it does.
+    """
+    direction = value.get("direction") if isinstance(value, Mapping) else None
+    if direction is None or known.higher_is_better is None:
+        return
+    ours = "higher" if known.higher_is_better else "lower"
+    if direction != ours:
+        what = f"direction is {str(direction)[:60]!r}, but {ours} is better in {known.title}, docs/metrics.md"
+        raise DataError(f"{source}: metric {name[:60]!r}: {what}; accepted: {ours!r}, or another name")
 
 
 def use_declarations(

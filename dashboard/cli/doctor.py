@@ -18,13 +18,16 @@ from contextlib import closing
 from dataclasses import dataclass
 from importlib import import_module, metadata, util
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 from packaging.requirements import Requirement
 
 import ragtriage
 from ragtriage import __version__
+
+if TYPE_CHECKING:
+    from ragtriage.data.store.workspace import Workspace
 
 State = Literal["ok", "warning", "problem"]
 EXTRAS = {  # extra -> what needs it
@@ -221,6 +224,29 @@ def _chromium() -> Iterator[Result]:
         yield Result("ok", "Chromium", homeless(path), "was found")
 
 
+def _settings(workspace: Workspace, projects: Sequence[str]) -> Iterator[Result]:
+    """Yield what is wrong with the files that a user writes: gates.toml and metrics.toml."""
+    from ragtriage.data.comparison.compared_metrics import primary_metric
+    from ragtriage.data.declarations import FILE_NAME, declarations_of
+    from ragtriage.data.errors import DataError
+    from ragtriage.data.gates.config import load_gates
+
+    def read_metrics() -> None:
+        for project in projects or ["default"]:
+            declarations_of(workspace, project)
+            primary_metric(workspace, project)
+
+    for name, read in (("gates.toml", lambda: load_gates(workspace)), (FILE_NAME, read_metrics)):
+        if not (workspace.root / name).exists():
+            continue
+        try:
+            read()
+            yield Result("ok", "settings", f"{name} can be read")
+        except DataError as error:
+            text = str(error).replace(str(Path.home()), "~")
+            yield Result("problem", "settings", text, f"{name} holds a mistake")
+
+
 def _workspace(folder: str | None) -> Iterator[Result]:
     from ragtriage.data.errors import WorkspaceError
     from ragtriage.data.scoring.run_store import RunStore
@@ -250,6 +276,7 @@ def _workspace(folder: str | None) -> Iterator[Result]:
             check_pages(workspace, run)
         except WorkspaceError as error:
             unreadable[run.run_id] = str(error)
+    yield from _settings(workspace, sorted({run.project for run in runs}))
     projects = counted(len({run.project for run in runs}), "project")
     yield Result("ok", "runs", f"{counted(len(runs), 'run')} in {projects}")
     for problem in list(unreadable.values())[:5]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 
 from ragtriage.data.declarations import FILE_NAME, read_settings
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, passing_of
@@ -143,4 +144,7 @@ def resolved_primary(name: str, source: str) -> str:
     except MetricsError as error:
         if f"{name}@k" in REGISTRY or "@" in name:
             raise DataError(f"{source}: primary metric {name!r}; accepted: {ACCEPTED}") from error
+        if near := get_close_matches(name, [GOOD_SHARE, *REGISTRY], n=1, cutoff=0.85):
+            what = f"{source}: primary metric {name!r} (did you mean {near[0]!r}?)"
+            raise DataError(f"{what}; accepted: {ACCEPTED}") from error
         return name

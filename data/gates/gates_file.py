@@ -25,7 +25,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from ragtriage.data.comparison.compared_metrics import FAMILIES
 from ragtriage.metrics.gates.gates import Gate, GateKind, GateRule, GateUnit
 from ragtriage.metrics.gates.wording import GOOD_SHARE
-from ragtriage.metrics.metric_registry import REGISTRY, bounds_of, declared, lookup
+from ragtriage.metrics.metric_registry import REGISTRY, bounds_of, declared, is_share, lookup
 from ragtriage.metrics.schema.scores import MetricsError
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True)]
@@ -40,7 +40,7 @@ ACCEPTED = {  # by setting; where it depends on others, the validator says it
     "slice": '{ NAME = "VALUE" } with one name, e.g. { query_type = "multi-hop" }',
     "metric": "a text in quotes",
     "at_least": "a number from 0 to 1",
-    "drop": "a number from 0 up",
+    "drop": "a number from 0 up, and below 1 where the metric is a share, e.g. 0.05",
     "checks": "a text in quotes",
     "fewest": "a whole number from 0 up",
     "tag": "a text in quotes",
@@ -223,6 +223,14 @@ class RegressionTable(_RuledTable):
     @classmethod
     def _full_name(cls, metric: str) -> str:
         return metric if metric in FAMILIES else _resolved(metric)
+
+    @field_validator("drop")
+    @classmethod
+    def _within_scale(cls, drop: float, info: ValidationInfo) -> float:
+        metric = info.data.get("metric", "")
+        if drop >= 1 and (metric in FAMILIES or metric == GOOD_SHARE or is_share(metric)):
+            raise _misfit(f"{drop:g} allows every loss", ACCEPTED["drop"])
+        return drop
 
     def to_gate(self, rule: GateRule = "interval") -> Gate:
         """Return the gate under its own rule or else that of the file."""

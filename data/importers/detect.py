@@ -20,6 +20,7 @@ from ragtriage.data.importers.parsing.documents_in_json import (
 from ragtriage.data.importers.parsing.input_file import LIFT, InputFile
 from ragtriage.data.importers.parsing.names import MAP_QUESTION, NoQuestionError
 from ragtriage.data.importers.parsing.rows import Table, open_table
+from ragtriage.data.importers.parsing.shapes import storable
 from ragtriage.data.importers.parsing.sqlite_file import check_readable
 from ragtriage.data.importers.parsing.workbook import ALL_SHEETS, is_workbook, sheets_of
 from ragtriage.data.importers.question_join import QuestionJoin
@@ -221,9 +222,9 @@ def _with_options(
         if is_empty and not errors.total:
             errors.add(None, "", "holds no records", "at least one record with a question")
 
-    name, named_by_content = run.name, run.named_by_content
+    name, named_by_content = storable(run.name), run.named_by_content
     if options.name:
-        name = f"{options.name} {run.name}" if several else options.name
+        name = storable(f"{options.name} {run.name}" if several else options.name)
         named_by_content = True  # a name the user chose tells two runs of the same content apart
     config = {**run.config, **options.config}
     if scales := {**run.config.get(SCALES, {}), **options.config.get(SCALES, {})}:

@@ -22,6 +22,7 @@ from ragtriage.data.importers.detect import detect, read_runs
 from ragtriage.data.importers.formats.beir import beir_inputs, is_beir
 from ragtriage.data.importers.importer import Importer, Options, Peek
 from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.shapes import storable
 from ragtriage.data.importers.registry import candidates, importer_of, importers
 from ragtriage.data.scoring.batches.early import EarlyScores
 from ragtriage.data.scoring.run_store import RunStore
@@ -253,7 +254,7 @@ def import_parsed_runs(
     def scoring(run: Run) -> Callable[[int], None]:
         return report(run.origin["file"], run.name, "scoring", run.n)
 
-    workspace = store.workspace
+    workspace, project = store.workspace, storable(project)
     store.ledger.check()  # what is read of it after the runs are published must not fail then
     with workspace.staged_import() as staged:
         imported: list[ImportedRun] = []

@@ -211,3 +211,33 @@ def test_it_works_where_a_library_does_not(root: Path, library: str) -> None:
 
 def test_bad_usage_ends_with_2(capsys: Capture, root: Path) -> None:
     assert run(capsys, root, "doctor", "--fix").code == 2
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "state", "said"),
+    [
+        ("metrics.toml", 'primary = "faithfulness"', "ok", "metrics.toml can be read"),
+        (
+            "metrics.toml",
+            '[metric.faithfulness]\ndirection = "lower"',
+            "problem",
+            "but higher is better in Faith",
+        ),
+        ("metrics.toml", 'primary = "faithfulnes"', "problem", "did you mean 'faithfulness'?"),
+        ("metrics.toml", "primary = ", "problem", "cannot be read"),
+        (
+            "gates.toml",
+            "[[gate]]\nkind = 'regression'\nmetric = 'headline'\nseverity = 'warn'\nreason = 'x'\ndrop = 5",
+            "problem",
+            "allows every loss",
+        ),
+        ("gates.toml", "[[gate]]\nmetric = 3", "problem", "accepted: a text in quotes"),
+    ],
+)
+def test_the_files_that_a_user_writes_are_read(
+    root: Path, capsys: Capture, file: str, text: str, state: str, said: str
+) -> None:
+    (root / file).write_text(text, "utf-8")
+    ((found, shown),) = _checks(run(capsys, root, "doctor", "--json"), "settings")
+    assert (found, said in shown) == (state, True), shown
+    assert PERSON not in shown

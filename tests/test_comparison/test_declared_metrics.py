@@ -230,11 +230,15 @@ def test_a_value_in_the_place_of_a_table_is_named(root: Path, content: str, name
 
 
 def test_a_metric_that_ragtriage_came_to_know_keeps_our_declaration(root: Path, workspace: RunStore) -> None:
-    (root / FILE_NAME).write_text('[metric.faithfulness]\ndirection = "lower"\n', encoding="utf-8")
+    text = '[metric.faithfulness]\ndirection = "higher"\nrange = [1, 5]\n'
+    (root / FILE_NAME).write_text(text, encoding="utf-8")
     use_declarations(workspace.workspace, "p")
     metric = declared("faithfulness")
     assert metric is not None
-    assert metric.higher_is_better is True
+    assert metric.bounds == (0.0, 1.0)
+    (root / FILE_NAME).write_text(text.replace("higher", "lower"), encoding="utf-8")
+    with pytest.raises(DataError, match="but higher is better in Faithfulness"):
+        use_declarations(workspace.workspace, "p")
 
 
 def test_python_declares_and_nothing_stays_behind_in_the_process(root: Path) -> None:

@@ -17,6 +17,7 @@ from ragtriage.dashboard.shell.selection import _mapping, _read
 from ragtriage.dashboard.wording.escaping import chart_text, markdown_text, shorten
 from ragtriage.data.cases.cohort import parse_rank
 from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Workspace
 from ragtriage.data.text.printable import UNPRINTABLE
 from ragtriage.metrics.schema.whole_number import whole_number
 
@@ -122,3 +123,14 @@ def test_a_file_whose_name_is_no_text_is_named(tmp_path: Path) -> None:
     assert b"does not exist; accepted: a path that exists" in answer.stderr
     assert b"\xe2\x80\xae" not in answer.stderr
     assert b"Traceback" not in answer.stderr
+
+
+def test_half_of_a_surrogate_pair_in_a_name_is_stored_as_a_question_mark(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "run.jsonl"
+    file.write_text('{"question": "Which?", "answer": "That one."}\n', "utf-8")
+    answer = run(capsys, tmp_path / "w", "import", str(file), "--name", "a\ud800b", "--project", "p\udfff")
+    assert answer.code == 0
+    (stored,) = RunStore(Workspace(tmp_path / "w")).runs()
+    assert (stored.name, stored.project) == ("a?b", "p?")
