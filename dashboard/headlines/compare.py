@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ragtriage.dashboard.headlines.headline import Headline, State
+from ragtriage.dashboard.headlines.triage import guardrail_clauses
 from ragtriage.dashboard.wording.comparisons import (
     bound_text,
     drawable,
@@ -17,7 +18,7 @@ from ragtriage.dashboard.wording.comparisons import (
     primary_statement,
     readings_text,
 )
-from ragtriage.dashboard.wording.escaping import in_sentence, shorten
+from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
 from ragtriage.data.comparison.compare import Comparison, MetricDifference
 from ragtriage.data.comparison.guardrails import Loss
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
@@ -152,10 +153,12 @@ def compare_headline(
         statement = f"No metric {'that decides ' if estimated else ''}is shared with {base}"
         return Headline("not measured", statement, _nothing_to_draw(comparison))
     state, statement, rows = _statement(outcome, name, base, comparison.losses)
+    guarded = guardrail_clauses(comparison.guardrails)
     detail = " ".join(
         filter(
             None,
             [
+                f"{capital(guarded)}." if guarded else "",
                 _numbers(rows, comparison),
                 hidden_loss(rows[0]) if state == "cannot tell" else "",
                 readings_text(comparison, name, base),

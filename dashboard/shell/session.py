@@ -22,6 +22,8 @@ from ragtriage.data.comparison.compare import (
     stage_transitions,
 )
 from ragtriage.data.comparison.compared_metrics import pair_metrics, primary_metric
+from ragtriage.data.comparison.guardrails import judged_guardrails
+from ragtriage.data.comparison.question_match import match_questions
 from ragtriage.data.declarations import use_declarations
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
 from ragtriage.data.diagnosis.run_checks import check_run
@@ -34,6 +36,7 @@ from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.workspace import Run, Workspace
 from ragtriage.metrics.diagnosis.right import CORRECTNESS
+from ragtriage.metrics.gates.gates import GateResult
 from ragtriage.metrics.sanity.rule import Finding
 from ragtriage.metrics.schema.metric import CONVENTIONS, Convention
 
@@ -204,6 +207,10 @@ class View:
         family = pair_metrics(self.scored(base), self.scored(other)) if metrics is None else metrics
         return _comparison(*sides, tuple(family), self.primary, base_name)
 
+    def guardrails(self, base: Run, other: Run) -> tuple[GateResult, ...]:
+        """Judge what got slower, dearer or more often an error or a wrong refusal than in a baseline."""
+        return _guardrails(self.diagnosis(base), self.diagnosis(other))
+
     @cached_property
     def primary(self) -> str:
         """The primary metric of the project."""
@@ -247,6 +254,11 @@ def cached_diagnosis(scored: ScoredRun, settings: DiagnosisSettings, ledger: Led
 
 
 _diagnosis = kept(diagnose)
+
+
+@kept
+def _guardrails(base: Diagnosis, other: Diagnosis) -> tuple[GateResult, ...]:
+    return tuple(judged_guardrails(base, other, match_questions(base.scored, other.scored)))
 
 
 @kept

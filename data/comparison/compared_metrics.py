@@ -128,6 +128,9 @@ def primary_metric(workspace: Workspace, project: str) -> str:
     name = own.get("primary", settings.get("primary", GOOD_SHARE))
     if not isinstance(name, str) or not name.strip():
         raise DataError(f"{path}: primary is {name!r}; accepted: {ACCEPTED}")
+    near = get_close_matches(name, [GOOD_SHARE, *REGISTRY], n=1, cutoff=0.85)
+    if near and name not in near and declared(name) is None and "@" not in name:
+        raise DataError(f"{path}: primary is {name!r} (did you mean {near[0]!r}?); accepted: {ACCEPTED}")
     return resolved_primary(name, str(path))
 
 
@@ -144,7 +147,4 @@ def resolved_primary(name: str, source: str) -> str:
     except MetricsError as error:
         if f"{name}@k" in REGISTRY or "@" in name:
             raise DataError(f"{source}: primary metric {name!r}; accepted: {ACCEPTED}") from error
-        if near := get_close_matches(name, [GOOD_SHARE, *REGISTRY], n=1, cutoff=0.85):
-            what = f"{source}: primary metric {name!r} (did you mean {near[0]!r}?)"
-            raise DataError(f"{what}; accepted: {ACCEPTED}") from error
         return name

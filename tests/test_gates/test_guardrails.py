@@ -205,6 +205,7 @@ def test_a_slice_of_any_tag_that_is_lost_leads_comparison_and_gate(workspace: Ru
         comparison.slices[0].adjusted_p,
     )
     assert lost in report_headline(report).statement
+    assert headline.detail.startswith("2.2 times slower (2.1 s to 4.7 s); ")
 
 
 def test_the_command_compare_prints_guardrails_and_the_slices_that_moved(workspace: RunStore) -> None:

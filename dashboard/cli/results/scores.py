@@ -9,7 +9,6 @@ import click
 from ragtriage.dashboard.cli.options import JSON, RUN, WholeNumbers, bands_option
 from ragtriage.dashboard.cli.terminal import mean_cells, plain, print_json, row_table, wrapped
 from ragtriage.dashboard.headlines.compare import pair_headline
-from ragtriage.dashboard.headlines.triage import guardrail_clauses
 from ragtriage.dashboard.tables.comparison import difference_table, slice_table
 from ragtriage.dashboard.tables.run import expected_table, f1_table
 from ragtriage.dashboard.wording.comparisons import (
@@ -204,9 +203,6 @@ def compare(
         names = labels[run.run_id], labels[base_run.run_id]
         headline = pair_headline(comparison, names, [sides[run.run_id], sides[base_run.run_id]])
         click.echo(f"{wrapped(plain(headline.text))}\n")
-        slower = guardrail_clauses(comparison.guardrails)
-        if slower:
-            click.echo(f"{wrapped(plain(capital(slower)))}.\n")
         if comparison.slices:
             click.echo(f"{_slices_text(comparison.slices, names)}\n")
         title = " against ".join(names)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import streamlit as st
@@ -250,9 +250,13 @@ def page_headline(compared: Compared) -> Headline:
     run, base, names, base_name = compared.versions[compared.subject], compared.base, compared.names, ""
     if run.name != base.name:  # the header above names both in full
         names, base_name = {**names, run.run_id: run.name}, base.name
+    guarded = replace(
+        compared.comparisons[compared.subject],
+        guardrails=view.guardrails(base, compared.versions[compared.subject]),
+    )
     return compare_headline(
         compared.subject,
-        compared.comparisons,
+        {**compared.comparisons, compared.subject: guarded},
         names,
         base_name or compared.base_name,
         compared.drawn_metrics,
