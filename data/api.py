@@ -48,7 +48,7 @@ from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.diagnosis.stages import STAGES
 from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import REGISTRY, declared, ordered
-from ragtriage.metrics.sanity.documents import read_first
+from ragtriage.metrics.sanity.documents import said_first
 from ragtriage.metrics.sanity.rule import Finding
 from ragtriage.metrics.statistics.intervals import Interval
 from ragtriage.metrics.statistics.question_means import question_means
@@ -295,7 +295,7 @@ def diagnosis_answer(diagnosis: Diagnosis, settings: DiagnosisSettings) -> dict[
         "context_by_question": _context_by_question(diagnosis),
         "not_the_context": not_the_context(diagnosis.scored),
         "cutoffs": asdict(settings.thresholds),
-        "read_first": [finding.to_dict() for finding in read_first(findings)],
+        "read_first": [finding.to_dict() for finding in said_first(findings)],
         "bad": int(diagnosis.bad.bad.sum()),
         "n_measured": int(diagnosis.measured.sum()),
         "n_fully_measured": int(diagnosis.coverage.fully.sum()),

@@ -8,15 +8,41 @@ from typing import Any, Literal
 
 from ragtriage.data.comparison.guardrails import Loss
 from ragtriage.data.diagnosis.diagnosis import CheckedAnswers
+from ragtriage.data.diagnosis.main_loss import MainLoss
 from ragtriage.data.gates.next_steps import NextStep
 from ragtriage.metrics.gates.gates import GateResult, overall
 from ragtriage.metrics.gates.wording import judged_title
 from ragtriage.metrics.metric_registry import declared
-from ragtriage.metrics.sanity.documents import read_first
+from ragtriage.metrics.sanity.documents import read_first, said_first
 from ragtriage.metrics.sanity.rule import Finding
 
 ConclusionState = Literal["do_not_ship", "not_checked", "cannot_tell", "ship"]
 FAILING: tuple[ConclusionState, ...] = ("do_not_ship", "cannot_tell", "not_checked")
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault that is known of a run, whatever its gates say."""
+
+    key: str  # rule of the finding, key of the failure stage, "lacks_gold", or a slice as "language=zh"
+    n: int  # cases, of a finding on texts answers
+    of: int  # measured cases, of a slice the bad ones; answers
+
+
+def known_faults(
+    findings: Sequence[Finding], loss: MainLoss | None, answers: CheckedAnswers | None
+) -> tuple[Fault, ...]:
+    """Return the faults of a run, in the order in which its headline names them."""
+    n_answers = 0 if answers is None else answers.n
+    faults = [Fault(each.rule, each.n_affected, n_answers) for each in said_first(findings)]
+    if loss is not None and loss.lacking:
+        faults.append(Fault("lacks_gold", loss.lacking, loss.of))
+    elif loss is not None and loss.stage:
+        faults.append(Fault(loss.stage, loss.n, loss.of))
+    if loss is not None and loss.where is not None:
+        where = loss.where
+        faults.append(Fault(f"{where.name}={'|'.join(where.values)}", where.n_bad, where.n_bad_all))
+    return tuple(faults)
 
 
 @dataclass(frozen=True)
@@ -34,6 +60,7 @@ class Conclusion:
     # what got worse and no gain pays for; with any of them the state is never ship
     losses: tuple[Loss, ...] = ()
     next_steps: tuple[NextStep, ...] = ()  # what to do about the run, the most urgent first
+    faults: tuple[Fault, ...] = ()  # what is known to be wrong, the most urgent first
     many_refused: bool = False  # whether many questions are refused though they have an answer
 
     @property
@@ -49,6 +76,7 @@ class Conclusion:
             "doubts": list(self.doubts),
             "losses": [asdict(loss) for loss in self.losses],
             "answers": None if self.answers is None else asdict(self.answers),
+            "faults": [asdict(fault) for fault in self.faults],
             "next_steps": [step.to_dict() for step in self.next_steps],
         }
 

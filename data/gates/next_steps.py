@@ -18,7 +18,7 @@ from ragtriage.metrics.diagnosis.slices import Concentration
 from ragtriage.metrics.diagnosis.stages import stage_code
 from ragtriage.metrics.gates.gates import GateResult
 from ragtriage.metrics.gates.wording import judged_title
-from ragtriage.metrics.sanity.documents import read_first
+from ragtriage.metrics.sanity.documents import said_first
 from ragtriage.metrics.sanity.rule import Finding
 
 Horizon = Literal["now", "next", "later"]
@@ -117,9 +117,8 @@ def _is_explained(diagnosis: Diagnosis) -> bool:
 
 def _doubts(diagnosis: Diagnosis, findings: Sequence[Finding]) -> Iterator[NextStep]:
     """What must be settled before the stages are read: a finding, else the scores of the largest stage."""
-    secrets = [finding for finding in findings if finding.rule == "secrets"]
     contradicted = [each for each in findings if each.rule == CONTRADICTED and each.severity == "warning"]
-    for finding in [*secrets, *read_first(findings), *contradicted][:1]:
+    for finding in [*said_first(findings), *contradicted][:1]:
         yield NextStep("now", "finding", finding.rule, finding.n_affected, diagnosis.scored.n, finding.clause)
         return
     off_scale = [each for each in findings if each.rule == "scale" and each.severity == "error"]

@@ -27,7 +27,7 @@ from ragtriage.data.diagnosis.doubts import (
     pass_rate_doubts,
     right_doubts,
 )
-from ragtriage.data.diagnosis.main_loss import many_refused
+from ragtriage.data.diagnosis.main_loss import main_loss, many_refused
 from ragtriage.data.diagnosis.run_checks import check_run
 from ragtriage.data.diagnosis.weak_judge import WEAK_JUDGE
 from ragtriage.data.errors import DataError
@@ -44,7 +44,7 @@ from ragtriage.data.gates.built_in import (
     mixed_questions,
     quality_holds,
 )
-from ragtriage.data.gates.conclusion import FAILING, Conclusion, conclude, exit_code
+from ragtriage.data.gates.conclusion import FAILING, Conclusion, conclude, exit_code, known_faults
 from ragtriage.data.gates.config import GateConfig
 from ragtriage.data.gates.gate_kinds import (
     check_names,
@@ -146,7 +146,9 @@ class GateReport:
         )
         steps = next_steps(self.diagnosis, self.results, self.findings)
         refused = self.diagnosis is not None and many_refused(self.diagnosis)
-        return replace(concluded, next_steps=steps, many_refused=refused)
+        loss = None if self.diagnosis is None else main_loss(self.diagnosis, self.findings)
+        faults = known_faults(self.findings, loss, answers)
+        return replace(concluded, next_steps=steps, faults=faults, many_refused=refused)
 
     def to_dict(self, strict: bool = False, fail_on: Collection[str] | None = None) -> dict[str, Any]:
         """Return the report as JSON values."""

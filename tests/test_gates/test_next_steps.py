@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -141,6 +142,7 @@ def test_every_door_shows_the_same_steps(
     assert all(f"{at}. {what}" in markdown for at, what in enumerate(whats, 1))
     concluded = run_command(capsys, demo.workspace.root, "gate", run.run_id, "--json").json["conclusion"]
     assert concluded["next_steps"] == json.loads(json.dumps([step.to_dict() for step in steps]))
+    assert concluded["faults"] == [asdict(fault) for fault in report.conclusion().faults]
 
 
 def test_advise_shows_the_steps_of_the_run_that_it_rests_on(

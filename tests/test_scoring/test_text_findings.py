@@ -90,6 +90,8 @@ def test_truncated_answers_are_told_first_and_never_ship(
     assert says in findings["truncated"].message
     assert report.conclusion().state == "cannot_tell"
     assert report_headline(report).statement == f"V1: {findings['truncated'].title}"
+    (fault,) = report.to_dict()["conclusion"]["faults"]
+    assert fault == {"key": "truncated", "n": findings["truncated"].n_affected, "of": N}
 
 
 def test_one_truncated_answer_is_a_note(workspace: RunStore) -> None:
