@@ -66,6 +66,11 @@ def _manifest() -> tuple[dict[str, Any], ...]:
     return tuple(json.loads((_folder() / "manifest.json").read_text(encoding="utf-8")))
 
 
+def sample_projects() -> frozenset[str]:
+    """Return the projects of the bundled samples, with which a file of a user's own has nothing to do."""
+    return frozenset(entry["project"] for entry in _manifest())
+
+
 def _folder() -> Path:
     return Path(str(files("ragtriage.data"))) / "bundled"
 

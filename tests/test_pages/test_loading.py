@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from places import APP
 from streamlit.testing.v1 import AppTest
+from workbooks import cells, workbook
 
 from ragtriage.data.scoring.run_store import RunStore
 
@@ -53,3 +54,35 @@ def test_a_score_on_another_scale_asks_for_it(
     assert not app.exception
     (run,) = workspace.runs()
     assert sorted(workspace.scored(run).values("faithfulness")) == [0.25, 1]
+
+
+def test_of_a_workbook_with_several_sheets_one_or_all_are_chosen(
+    workspace: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = _runs_page(workspace, monkeypatch)
+    path = tmp_path / "bot.xlsx"
+    rows = cells(("question", "answer"), ("Which?", "That one."))
+    path.write_bytes(workbook(may=rows, june=rows.replace("That", "This")))
+    app.text_input(key="upload_path").set_value(str(path)).run()
+    assert not app.error
+    assert any("2 lists of questions: choose" in caption.value for caption in app.caption)
+    (choice,) = (box for box in app.selectbox if box.label == "List of rows to read")
+    assert choice.options == ["may (1 row)", "june (1 row)", "All of them, a run each"]
+    choice.set_value("*").run()
+    app.button(key="load").click().run()
+    assert not app.exception
+    assert {run.name for run in workspace.runs()} == {"may", "june"}
+
+
+def test_a_file_of_ones_own_is_not_put_into_a_bundled_sample(
+    own_demo: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = _runs_page(own_demo, monkeypatch)
+    app.button(key="open_loader").click().run()
+    assert app.text_input(key="upload_project").value == "handbook"
+    path = tmp_path / "support bot.csv"
+    path.write_text("question,answer\nWho?,Ann\n", "utf-8")
+    app.text_input(key="upload_path").set_value(str(path)).run()
+    assert app.text_input(key="upload_project").value == "support bot"
+    app.text_input(key="upload_project").set_value("mine").run()
+    assert app.text_input(key="upload_project").value == "mine"

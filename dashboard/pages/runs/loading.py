@@ -33,6 +33,7 @@ from ragtriage.metrics.sanity.columns import USUAL_SCALES
 
 _LOADED = "load_results"
 _OPEN = "loader_is_open"
+_PROPOSED = "upload_project_proposed"
 
 
 def load_button(view: View) -> None:
@@ -55,7 +56,8 @@ def loader(store: RunStore, project: str) -> None:
     uploads = st.file_uploader("Files", accept_multiple_files=True, key="uploads")
     path = path_input("or a path on this machine", "upload_path", "/data/results.jsonl")
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        target = st.text_input("Project", value=project, key="upload_project", width=200)
+        _propose_project(uploads[0].name if uploads else path.strip(), project)
+        target = st.text_input("Project", key="upload_project", width=200)
         name = st.text_input("Name of the run", key="upload_name", placeholder="from the file", width=220)
         form = st.selectbox("Format", ["auto", *importers()], key="upload_format", width=200)
     options = replace(_auxiliary_files(), name=name.strip() or None, format=form)
@@ -93,6 +95,16 @@ def loader(store: RunStore, project: str) -> None:
         _load(store, ready, target.strip() or "default")
 
 
+def _propose_project(file: str, project: str) -> None:
+    """Fill in the project: the one that is shown; beside a bundled sample, a new one named after the file."""
+    from ragtriage.data.demo import sample_projects  # it loads what makes the samples
+
+    file = file if project in sample_projects() else ""
+    if st.session_state.get(_PROPOSED) != (project, file):
+        st.session_state[_PROPOSED] = project, file
+        st.session_state["upload_project"] = InputFile.from_bytes(file, b"").stem if file else project
+
+
 def _auxiliary_files() -> Options:
     """Draw the uploads of relevance labels, questions and documents, and return them as options."""
     with st.expander("Separate files of relevance labels, questions and documents: TREC, BEIR"):
@@ -128,6 +140,10 @@ def _previewed(file: InputFile, options: Options) -> tuple[InputFile, Options] |
         if scales := _scales(file, file_preview.off_scale):
             options = replace(options, config={**options.config, SCALES: scales})
             file_preview = preview(file, options)
+    except SeveralListsError as several:
+        count_of = count(len(several.lists), "list")
+        st.caption(f"The file holds {count_of} of questions: choose the one to read.")
+        return None
     except DataError as error:
         _show_errors(error)
         return None
