@@ -42,7 +42,7 @@ from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.load import import_parsed_runs, import_source, inputs_of, joined
 from ragtriage.data.importers.registry import tool_rows
 from ragtriage.data.scoring.batch_scores import ScoreOptions
-from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.scoring.run_store import RunStore, distinct_labels
 from ragtriage.data.scoring.run_store import open_store as open_store
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.diagnosis.stages import STAGES
@@ -372,6 +372,19 @@ def comparisons_with(
         guarded = judged_guardrails(base_diagnosis, diagnosis, comparison.matched)
         compared.append(replace(comparison, guardrails=tuple(guarded)))
     return compared
+
+
+def sides_of(store: RunStore, runs: Sequence[Run]) -> list[tuple[str, Diagnosis, list[Finding]]]:
+    """Return what each of several runs is called beside the others, its diagnosis and the findings on it."""
+    labels = distinct_labels(runs, store.names())
+    return [
+        (
+            labels[run.run_id],
+            diagnosis_of(store, run, DiagnosisSettings()),
+            list(check_run(store.scored(run))),
+        )
+        for run in runs
+    ]
 
 
 def comparison_answer(

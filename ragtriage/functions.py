@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextvars import copy_context
+from contextvars import Context, copy_context
 from dataclasses import fields
 from datetime import datetime
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from ragtriage.errors import RagtriageError
-from ragtriage.results import Comparison, Diagnosis, GateReport, Interval, Run
+from ragtriage.results import Comparison, Diagnosis, GateReport, Interval, Run, Shown
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ragtriage.dashboard.present.export.notebook import NotebookView
+    from ragtriage.data.gates import report
     from ragtriage.data.scoring.run_store import RunStore
 
 Path: TypeAlias = str | PathLike[str] | None
 RunName: TypeAlias = str | Run
 T = TypeVar("T")
+Result = TypeVar("Result", bound=Shown)
 
 
-def isolated(work: Callable[[], T]) -> T:
-    """Return what a function returns, called in a context of its own.
+def isolated(work: Callable[[], T], context: Context | None = None) -> T:
+    """Return what a function returns, called in a context of its own: a copy of the given or the current one.
 
     What a project declares of imported metrics is a context variable and must not outlast the call.
 
@@ -34,9 +37,19 @@ def isolated(work: Callable[[], T]) -> T:
     from ragtriage.metrics.schema.scores import MetricsError
 
     try:
-        return copy_context().run(work)
+        return (copy_context() if context is None else context.copy()).run(work)
     except (DataError, MetricsError) as error:
         raise RagtriageError(str(error)) from error
+
+
+def shown(result: Result, view: Callable[[], NotebookView]) -> Result:
+    """Return a result that a notebook shows by a view, which is made when it is asked for.
+
+    What is declared of imported metrics now, inside of `isolated`, is in force then too.
+    """
+    context = copy_context()
+    object.__setattr__(result, "_show", lambda take: isolated(lambda: take(view()), context))
+    return result
 
 
 def with_store(workspace: Path, work: Callable[[RunStore], T]) -> T:
@@ -76,6 +89,7 @@ def add_run(
     from ragtriage.data import api
 
     def add() -> Run:
+        folder = None if workspace is None else str(workspace)
         run = api.add_run(
             records=records,
             name=name,
@@ -83,9 +97,16 @@ def add_run(
             config=dict(config or {}),
             dataset=dataset,
             metrics={metric: dict(entry) for metric, entry in (metrics or {}).items()},
-            workspace=None if workspace is None else str(workspace),
+            workspace=folder,
         )
-        return run_of_entry(api.run_entry(run, run.name))
+        store = api.open_store(folder)
+
+        def view() -> NotebookView:
+            from ragtriage.dashboard.present.export.notebook import run_view
+
+            return run_view(store, store.find(run.run_id))
+
+        return shown(run_of_entry(api.run_entry(run, run.name)), view)
 
     return isolated(add)
 
@@ -192,23 +213,32 @@ def diagnose(
 
     settings = DiagnosisSettings(CaseThresholds(context, faithfulness, answer_relevancy), context_metric)
 
-    def answer_of(store: RunStore) -> dict[str, Any]:
-        return diagnosis_answer(diagnosis_of(store, store.find(run_name(run)), settings), settings)
+    def work(store: RunStore) -> Diagnosis:
+        diagnosis = diagnosis_of(store, store.find(run_name(run)), settings)
+        answer = diagnosis_answer(diagnosis, settings)
+        rate = {field.name: answer["pass_rate"][field.name] for field in fields(Interval)}
+        result = Diagnosis(
+            run_id=answer["run"],
+            n=answer["n"],
+            bad=answer["bad"],
+            pass_rate=Interval(**rate),
+            context_metric=answer["signal"],
+            thresholds=answer["cutoffs"],
+            patterns=answer["patterns"],
+            stages=answer["stages"],
+            fix_first=pd.DataFrame(answer["fix_first"]),
+            worst_slices=pd.DataFrame(answer["worst_slices"]),
+            symptoms=tuple(answer["symptoms"]),
+        )
 
-    answer = with_store(workspace, answer_of)
-    return Diagnosis(
-        run_id=answer["run"],
-        n=answer["n"],
-        bad=answer["bad"],
-        pass_rate=Interval(**{field.name: answer["pass_rate"][field.name] for field in fields(Interval)}),
-        context_metric=answer["signal"],
-        thresholds=answer["cutoffs"],
-        patterns=answer["patterns"],
-        stages=answer["stages"],
-        fix_first=pd.DataFrame(answer["fix_first"]),
-        worst_slices=pd.DataFrame(answer["worst_slices"]),
-        symptoms=tuple(answer["symptoms"]),
-    )
+        def view() -> NotebookView:
+            from ragtriage.dashboard.present.export.notebook import diagnosis_view
+
+            return diagnosis_view(store, diagnosis)
+
+        return shown(result, view)
+
+    return with_store(workspace, work)
 
 
 def compare(base: RunName, other: RunName, family: str = "headline", workspace: Path = None) -> Comparison:
@@ -225,14 +255,24 @@ def compare(base: RunName, other: RunName, family: str = "headline", workspace: 
 
     from ragtriage.data.api import comparison_answer, comparisons_with
 
-    def answer_of(store: RunStore) -> dict[str, Any]:
-        baseline, others = store.find(run_name(base)), [store.find(run_name(other))]
-        return comparison_answer(baseline, others, comparisons_with(store, baseline, others, family), family)
+    def work(store: RunStore) -> Comparison:
+        baseline, version = store.find(run_name(base)), store.find(run_name(other))
+        (comparison,) = comparisons_with(store, baseline, [version], family)
+        answer = comparison_answer(baseline, [version], [comparison], family)
+        (side,) = answer["comparisons"]
+        frame = pd.DataFrame.from_dict(side["metrics"], orient="index").rename_axis("metric")
 
-    answer = with_store(workspace, answer_of)
-    (side,) = answer["comparisons"]
-    frame = pd.DataFrame.from_dict(side["metrics"], orient="index").rename_axis("metric")
-    return Comparison(answer["baseline"], side["run"], side["n_shared"], frame, tuple(side["warnings"]))
+        def view() -> NotebookView:
+            from ragtriage.dashboard.present.export.notebook import comparison_view
+
+            return comparison_view(store, baseline, version, comparison)
+
+        return shown(
+            Comparison(answer["baseline"], side["run"], side["n_shared"], frame, tuple(side["warnings"])),
+            view,
+        )
+
+    return with_store(workspace, work)
 
 
 def gate(
@@ -261,21 +301,37 @@ def gate(
     """
     import pandas as pd
 
-    answer = gate_answer(run, baseline, config, strict, workspace, fail_on)
-    return GateReport(
-        run_id=answer["run"],
-        name=answer["name"],
-        project=answer["project"],
-        verdict=answer["verdict"],
-        state=answer["conclusion"]["state"],
-        exit_code=answer["exit_code"],
-        baseline_id=answer["baseline"]["run"] if answer["baseline"] else None,
-        baseline_note=answer["baseline_note"],
-        gates=pd.DataFrame(answer["gates"]),
-        newly_failing=pd.DataFrame(answer["newly_failing"], columns=["question_id", "question", "critical"]),
-        warnings=tuple(answer["warnings"]),
-        cautions=tuple(answer["cautions"]),
-    )
+    def work() -> GateReport:
+        from ragtriage.data.api import open_store
+
+        report = gate_report(run, baseline, config, workspace)
+        answer = report.to_dict(strict, fail_on)
+        result = GateReport(
+            run_id=answer["run"],
+            name=answer["name"],
+            project=answer["project"],
+            verdict=answer["verdict"],
+            state=answer["conclusion"]["state"],
+            exit_code=answer["exit_code"],
+            baseline_id=answer["baseline"]["run"] if answer["baseline"] else None,
+            baseline_note=answer["baseline_note"],
+            gates=pd.DataFrame(answer["gates"]),
+            newly_failing=pd.DataFrame(
+                answer["newly_failing"], columns=["question_id", "question", "critical"]
+            ),
+            warnings=tuple(answer["warnings"]),
+            cautions=tuple(answer["cautions"]),
+        )
+        store = open_store(None if workspace is None else str(workspace))
+
+        def view() -> NotebookView:
+            from ragtriage.dashboard.present.export.notebook import run_view
+
+            return run_view(store, report.run, report, strict)
+
+        return shown(result, view)
+
+    return isolated(work)
 
 
 def gate_answer(
@@ -287,18 +343,19 @@ def gate_answer(
     fail_on: Collection[str] | None = None,
 ) -> dict[str, Any]:
     """Return what `ragtriage gate --json` prints."""
+    return isolated(lambda: gate_report(run, baseline, config, workspace).to_dict(strict, fail_on))
+
+
+def gate_report(run: RunName, baseline: RunName | None, config: Path, workspace: Path) -> report.GateReport:
+    """Judge a run by the gates of its project."""
     from ragtriage.data import api
 
-    def answer() -> dict[str, Any]:
-        report = api.gate(
-            run=run_name(run),
-            baseline="" if baseline is None else run_name(baseline),
-            config=None if config is None else str(config),
-            workspace=None if workspace is None else str(workspace),
-        )
-        return report.to_dict(strict, fail_on)
-
-    return isolated(answer)
+    return api.gate(
+        run=run_name(run),
+        baseline="" if baseline is None else run_name(baseline),
+        config=None if config is None else str(config),
+        workspace=None if workspace is None else str(workspace),
+    )
 
 
 def run_name(run: RunName) -> str:

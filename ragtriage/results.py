@@ -2,17 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
+from ragtriage.errors import RagtriageError
+
 if TYPE_CHECKING:
     import pandas as pd
+    import plotly.graph_objects as go
+
+    from ragtriage.dashboard.charts.tokens import Theme
+    from ragtriage.dashboard.present.export.notebook import NotebookView
+
+
+class Shown:
+    """A result that a notebook shows as HTML, and that draws the figure of its page.
+
+    It shows what the project held when it was made. Copies made with pickle carry the values alone.
+    """
+
+    _show: Callable[[Callable[[NotebookView], Any]], Any] | None = None
+
+    def _repr_html_(self) -> str | None:
+        """Return the conclusion, the main numbers and a table as HTML; None after pickle."""
+        return None if self._show is None else str(self._show(lambda view: view.html()))
+
+    def plot(self, theme: Theme = "light") -> go.Figure:
+        """Return the figure that the dashboard draws of this result, a Plotly figure.
+
+        Args:
+            theme: "light" or "dark".
+
+        Raises:
+            RagtriageError: nothing that it draws was measured, or the result is a copy made with pickle.
+        """
+        if theme not in ("light", "dark"):
+            raise RagtriageError(f'theme {theme!r}; accepted: "light" or "dark"')
+        if self._show is None:
+            kind = type(self).__name__
+            raise RagtriageError(f"this {kind} has its values alone; accepted: as a function returned it")
+        return self._show(lambda view: view.figure(theme))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_show"}
 
 
 @dataclass(frozen=True)
-class Run:
+class Run(Shown):
     """A run in a workspace.
 
     Attributes:
@@ -54,7 +92,7 @@ class Interval:
 
 
 @dataclass(frozen=True)
-class Diagnosis:
+class Diagnosis(Shown):
     """Where the cases of a run fail.
 
     Attributes:
@@ -85,7 +123,7 @@ class Diagnosis:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Shown):
     """A run beside a baseline, paired on question.
 
     Attributes:
@@ -104,7 +142,7 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class GateReport:
+class GateReport(Shown):
     """The verdict of the gates on a run.
 
     Attributes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import plotly.graph_objects as go
@@ -10,7 +10,8 @@ import plotly.graph_objects as go
 from ragtriage.dashboard.charts.style import HOVER
 from ragtriage.dashboard.charts.tokens import FONT, Tokens
 from ragtriage.dashboard.wording.escaping import chart_text, shorten
-from ragtriage.data.diagnosis.pipeline import NOT_JUDGED, Loss, Pipeline, PipelineStep
+from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.data.diagnosis.pipeline import NOT_JUDGED, Loss, Pipeline, PipelineStep, pipeline_of
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 from ragtriage.metrics.number_text import MINUS, count, percent
 
@@ -86,6 +87,22 @@ def river(
         hovermode="closest",
         clickmode="event+select",
     )
+
+
+def river_of(
+    diagnosis: Diagnosis,
+    doubted: Mapping[str, int],
+    tokens: Tokens,
+    base: Diagnosis | None = None,
+    base_name: str = "",
+) -> go.Figure:
+    """Draw the pipeline of a run, beside that of a baseline.
+
+    Of the doubted losses (failure stage -> cases) some are marked; where all are, nothing would stand out.
+    """
+    all_doubted = sum(doubted.values()) == int(diagnosis.bad.bad.sum())
+    compared = None if base is None else pipeline_of(base)
+    return river(pipeline_of(diagnosis), tokens, compared, base_name, () if all_doubted else doubted)
 
 
 def river_alt(pipeline: Pipeline) -> str:

@@ -83,6 +83,12 @@ def stage_doubt(diagnosis: Diagnosis, findings: Sequence[Finding], key: str) -> 
     return StageDoubt(int(doubted.sum()), int(cases.sum()), tuple(metrics), tuple(because))
 
 
+def doubted_losses(diagnosis: Diagnosis, findings: Sequence[Finding]) -> dict[str, int]:
+    """Return the failure stages of a run that rest on what the checks doubt -> how many of their cases do."""
+    doubts = {entry.key: stage_doubt(diagnosis, findings, entry.key) for entry in diagnosis.fix_first}
+    return {key: doubt.n for key, doubt in doubts.items() if doubt is not None}
+
+
 def case_doubts(diagnosis: Diagnosis, findings: Sequence[Finding], row: int) -> list[Finding]:
     """Return the findings that doubt what one bad case was attributed by."""
     code = int(diagnosis.stages.stage[row])

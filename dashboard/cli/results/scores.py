@@ -25,16 +25,13 @@ from ragtriage.dashboard.wording.diagnosis import (
     left_out_text,
 )
 from ragtriage.dashboard.wording.escaping import capital
-from ragtriage.data.api import comparison_answer, comparisons_with, diagnosis_of, metrics_answer, open_store
+from ragtriage.data.api import comparison_answer, comparisons_with, metrics_answer, open_store, sides_of
 from ragtriage.data.comparison.compare import Comparison
 from ragtriage.data.comparison.compared_metrics import DEFAULT_FAMILY
 from ragtriage.data.comparison.published_results import band_scale, interpretations
 from ragtriage.data.comparison.question_changes import SliceChange
 from ragtriage.data.declarations import use_declarations
-from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings
 from ragtriage.data.diagnosis.f1_tree import F1Diagnosis, f1_answer, f1_diagnosis
-from ragtriage.data.diagnosis.run_checks import check_run
-from ragtriage.data.scoring.run_store import distinct_labels
 from ragtriage.data.strategy.expected_gains import Outlook, outlook_answer, outlook_of
 from ragtriage.metrics.analysis.bands import BandScale
 from ragtriage.metrics.number_text import count
@@ -190,18 +187,10 @@ def compare(
     if as_json:
         print_json(comparison_answer(base_run, runs, comparisons, family))
         return
-    labels = distinct_labels([base_run, *runs], store.names())
-    sides = {
-        run.run_id: (
-            labels[run.run_id],
-            diagnosis_of(store, run, DiagnosisSettings()),
-            check_run(store.scored(run)),
-        )
-        for run in (base_run, *runs)
-    }
-    for run, comparison in zip(runs, comparisons, strict=True):
-        names = labels[run.run_id], labels[base_run.run_id]
-        headline = pair_headline(comparison, names, [sides[run.run_id], sides[base_run.run_id]])
+    base_side, *sides = sides_of(store, [base_run, *runs])
+    for side, comparison in zip(sides, comparisons, strict=True):
+        names = side[0], base_side[0]
+        headline = pair_headline(comparison, names, [side, base_side])
         click.echo(f"{wrapped(plain(headline.text))}\n")
         if comparison.slices:
             click.echo(f"{_slices_text(comparison.slices, names)}\n")

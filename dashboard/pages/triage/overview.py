@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import isfinite
 
-import plotly.graph_objects as go
 import streamlit as st
 
-from ragtriage.dashboard.charts.river import river, river_alt
-from ragtriage.dashboard.charts.tokens import THEMES, Theme
+from ragtriage.dashboard.charts.river import river_alt, river_of
+from ragtriage.dashboard.charts.tokens import THEMES
 from ragtriage.dashboard.headlines.headline import State
 from ragtriage.dashboard.headlines.triage import river_statement
 from ragtriage.dashboard.present.page_html.blocks import Strip, Tile, section_title
@@ -29,7 +28,7 @@ from ragtriage.dashboard.wording.formatting import source_text
 from ragtriage.data.comparison.compare import Comparison, MetricDifference
 from ragtriage.data.comparison.compared_metrics import in_family
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
-from ragtriage.data.diagnosis.doubts import metric_doubts, pass_rate_doubts, stage_doubt
+from ragtriage.data.diagnosis.doubts import doubted_losses, metric_doubts, pass_rate_doubts
 from ragtriage.data.diagnosis.pipeline import pipeline_of
 from ragtriage.data.gates.report import GateReport
 from ragtriage.data.scoring.summaries import MetricSummary
@@ -50,6 +49,7 @@ METRIC_TILES = 3
 LONGEST_BASE = 16
 NEAREST: tuple[GateVerdict, ...] = ("FAIL", "INCONCLUSIVE", "PASS", "UNMEASURED")
 FIXED = {"displayModeBar": False, "showSendToCloud": False, "displaylogo": False}
+_picture, _pipeline = kept(river_of), kept(pipeline_of)
 
 
 def triage_tiles(
@@ -271,25 +271,12 @@ def _foot(value: Interval | MetricSummary, text: object, need: str) -> str:
 
 def pipeline_section(view: View, diagnosis: Diagnosis, base_name: str) -> None:
     """Draw how many cases survive each step of the pipeline, beside what the run is compared with."""
-    findings = view.findings(view.run)
-    doubts = {entry.key: stage_doubt(diagnosis, findings, entry.key) for entry in diagnosis.fix_first}
-    doubted = {key: doubt for key, doubt in doubts.items() if doubt is not None}
-    n, lost = sum(doubt.n for doubt in doubted.values()), int(diagnosis.bad.bad.sum())
+    doubted = doubted_losses(diagnosis, view.findings(view.run))
+    n, lost = sum(doubted.values()), int(diagnosis.bad.bad.sum())
     chip = f"{n:,} of {lost:,} losses rest on doubted numbers" if n else ""
     st.html(section_title(river_statement(diagnosis), chip))
     base = None if view.baseline is None else view.diagnosis(view.baseline)
-    some = () if n == lost else tuple(doubted)  # the chip says it of all
-    figure, alt = _picture(diagnosis, base, base_name, some, current_theme())
-    loss = clicked(figure, "pipeline", alt, theme=None, config=FIXED)
+    figure = _picture(diagnosis, doubted, THEMES[current_theme()], base, base_name)
+    loss = clicked(figure, "pipeline", river_alt(_pipeline(diagnosis)), theme=None, config=FIXED)
     if loss is not None:
         open_cases(stage=str(loss[0]))
-
-
-@kept
-def _picture(
-    diagnosis: Diagnosis, base: Diagnosis | None, base_name: str, doubted: tuple[str, ...], theme: Theme
-) -> tuple[go.Figure, str]:
-    """Return the picture and what it shows in words."""
-    pipeline = pipeline_of(diagnosis)
-    compared = None if base is None else pipeline_of(base)
-    return river(pipeline, THEMES[theme], compared, base_name, doubted), river_alt(pipeline)
