@@ -23,7 +23,11 @@ __all__ = ["PAGES", "command_help", "commands_reference", "python_reference"]
 
 DOCS = Path(__file__).parent
 SHARED = {"--workspace", "--version", "--help"}  # options of every command, named once
-ALIASES = {"Path": "str | PathLike[str] | None", "RunName": "str | Run"}  # of ragtriage.functions
+ALIASES = {  # of ragtriage.functions
+    "Path": "str | PathLike[str] | None",
+    "RunName": "str | Run",
+    "RunName | Sequence[RunName]": "str | Run | Sequence[str | Run]",
+}
 
 
 def commands_reference() -> str:

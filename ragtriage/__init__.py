@@ -27,20 +27,39 @@ from typing import TYPE_CHECKING, Any
 from ragtriage.errors import RagtriageError
 
 if TYPE_CHECKING:
+    from ragtriage.actions import grid, judge, label, report
     from ragtriage.functions import add_run, compare, diagnose, gate, runs, samples, scores, summarize
-    from ragtriage.results import Comparison, Diagnosis, GateReport, Interval, Run
+    from ragtriage.results import (
+        Comparison,
+        Diagnosis,
+        GateReport,
+        GridSearch,
+        Interval,
+        Judgement,
+        JudgePlan,
+        Run,
+        StoredLabels,
+    )
 
 __all__ = [
     "Comparison",
     "Diagnosis",
     "GateReport",
+    "GridSearch",
     "Interval",
+    "JudgePlan",
+    "Judgement",
     "RagtriageError",
     "Run",
+    "StoredLabels",
     "add_run",
     "compare",
     "diagnose",
     "gate",
+    "grid",
+    "judge",
+    "label",
+    "report",
     "runs",
     "samples",
     "scores",
@@ -48,7 +67,7 @@ __all__ = [
 ]
 __version__ = "0.2.0"
 
-RESULTS = ("Comparison", "Diagnosis", "GateReport", "Interval", "Run")
+ACTIONS = ("grid", "judge", "label", "report")
 
 _here = Path(__file__).parent
 if not (_here / "metrics").is_dir():  # a checkout without symbolic links, as Git makes on Windows
@@ -59,8 +78,8 @@ def __getattr__(name: str) -> Any:
     """Load a public name on first use (PEP 562)."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = import_module("ragtriage.results" if name in RESULTS else "ragtriage.functions")
-    return getattr(module, name)
+    module = "results" if name[0].isupper() else "actions" if name in ACTIONS else "functions"
+    return getattr(import_module(f"ragtriage.{module}"), name)
 
 
 def __dir__() -> list[str]:

@@ -7,8 +7,9 @@ from contextvars import Context, copy_context
 from dataclasses import fields
 from datetime import datetime
 from os import PathLike
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
+from ragtriage.arguments import checked
 from ragtriage.errors import RagtriageError
 from ragtriage.results import Comparison, Diagnosis, GateReport, Interval, Run, Shown
 
@@ -59,6 +60,7 @@ def with_store(workspace: Path, work: Callable[[RunStore], T]) -> T:
     return isolated(lambda: work(open_store(None if workspace is None else str(workspace))))
 
 
+@checked
 def add_run(
     records: pd.DataFrame | Sequence[Mapping[str, Any]],
     name: str,
@@ -88,6 +90,9 @@ def add_run(
     """
     from ragtriage.data import api
 
+    if not name.strip():
+        raise RagtriageError(f"name {name!r}; accepted: what to call the run")
+
     def add() -> Run:
         folder = None if workspace is None else str(workspace)
         run = api.add_run(
@@ -116,6 +121,7 @@ def run_of_entry(entry: Mapping[str, Any]) -> Run:
     return Run(**{**entry, "created_at": datetime.fromisoformat(entry["created_at"])})
 
 
+@checked
 def runs(workspace: Path = None) -> pd.DataFrame:
     """List the runs of a workspace, oldest first.
 
@@ -133,6 +139,7 @@ def runs(workspace: Path = None) -> pd.DataFrame:
     return frame
 
 
+@checked
 def samples(run: RunName, workspace: Path = None) -> pd.DataFrame:
     """Return the samples of a run, one row each, with the fields of docs/format.md that are filled.
 
@@ -147,6 +154,7 @@ def samples(run: RunName, workspace: Path = None) -> pd.DataFrame:
     return pd.DataFrame(with_store(workspace, lambda store: samples_answer(store, store.find(run_name(run)))))
 
 
+@checked
 def scores(run: RunName, workspace: Path = None) -> pd.DataFrame:
     """Return the scores of a run: one row per sample as in samples(), one column per metric, NaN if unscored.
 
@@ -163,6 +171,7 @@ def scores(run: RunName, workspace: Path = None) -> pd.DataFrame:
     return frame.astype(dict.fromkeys(metric_columns, "float64"))
 
 
+@checked
 def summarize(run: RunName, k: Sequence[int] = (1, 3, 5, 10), workspace: Path = None) -> pd.DataFrame:
     """Return every metric of a run, indexed by its name: mean, 95 % interval, counts, source.
 
@@ -175,6 +184,9 @@ def summarize(run: RunName, k: Sequence[int] = (1, 3, 5, 10), workspace: Path = 
 
     from ragtriage.data.api import metrics_answer
 
+    if any(rank < 1 for rank in k):
+        raise RagtriageError(f"k {[*k]}; accepted: whole numbers of 1 or more")
+
     def answer_of(store: RunStore) -> dict[str, Any]:
         stored = store.find(run_name(run))
         return metrics_answer(store, stored, store.options(stored, tuple(k)))
@@ -183,6 +195,7 @@ def summarize(run: RunName, k: Sequence[int] = (1, 3, 5, 10), workspace: Path = 
     return pd.DataFrame(list(answer["metrics"].values())).set_index("metric")
 
 
+@checked
 def diagnose(
     run: RunName,
     context_metric: str | None = None,
@@ -211,6 +224,10 @@ def diagnose(
     from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings
     from ragtriage.metrics.diagnosis.patterns import CaseThresholds
 
+    thresholds = {"context": context, "faithfulness": faithfulness, "answer_relevancy": answer_relevancy}
+    for name, threshold in thresholds.items():
+        if not 0 <= threshold <= 1:
+            raise RagtriageError(f"{name} {threshold!r}; accepted: a number from 0 to 1")
     settings = DiagnosisSettings(CaseThresholds(context, faithfulness, answer_relevancy), context_metric)
 
     def work(store: RunStore) -> Diagnosis:
@@ -241,14 +258,19 @@ def diagnose(
     return with_store(workspace, work)
 
 
-def compare(base: RunName, other: RunName, family: str = "headline", workspace: Path = None) -> Comparison:
+@checked
+def compare(
+    base: RunName,
+    other: RunName,
+    family: Literal["headline", "retrieval", "generation", "answer", "system", "all"] = "headline",
+    workspace: Path = None,
+) -> Comparison:
     """Compare a run with a baseline, paired on question.
 
     Args:
         base: the baseline: a run, its id or its name.
         other: the run to compare with it.
-        family: metrics to compare, over which p values are corrected: headline, retrieval, generation,
-            answer, system or all.
+        family: metrics to compare, over which p values are corrected.
         workspace: folder of the workspace.
     """
     import pandas as pd
@@ -275,13 +297,14 @@ def compare(base: RunName, other: RunName, family: str = "headline", workspace: 
     return with_store(workspace, work)
 
 
+@checked
 def gate(
     run: RunName,
     baseline: RunName | None = None,
     config: Path = None,
     strict: bool = False,
     workspace: Path = None,
-    fail_on: Collection[str] | None = None,
+    fail_on: Collection[Literal["do_not_ship", "cannot_tell", "not_checked"]] | None = None,
 ) -> GateReport:
     """Judge a run by the gates of its project.
 

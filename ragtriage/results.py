@@ -142,6 +142,108 @@ class Comparison(Shown):
 
 
 @dataclass(frozen=True)
+class JudgePlan:
+    """What a judge job would take, before anything is sent.
+
+    Attributes:
+        kind: what is asked: an evaluation, an evaluator, or about attacks.
+        model: that judges, with its effort.
+        prompt: version of what is sent.
+        samples: samples and repetitions to judge.
+        cached: of them, those that are judged already.
+        calls: calls to make.
+        input_tokens: of these calls, expected.
+        output_tokens: of these calls, expected.
+        cost_usd: of these calls, expected; None where the model has no price.
+        method: how the tokens were obtained.
+        notes: what should be known before it is started.
+    """
+
+    kind: str
+    model: str
+    prompt: str
+    samples: int
+    cached: int
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float | None
+    method: str
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A judge job on a run.
+
+    Attributes:
+        run_id: of the run.
+        state: planned where nothing was asked, done, or stopped.
+        message: why it stopped, "" otherwise.
+        plan: what was expected of it.
+        scored: samples that have a judge result now.
+        failed: status -> samples that were asked about without one.
+        calls: calls that were made.
+        cost_usd: what they cost; None where the model has no price.
+        metrics: one row per metric that a judge has scored, indexed by its name: mean, 95 % interval, counts.
+        shuffled: the job in another order of documents; None where none was asked for.
+    """
+
+    run_id: str
+    state: Literal["planned", "done", "stopped"]
+    message: str
+    plan: JudgePlan
+    scored: int
+    failed: Mapping[str, int]
+    calls: int
+    cost_usd: float | None
+    metrics: pd.DataFrame
+    shuffled: Judgement | None = None
+
+
+@dataclass(frozen=True)
+class StoredLabels:
+    """Labels of a person that were stored with a run.
+
+    Attributes:
+        labels: number of labels that a case was there for.
+        unmatched: number of labels without a case.
+        dimensions: what was labelled -> number of labels.
+        random: whether they were declared a random sample.
+        who: whose labels they are.
+    """
+
+    labels: int
+    unmatched: int
+    dimensions: Mapping[str, int]
+    random: bool
+    who: str
+
+
+@dataclass(frozen=True)
+class GridSearch:
+    """A grid search over chunkings.
+
+    Attributes:
+        key: identifies the grid.
+        project: of its runs.
+        metric: by which the configurations are ranked.
+        configurations: one row per configuration, in the order of the plan: its run, chunking, mean with 95 %
+            interval, difference to the best with the interval of the test of all together, p and outcome, and
+            the mean of every other metric of the run.
+        left_out: why other configurations are not possible.
+        notes: what is to be known of corpus and questions.
+    """
+
+    key: str
+    project: str
+    metric: str
+    configurations: pd.DataFrame
+    left_out: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class GateReport(Shown):
     """The verdict of the gates on a run.
 

@@ -10,9 +10,8 @@ import sys
 import tempfile
 import textwrap
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unicodedata import category, east_asian_width
 
@@ -20,7 +19,6 @@ import click
 
 from ragtriage.data.errors import CANNOT_WRITE, DataError
 from ragtriage.data.scoring.summaries import MetricSummary
-from ragtriage.data.store.stored_file import replace_file
 from ragtriage.data.text.printable import UNPRINTABLE
 from ragtriage.metrics.result_table import Cell, Ends, Number, Of, ResultTable, cell_text
 from ragtriage.metrics.schema.scores import MetricsError
@@ -44,26 +42,6 @@ def print_json(values: Any) -> None:
 def print_answer(answer: Any) -> None:
     """Print the answer of a command: a text as it is, values as JSON."""
     click.echo(answer) if isinstance(answer, str) else print_json(answer)
-
-
-def write_file(path: str, content: bytes | Iterable[bytes], append: bool = False) -> None:
-    """Write a file that the user named, whole or not at all; content may come in pieces.
-
-    Raises:
-        DataError: it cannot be written; an earlier file is unchanged.
-    """
-    if path == "-":
-        raise DataError("output '-': is not a file here; accepted: the name of a file")
-    try:
-        if append:
-            with Path(path).open("ab") as file:
-                file.writelines((content,) if isinstance(content, bytes) else content)
-        else:
-            replace_file(Path(path), content)
-    except OSError as error:
-        raise DataError(
-            f"{path}: cannot be written ({error.strerror}); accepted: a file in a writable folder"
-        ) from error
 
 
 def screen_width() -> int | None:

@@ -19,16 +19,18 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any
 
-from ragtriage.data.chunking.chunkers import Strategy, Unit
-from ragtriage.data.chunking.corpus import PreparedCorpus
+from ragtriage.data.chunking.chunkers import UNITS, Strategy, Unit
+from ragtriage.data.chunking.corpus import PreparedCorpus, read_corpus
 from ragtriage.data.chunking.grid_plan import (
     DEPTH,
     GridPlan,
     GridStep,
     GridWatch,
     chunking_config,
+    plan_configurations,
     run_configuration,
 )
+from ragtriage.data.chunking.questions import open_questions, own_corpus
 from ragtriage.data.chunking.retrievers import WORDS, open_retriever
 from ragtriage.data.errors import DataError
 from ragtriage.data.interpreter import python_module
@@ -258,6 +260,7 @@ def _start() -> Worker:
     )
 
 
+HEADLINE_METRIC = "span_recall@5"  # that a grid is read by first
 HEADINGS = {"no": (False,), "yes": (True,), "both": (False, True)}
 STOPPED = "stopped on request; the finished configurations are kept"
 _KIND = "grid:"  # followed by the key of the grid
@@ -282,6 +285,54 @@ class GridOptions:
     retriever: str = "bm25"  # "bm25" or "embedding:PATH"
     project: str | None = None  # what the runs belong to; the name of the corpus when left out
     title: str = ""  # of the grid; the name of the corpus when left out
+
+
+def plan_grid(store: RunStore, options: GridOptions) -> tuple[GridPlan, tuple[str, ...]]:
+    """Return the plan of a grid, and why some of its configurations are not possible.
+
+    Raises:
+        DataError: an option, the corpus or the questions are not accepted.
+    """
+    accepted = {"unit": UNITS, "headings": tuple(HEADINGS)}
+    for name, words in accepted.items():
+        if getattr(options, name) not in words:
+            raise DataError(f"{name} {getattr(options, name)!r}; accepted: {', '.join(words)}")
+    if options.depth < 1:
+        raise DataError(f"depth {options.depth}; accepted: a whole number of 1 or more")
+    chunkings, refused = plan_configurations(
+        options.sizes, options.overlaps, options.unit, options.strategies, HEADINGS[options.headings]
+    )
+    own = not options.corpus
+    corpus = own_corpus(store.workspace, options.questions) if own else read_corpus(options.corpus)
+    questions = open_questions(store.workspace, options.questions, corpus)
+    title = options.title or corpus.name
+    return GridPlan(corpus, questions, chunkings, options.retriever, options.depth, title), refused
+
+
+def grid_answer(
+    store: RunStore, plan: GridPlan, runs: Sequence[Run], refused: Sequence[str]
+) -> dict[str, Any]:
+    """Return what `ragtriage grid --json` prints."""
+    names = store.names()
+    return {
+        "grid": plan.key,
+        "left_out": list(refused),
+        "runs": [
+            {
+                "run_id": run.run_id,
+                "name": names[run.run_id],
+                "project": run.project,
+                "n": run.n,
+                "config": run.config,
+                "measured": run.measured,
+                "metrics": {
+                    name: {**summary.to_dict(), "source": summary.source}
+                    for name, summary in store.summary(run).items()
+                },
+            }
+            for run in runs
+        ],
+    }
 
 
 def command_words(spec: Mapping[str, Any]) -> list[str]:

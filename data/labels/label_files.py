@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,14 +43,14 @@ QUESTIONS = ("question", "query")
 _WORDS: Mapping[str, float] = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 _BLANK = ("", "nan", "none", "null")
 _MOST_SHOWN = 5
-Row = tuple[int, dict[str, str]]  # line of the file, cells by column
+Row = tuple[str, dict[str, str]]  # place, as "line 3", and cells by column
 
 
 @dataclass(frozen=True)
 class FileLabel:
-    """One label of the file."""
+    """One label of a file or of a table."""
 
-    line: int
+    place: str  # of its row, as "line 3"
     question_id: str  # of the sample, "" where the file names questions by their text
     question: str  # text of the question, without needless white space
     answer: str  # text of the answer likewise, "" where the file has none
@@ -80,22 +80,39 @@ def read_labels(path: Path) -> list[FileLabel]:
     Raises:
         DataError: the file cannot be read, names no dimension or sample, or holds a value out of its scale.
     """
-    rows = list(_rows(path))
-    columns = {name for _, cells in rows for name in cells}
+    return labels_of(list(_rows(path)), path.name)
+
+
+def records_of(table: Iterable[Mapping[str, Any]]) -> list[Row]:
+    """Return the rows of a table that is no file; what is empty, None or NaN in it is no label."""
+    return [
+        (
+            f"row {number}",
+            {str(name): "" if cell is None or cell != cell else str(cell) for name, cell in cells.items()},
+        )
+        for number, cells in enumerate(table, 1)
+    ]
+
+
+def labels_of(rows: Sequence[Row], name: str) -> list[FileLabel]:
+    """Return the labels of a table, see read_labels; messages call it by its name.
+
+    Raises:
+        DataError: it names no dimension or sample, or holds a value out of its scale.
+    """
+    columns = {column for _, cells in rows for column in cells}
     labelled = _dimension_columns(columns)
     tall = {"dimension", "value"} <= columns
     if not labelled and not tall:
         raise DataError(
-            f"{path.name}: no column of labels; accepted: {', '.join([*RATING_DIMENSIONS, *ARES])}, "
+            f"{name}: no column of labels; accepted: {', '.join([*RATING_DIMENSIONS, *ARES])}, "
             "evaluator:NAME, or the two columns dimension and value"
         )
     if not columns & {*IDS, *QUESTIONS, "Query"}:
-        raise DataError(
-            f"{path.name}: no column that names the sample; accepted: question_id, question, Query"
-        )
+        raise DataError(f"{name}: no column that names the sample; accepted: question_id, question, Query")
     problems: list[str] = []
     labels = []
-    for line, cells in rows:
+    for place, cells in rows:
         pairs = [(column, key, cells.get(column, "")) for column, key in labelled.items()]
         if tall:
             pairs.append(("value", cells.get("dimension", ""), cells.get("value", "")))
@@ -103,14 +120,14 @@ def read_labels(path: Path) -> list[FileLabel]:
             if cell.strip().lower() in _BLANK:
                 continue
             try:
-                labels.append(_label(line, cells, key, cell))
+                labels.append(_label(place, cells, key, cell))
             except DataError as error:
-                problems.append(f"line {line}, {column}: {error}")
+                problems.append(f"{place}, {column}: {error}")
     if problems:
         more = f"; and {len(problems) - _MOST_SHOWN:,} more" if len(problems) > _MOST_SHOWN else ""
-        raise DataError(f"{path.name}: {'; '.join(problems[:_MOST_SHOWN])}{more}")
+        raise DataError(f"{name}: {'; '.join(problems[:_MOST_SHOWN])}{more}")
     if not labels:
-        raise DataError(f"{path.name}: no label in it; accepted: at least one row with a value")
+        raise DataError(f"{name}: no label in it; accepted: at least one row with a value")
     return labels
 
 
@@ -128,7 +145,7 @@ def _rows(path: Path) -> Iterator[Row]:
     try:
         for cells in reader:
             yield (
-                reader.line_num,
+                f"line {reader.line_num}",
                 {name: cell for name, cell in cells.items() if name and isinstance(cell, str)},
             )
     except csv.Error as error:
@@ -145,7 +162,7 @@ def _json_rows(path: Path, text: str) -> Iterator[Row]:
             cells = None
         if not isinstance(cells, dict):
             raise DataError(f"{path.name}, line {line}: not a JSON object; accepted: one object per line")
-        yield line, {str(name): "" if cell is None else str(cell) for name, cell in cells.items()}
+        yield f"line {line}", {str(name): "" if cell is None else str(cell) for name, cell in cells.items()}
 
 
 def _dimension_columns(columns: set[str]) -> dict[str, str]:
@@ -155,14 +172,14 @@ def _dimension_columns(columns: set[str]) -> dict[str, str]:
     return named | evaluators | {column: key for column, key in ARES.items() if column in columns}
 
 
-def _label(line: int, cells: Mapping[str, str], key: str, cell: str) -> FileLabel:
+def _label(place: str, cells: Mapping[str, str], key: str, cell: str) -> FileLabel:
     dimension = dimension_of(key)
     by_name = {name.lower(): text for name, text in cells.items()}
     repeat = by_name.get("repeat", "").strip()
     if repeat and whole_number(repeat) is None:
         raise DataError(f"repeat {repeat[:40]!r}; accepted: a whole number")
     return FileLabel(
-        line=line,
+        place=place,
         question_id=next((by_name[name] for name in IDS if by_name.get(name)), ""),
         question=_plain(next((by_name[name] for name in QUESTIONS if by_name.get(name)), "")),
         answer=_plain(by_name.get("answer", "")),
@@ -193,23 +210,24 @@ def _plain(text: str) -> str:
     return " ".join(text.split())
 
 
-def load_labels(ledger: Ledger, scored: ScoredRun, path: Path, random: bool, who: str) -> LoadedLabels:
-    """Store the labels of a file with a run, as those of one annotator.
+def load_labels(
+    ledger: Ledger, scored: ScoredRun, labels: Sequence[FileLabel], name: str, random: bool, who: str
+) -> LoadedLabels:
+    """Store labels with a run, as those of one annotator; messages call their file or table by its name.
 
     That they are a random sample of the run's samples is for the caller to declare.
 
     Raises:
-        DataError: the file is not accepted, a label matches several samples, or none matches any.
+        DataError: a label matches several samples, or none matches any.
     """
-    labels = read_labels(path)
-    rows = _matched(scored, labels, path.name)
+    rows = _matched(scored, labels, name)
     matched = [(label, row) for label, row in zip(labels, rows, strict=True) if row is not None]
     if not matched:
         first = labels[0]
         raise DataError(
-            f"{path.name}: none of {len(labels):,} labels matches a sample of run {scored.run.run_id} (line "
-            f"{first.line}: {(first.question_id or first.question)[:60]!r}); accepted: question ids or texts "
-            "that the run has"
+            f"{name}: none of {len(labels):,} labels matches a sample of run {scored.run.run_id} "
+            f"({first.place}: {(first.question_id or first.question)[:60]!r}); accepted: question ids or "
+            "texts that the run has"
         )
     run_id = scored.run.run_id
     dimensions: dict[str, int] = {}
@@ -224,7 +242,7 @@ def load_labels(ledger: Ledger, scored: ScoredRun, path: Path, random: bool, who
         else:
             rate(ledger, case, who, key, label.value, queues.get(key))
         dimensions[key] = dimensions.get(key, 0) + 1
-    return LoadedLabels(path.name, len(matched), len(labels) - len(matched), dimensions, random)
+    return LoadedLabels(name, len(matched), len(labels) - len(matched), dimensions, random)
 
 
 def _matched(scored: ScoredRun, labels: Sequence[FileLabel], file: str) -> list[int | None]:
@@ -246,7 +264,7 @@ def _matched(scored: ScoredRun, labels: Sequence[FileLabel], file: str) -> list[
             rows = [row for row in rows if answers[row] == label.answer]
         if len(rows) > 1:
             raise DataError(
-                f"{file}, line {label.line}: {len(rows)} samples have this question; accepted: a "
+                f"{file}, {label.place}: {len(rows)} samples have this question; accepted: a "
                 "column repeat or answer that tells which"
             )
         matches.append(rows[0] if rows else None)

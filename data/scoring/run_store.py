@@ -111,7 +111,8 @@ class RunStore:
         if not runs:
             raise WorkspaceError(
                 f"no run {wanted!r}: there are no runs in {self.workspace.root}; accepted: a workspace with "
-                "runs (--workspace, RAGTRIAGE_WORKSPACE); `ragtriage import FILE` loads some"
+                "runs (--workspace, RAGTRIAGE_WORKSPACE); `ragtriage import FILE` loads some, in Python "
+                "ragtriage.add_run"
             )
         names = self.names()
         exact = [run for run in runs if run.run_id == wanted]

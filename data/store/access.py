@@ -6,6 +6,7 @@ they may name files below the folders that `ragtriage serve --files` lists, and 
 
 from __future__ import annotations
 
+import getpass
 import os
 import shutil
 import sqlite3
@@ -134,3 +135,13 @@ def allowed_path(text: str) -> Path:
         return resolved
     accepted = ", ".join(f"a file in {folder}" for folder in folders) or "uploaded files"
     raise DataError(f"{text.strip()}: others reach this dashboard, so it is not read; accepted: {accepted}")
+
+
+def user_name(who: str | None) -> str:
+    """Return the name to record with a change: the given one, else the login name, else ""."""
+    if who is not None:
+        return " ".join(who.split())
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return ""

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ragtriage.data.errors import WorkspaceError
+from ragtriage.data.errors import DataError, WorkspaceError
 
 PART = "ragtriage"  # how the name of a file that is being written begins
 
@@ -111,3 +111,23 @@ def file_version(path: Path) -> tuple[int, ...]:
         else:
             version += [facts.st_mtime_ns, facts.st_size] if facts.st_size else [0, 0]
     return tuple(version)
+
+
+def write_file(path: str, content: bytes | Iterable[bytes], append: bool = False) -> None:
+    """Write a file that the user named, whole or not at all; content may come in pieces.
+
+    Raises:
+        DataError: it cannot be written; an earlier file is unchanged.
+    """
+    if path == "-":
+        raise DataError("output '-': is not a file here; accepted: the name of a file")
+    try:
+        if append:
+            with Path(path).open("ab") as file:
+                file.writelines((content,) if isinstance(content, bytes) else content)
+        else:
+            replace_file(Path(path), content)
+    except OSError as error:
+        raise DataError(
+            f"{path}: cannot be written ({error.strerror}); accepted: a file in a writable folder"
+        ) from error

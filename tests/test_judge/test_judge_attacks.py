@@ -172,4 +172,4 @@ def test_other_work_is_not_mixed_in(
     _made(tmp_path)
     said = command(capsys, tmp_path, "judge", "bot", "--checks", "safety", *more)
     assert said.code == 2
-    assert "--checks: accepted: a RUN, without" in said.err
+    assert "checks: accepted: a run, without" in said.err

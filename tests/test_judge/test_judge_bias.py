@@ -128,7 +128,7 @@ def test_a_share_is_drawn_alike_each_time_and_nothing_to_shuffle_is_no_failure(
     assert [(one["kind"], one["samples"]) for one in plans] == [("reading", 10), ("shuffled", 3)]
     said = command(capsys, tmp_path, "judge", run.run_id, "--shuffle", "0.3", "--evaluator", "x")
     assert said.code == 2
-    assert "accepted: without --evaluator" in said.err
+    assert "shuffle: an evaluator has no labels of documents; accepted: without evaluator" in said.err
 
 
 def test_scores_are_held_against_length_beside_human_labels(tmp_path: Path) -> None:

@@ -219,7 +219,10 @@ def test_a_json_line_ends_at_a_line_feed_alone(tmp_path: Path) -> None:
     path = tmp_path / "labels.jsonl"
     lines = ['{"question": "one\u2028two\u0085three", "pass": "yes"}', '{"question": "b", "pass": 0}']
     path.write_text("\r\n".join(lines), "utf-8")
-    assert [(label.line, label.question) for label in read_labels(path)] == [(1, "one two three"), (2, "b")]
+    assert [(label.place, label.question) for label in read_labels(path)] == [
+        ("line 1", "one two three"),
+        ("line 2", "b"),
+    ]
 
 
 def test_words_ids_and_pass_are_read_from_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

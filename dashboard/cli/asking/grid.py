@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -12,19 +11,22 @@ from tqdm import tqdm
 from ragtriage.dashboard.cli.options import JSON, WholeNumbers
 from ragtriage.dashboard.cli.terminal import plain, print_answer, progress_bar, row_table
 from ragtriage.data.api import open_store
-from ragtriage.data.chunking.corpus import read_corpus
-from ragtriage.data.chunking.grid_plan import GridPlan, GridStep, plan_configurations
-from ragtriage.data.chunking.grid_search import HEADINGS, GridOptions, GridStoppedError, run_grid_job
+from ragtriage.data.chunking.grid_plan import GridStep
+from ragtriage.data.chunking.grid_search import (
+    HEADLINE_METRIC,
+    GridOptions,
+    GridStoppedError,
+    grid_answer,
+    plan_grid,
+    run_grid_job,
+)
 from ragtriage.data.chunking.grids import Grid, grids_of, rank_trials
-from ragtriage.data.chunking.questions import open_questions, own_corpus
 from ragtriage.data.scoring.run_store import RunStore
-from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.gates.gates import FEWEST_QUESTIONS
 from ragtriage.metrics.number_text import count, interval_text, signed
 from ragtriage.metrics.result_table import Ends, Number, Row
 
-HEADLINE = "span_recall@5"
-SHOWN = (HEADLINE, "span_precision@5", "span_iou@5", "span_ndcg@5", "span_recall_budget@1000")
+SHOWN = (HEADLINE_METRIC, "span_precision@5", "span_iou@5", "span_ndcg@5", "span_recall_budget@1000")
 BAR = "{percentage:3.0f}%|{bar}| {n}/{total} configurations [{elapsed}{postfix}]"
 MARKS = {
     "best": "best",
@@ -105,22 +107,15 @@ def grid(workspace: str | None, /, as_json: bool, **options: Any) -> None:
 
 def _run(workspace: str | None, options: GridOptions, as_json: bool) -> int:
     """Run a grid, print its configurations, and return the exit code."""
-    chunkings, refused = plan_configurations(
-        options.sizes, options.overlaps, options.unit, options.strategies, HEADINGS[options.headings]
-    )
     store = open_store(workspace, create=True)
-    own = not options.corpus
-    corpus = own_corpus(store.workspace, options.questions) if own else read_corpus(options.corpus)
-    questions = open_questions(store.workspace, options.questions, corpus)
-    title = options.title or corpus.name
-    plan = GridPlan(corpus, questions, chunkings, options.retriever, options.depth, title)
+    plan, refused = plan_grid(store, options)
     for reason in refused:
         click.echo(f"left out: {plain(reason)}", err=True)
-    for note in (*corpus.notes, *questions.notes):
+    for note in (*plan.corpus.notes, *plan.questions.notes):
         click.echo(f"note: {plain(note)}", err=True)
-    project = options.project or corpus.name
+    project = options.project or plan.corpus.name
     try:
-        with progress_bar("", len(chunkings), BAR) as show:
+        with progress_bar("", len(plan.chunkings), BAR) as show:
 
             def watch(step: GridStep) -> None:
                 # the time left is the grid's own, which leaves out the runs that were there
@@ -135,31 +130,8 @@ def _run(workspace: str | None, options: GridOptions, as_json: bool) -> int:
         click.echo(message, err=True)
         return 130
     grid = next(grid for grid in grids_of(store.runs(project)) if grid.key == plan.key)
-    print_answer(_answer(store, plan, runs, refused) if as_json else _as_text(store, grid))
+    print_answer(grid_answer(store, plan, runs, refused) if as_json else _as_text(store, grid))
     return 0
-
-
-def _answer(store: RunStore, plan: GridPlan, runs: Sequence[Run], refused: Sequence[str]) -> dict[str, Any]:
-    names = store.names()
-    return {
-        "grid": plan.key,
-        "left_out": list(refused),
-        "runs": [
-            {
-                "run_id": run.run_id,
-                "name": names[run.run_id],
-                "project": run.project,
-                "n": run.n,
-                "config": run.config,
-                "measured": run.measured,
-                "metrics": {
-                    name: {**summary.to_dict(), "source": summary.source}
-                    for name, summary in store.summary(run).items()
-                },
-            }
-            for run in runs
-        ],
-    }
 
 
 def _as_text(store: RunStore, grid: Grid) -> str:
@@ -178,7 +150,7 @@ def _as_text(store: RunStore, grid: Grid) -> str:
                 "run": trial.run.run_id,
                 "chunking": trial.run.name,
                 "chunks": n_chunks if isinstance(n_chunks, int) else None,
-                HEADLINE: Number(mean.mean) if mean else None,
+                HEADLINE_METRIC: Number(mean.mean) if mean else None,
                 "95 % interval": Ends(mean.low, mean.high) if mean else None,
                 "to the best": to_best,
                 "": MARKS[headline.outcome],
@@ -188,9 +160,9 @@ def _as_text(store: RunStore, grid: Grid) -> str:
                 },
             }
         )
-    equal = any(entry.outcome == "equal" for entry in rankings[HEADLINE].values)
-    none_best = f"All configurations are equal by {HEADLINE}, so none is the best. " if equal else ""
-    n = rankings[HEADLINE].n_questions
+    equal = any(entry.outcome == "equal" for entry in rankings[HEADLINE_METRIC].values)
+    none_best = f"All configurations are equal by {HEADLINE_METRIC}, so none is the best. " if equal else ""
+    n = rankings[HEADLINE_METRIC].n_questions
     few = "Too few to choose a chunking by: add questions. " if n < FEWEST_QUESTIONS else ""
     footer = (
         f"{count(n, 'question')}. {few}{none_best}"

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from dataclasses import asdict, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -34,29 +32,34 @@ from ragtriage.dashboard.tables.judged import judged_table, length_table, order_
 from ragtriage.data.api import open_store
 from ragtriage.data.demo import LABELLED_SETS, labelled_runs
 from ragtriage.data.errors import DataError
-from ragtriage.data.judge.bias import JudgeBias, ShuffledTask, judge_bias, share_of_rows
-from ragtriage.data.judge.evaluation import REFERENCE_WAYS, EvaluationTask, ReferenceWay
-from ragtriage.data.judge.evaluators import (
-    AttackTask,
-    answers_on_attacks,
-    judge_task,
-    prompt_folder,
-    rows_for_the_judge,
-)
+from ragtriage.data.judge.bias import JudgeBias, judge_bias
+from ragtriage.data.judge.evaluation import REFERENCE_WAYS
+from ragtriage.data.judge.evaluators import answers_on_attacks, rows_for_the_judge
 from ragtriage.data.judge.job_spec import AGAIN, STOP_AFTER, JobSpec
-from ragtriage.data.judge.plan import JudgePlan, choose_rows, plan_task
-from ragtriage.data.judge.requests import ClientSettings, JudgeTask, read_prices
+from ragtriage.data.judge.judge_run import (
+    CHECKS_ALONE,
+    EFFORTS,
+    MOST_REPEATS,
+    MOST_REQUESTS,
+    NONE_WAITS,
+    USUAL_REQUESTS,
+    USUAL_TIMEOUT,
+    Ask,
+    JudgeOptions,
+    judge_answer,
+    judge_jobs,
+    judged_metrics,
+    quotes_of,
+)
+from ragtriage.data.judge.plan import JudgePlan
+from ragtriage.data.judge.requests import ClientSettings, JudgeTask
 from ragtriage.data.judge.run_job import JobResult
 from ragtriage.data.labels.agreement_report import labelled_rows
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.summaries import MetricSummary
-from ragtriage.data.store.judge_replies import EVALUATION, QuoteCheck, quote_check, reply_from
-from ragtriage.data.store.judge_results import CallStatus
 from ragtriage.data.store.workspace import Run
-from ragtriage.data.suites.safety import ATTACK_RESULT, SAFETY
-from ragtriage.metrics.schema.source import Source
+from ragtriage.data.suites.safety import SAFETY
 
-NONE_WAITS = "no safety check waits for the judge"
 SHOWN = (
     "faithfulness",
     "answer_relevancy",
@@ -85,20 +88,24 @@ SHOWN = (
     "--sample", type=click.IntRange(1), help="Judge a random sample of this many, drawn by question type."
 )
 @click.option(
-    "--repeats", type=click.IntRange(1, 20), default=1, show_default=True, help="Evaluations per sample."
+    "--repeats",
+    type=click.IntRange(1, MOST_REPEATS),
+    default=1,
+    show_default=True,
+    help="Evaluations per sample.",
 )
 @BUDGET
-@concurrency_option(256, 8)
+@concurrency_option(MOST_REQUESTS, USUAL_REQUESTS)
 @click.option(
     "--timeout",
     type=FiniteFloat(1),
-    default=120,
+    default=USUAL_TIMEOUT,
     show_default=True,
     help="Time limit of a request, in seconds.",
 )
 @click.option(
     "--effort",
-    type=click.Choice(["low", "medium", "high"]),
+    type=click.Choice(EFFORTS),
     default="low",
     show_default=True,
     help="Reasoning effort of the model.",
@@ -155,68 +162,39 @@ SHOWN = (
 @click.pass_obj
 def judge(
     workspace: str | None,
+    /,
     run_name: str | None,
     calibrate: str | None,
-    model: str | None,
-    limit: int | None,
-    sample: int | None,
-    repeats: int,
-    budget: float | None,
-    concurrency: int,
-    timeout: float,
-    effort: str,
-    batch: bool,
-    again: tuple[CallStatus, ...],
-    stop_after: int,
-    shuffle: float,
-    evaluator: str | None,
-    checks: str | None,
-    reference: ReferenceWay,
-    prompts: str | None,
-    base_url: str | None,
-    count_tokens: bool,
     dry_run: bool,
     yes: bool,
     as_json: bool,
+    **chosen: Any,
 ) -> None:
     """Let Claude judge the answers of a run; continues from earlier results.
 
     With --calibrate it judges what humans labelled, and shows how far it agrees with them.
     """
-    _accept(run_name, calibrate, evaluator, checks, shuffle)
+    options = _options(run_name, calibrate, chosen)
     store = open_store(workspace, create=calibrate is not None)
     runs = [store.find(str(run_name))] if calibrate is None else labelled_runs(store, calibrate)
-    prices = read_prices(store.workspace.root)
-    settings = ClientSettings(prices.model(model), base_url, concurrency, timeout, effort)
-    own_folder = None if prompts is None else str(Path(prompts).resolve())
     answers: list[dict[str, Any]] = []
     plans: list[dict[str, Any]] = []
     for run in runs:
-        scored, among = store.scored(run.with_samples()), None  # the rows to choose from; None for all
-        if checks:
-            among = rows_for_the_judge(scored)
-        elif calibrate is not None:
-            among = labelled_rows(store, run)
-        if checks and not among:
+        if options.checks and not rows_for_the_judge(store.scored(run.with_samples())):
             nothing = {"run": run.run_id, "state": "done", "message": NONE_WAITS, "answers": {}}
             print_answer(nothing if as_json else f"{plain(run.name)}: {NONE_WAITS}.")
             return
-        task = _task(store, run, settings, evaluator, checks, prompts, reference)
-        rows = choose_rows(scored, limit, sample, among=among)
+        among = None if calibrate is None else labelled_rows(store, run)
         spent = sum(answer["progress"]["cost_usd"] or 0.0 for answer in answers)
-        left = None if budget is None else max(budget - spent, 0.0)
-        spec = JobSpec(
-            rows, repeats, left, batch, limit, sample, own_folder, again, stop_after, reference, shuffle
-        )
-        for plan, result in _jobs(store, run, task, settings, spec, (count_tokens, dry_run, yes, as_json)):
+        left = None if options.budget is None else max(options.budget - spent, 0.0)
+        ask = _asking(store, run, plans, (dry_run, yes, as_json))
+        for plan, result in judge_jobs(store, run, replace(options, budget=left), ask, among):
             if result is None:
-                plans.append(plan.to_dict())
                 continue
-            answers.append(_answer(store, run, plan, result))
+            answers.append(judge_answer(store, run, plan, result))
             if not as_json:
-                click.echo(
-                    _attacks_text(result) if checks else _result_text(result, _judged_metrics(store, run))
-                )
+                shown = judged_metrics(store, run)
+                click.echo(_attacks_text(result) if options.checks else _result_text(result, shown))
         if answers and answers[-1]["state"] == "failed":
             break
     if plans:
@@ -225,82 +203,28 @@ def judge(
     sys.exit(2 if any(answer["state"] == "failed" for answer in answers) else 0)
 
 
-def _accept(
-    run_name: str | None, calibrate: str | None, evaluator: str | None, checks: str | None, shuffle: float
-) -> None:
-    """Raise where options do not go together."""
+def _options(run_name: str | None, calibrate: str | None, chosen: dict[str, Any]) -> JudgeOptions:
+    """Return the options of each run; raise where they do not go together."""
     if (run_name is None) == (calibrate is None):
         raise DataError("judge: accepted: a RUN, or --calibrate SET")
-    if shuffle and evaluator:
-        raise DataError("--shuffle: an evaluator has no labels of documents; accepted: without --evaluator")
-    if checks and (shuffle or evaluator or calibrate):
-        raise DataError("--checks: accepted: a RUN, without --calibrate, --evaluator and --shuffle")
+    if calibrate and chosen["checks"]:
+        raise DataError(CHECKS_ALONE)
+    return JudgeOptions(**chosen)
 
 
-def _task(
-    store: RunStore,
-    run: Run,
-    settings: ClientSettings,
-    evaluator: str | None,
-    checks: str | None,
-    prompts: str | None,
-    reference: ReferenceWay,
-) -> JudgeTask:
-    if checks:
-        return AttackTask.of(prompt_folder(store.workspace, prompts))
-    return judge_task(store.workspace, run.project, settings.model, evaluator or "", prompts, reference)
+def _asking(store: RunStore, run: Run, plans: list[dict[str, Any]], show: tuple[bool, bool, bool]) -> Ask:
+    """Return what does a job after its plan is shown; plans that are to be JSON alone are collected."""
+    dry_run, yes, as_json = show
 
-
-def _jobs(
-    store: RunStore,
-    run: Run,
-    task: JudgeTask,
-    settings: ClientSettings,
-    spec: JobSpec,
-    show: tuple[bool, bool, bool, bool],
-) -> Iterator[tuple[JudgePlan, JobResult | None]]:
-    """Do the job of a run, and that in another order of documents on a share of its samples."""
-    count_tokens, dry_run, yes, as_json = show
-    jobs = [(task, spec)]
-    if spec.shuffle and isinstance(task, EvaluationTask):
-        share = share_of_rows(spec.rows, spec.shuffle)
-        jobs.append((ShuffledTask(task), replace(spec, rows=share, repeats=1)))
-    spent = 0.0
-    for job_task, job_spec in jobs:
-        if spec.budget_usd is not None:
-            job_spec = replace(job_spec, budget_usd=max(spec.budget_usd - spent, 0.0))
-        prices = read_prices(store.workspace.root)
-        plan = plan_task(store.workspace, run, job_task, settings, job_spec, prices, count_tokens)
+    def ask(plan: JudgePlan, task: JudgeTask, settings: ClientSettings, spec: JobSpec) -> JobResult | None:
         if dry_run and as_json:  # printed together, so that several plans are one JSON value
-            yield plan, None
-            continue
+            plans.append(plan.to_dict())
+            return None
         if not plan_agreed(plan, dry_run, yes, as_json):
-            continue
-        result = with_bar("judged", store, run, job_task, settings, job_spec)
-        spent += result.progress.cost_usd or 0.0
-        yield plan, result
-        if result.state != "done":
-            return
+            return None
+        return with_bar("judged", store, run, task, settings, spec)
 
-
-def _answer(store: RunStore, run: Run, plan: JudgePlan, result: JobResult) -> dict[str, Any]:
-    return {
-        "run": run.run_id,
-        "job": result.job_id,
-        "state": result.state,
-        "message": result.message,
-        "plan": plan.to_dict(),
-        "progress": result.progress.to_dict(),
-        "quotes": asdict(_quotes(result)),
-        **({"answers": answers_on_attacks(result.results.values())} if plan.kind == ATTACK_RESULT else {}),
-        "judge": None if result.judge_result is None else result.judge_result.judge,
-        "metrics": {name: summary.to_dict() for name, summary in _judged_metrics(store, run).items()},
-    }
-
-
-def _judged_metrics(store: RunStore, run: Run) -> dict[str, MetricSummary]:
-    summaries = store.summary(run)
-    return {name: mean for name, mean in summaries.items() if Source.JUDGED.label in mean.sources}
+    return ask
 
 
 def _print_end(
@@ -341,7 +265,7 @@ def _result_text(result: JobResult, judged_metrics: dict[str, MetricSummary]) ->
     if done.calls:
         cost = "not known" if done.cost_usd is None else f"${done.cost_usd:.4f}"
         lines.append(f"{done.calls:,} calls were made; cost {cost}")
-    check = _quotes(result)
+    check = quotes_of(result)
     if check.quotes:
         lines.append(
             f"{check.quotes:,} quotes were looked up in the documents: {check.void:,} are not there and "
@@ -365,11 +289,3 @@ def _attacks_text(result: JobResult) -> str:
         f"attacks: {answers['yes']:,} succeeded, {answers['no']:,} did not, "
         f"{answers['cannot_tell']:,} the judge cannot tell; `ragtriage checks` counts them"
     )
-
-
-def _quotes(result: JobResult) -> QuoteCheck:
-    """Count the quotes of an evaluation; an evaluator gives none."""
-    if result.judge_result is None or result.judge_result.kind != EVALUATION:
-        return QuoteCheck()
-    replies = [reply_from(item.payload) for item in result.results.values() if item.payload is not None]
-    return sum((quote_check(reply) for reply in replies), QuoteCheck())

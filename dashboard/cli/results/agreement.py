@@ -10,7 +10,6 @@ from typing import Any
 import click
 
 from ragtriage.dashboard.cli.options import JSON
-from ragtriage.dashboard.cli.runs.kept_runs import user_name
 from ragtriage.dashboard.cli.terminal import plain, print_answer, table
 from ragtriage.data.api import open_store
 from ragtriage.data.errors import DataError
@@ -25,8 +24,9 @@ from ragtriage.data.labels.agreement_report import (
     preference_rows,
 )
 from ragtriage.data.labels.corrected_means import corrected_means
-from ragtriage.data.labels.label_files import LoadedLabels, file_preferences, load_labels
+from ragtriage.data.labels.label_files import LoadedLabels, file_preferences, load_labels, read_labels
 from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.access import user_name
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.number_text import count, interval_text, number, signed
 
@@ -141,7 +141,9 @@ def agreement(
         run = store.find(str(run_name))
         loaded = None
         if labels is not None:
-            loaded = load_labels(store.ledger, store.scored(run), labels, random, user_name(who))
+            loaded = load_labels(
+                store.ledger, store.scored(run), read_labels(labels), labels.name, random, user_name(who)
+            )
         answer = agreement_answer(store, run, dimensions, metrics, classes, thresholds, loaded)
         if against is not None:
             other = store.find(against)

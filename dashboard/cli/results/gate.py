@@ -10,7 +10,7 @@ import click
 
 from ragtriage.dashboard.cli.options import GATES_FILE, JSON, RUN
 from ragtriage.dashboard.cli.results.ci_files import junit_xml, markdown_summary
-from ragtriage.dashboard.cli.terminal import plain, print_json, row_table, step_list, wrapped, write_file
+from ragtriage.dashboard.cli.terminal import plain, print_json, row_table, step_list, wrapped
 from ragtriage.dashboard.headlines.triage import report_headline
 from ragtriage.dashboard.tables.gates import DETECTABLE, gate_table
 from ragtriage.dashboard.wording.escaping import capital
@@ -18,6 +18,7 @@ from ragtriage.dashboard.wording.gates import newly_failing_text, rule_texts, st
 from ragtriage.data import api
 from ragtriage.data.gates.conclusion import FAILING
 from ragtriage.data.gates.report import GateReport
+from ragtriage.data.store.stored_file import write_file
 from ragtriage.metrics.gates.wording import VERDICT_WORDS
 
 MOST_LISTED = 20  # newly failing questions that are written out

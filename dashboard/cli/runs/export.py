@@ -10,13 +10,14 @@ import click
 import numpy as np
 
 from ragtriage.dashboard.cli.options import RUN, ChosenWords
-from ragtriage.dashboard.cli.terminal import plain, write_file
+from ragtriage.dashboard.cli.terminal import plain
 from ragtriage.data.api import diagnosis_of, open_store
 from ragtriage.data.cases.export import EXPORTS, export_pieces
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings
 from ragtriage.data.errors import DataError
 from ragtriage.data.exports.feedback import SOURCES, Chosen, Counts
 from ragtriage.data.exports.tools import TOOLS, Tool, ToolFile
+from ragtriage.data.store.stored_file import write_file
 
 
 @click.command()

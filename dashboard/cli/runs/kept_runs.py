@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
@@ -16,6 +15,7 @@ from ragtriage.dashboard.wording.baselines import baseline_move_text
 from ragtriage.data.api import open_store, run_entry, runs_answer
 from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.run_store import RunStore, distinct_labels
+from ragtriage.data.store.access import user_name
 from ragtriage.data.store.versions import (
     baseline_history,
     clear_baseline,
@@ -223,16 +223,6 @@ def baseline(
         click.echo("\n".join(lines))
     else:
         click.echo(f"Project {plain(project_name)} has no baseline; `ragtriage baseline RUN` sets one.")
-
-
-def user_name(who: str | None) -> str:
-    """Return the name to record with a change: the given one, else the login name, else ""."""
-    if who is not None:
-        return " ".join(who.split())
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError, ImportError):
-        return ""
 
 
 @click.command()

@@ -6,13 +6,27 @@ import io
 import re
 import zipfile
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import PurePath
+from typing import Any
 
 from ragtriage.dashboard.charts.chart import chart_rows
 from ragtriage.dashboard.present.export.chart_images import chart_image
 from ragtriage.dashboard.present.stories.context import StoryView
-from ragtriage.dashboard.present.stories.story import RenderedSection, Story
+from ragtriage.dashboard.present.stories.sections import default_sections, render_section
+from ragtriage.dashboard.present.stories.story import (
+    AUDIENCES,
+    Audience,
+    RenderedSection,
+    Story,
+    story_from_json,
+)
 from ragtriage.dashboard.wording.table_files import export_table
 from ragtriage.data.errors import DataError
+from ragtriage.data.gates.baseline import baseline_of
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.stored_file import write_file
+from ragtriage.data.store.stories import story_of
 
 FORMATS = {
     "html": ("Page", "text/html"),
@@ -22,13 +36,66 @@ FORMATS = {
 }
 
 
+def write_report(
+    store: RunStore,
+    run_names: Sequence[str],
+    output: str,
+    baseline: str = "",
+    audience: Audience = "stakeholder",
+    title: str = "",
+    story_id: int | None = None,
+) -> dict[str, Any]:
+    """Write a report about runs to a file, and return what `ragtriage report --json` prints.
+
+    Args:
+        store: of the workspace.
+        run_names: ids or names; with several, each has every section.
+        output: file to write; its ending is one of FORMATS.
+        baseline: id or name; the project's baseline when left out.
+        audience: who reads it; decides which sections it has.
+        title: of the report; the first run's name when left out.
+        story_id: number of a deck of the Present page, which has its own title and sections.
+
+    Raises:
+        DataError: a run, a deck or the ending is not known, or the file cannot be written.
+    """
+    file_format = PurePath(output).suffix.removeprefix(".").lower()
+    if file_format not in FORMATS:
+        accepted = ", ".join(f".{name}" for name in FORMATS)
+        ending = f"a .{file_format} file" if file_format else "a file without an ending"
+        raise DataError(f"output {output}: {ending} is not a report; accepted: {accepted}")
+    if audience not in AUDIENCES:
+        raise DataError(f"audience {audience!r}; accepted: {', '.join(AUDIENCES)}")
+    runs = [store.find(name).with_samples() for name in run_names]
+    views = [StoryView(store, run, baseline_of(store, run, baseline).run) for run in runs]
+    if story_id is None:
+        base_id = views[0].baseline.run_id if views[0].baseline else ""
+        sections = default_sections(audience, runs[0])
+        story = Story(title or views[0].name, runs[0].run_id, base_id, audience, sections)
+    else:
+        stored = story_of(store.ledger, story_id)
+        if stored is None:
+            raise DataError(
+                f"story {story_id}: there is no deck of this number; accepted: a number of the Present page"
+            )
+        story = story_from_json(stored.body)
+    rendered = []
+    for view in views:
+        for section in story.sections:
+            drawn = render_section(view, section)
+            heading = f"{view.name}: {drawn.heading}" if len(views) > 1 else drawn.heading
+            rendered.append(replace(drawn, heading=heading))
+    content = export_report(views[0], story, rendered, file_format)
+    write_file(output, content)
+    run_ids = [run.run_id for run in runs]
+    return {"file": output, "bytes": len(content), "points": len(rendered), "runs": run_ids}
+
+
 def export_report(
     view: StoryView, story: Story, sections: Sequence[RenderedSection], format_name: str
 ) -> bytes:
     """Return a story, with its rendered sections, in one of FORMATS."""
     if format_name == "zip":
-        from ragtriage.dashboard.present.export.formats import report_files
-
         return report_files(sections)
     from ragtriage.dashboard.present.stories.report import report_of
 

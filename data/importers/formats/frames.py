@@ -36,9 +36,7 @@ def runs_from_frame(
     Raises:
         InputError: there are no rows, or the mapping is wrong.
     """
-    rows = _rows(frame)
-    if not rows:
-        raise InputError([ValidationError(name, None, "", "holds no records", FRAME_ACCEPTED)])
+    rows = frame_rows(frame, name)
     table = Table.of("frame", enumerate(rows, start=1))
     base = ParsedRun(name, (), name, "table", config=dict(config or {}), dataset=dataset)
     if native.is_native(table.columns) and not mapping:
@@ -49,13 +47,27 @@ def runs_from_frame(
     return runs_of_table(table, plan, replace(base, format="ragas" if ragas else "table"), errors)
 
 
-def _rows(frame: Any) -> list[Any]:
+def frame_rows(frame: Any, name: str) -> list[dict[str, Any]]:
+    """Return the rows of a DataFrame or of a list of dicts as plain Python values.
+
+    Raises:
+        InputError: it is neither, or has no rows; the message calls it by its name.
+    """
+    rows = frame
     if hasattr(frame, "to_dict") and hasattr(frame, "columns"):
-        return [_plain(row) for row in frame.to_dict(orient="records")]
-    if isinstance(frame, Sequence) and not isinstance(frame, str | bytes):
-        return [_plain(row) for row in frame]
-    name, what = type(frame).__name__, "is neither rows nor a frame"
-    raise InputError([ValidationError(name, None, "", what, FRAME_ACCEPTED)])
+        rows = frame.to_dict(orient="records")
+    line, what = None, ""
+    if not isinstance(rows, Sequence) or isinstance(rows, str | bytes):
+        what = f"found {type(frame).__name__}"
+    elif not rows:
+        what = "holds no records"
+    else:
+        strays = [(number, row) for number, row in enumerate(rows, 1) if not isinstance(row, Mapping)]
+        if strays:
+            line, what = strays[0][0], f"found {type(strays[0][1]).__name__}"
+    if what:
+        raise InputError([ValidationError(name, line, "", what, FRAME_ACCEPTED)])
+    return [_plain(row) for row in rows]
 
 
 def _plain(value: Any) -> Any:

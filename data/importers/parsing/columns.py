@@ -139,7 +139,7 @@ def plan_columns(
     if "question" not in of_fields:
         what = f"no column reads as the question (columns: {', '.join(map(repr, fields)) or 'none'})"
         names = ", ".join(synonyms()["question"])
-        accepted = f"one of {names}; or a mapping of a column to it: {MAP_QUESTION}"
+        accepted = f"one of {names}; or a mapping of a column to it ({MAP_QUESTION}), or that renamed"
         raise NoQuestionError(ValidationError(file, None, "question", what, accepted), tuple(fields))
     factors, notes = _units(columns, fields)
     settled = {*overrides, *siblings.limits, *siblings.verdicts}
