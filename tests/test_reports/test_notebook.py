@@ -109,6 +109,10 @@ def test_tiles_have_n_and_interval_and_the_table_has_every_gate(demo: RunStore) 
     text = _text(report)
     assert "Pass rate ✓ holds 83 % V3 strict prompt 56 % 95 % CI 70 % to 91 % · 48 questions" in text
     assert _html(report).count("<tr>") == len(report.gates) + 1
+    bundled = ragtriage.gate("clapnq: Mistral", workspace=demo.workspace.root)
+    unmeasured = int((bundled.gates["verdict"] == "UNMEASURED").sum())
+    assert f"· {unmeasured} gates not measured" in _text(bundled)
+    assert _html(bundled).count("<tr>") == len(bundled.gates) - unmeasured + 1
     assert "Bad cases by failure stage" in _text(ragtriage.diagnose(RUN, workspace=demo.workspace.root))
     compared = _text(ragtriage.compare(BASE, RUN, workspace=demo.workspace.root))
     assert "Pass rate ✓ better +0 27 0 56 → 0 83 interval [0 14, 0 41] · n = 48 pairs" in compared

@@ -91,11 +91,14 @@ def run_view(
         doubted = doubted_losses(view.diagnosis, view.findings)
         return river_of(view.diagnosis, doubted, tokens, view.baseline_diagnosis, view.short_names[1])
 
+    results = () if gates is None else gates.results
+    measured = [result for result in results if result.verdict != "UNMEASURED"] or results
+    unmeasured = f"{count(len(results) - len(measured), 'gate')} not measured"
     return NotebookView(
         view.headline if gates is None else report_headline(gates, strict),
         section.slide.tiles if section.slide else (),
-        gate_table(gates.results if gates else ()).only(*GATE_COLUMNS),
-        foot_of(view),
+        gate_table(measured).only(*GATE_COLUMNS),
+        f"{foot_of(view)} · {unmeasured}" if len(measured) < len(results) else foot_of(view),
         draw,
     )
 
