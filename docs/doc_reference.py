@@ -95,6 +95,20 @@ def _public_name(name: str, described: Callable[..., Any]) -> str:
         (f"`{entry.arg_name}`", " ".join((entry.description or "").split())) for entry in docstring.params
     ]
     parts += [_table(kind, "What it is", rows)] if rows else []
+    methods = [
+        (
+            f"`{method}({', '.join(list(inspect.signature(function).parameters)[1:])})`",
+            inspect.getdoc(function),
+        )
+        for method, function in inspect.getmembers(described, inspect.isfunction)
+        if inspect.isclass(described) and not method.startswith("_")
+    ]
+    if methods:
+        parts.append(
+            _table(
+                "Method", "What it does", [(name, (text or "").partition("\n")[0]) for name, text in methods]
+            )
+        )
     if docstring.returns is not None:
         parts.append(f"**Returns:** {_plain(docstring.returns.description or '')}")
     parts += [

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 class Shown:
     """A result that a notebook shows as HTML, and that draws the figure of its page.
 
-    It shows what the project held when it was made. Copies made with pickle carry the values alone.
+    It shows what the project held when it was made; a run, the verdict as of now. Copies made with pickle
+    carry the values alone.
     """
 
     _show: Callable[[Callable[[NotebookView], Any]], Any] | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Iterator
@@ -55,6 +56,17 @@ def test_judging_has_the_numbers_of_the_command(tmp_path: Path, capsys: Capture,
     for name, metric in again["metrics"].items():
         assert judged.metrics.loc[name, "mean"] == pytest.approx(metric["mean"])
         assert judged.metrics.loc[name, "n_scored"] == metric["n_scored"]
+
+
+def test_judging_works_where_an_event_loop_runs_as_in_a_notebook(tmp_path: Path, server: JudgeServer) -> None:
+    made(tmp_path, 2)
+
+    async def cell() -> ragtriage.Judgement:
+        return ragtriage.judge("turtles", reference="along", base_url=server.url, workspace=tmp_path)
+
+    judged = asyncio.run(cell())
+    assert (judged.state, judged.scored) == ("done", 2)
+    assert judged.cost_usd is not None
 
 
 def test_a_job_that_fails_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,14 +226,8 @@ WRONG_CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("name", "args", "more", "message"), WRONG_CALLS)
 def test_an_error_names_what_was_given_and_what_is_accepted(
-    name: str, args: tuple[Any, ...], more: dict[str, Any], message: str, own_demo_root: Path
+    name: str, args: tuple[Any, ...], more: dict[str, Any], message: str, demo: RunStore
 ) -> None:
     with pytest.raises(ragtriage.RagtriageError, match=message) as raised:
-        getattr(ragtriage, name)(*args, **{"workspace": own_demo_root, **more})
+        getattr(ragtriage, name)(*args, **{"workspace": demo.workspace.root, **more})
     assert "accepted" in str(raised.value)
-
-
-@pytest.fixture
-def own_demo_root(demo: RunStore) -> Path:
-    """The workspace of the bundled samples, which no wrong call changes."""
-    return demo.workspace.root
