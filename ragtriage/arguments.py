@@ -50,7 +50,12 @@ def checked(function: Callable[Parameters, Result]) -> Callable[Parameters, Resu
 
     @wraps(function)
     def called(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
-        for name, value in described.bind(*args, **kwargs).arguments.items():
+        try:
+            given = described.bind(*args, **kwargs).arguments
+        except TypeError as error:
+            accepted = ", ".join(described.parameters)
+            raise TypeError(f"{function.__name__}: {error}; accepted: {accepted}") from None
+        for name, value in given.items():
             (fits, accepted), optional = kinds.get(name, ANYTHING)
             if not fits(value) and not (optional and value is None):
                 raise RagtriageError(f"{name} {_shown(value)}; accepted: {accepted}")

@@ -85,11 +85,15 @@ def read_labels(path: Path) -> list[FileLabel]:
 
 def records_of(table: Iterable[Mapping[str, Any]]) -> list[Row]:
     """Return the rows of a table that is no file; what is empty, None or NaN in it is no label."""
+
+    def text(cell: Any) -> str:
+        if cell is None or cell != cell:
+            return ""
+        whole = isinstance(cell, float) and cell.is_integer()  # as a column with gaps has whole numbers
+        return str(int(cell) if whole else cell)
+
     return [
-        (
-            f"row {number}",
-            {str(name): "" if cell is None or cell != cell else str(cell) for name, cell in cells.items()},
-        )
+        (f"row {number}", {str(name): text(cell) for name, cell in cells.items()})
         for number, cells in enumerate(table, 1)
     ]
 

@@ -84,6 +84,7 @@ def test_labels_are_stored_as_the_command_stores_a_file(tmp_path: Path, capsys: 
     table = pd.DataFrame(
         {
             "question_id": ["q1", "q2", "q9"],
+            "repeat": [0.0, float("nan"), 0.0],
             "pass": ["pass", None, "fail"],
             "correctness": [float("nan"), 1.0, 0.0],
         }
@@ -92,7 +93,7 @@ def test_labels_are_stored_as_the_command_stores_a_file(tmp_path: Path, capsys: 
     assert (stored.labels, stored.unmatched, stored.random) == (2, 2, True)
     assert [label.verdict for label in store.ledger.labels(run.run_id)] == ["pass"], "the later label counts"
     file = tmp_path / "labels.csv"
-    table.to_csv(file, index=False)
+    table.drop(columns="repeat").to_csv(file, index=False)
     printed = command(
         capsys, tmp_path, "agreement", "turtles", "--labels", str(file), "--random", "--json"
     ).json
@@ -231,3 +232,11 @@ def test_an_error_names_what_was_given_and_what_is_accepted(
     with pytest.raises(ragtriage.RagtriageError, match=message) as raised:
         getattr(ragtriage, name)(*args, **{"workspace": demo.workspace.root, **more})
     assert "accepted" in str(raised.value)
+
+
+def test_an_argument_of_another_name_lists_those_there_are() -> None:
+    accepted = "accepted: run, labels, who, random, workspace"
+    with pytest.raises(TypeError, match=f"label: got an unexpected keyword argument 'by'; {accepted}"):
+        ragtriage.label(RUN, {}, by="Ada")  # type: ignore[call-arg] # as a user may write it
+    with pytest.raises(TypeError, match=f"label: missing a required argument: 'labels'; {accepted}"):
+        ragtriage.label(RUN)  # type: ignore[call-arg]
