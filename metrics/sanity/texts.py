@@ -133,7 +133,7 @@ def _same_answer(run: CheckInput) -> list[Finding]:
     if texts is None:
         return []
     long_enough = texts.answered & (texts.length >= SHORTEST_ANSWER)
-    of = len(np.unique(texts.asked[texts.answered]))
+    of = len(np.unique(texts.asked[texts.length > 0]))  # refusals are replies too
     pairs = np.unique(np.stack([texts.said[long_enough], texts.asked[long_enough]]), axis=1)
     said, times = np.unique(pairs[0], return_counts=True)
     if not len(said) or (n := int(times.max())) < max(FEWEST_SAME, SAME * of):
