@@ -18,6 +18,8 @@ class MappedColumn:
     field: str  # field of the sample it fills, "scores.<metric>", "tags.<key>", or "" if it is kept as extra
     example: str  # the first value, shortened
     why: str = ""  # what it was guessed from
+    more: tuple[str, ...] = ()  # the values after the first, shortened, at most two
+    judges: bool = False  # whether it holds verdicts or ratings, which a person may have given
 
 
 @dataclass(frozen=True)

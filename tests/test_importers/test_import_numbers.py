@@ -88,9 +88,9 @@ def test_other_flags_stay_tags_with_a_question(cells: tuple[str, ...], shown: st
 
 
 def test_ratings_beyond_one_are_asked_about_and_row_numbers_are_not() -> None:
-    text = "query,answer,stars,row,year\n" + "".join(f"q{n},a,{1 + n % 5},{n},2024\n" for n in range(12))
+    text = "query,answer,grip,row,year\n" + "".join(f"q{n},a,{1 + n % 5},{n},2024\n" for n in range(12))
     _, (note,) = read(text)
-    assert "'stars' (1 to 5); if one" in note
+    assert "'grip' (1 to 5); if one" in note
 
 
 def test_numbers_beside_text_are_told() -> None:

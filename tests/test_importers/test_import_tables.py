@@ -404,9 +404,9 @@ def test_of_several_models_none_is_the_answer() -> None:
 
 
 def test_a_table_without_a_question_says_how_to_name_its_column() -> None:
-    for mapping in ({}, {"Antwort": "answer"}):
+    for mapping in ({}, {"Antwart": "answer"}):
         with pytest.raises(InputError, match="`--map question=COLUMN`"):
-            records(b"Frage,Antwort\nWer?,Ann\n", mapping=mapping)
+            records(b"Froge,Antwart\nWer?,Ann\n", mapping=mapping)
 
 
 @pytest.mark.parametrize(("right", "wrong"), [("1", "0"), ("yes", "no"), ("TRUE", "FALSE")])

@@ -281,7 +281,8 @@ def test_a_beir_folder_with_a_run_stays_a_run(capsys: Capture, workspace: RunSto
         ("user_input,reference,reference_contexts,retrieved_contexts", "q?,a,['c'],['d']", "ragas"),
         ("input,expected_output,context,actual_output", "q?,a,c,", "deepeval_goldens"),
         ("input,expected_output,context,actual_output", "q?,a,c,r", "table"),
-        ("example_id,input_question,output_answer,annotation_x_score", "1,q?,a,1", ""),
+        ("example_id,input_question,output_answer,annotation_x_score", "1,q?,a,1", "table"),
+        ("example_id,input_text_of_it,annotation_x_score", "1,q?,1", ""),
     ],
 )
 def test_a_question_set_is_told_from_a_run_by_its_content(columns: str, cells: str, expected: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -24,7 +25,9 @@ from ragtriage.data.importers.parsing.shapes import objects
 from ragtriage.data.importers.parsing.siblings import PASSED
 from ragtriage.data.store.parsed_run import Record
 from ragtriage.data.store.sample_schema import FIELDS, document_id
+from ragtriage.metrics.number_text import count
 
+A_PERSON = "a person"  # who judged, where no column says it
 DOCUMENT_KEYS = ("retrieved_contexts", "contexts", "context", "documents", "source_documents", "chunks")
 SAME_ID = "another question under the same id: each is a question of its own, as in files put together"
 
@@ -34,10 +37,33 @@ def records_of(
 ) -> Iterator[Record]:
     """Yield rows as native records; a row that cannot be read is left out and its errors are added."""
     builder = _Builder(plan, errors, gold)
+    if plan.rater:
+        rows = _ratings_together(rows, plan, errors)
     for line, row in rows:
         record = builder.record(line, row)
         if record is not None:
             yield line, record
+
+
+RATINGS = "ratings"  # key under which a row holds the rows of all who rated its answer
+
+
+def _ratings_together(
+    rows: Iterable[tuple[int, dict[str, Any]]], plan: Plan, errors: ValidationErrors
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield one row for each answer, with the rows of the people who rated it; they are read whole first."""
+    same = [column for column, field in plan.fields.items() if field in FIELDS or field == "run"]
+    answers: dict[str, tuple[int, list[dict[str, Any]]]] = {}
+    for line, row in rows:
+        key = repr([row.get(column) for column in same])
+        answers.setdefault(key, (line, []))[1].append(row)
+    ratings = sum(len(given) for _, given in answers.values())
+    if ratings > len(answers):
+        errors.remark(
+            f"{count(ratings, 'row')} are ratings of {count(len(answers), 'answer')}: labels of each"
+        )
+    for line, given in answers.values():
+        yield line, {**given[0], RATINGS: given}
 
 
 @dataclass(frozen=True)
@@ -90,6 +116,7 @@ class _Builder:
     def record(self, line: int, row: dict[str, Any]) -> dict[str, Any] | None:
         before = self._errors.total
         record: dict[str, Any] = {}
+        ratings = row.pop(RATINGS, [row]) if self._plan.rater else [row]
         for column, value in row.items():
             try:
                 self._put(record, str(column), value, line)
@@ -99,12 +126,41 @@ class _Builder:
                 self._errors.add(line, shown or str(column), fault.what, fault.accepted)
         if self._errors.total > before:
             return None
+        for rating in ratings:
+            self._label(record, line, rating)
+        refusals = (self._plan.refusals or {}).items()
+        if any(str(row.get(column)).strip().lower() in words for column, words in refusals):
+            record.setdefault("refused", True)
         self._explain(record, row)
         self._decide(record, row)
         _split_conversation(record)
         self._join_documents(record, line)
         self._number_repeat(record)
         return record if self._errors.total == before else None
+
+    def _label(self, record: dict[str, Any], line: int, row: Mapping[str, Any]) -> None:
+        """Put what a person gave among the labels of the record."""
+        for column, field in self._plan.fields.items():
+            kind, _, metric = field.partition(".")
+            if kind != "human" or not metric or is_blank(row.get(column), blank_text=True):
+                continue
+            try:
+                value = self._score(column, row[column])
+            except CellError as fault:
+                self._errors.add(line, column, fault.what, fault.accepted)
+                continue
+            if not isinstance(value, int | float) or math.isnan(value):
+                continue
+            low, high = (self._plan.ends or {}).get(column, (None, None))
+            annotator = str(row.get(self._plan.rater) or A_PERSON).strip()
+            label = {
+                "annotator": annotator,
+                "metric": metric,
+                "value": float(value),
+                "low": low,
+                "high": high,
+            }
+            record.setdefault("human", []).append(label)
 
     def _explain(self, record: dict[str, Any], row: dict[str, Any]) -> None:
         """Put the reasons that have columns of their own beside the scores that they explain."""
@@ -128,7 +184,9 @@ class _Builder:
     def _put(self, record: dict[str, Any], column: str, value: object, line: int) -> None:
         field = self._plan.fields.get(column, "")
         kind, _, key = field.partition(".")
-        if column in self._plan.decimal_commas and (kind == "scores" or field in NUMBER_FIELDS):
+        if kind == "human" and key:
+            return
+        if field in NUMBER_FIELDS and column in self._plan.decimal_commas:
             value = with_point(value)
         if kind == "scores" and key:
             scores = record.setdefault("scores", {})
@@ -152,6 +210,7 @@ class _Builder:
 
     def _score(self, column: str, value: object) -> object:
         """Return a score; of a column of verdicts, a word that is none of them is a failed one."""
+        value = with_point(value) if column in self._plan.decimal_commas else value
         values = (self._plan.verdicts or {}).get(column)
         if values is None or is_blank(value, blank_text=True):
             return read_score(value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from decimal import Decimal
@@ -162,6 +163,30 @@ def _listed(value: object) -> object:
     return list(items) if isinstance(items, tuple) else items
 
 
+MOST_IN_ID = 80  # characters
+_BETWEEN_IDS = re.compile(r"\s*[,;|\n]\s*")
+
+
+def ids_in(text: str) -> list[str]:
+    """Return the ids of documents that a cell lists, as in "KB-118, KB-120"; none where it holds a text."""
+    number = re.fullmatch(r"\s*\d+,\d+\s*", text)  # as 3,7: a comma inside an id
+    ids = [text.strip()] if number else [part for part in _BETWEEN_IDS.split(text.strip()) if part]
+    shaped = all(len(each) <= MOST_IN_ID and not any(map(str.isspace, each)) for each in ids)
+    if not shaped or not any(_looks_like_id(each) for each in ids):
+        return []
+    return ids
+
+
+def _looks_like_id(text: str) -> bool:
+    """Return whether a word has what those of a language do not: digits, underscores, dots or slashes."""
+    return any(mark.isdigit() or mark in "_./#:" for mark in text) or "-" in text
+
+
+def _ids(value: object) -> object:
+    """Return ids as a list: of a JSON or Python list, or of text with commas, semicolons or line ends."""
+    return (ids_in(value) if isinstance(value, str) else []) or _listed(value)
+
+
 def _structured(value: object) -> object:
     structure = parse_structure(value)
     if isinstance(structure, str):
@@ -236,7 +261,7 @@ def _documents(value: object) -> object:
 
 def _relevant(value: object) -> object:
     """Return ids or objects; in a list of lists, each inner list has the alternatives of one hop."""
-    items = _listed(value)
+    items = _ids(value)
     if not isinstance(items, list) or not any(isinstance(item, list) for item in items):
         return items
     hops = [item if isinstance(item, list) else [item] for item in items]
@@ -311,7 +336,8 @@ READERS: dict[str, Callable[[object], Any]] = {
     **dict.fromkeys(("search_query", "prompt"), _text),
     **dict.fromkeys(("question_id", "conversation_id"), _identifier),
     **dict.fromkeys(("retrieved", "candidates"), _documents),
-    **dict.fromkeys(("retrieved_ids", "retrieved_scores", "relevant_texts"), _listed),
+    **dict.fromkeys(("retrieved_scores", "relevant_texts"), _listed),
+    "retrieved_ids": _ids,
     "answer": answer_text,
     "query_type": _type,
     "relevant": _relevant,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from statistics import median
 from typing import Any
 
@@ -19,6 +20,18 @@ from ragtriage.data.importers.parsing.head_column import (
     is_route_quality,
     questions_about,
 )
+from ragtriage.data.importers.parsing.headings import (
+    BY_WORD,
+    by_a_word,
+    ends_of,
+    give_to_people,
+    holds_ids,
+    is_rating,
+    mapped,
+    metric_of,
+    names_rater,
+    unread_text,
+)
 from ragtriage.data.importers.parsing.names import (
     MAP_QUESTION,
     NoQuestionError,
@@ -28,12 +41,19 @@ from ragtriage.data.importers.parsing.names import (
     synonyms,
 )
 from ragtriage.data.importers.parsing.nested_ids import gold_ids_of, is_nested, nested_ids
+from ragtriage.data.importers.parsing.ratings import (
+    directions,
+    ends_of_labels,
+    is_given,
+    ratings,
+    reasons_in,
+)
 from ragtriage.data.importers.parsing.rows import Table
 from ragtriage.data.importers.parsing.siblings import Siblings, siblings_of
 from ragtriage.data.store.parsed_run import MappedColumn
 from ragtriage.data.store.sample_schema import FIELDS
 
-PREFIXES = ("scores.", "tags.")
+PREFIXES = ("scores.", "human.", "tags.")
 
 
 def check_overrides(columns: tuple[str, ...], overrides: Mapping[str, str], file: str) -> None:
@@ -50,9 +70,9 @@ def check_overrides(columns: tuple[str, ...], overrides: Mapping[str, str], file
     for column, field in overrides.items():
         nested = is_nested(column) and field in {"retrieved_ids", ""}
         if column not in columns and not (nested and column.partition("[]")[0] in columns):
-            errors.append(ValidationError(file, None, column, "no such column to map", ", ".join(columns)))
+            errors.append(ValidationError(file, None, column, *_no_such_column(column, field, columns)))
         if field and field not in all_fields and not is_prefixed(field):
-            prefixed = "scores.<metric>, tags.<key>, checks.<kind>.expected, checks.<kind>.actual"
+            prefixed = "scores.<metric>, human.<metric>, tags.<key>, checks.<kind>.expected or .actual"
             what = f"mapped to {field!r}, which is not a field"
             accepted = f"{', '.join(all_fields)}, {prefixed}, or nothing to keep it as extra"
             errors.append(ValidationError(file, None, column, what, accepted))
@@ -64,19 +84,30 @@ def check_overrides(columns: tuple[str, ...], overrides: Mapping[str, str], file
         raise InputError(errors)
 
 
+def _no_such_column(column: str, field: str, columns: Sequence[str]) -> tuple[str, str]:
+    """Return what is wrong with a column that is mapped and not there, and the nearest that is."""
+    what, listed = "no such column to map", ", ".join(columns)
+    plain = {plain_name(each): each for each in reversed(columns)}
+    names = [plain_name(column), *synonyms().get(field, ())]
+    near = next((close for name in names for close in get_close_matches(name, plain, n=1, cutoff=0.8)), None)
+    if near is None or not field:
+        return what, listed
+    found = plain[near]
+    return what, f"{found!r} looks like the {field}: `{mapped(field, found)}`; the columns are {listed}"
+
+
 def is_prefixed(field: str) -> bool:
-    """Return whether a field is `scores.<metric>`, `tags.<key>` or a side of a check."""
+    """Return whether a field is `scores.<metric>`, `human.<metric>`, `tags.<key>` or a side of a check."""
     prefixed = any(field.startswith(prefix) and field != prefix for prefix in PREFIXES)
     return prefixed or is_check_field(field)
 
 
+RATER = "tags.rater"
+TEXT_KINDS = ("csv", "markdown")  # containers in which an empty cell is an empty text
 MAX_RUNS = 50
-REASON_WORDS = ("reason", "reasoning", "explanation")
 MAX_TAG_LENGTH = 60
 MAX_TAG_VALUES = 20
 SECONDS_UP_TO = 300  # a larger median must be milliseconds: nobody waits five minutes for an answer
-ANSWER_WORDS = {"answer", "response", "reply", "output"}
-REFERENCE_WORDS = {"expected", "reference", "gold", "golden", "correct", "ideal", "true", "truth", "target"}
 TEXT_FIELDS = {"question", "answer", "reference_answer", "search_query", "prompt", "query_type"}
 LIST_FIELDS = {"retrieved", "candidates", "history", "relevant", "relevant_texts", "retrieved_ids"}
 NUMBER_FIELDS = {
@@ -103,6 +134,11 @@ class Plan:
     # metric -> what the words and the name of its column say of its direction; None likewise
     metrics: Mapping[str, Mapping[str, Any]] | None = None
     siblings: Siblings | None = None  # the columns beside scores; None where there is no table
+    # column that people rated in -> the ends of its scale
+    ends: Mapping[str, tuple[float, float]] | None = None
+    rater: str = ""  # column with the names of the people who judged; "" where there is none
+    # column of a score -> its words in lower case that say that the answer refuses; None likewise
+    refusals: Mapping[str, frozenset[str]] | None = None
 
     def column(self, field: str) -> str | None:
         """Return the column of a field, or None."""
@@ -119,6 +155,8 @@ def plan_columns(
     # ids of gold documents from another file; those of the table itself are looked up in it
     gold_ids: Collection[str] = (),
     declared: Collection[str] = (),  # metrics that the user has declared: their columns are scores
+    # column -> field and why, as the shape of the table has it; a mapping of the user's goes before
+    proposed: Mapping[str, tuple[str, str]] | None = None,
 ) -> Plan:
     """Return the mapping of the columns of a table to fields.
 
@@ -127,14 +165,10 @@ def plan_columns(
         InputError: an override is wrong.
     """
     check_overrides(table.columns, overrides, file)
-    blank_text = table.kind == "csv"
-    rows = [row for _, row in table.head if isinstance(row, dict)]
-    columns = []
-    for name in table.columns:
-        cells = (row.get(name) for row in rows)
-        filled = tuple(cell for cell in cells if not is_blank(cell, blank_text=blank_text))
-        columns.append(HeadColumn(name, filled, len(rows)))
-    fields, siblings, reasons = _all_fields(columns, overrides, metrics_after, declared)
+    blank_text = table.kind in TEXT_KINDS
+    columns = head_columns(table)
+    given = {name: field for name, (field, _) in (proposed or {}).items() if field not in overrides.values()}
+    fields, siblings, reasons = _all_fields(columns, {**given, **overrides}, metrics_after, declared)
     of_fields = {field: column for column, field in fields.items()}
     if "question" not in of_fields:
         what = f"no column reads as the question (columns: {', '.join(map(repr, fields)) or 'none'})"
@@ -148,8 +182,13 @@ def plan_columns(
     shown = []
     for column in columns:
         field = fields[column.name]
-        why = "as you mapped it" if column.name in overrides else _why(column, field, siblings, reasons)
-        shown.append(MappedColumn(column.name, field, _example(column.values), why))
+        why = _why(column, field, siblings, reasons)
+        if column.name in given:
+            why = (proposed or {})[column.name][1]
+        why = "as you mapped it" if column.name in overrides else why
+        more = tuple(_example(column.values[at:]) for at in (1, 2) if at < len(column.values))
+        example = _example(column.values)
+        shown.append(MappedColumn(column.name, field, example, why, more, is_given(column)))
     # ids inside the documents, unless a column of the table has them
     paths, examples = dict[str, str](), dict[str, str]()
     if "retrieved" in of_fields and "retrieved_ids" not in of_fields:
@@ -166,20 +205,35 @@ def plan_columns(
     verdicts = {
         column.name: column.verdict
         for column in columns
-        if column.verdict is not None and fields[column.name].startswith("scores.")
+        if column.verdict is not None and fields[column.name].startswith(("scores.", "human."))
     }
+    lost = unread_text(columns, fields)
     return Plan(
         {**fields, **paths},
         tuple(shown),
         factors,
         blank_text,
-        (*notes, *_left_over(fields)),
+        (*filter(None, [lost]), *notes, *_left_over(fields)),
         frozenset(column.name for column in columns if column.has_decimal_commas),
         reasons,
         {name: verdict.values for name, verdict in verdicts.items()},
-        _directions(verdicts, fields),
+        {**ratings(columns, fields, siblings), **directions(verdicts, fields)},
         siblings,
+        ends_of_labels(columns, fields),
+        next((name for name, field in fields.items() if field == RATER), ""),
+        {name: verdict.refused for name, verdict in verdicts.items() if verdict.refused},
     )
+
+
+def head_columns(table: Table) -> list[HeadColumn]:
+    """Return the columns of a table as its first rows show them."""
+    rows = [row for _, row in table.head if isinstance(row, dict)]
+    columns = []
+    for name in table.columns:
+        cells = (row.get(name) for row in rows)
+        filled = tuple(cell for cell in cells if not is_blank(cell, blank_text=table.kind in TEXT_KINDS))
+        columns.append(HeadColumn(name, filled, len(rows)))
+    return columns
 
 
 def _all_fields(
@@ -193,11 +247,18 @@ def _all_fields(
     _guess_fields(columns, fields)
     for name, field in check_columns([column.name for column in columns]).items():
         fields.setdefault(name, field)
+    _guess_by_words(columns, fields)
     _guess_metrics(columns, fields, metrics_after, declared)
+    for name in (column.name for column in columns if column.name not in fields and names_rater(column)):
+        if RATER not in fields.values():
+            fields[name] = RATER
+    if RATER in fields.values():
+        guessed = [column for column in columns if column.name not in overrides and is_given(column)]
+        fields |= give_to_people(guessed, fields)
     siblings = siblings_of(columns, fields, {*overrides, *declared})
     fields |= dict.fromkeys(siblings.limits, "")
     fields |= {name: f"checks.{plain_name(name)}.passed" for name in siblings.verdicts}
-    reasons = _reasons(columns, fields)
+    reasons = reasons_in(columns, fields)
     for column in columns:
         is_tag = column.name not in reasons and _is_tag(column)
         fields.setdefault(column.name, f"tags.{column.name}" if is_tag else "")
@@ -213,39 +274,30 @@ def _why(column: HeadColumn, field: str, siblings: Siblings, reasons: Mapping[st
         return "stands beside a score"
     if column.name in reasons:
         return f"explains {reasons[column.name]}"
+    if field == RATER:
+        return "says who judged"
+    if field.startswith("human."):
+        return "people judged, as the column of raters shows"
     if field.startswith("scores."):
-        if scale := siblings.scales.get(field.removeprefix("scores.")):
-            return f"name of a metric, from {scale[0]:g} to {scale[1]:g}"
-        if metric_name(column.name)[1]:
-            return "name of a metric"
-        return f"holds {column.verdict.shown}" if column.verdict is not None else "holds numbers"
+        return _why_a_score(column, siblings.scales.get(field.removeprefix("scores.")))
     if field.startswith("tags."):
         return f"{column.distinct} different {'value' if column.distinct == 1 else 'values'}"
     if not field:
         return "" if column.values else "is empty"
-    return "its name"
+    if field == "retrieved_ids" and plain_name(column.name) not in synonyms()[field]:
+        return "its name; holds ids of documents, no text"
+    return "its name" if plain_name(column.name) in synonyms().get(field, (field,)) else BY_WORD
 
 
-def _directions(verdicts: Mapping[str, Verdict], fields: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """Return what is plain of the direction of verdicts, unless the metric has a declaration of its own."""
-    plain = {
-        fields[name].removeprefix("scores."): {"direction": "higher"}
-        | ({"range": [0, 1]} if verdict.note else {})
-        for name, verdict in verdicts.items()
-        if verdict.plain
-    }
-    return {metric: entry for metric, entry in plain.items() if declaration_fault(metric, entry) is None}
-
-
-def _reasons(columns: list[HeadColumn], fields: Mapping[str, str]) -> dict[str, str]:
-    """Return the columns that explain a metric, as `faithfulness_reason` does, with its key."""
-    reasons = {}
-    for column in columns:
-        metric, _, word = column.name.rpartition("_")
-        kind, _, key = fields.get(metric, "").partition(".")
-        if column.name not in fields and word in REASON_WORDS and kind == "scores" and key:
-            reasons[column.name] = key
-    return reasons
+def _why_a_score(column: HeadColumn, scale: tuple[float, float] | None) -> str:
+    if scale is not None:
+        return f"name of a metric, from {scale[0]:g} to {scale[1]:g}"
+    if metric_name(column.name)[1]:
+        return "name of a metric"
+    if column.verdict is not None:
+        return f"holds {column.verdict.shown}"
+    ends = ends_of(column) if is_rating(column) else None
+    return f"a rating from {ends[0]:g} to {ends[1]:g}" if ends else "holds numbers"
 
 
 def _guess_fields(columns: list[HeadColumn], fields: dict[str, str]) -> None:
@@ -262,23 +314,20 @@ def _guess_fields(columns: list[HeadColumn], fields: dict[str, str]) -> None:
                 continue
             fields[column.name] = field
             break
-    if "answer" not in fields.values() and (column := _answer_by_its_last_word(columns, fields)) is not None:
-        fields[column.name] = "answer"
     for name in exact:
         if is_prefixed(name):
             fields.setdefault(name, name)
     _distrust_row_numbers(exact, fields)
 
 
-def _answer_by_its_last_word(columns: list[HeadColumn], fields: Mapping[str, str]) -> HeadColumn | None:
-    """Return the one column that is named as somebody's answer, as in "Bot answer"; None else."""
-    named = []
-    for column in columns:
-        words = plain_name(column.name).split("_")
-        own = words[-1] in ANSWER_WORDS and not REFERENCE_WORDS.intersection(words)
-        if own and column.name not in fields and _fits(column, "answer"):
-            named.append(column)
-    return named[0] if len(named) == 1 else None
+def _guess_by_words(columns: list[HeadColumn], fields: dict[str, str]) -> None:
+    """Guess the fields left open from words in the headings; documents named by ids alone have no text."""
+    exact = {column.name: column for column in columns}
+    by_word = by_a_word(columns, fields)
+    fields |= {name: field for name, field in by_word.items() if _fits(exact[name], field)}
+    for name, field in [*fields.items()]:
+        if field == "retrieved" and name in exact and holds_ids(exact[name]):
+            fields[name] = "retrieved_ids" if "retrieved_ids" not in fields.values() else ""
 
 
 def _fits(column: HeadColumn, field: str) -> bool:
@@ -327,7 +376,7 @@ def _guess_metrics(
         has_route_checks(fields.values()),
         set(fields.values()),
     )  # a file may have thousands of columns
-    keys = [metric_name(column.name) for column in columns]
+    keys = [(metric_of(column), metric_name(column.name)[1]) for column in columns]
     # `correctness` has its name before `correct`, which is called so too, wherever the two stand
     by_name = sorted(range(len(columns)), key=lambda at: plain_name(columns[at].name) != keys[at][0])
     for position in by_name:
@@ -340,7 +389,7 @@ def _guess_metrics(
         is_share = column.numeric == 1.0 and column.is_share
         asked_for = key in declared and mostly
         asked_for |= routed and column.numeric == 1.0 and is_route_quality(column.name)
-        if (is_known and mostly) or after or is_share or asked_for or column.verdict is not None:
+        if (is_known and mostly) or after or is_share or asked_for or is_given(column):
             field = next(name for n in range(1, len(columns) + 2) if (name := _numbered(key, n)) not in taken)
             fields[column.name] = field
             taken.add(field)

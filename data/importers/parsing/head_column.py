@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -12,7 +13,15 @@ from shlex import quote
 from typing import Any
 
 from ragtriage.data.importers.parsing.cells import CellError, is_blank, parse_structure, read_score
-from ragtriage.data.importers.parsing.names import metric_name, plain_name, synonyms
+from ragtriage.data.importers.parsing.names import (
+    heading_words,
+    metric_name,
+    plain_name,
+    says,
+    scales_in_words,
+    synonyms,
+    words_of,
+)
 from ragtriage.metrics.diagnosis.check_kinds import is_known_kind, suite_of
 
 FIELD = re.compile(r"checks\.(.+)\.(expected|actual)")
@@ -112,6 +121,8 @@ class Verdict:
     plain: bool  # whether higher is better is plain from the name and the words
     shown: str  # the words that are 1 and 0, as they stand in the column
     note: str = ""  # what to say of how they are read; "" where there is nothing to say
+    refused: frozenset[str] = frozenset()  # words in lower case that say that the answer refuses
+    judges_right: bool = False  # whether the words say that an answer is right or wrong
 
 
 def verdict_of(name: str, cells: Collection[object]) -> Verdict | None:
@@ -129,18 +140,80 @@ def verdict_of(name: str, cells: Collection[object]) -> Verdict | None:
         if words.keys() <= {good, bad} and (len(words) == 2 or GOOD_WORDS & in_name):
             shown = f"{words.get(good, good)}/{words.get(bad, bad)}"
             note = f"column {name!r} holds {shown}, read as 1 and 0"
-            return Verdict({good: 1.0, bad: 0.0}, True, shown, note)
-    return _of_flags(words, in_name)
+            judges = good in ("right", "correct", "accurate")
+            return Verdict({good: 1.0, bad: 0.0}, True, shown, note, judges_right=judges)
+    return _of_flags(words, name) or _in_words(words, name) or _on_a_scale(words, name)
 
 
-def _of_flags(words: Mapping[str, str], in_name: Collection[str]) -> Verdict | None:
+def _of_flags(words: Mapping[str, str], name: str) -> Verdict | None:
     values = {word: float(at == 0) for pair in FLAGS for at, word in enumerate(pair)}
-    named = set(in_name)
-    if not words.keys() <= values.keys() or not (GOOD_WORDS | UNCLEAR_WORDS) & named:
+    if not words.keys() <= values.keys() or not _judges(name):
         return None
     pair = next((pair for pair in FLAGS if words.keys() & set(pair)), FLAGS[0])
     shown = "/".join(words.get(word, word) for word in pair)
-    return Verdict(values, not (UNCLEAR_WORDS | NEGATIONS) & named, shown)
+    return Verdict(values, is_plain(name), shown)
+
+
+PARTLY = 0.4  # below the threshold of correctness: what is partly right does not pass
+LEVELS = {"good": 1.0, "right": 1.0, "partly": PARTLY, "bad": 0.0, "wrong": 0.0}
+UNKNOWN = ("refused", "neutral")  # words that are no level
+
+
+def _in_words(words: Mapping[str, str], name: str) -> Verdict | None:
+    """Return how words such as oui, partiel and non, or richtig and falsch, are read; None for others."""
+    kinds = {}
+    for word in words:
+        plain = word.casefold().strip(" .!")
+        kind = next((kind for kind in (*LEVELS, *UNKNOWN) if plain in heading_words(kind)), None)
+        if kind is None:
+            return None
+        kinds[word] = kind
+    judges_right = not {"right", "wrong"}.isdisjoint(kinds.values())
+    levels = {LEVELS[kind] for kind in kinds.values() if kind in LEVELS}
+    if not levels or not (_judges(name) or "?" in name or (judges_right and len(levels) > 1)):
+        return None
+    values = {word: LEVELS.get(kind, math.nan) for word, kind in kinds.items()}
+    refused = frozenset(word for word, kind in kinds.items() if kind == "refused")
+    note = _steps(name, words, values, refused)
+    shown = "/".join(words[word] for word in sorted(values, key=lambda word: -values[word]))
+    return Verdict(values, is_plain(name), shown, note, refused, judges_right)
+
+
+def _on_a_scale(words: Mapping[str, str], name: str) -> Verdict | None:
+    """Return how a scale in words is read, as "agree" and "disagree"; None where the words are on none."""
+    plain = {word: word.casefold().strip(" .!") for word in words}
+    asked = _judges(name) or "?" in name
+    for scale in scales_in_words():
+        agrees = len(scale) > 4 and len(words) > 1 and set(plain.values()) & {scale[0], scale[-1]}
+        if set(plain.values()) <= set(scale) and (asked or agrees):
+            steps = {word: 1 - at / (len(scale) - 1) for at, word in enumerate(scale)}
+            values = {word: round(steps[each], 6) for word, each in plain.items()}
+            values |= {word: round(value, 6) for word, value in steps.items()}
+            shown = f"{scale[0]} to {scale[-1]}"
+            return Verdict(values, is_plain(name), shown, _steps(name, words, values, frozenset()))
+    return None
+
+
+def _steps(name: str, words: Mapping[str, str], values: Mapping[str, float], refused: Collection[str]) -> str:
+    """Return what to say of the words of a column and the numbers they are read as."""
+    best_first = sorted((word for word in words if not math.isnan(values[word])), key=lambda w: -values[w])
+    steps = ", ".join(f"{words[word]} = {values[word]:g}" for word in best_first)
+    unknown = [words[word] for word in words if math.isnan(values[word]) and word not in refused]
+    rest = f"; no score: {', '.join(unknown)}" if unknown else ""
+    rest += f"; refused: {', '.join(words[word] for word in sorted(refused))}" if refused else ""
+    return f"column {name!r} is read as {steps}{rest}"
+
+
+def _judges(name: str) -> bool:
+    """Return whether the name of a column says that something is judged."""
+    if (GOOD_WORDS | UNCLEAR_WORDS) & words_of(name):
+        return True
+    return says(name, "judged_right", "judgement", "helpful", "score", "fault")
+
+
+def is_plain(name: str) -> bool:
+    """Return whether the name of a column of verdicts says that yes is good."""
+    return not (UNCLEAR_WORDS | NEGATIONS) & words_of(name) and not says(name, "wrong", "refused", "fault")
 
 
 DECIMAL_COMMA = re.compile(r"\s*[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+\s*")

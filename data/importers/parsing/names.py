@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from ragtriage.data.errors import InputError, ValidationError
 from ragtriage.data.store.sample_schema import FIELDS
@@ -73,13 +74,90 @@ def synonyms() -> dict[str, list[str]]:
 
 
 def guessed_fields(columns: Iterable[str]) -> set[str]:
-    """Return the fields that these column names are common names for."""
-    plain = {plain_name(column) for column in columns}
+    """Return the fields that these column names are common names for, or that a word in them stands for."""
+    plain = {plain_name(column): column for column in columns}
     return {
         field
         for field, names in synonyms().items()
         if any(name in plain and not is_option(name, plain) for name in names)
-    }
+    } | {role for column in plain.values() if (role := role_of(column))}
+
+
+def role_of(heading: str) -> str:
+    """Return the field that a word in a heading stands for, as in "Bot answer" or "Pregunta"; "" for none."""
+    if metric_name(heading)[1]:
+        return ""
+    for field, word, others in ROLES:
+        if says(heading, word) and not says(heading, *others):
+            ends_with_it = plain_name(heading).rpartition("_")[2] in heading_words(word)
+            return field if field != "answer" or ends_with_it or not _ENGLISH & words_of(heading) else ""
+    return ""
+
+
+# field, the kind of word that stands for it, and the kinds that make the heading that of something else
+_NO_TEXT = ("about_text", "score", "latency", "cost", "rater", "judged_right", "helpful")
+ROLES = (
+    ("reference_answer", "reference", ("documents", "about_text", "rater")),
+    ("answer", "answer", (*_NO_TEXT, "correct", "question", "documents")),
+    ("question", "question", (*_NO_TEXT, "answer", "documents")),
+    ("retrieved", "documents", (*_NO_TEXT, "correct", "reference", "question", "answer")),
+)
+_ENGLISH = {"answer", "answers", "response", "reply", "output", "completion"}  # they also begin other names
+
+
+def words_of(heading: str) -> set[str]:
+    """Return the words of a heading in lower case."""
+    return set(plain_name(heading).split("_"))
+
+
+def says(heading: str, *kinds: str) -> bool:
+    """Return whether a heading has a word of one of the kinds of `heading_words`."""
+    plain, words = plain_name(heading), words_of(heading)
+    return any(
+        plain in heading_words(kind)
+        or not words.isdisjoint(heading_words(kind))
+        or any(word in plain for word in _unspaced(kind))
+        for kind in kinds
+    )
+
+
+@cache
+def heading_words(kind: str) -> frozenset[str]:
+    """Return the words of a kind that people write in headings and cells, in a dozen languages."""
+    return frozenset(_heading_words()[kind])
+
+
+def scales_in_words() -> list[list[str]]:
+    """Return the scales that people answer in words, each from its best word to its worst."""
+    return _heading_words()["scales"]
+
+
+@cache
+def _unspaced(kind: str) -> tuple[str, ...]:
+    """Return the words of a kind that stand in a heading without spaces around them, as in Chinese."""
+    return tuple(word for word in heading_words(kind) if len(word) > 1 and "\u3040" <= word[0] <= "\u9fff")
+
+
+@cache
+def _heading_words() -> dict[str, list[Any]]:
+    text = Path(__file__).with_name("heading_words.json").read_text(encoding="utf-8")
+    words: dict[str, list[Any]] = json.loads(text)
+    return words
+
+
+_OUT_OF = re.compile(r"(?:/|\b(?:out of|of|von|sur|de|su|van|из)\b)\s*(\d{1,3})\W*$", re.IGNORECASE)
+_FROM_TO = re.compile(r"\b(\d{1,3})\s*(?:-|–|—|\.\.|to|bis|à|a)\s*(\d{1,3})\b", re.IGNORECASE)
+
+
+def scale_in(heading: str) -> tuple[float, float] | None:
+    """Return the scale that a heading names, as "Note /10" or "Quality (1-5)" does; None for none."""
+    if match := _FROM_TO.search(heading):
+        low, high = float(match[1]), float(match[2])
+    elif match := _OUT_OF.search(heading):
+        low, high = 0.0, float(match[1])
+    else:
+        return None
+    return (low, high) if low in (0.0, 1.0) and 2 <= high <= 100 else None
 
 
 def is_option(name: str, plain: Collection[str]) -> bool:
