@@ -8,12 +8,10 @@ from difflib import get_close_matches
 from statistics import median
 from typing import Any
 
-from ragtriage.data.declarations import declaration_fault
 from ragtriage.data.errors import InputError, ValidationError
 from ragtriage.data.importers.parsing.cells import PSEUDO_FIELDS, CellError, is_blank, read_cell
 from ragtriage.data.importers.parsing.head_column import (
     HeadColumn,
-    Verdict,
     check_columns,
     has_route_checks,
     is_check_field,
