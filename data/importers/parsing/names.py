@@ -102,7 +102,7 @@ ROLES = (
     ("question", "question", (*_NO_TEXT, "answer", "documents")),
     ("retrieved", "documents", (*_NO_TEXT, "correct", "reference", "question", "answer")),
 )
-_ENGLISH = {"answer", "answers", "response", "reply", "output", "completion"}  # they also begin other names
+_ENGLISH = {"answer", "response", "reply", "output", "completion"}  # they also begin other names
 
 
 def words_of(heading: str) -> set[str]:
