@@ -10,6 +10,7 @@ from itertools import chain
 from ragtriage.data.errors import InputError, ValidationError, ValidationErrors
 from ragtriage.data.importers.formats import trec
 from ragtriage.data.importers.formats.beir import Qrels, read_qrels, with_qrels
+from ragtriage.data.importers.formats.own_tables import reshaped
 from ragtriage.data.importers.importer import Importer, Options, Peek, recognises, refusing, with_tools
 from ragtriage.data.importers.parsing.documents_in_json import (
     SeveralListsError,
@@ -95,6 +96,8 @@ def _by_rows(source: InputFile, rows: str) -> str:
         of_rows = importer.rows is not None or importer.key in OF_ROWS
         if of_rows and recognises(importer, peek):
             return importer.key
+    if "question" in {field for field, _ in reshaped(table).proposed.values()}:
+        return "table"
     shown = ", ".join(repr(name[:40]) for name in table.columns[:12]) or "no names"
     what = f"is read as {table.kind} with columns {shown}; none reads as the question"
     accepted = f"{HELP} ({MAP_QUESTION} names its column)"

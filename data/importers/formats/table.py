@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.formats.beir import read_qrels
+from ragtriage.data.importers.formats.own_tables import Reshaped, reshaped
 from ragtriage.data.importers.formats.table_records import Gold, records_of
 from ragtriage.data.importers.importer import Importer, Options, Read, Row, ToolRows, each, question_set
 from ragtriage.data.importers.parsing.cells import (
@@ -16,13 +18,14 @@ from ragtriage.data.importers.parsing.cells import (
     read_cell,
 )
 from ragtriage.data.importers.parsing.columns import Plan, plan_columns
+from ragtriage.data.importers.parsing.headings import mapped
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import guessed_fields, metric_name
 from ragtriage.data.importers.parsing.rows import Spool, Table, object_rows, open_table
 from ragtriage.data.importers.parsing.shapes import gold_passages
 from ragtriage.data.store.parsed_run import ParsedRun, Record
-from ragtriage.data.store.question_sets import OF_A_RUN
 from ragtriage.data.store.sample_schema import FIELDS
+from ragtriage.data.store.sample_validation import normalise
 from ragtriage.data.store.workspace import SCALES
 
 
@@ -57,12 +60,77 @@ TOOLS = (
 
 
 def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
-    """Read a table; a column with the pipeline or model splits it into one run each."""
+    """Read a table; a column with the pipeline or model splits it into one run each.
+
+    Without an answer, a document or a score it is a question set where it has gold or reference answers, or
+    is asked to be one.
+    """
     table = open_table(source, errors, options.limit, rows=options.rows)
     if any(marks <= set(table.columns) for marks in SPAN_COLUMNS):
         what = "holds the spans of traces, several to a question"
         raise source.error(what, "a table with one row per sample")
-    return _runs(brought_to_samples(table), "table", source, options, errors)
+    if any(tool.fits(set(table.columns)) for tool in TOOLS):
+        return _runs(brought_to_samples(table), "table", source, options, errors)
+    shape = reshaped(table, options.mapping)
+    plan = _fitting_plan(shape, source, options)
+    if _has_anything_of_a_run(shape.table, plan):
+        return runs_of_table(shape.table, plan, ParsedRun(source.stem, (), source.name, "table"), errors)
+    if OF_QUESTIONS.isdisjoint(plan.fields.values()) and options.format != QUESTIONS:
+        what = "holds nothing that can be measured: no column reads as an answer, a document or a score"
+        raise source.error(
+            what, f"{mapped('answer', 'COLUMN')}; or `--format {QUESTIONS}` for questions alone"
+        )
+    return _question_set(source, shape.table, plan, errors)
+
+
+def _has_anything_of_a_run(table: Table, plan: Plan) -> bool:
+    """Return whether a table has what is measured in a run: answers, documents, scores, labels or checks."""
+    targets = set(plan.fields.values())
+    if targets & OF_RUNS or {target.partition(".")[0] for target in targets} & {"scores", "human", "checks"}:
+        return True
+    question = plan.column("question")
+    cells = [row.get(question) for _, row in table.head if isinstance(row, dict)]
+    return any(isinstance(cell, dict | list) for cell in cells)
+
+
+MOST_TRIED = 20  # rows on which a guess is tried
+FEWEST_TRIED = 5
+
+
+def _fitting_plan(shape: Reshaped, source: InputFile, options: Options) -> Plan:
+    """Return the plan of a table; a guess that fails on most of the first rows gives way to the next best."""
+    labels = read_qrels(options.qrels).values() if options.qrels is not None else ()
+    gold = {str(document["id"]) for documents in labels for document in documents}
+    dropped: dict[str, str] = {}
+    tried: dict[str, str] = {}
+    while True:
+        plan = plan_columns(
+            *(shape.table, {**dropped, **options.mapping}, source.name),
+            gold_ids=gold,
+            declared=options.metrics,
+            proposed=shape.proposed,
+        )
+        settled = {*dropped, *options.mapping, plan.column("question")}
+        misfit = next((name for name in _misfits(shape.table, plan) if name not in settled), None)
+        if misfit is None:
+            notes = [f"column {name!r} does not fit {field}: kept as extra" for name, field in tried.items()]
+            return replace(plan, notes=(*notes, *plan.notes))
+        tried[misfit] = plan.fields[misfit]
+        dropped[misfit] = ""
+
+
+def _misfits(table: Table, plan: Plan) -> list[str]:
+    """Return the columns whose cells are errors in most of the first rows."""
+    rows = [(line, row) for line, row in table.head[:MOST_TRIED] if isinstance(row, dict)]
+    faults: Counter[str] = Counter()
+    for line, row in rows if len(rows) >= FEWEST_TRIED else ():
+        errors = ValidationErrors("table")
+        for _, record in records_of([(line, dict(row))], plan, errors, Gold(False, ())):
+            normalise(record, line, errors)
+        faults.update({error.field.partition(" (as ")[0].partition("[")[0] for error in errors.first})
+    columns = {field: name for name, field in plan.fields.items()}
+    named = ((columns.get(name, name), n) for name, n in faults.items())
+    return [name for name, n in named if name in plan.fields and 2 * n > len(rows)]
 
 
 def reader_of(tool: ToolRows, key: str) -> Read:
@@ -121,18 +189,13 @@ def runs_of_table(table: Table, plan: Plan, base: ParsedRun, errors: ValidationE
 
 QUESTIONS = "table_questions"
 OF_QUESTIONS = {"reference_answer", "relevant", "relevant_texts", "relevant_spans"}
-OF_RUNS = (OF_A_RUN | {"retrieved_ids", "retrieved_scores", "latency_s"}) - {"prompt", "repeat", "row"}
+OF_RUNS = {
+    *("answer", "retrieved", "retrieved_ids", "candidates", "scores", "human", "checks", "refused"),
+    *("claims", "citations", "used", "relevant_chunks"),
+}
 
 
-def _read_questions(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
-    """Read a question set; where a column turns out to hold scores or what is a run's, the file is a run."""
-    rows = open_table(source, errors, options.limit, rows=options.rows)
-    plan = plan_columns(rows, options.mapping, source.name)
-    targets = set(plan.fields.values())
-    scored = any(target.startswith("scores.") for target in targets)
-    if scored or targets & OF_RUNS or not targets & OF_QUESTIONS:
-        return read(source, options, errors)
-
+def _question_set(source: InputFile, rows: Table, plan: Plan, errors: ValidationErrors) -> list[ParsedRun]:
     def questions() -> Iterator[Record]:
         for line, row in object_rows(rows.rows(), errors):
             if (record := _question(row, plan, line, errors)) is not None:
@@ -189,7 +252,7 @@ IMPORTERS = (
             and not fields & OF_RUNS
             and not any(metric_name(name)[1] for name in peek.columns)
         ),
-        _read_questions,
+        read,
         mapped=True,
         holds="questions",
     ),

@@ -25,7 +25,6 @@ from ragtriage.data.importers.parsing.shapes import objects
 from ragtriage.data.importers.parsing.siblings import PASSED
 from ragtriage.data.store.parsed_run import Record
 from ragtriage.data.store.sample_schema import FIELDS, document_id
-from ragtriage.metrics.number_text import count
 
 A_PERSON = "a person"  # who judged, where no column says it
 DOCUMENT_KEYS = ("retrieved_contexts", "contexts", "context", "documents", "source_documents", "chunks")
@@ -57,11 +56,8 @@ def _ratings_together(
     for line, row in rows:
         key = repr([row.get(column) for column in same])
         answers.setdefault(key, (line, []))[1].append(row)
-    ratings = sum(len(given) for _, given in answers.values())
-    if ratings > len(answers):
-        errors.remark(
-            f"{count(ratings, 'row')} are ratings of {count(len(answers), 'answer')}: labels of each"
-        )
+    if further := sum(len(given) - 1 for _, given in answers.values()):
+        errors.leave_out("a further rating of an answer, kept as its label", further)
     for line, given in answers.values():
         yield line, {**given[0], RATINGS: given}
 
@@ -184,7 +180,7 @@ class _Builder:
     def _put(self, record: dict[str, Any], column: str, value: object, line: int) -> None:
         field = self._plan.fields.get(column, "")
         kind, _, key = field.partition(".")
-        if kind == "human" and key:
+        if (kind == "human" and key) or column == self._plan.rater:
             return
         if field in NUMBER_FIELDS and column in self._plan.decimal_commas:
             value = with_point(value)

@@ -173,7 +173,7 @@ def plan_columns(
         names = ", ".join(synonyms()["question"])
         accepted = f"one of {names}; or a mapping of a column to it ({MAP_QUESTION}), or that renamed"
         raise NoQuestionError(ValidationError(file, None, "question", what, accepted), tuple(fields))
-    factors, notes = _units(columns, fields)
+    factors, notes = _units([column for column in columns if column.name not in given], fields)
     settled = {*overrides, *siblings.limits, *siblings.verdicts}
     guessed = {name: field for name, field in fields.items() if name not in settled}
     notes += (*siblings.notes, *questions_about(columns, guessed, declared))
@@ -221,6 +221,11 @@ def plan_columns(
         next((name for name, field in fields.items() if field == RATER), ""),
         {name: verdict.refused for name, verdict in verdicts.items() if verdict.refused},
     )
+
+
+def guessed(columns: Sequence[HeadColumn]) -> dict[str, str]:
+    """Return column -> the field that it is guessed to fill; "" for none."""
+    return _all_fields([*columns], {}, (), ())[0]
 
 
 def head_columns(table: Table) -> list[HeadColumn]:

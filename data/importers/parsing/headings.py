@@ -51,7 +51,7 @@ def _role(column: HeadColumn) -> str:
         return "reference_answer"
     if says(column.name, "reference") and says(column.name, "documents"):
         return "relevant"
-    return role_of(column.name)
+    return role_of(column.name, of_text=column.distinct > 1 and _is_text(column, 10))
 
 
 def holds_ids(column: HeadColumn) -> bool:
@@ -143,9 +143,9 @@ def mapped(field: str, column: str) -> str:
     return f"--map {quote(f'{field}={column}')}"
 
 
-def _is_text(column: HeadColumn) -> bool:
+def _is_text(column: HeadColumn, least: int = TEXT) -> bool:
     lengths = [len(cell) for cell in column.values if isinstance(cell, str)]
-    return bool(lengths) and median(lengths) >= TEXT and column.distinct > 1
+    return bool(lengths) and median(lengths) >= least and column.distinct > 1
 
 
 def give_to_people(columns: Sequence[HeadColumn], fields: Mapping[str, str]) -> dict[str, str]:

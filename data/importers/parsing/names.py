@@ -83,14 +83,18 @@ def guessed_fields(columns: Iterable[str]) -> set[str]:
     } | {role for column in plain.values() if (role := role_of(column))}
 
 
-def role_of(heading: str) -> str:
-    """Return the field that a word in a heading stands for, as in "Bot answer" or "Pregunta"; "" for none."""
+def role_of(heading: str, *, of_text: bool = False) -> str:
+    """Return the field that a word in a heading stands for, as in "Bot answer" or "Pregunta"; "" for none.
+
+    With `of_text` the cells are known to be text, and "Answer of the bot" is an answer too.
+    """
     if metric_name(heading)[1]:
         return ""
     for field, word, others in ROLES:
         if says(heading, word) and not says(heading, *others):
             ends_with_it = plain_name(heading).rpartition("_")[2] in heading_words(word)
-            return field if field != "answer" or ends_with_it or not _ENGLISH & words_of(heading) else ""
+            is_sure = of_text or field != "answer" or ends_with_it or not _ENGLISH & words_of(heading)
+            return field if is_sure else ""
     return ""
 
 

@@ -1,0 +1,442 @@
+"""Tables as people make them by hand, brought to a row per sample and a column per fact.
+
+Nested objects are lifted, e-mail addresses left out, documents in numbered columns joined, units in cells
+read, transcripts split into turns, rows per metric put together, systems side by side taken apart.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any
+
+from ragtriage.data.importers.parsing.cells import is_blank
+from ragtriage.data.importers.parsing.columns import guessed, head_columns
+from ragtriage.data.importers.parsing.head_column import HeadColumn
+from ragtriage.data.importers.parsing.headings import EMAIL, holds_emails, holds_ids
+from ragtriage.data.importers.parsing.names import heading_words, plain_name, role_of, says, synonyms
+from ragtriage.data.importers.parsing.ratings import is_given
+from ragtriage.data.importers.parsing.rows import Table
+from ragtriage.data.importers.parsing.shapes import TEXT_KEYS
+from ragtriage.data.store.parsed_run import Record
+
+Row = dict[str, Any]
+Proposed = Mapping[str, tuple[str, str]]  # column -> the field it fills, and why
+
+
+@dataclass(frozen=True)
+class Reshaped:
+    """A table with a row per sample, and the fields that its shape gives to columns."""
+
+    table: Table
+    proposed: Proposed
+
+
+def reshaped(table: Table, overrides: Mapping[str, str] | None = None) -> Reshaped:
+    """Return a table made by hand with a row per sample; one that is so already comes back as it is.
+
+    Args:
+        table: the table as it lies in the file.
+        overrides: column, or path such as "eval.score" in nested objects -> field, as the user set it.
+    """
+    table, proposed = _lifted(table, overrides or {})
+    for step in (_without_emails, _documents_joined, _units_read, _turns_split, _pivoted, _side_by_side):
+        table, own = step(table)
+        proposed = {**proposed, **own}
+    return Reshaped(table, {name: given for name, given in proposed.items() if name in table.columns})
+
+
+def _changed(
+    table: Table, change: Callable[[Row], Iterable[Row]], columns: Iterable[str], note: str
+) -> Table:
+    """Return a table with other rows in place of each; rows that are no objects stay for the importer."""
+
+    def rows(records: Iterable[Record]) -> Iterator[Record]:
+        for line, row in records:
+            if isinstance(row, dict):
+                yield from ((line, other) for other in change(row))
+            else:
+                yield line, row
+
+    head = tuple(rows(table.head))
+    notes = (*table.notes, note) if note else table.notes
+    return replace(table, columns=tuple(columns), head=head, rest=rows(table.rest), notes=notes)
+
+
+DEEPEST = 5  # levels of nested objects
+GENERIC = {"text", "content", "value", "score", "string", "body", "message"}  # keys named by what holds them
+TELLING = {"question", "answer", "retrieved", "reference_answer"}
+
+
+def _lifted(table: Table, overrides: Mapping[str, str]) -> tuple[Table, Proposed]:
+    """Lift what lies in nested objects, where they hold what a run is read from, or what is mapped."""
+    if table.kind not in ("json", "jsonl"):
+        return table, {}
+    rows = [row for _, row in table.head if isinstance(row, dict)]
+    paths = _paths(rows)
+    of_mapping = [path for path in overrides if path in paths and path not in table.columns]
+    fields = _fields_of(paths)
+    outer = guessed([column for column in head_columns(table) if not _is_nested(column)])
+    telling = {field for field in fields.values() if field in TELLING or field.startswith("scores.")}
+    if not (telling and telling - set(outer.values())) and not of_mapping:
+        return table, {}
+    lifted = [*paths] if telling - set(outer.values()) else of_mapping
+    tops = {path.partition(".")[0] for path in lifted} if len(lifted) == len(paths) else set()
+
+    def change(row: Row) -> Iterator[Row]:
+        kept = {name: value for name, value in row.items() if name not in tops or not isinstance(value, dict)}
+        yield {**kept, **{path: value for path in lifted if (value := _at(row, path)) is not None}}
+
+    columns = [*(name for name in table.columns if name not in tops), *lifted]
+    taken = set(outer.values())
+    why = "a key in nested objects"
+    proposed = {
+        path: (field, why) for path in lifted if (field := fields.get(path, "")) and field not in taken
+    }
+    return _changed(table, change, columns, ""), proposed
+
+
+def _is_nested(column: HeadColumn) -> bool:
+    return bool(column.values) and all(isinstance(value, dict) for value in column.values)
+
+
+def _paths(rows: Sequence[Row]) -> dict[str, list[object]]:
+    """Return the paths of the values in nested objects, with the values, where no field reads the object."""
+    known = {name for field in ("retrieved", "scores", "candidates") for name in synonyms()[field]}
+    paths: dict[str, list[object]] = {}
+
+    def walk(value: object, path: str, depth: int) -> None:
+        if isinstance(value, dict) and depth < DEEPEST:
+            for key, inner in value.items():
+                walk(inner, f"{path}.{key}", depth + 1)
+        elif value is not None:
+            paths.setdefault(path, []).append(value)
+
+    for row in rows:
+        for name, value in row.items():
+            if isinstance(value, dict) and plain_name(name) not in known | {"tags", "metadata", "config"}:
+                walk(value, name, 1)
+    return paths
+
+
+def _fields_of(paths: Mapping[str, Sequence[object]]) -> dict[str, str]:
+    """Return the fields that the paths in nested objects fill, by their last telling keys."""
+    titles: dict[str, str] = {}
+    for path in paths:
+        keys = path.split(".")
+        leaf = keys[-2] if keys[-1].lower() in GENERIC and len(keys) > 1 else keys[-1]
+        titles.setdefault(leaf, path)
+    most = max(map(len, paths.values()), default=0)
+    fields = guessed([HeadColumn(leaf, tuple(paths[path]), most) for leaf, path in titles.items()])
+    for leaf, path in titles.items():  # a passage, with its id, is gold and no reference answer
+        beside = {
+            other.rpartition(".")[2] for other in paths if other.rpartition(".")[0] == path.rpartition(".")[0]
+        }
+        if fields[leaf] == "reference_answer" and beside & {"id", "title", "start_index"}:
+            fields[leaf] = ""
+    if "retrieved" not in fields.values():  # passages that an answer cites were in its context
+        cited = (leaf for leaf, field in fields.items() if field == "citations")
+        fields |= {leaf: "retrieved" for leaf in cited if _are_passages(paths[titles[leaf]])}
+    return {titles[leaf]: field for leaf, field in fields.items() if field and not field.startswith("tags.")}
+
+
+def _are_passages(values: Sequence[object]) -> bool:
+    items = [item for value in values if isinstance(value, list) for item in value]
+    return bool(items) and all(
+        isinstance(item, dict) and any(key in item for key in TEXT_KEYS) for item in items
+    )
+
+
+def _at(row: Mapping[str, Any], path: str) -> object:
+    value: object = row
+    for key in path.split("."):
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+RATER = "rater"
+
+
+def _without_emails(table: Table) -> tuple[Table, Proposed]:
+    """Leave out columns of e-mail addresses; beside ratings, people stay apart under numbers."""
+    columns = head_columns(table)
+    addresses = [column.name for column in columns if holds_emails(column)]
+    if not addresses:
+        return table, {}
+    numbers: dict[str, str] = {}
+    keeps = RATER not in table.columns and any(is_given(column) for column in columns)
+
+    def change(row: Row) -> Iterator[Row]:
+        kept = {name: value for name, value in row.items() if name not in addresses}
+        address = str(row.get(addresses[0]) or "").strip().lower()
+        if keeps and EMAIL.fullmatch(address):
+            kept[RATER] = numbers.setdefault(address, f"rater {len(numbers) + 1}")
+        yield kept
+
+    named = ", ".join(map(repr, addresses))
+    note = f"left out, as it holds e-mail addresses: {named}"
+    if keeps:
+        note += "; those who judged are rater 1, rater 2 and so on"
+    left = [name for name in table.columns if name not in addresses] + [RATER] * keeps
+    proposed = {RATER: ("tags.rater", "people by their e-mail addresses, which are left out")}
+    return _changed(table, change, left, note), proposed if keeps else {}
+
+
+NUMBERED = re.compile(r"(.*?)_?(\d{1,2})(?:_(id|ids|text|content|score|title|source|name))?")
+OF_ONE = {"ctx", "chunk", "doc", "document", "passage", "context", "source", "hit"}
+
+
+def _documents_joined(table: Table) -> tuple[Table, Proposed]:
+    """Join documents in columns of their own, as ctx1, ctx1_id, ctx2, into one list in their order."""
+    found: dict[str, dict[tuple[int, str], HeadColumn]] = {}
+    for column in head_columns(table):
+        match = NUMBERED.fullmatch(plain_name(column.name))
+        if match and (match[1] in OF_ONE or says(match[1], "documents")) and column.numeric < 1:
+            found.setdefault(match[1], {})[(int(match[2]), match[3] or "")] = column
+    parts = max(found.values(), key=len, default={})
+    ranks = sorted({rank for rank, _ in parts})
+    if len(ranks) < 2 or ranks[0] > 1:
+        return table, {}
+    keys = {place: _part(place[1], column) for place, column in parts.items()}
+    names = {column.name for column in parts.values()}
+    joined = f"{parts[min(parts)].name} to {parts[max(parts)].name}"
+
+    def change(row: Row) -> Iterator[Row]:
+        documents: dict[int, Row] = {}
+        for place, column in parts.items():
+            if not is_blank(value := row.get(column.name), blank_text=True):
+                documents.setdefault(place[0], {})[keys[place]] = value
+        kept = {name: value for name, value in row.items() if name not in names}
+        yield {**kept, joined: [documents[rank] for rank in ranks if rank in documents]}
+
+    columns = [*(name for name in table.columns if name not in names), joined]
+    why = f"documents in {len(names)} columns, in the order of their numbers"
+    return _changed(table, change, columns, ""), {joined: ("retrieved", why)}
+
+
+def _part(ending: str, column: HeadColumn) -> str:
+    if ending in ("title", "score"):
+        return ending
+    is_id = ending in ("id", "ids", "source", "name") or (not ending and holds_ids(column))
+    return "id" if is_id else "text"
+
+
+_NUMBER = r"(\d+(?:[.,]\d+)*)"
+_WITH_UNIT = re.compile(rf"[<~≈]?\s*{_NUMBER}\s*([^\W\d]+\.?|%|¢|\$)|(US\$|\$)\s*{_NUMBER}")
+UNITS = {  # unit in lower case -> what it measures, and how many of the unit that is kept it is
+    **dict.fromkeys(("ms", "msec", "millis"), ("ms", 1.0)),
+    **dict.fromkeys(("s", "sec", "secs", "sek", "second", "seconds", "sekunden", "秒"), ("ms", 1000.0)),
+    **dict.fromkeys(("min", "minutes"), ("ms", 60_000.0)),
+    **dict.fromkeys(("ct", "cts", "cent", "cents", "¢"), ("USD", 0.01)),
+    **dict.fromkeys(("$", "us$", "usd"), ("USD", 1.0)),
+    "%": ("share", 0.01),
+    **dict.fromkeys(("token", "tokens"), ("tokens", 1.0)),
+}
+OF_UNIT = {"ms": "latency_ms", "USD": "cost_usd"}
+
+
+def _units_read(table: Table) -> tuple[Table, Proposed]:
+    """Read numbers written with their units, as 1,8 s or 0.4 ct, in milliseconds, dollars or shares."""
+    measured = {column.name: unit for column in head_columns(table) if (unit := _unit_of(column))}
+    if not measured:
+        return table, {}
+
+    def change(row: Row) -> Iterator[Row]:
+        read = {name: _converted(row.get(name)) for name in measured}
+        yield {**row, **{name: cell[0] for name, cell in read.items() if cell is not None}}
+
+    notes, proposed = [], {}
+    taken = set(guessed([c for c in head_columns(table) if c.name not in measured]).values())
+    for column in head_columns(table):
+        if column.name not in measured:
+            continue
+        unit = measured[column.name]
+        value = _converted(column.values[0])
+        shown = f"{value[0]:g} {unit}" if value and unit != "share" else f"{value[0] if value else 0:g}"
+        cents = ", cents taken as those of a dollar" if unit == "USD" and "c" in str(column.values[0]) else ""
+        notes.append(f"column {column.name!r} is read with its units: {column.values[0]} is {shown}{cents}")
+        of_retrieval = unit == "ms" and plain_name(column.name) in synonyms()["retrieval_ms"]
+        field = "retrieval_ms" if of_retrieval else OF_UNIT.get(unit, "")
+        if field and field not in taken:
+            proposed[column.name] = (field, f"its cells are in {unit}" if unit == "ms" else "its unit")
+            taken.add(field)
+    return _changed(table, change, table.columns, "; ".join(notes)), proposed
+
+
+def _unit_of(column: HeadColumn) -> str:
+    """Return the unit that all cells of a column are in, once converted; "" where they are in none."""
+    if not column.values or not all(isinstance(value, str) for value in column.values):
+        return ""
+    units = {converted[1] if (converted := _converted(value)) else "" for value in column.values}
+    return units.pop() if len(units) == 1 else ""
+
+
+def _converted(cell: object) -> tuple[float, str] | None:
+    match = _WITH_UNIT.fullmatch(cell.strip()) if isinstance(cell, str) else None
+    if match is None:
+        return None
+    unit = UNITS.get((match[2] or match[3]).lower().rstrip("."))
+    if unit is None:
+        return None
+    digits = match[1] or match[4]
+    whole = re.fullmatch(r"[1-9]\d{0,2}(,\d{3})+", digits) and unit[1] == 1.0  # 1,420 ms is no fraction
+    text = digits.replace(",", "") if whole or ("," in digits and "." in digits) else digits.replace(",", ".")
+    try:
+        return float(text) * unit[1], unit[0]
+    except ValueError:
+        return None
+
+
+TURN = re.compile(r"\s*(?:\[[^\]\n]*\]\s*)?\**([^\W\d_][\w .'-]{0,24}?)\**\s*[:：]\**\s*(.*)")
+MOSTLY = 0.8
+
+
+def _turns_split(table: Table) -> tuple[Table, Proposed]:
+    """Split transcripts in cells into turns: the user's last question, its answer, and what was before."""
+    columns = head_columns(table)
+    if "question" in guessed(columns).values() and not _one_column_only(columns):
+        return table, {}
+    transcripts = [c.name for c in columns if c.values and c.share(_is_transcript) >= MOSTLY]
+    if not transcripts:
+        return table, {}
+    name = transcripts[0]
+
+    def change(row: Row) -> Iterator[Row]:
+        turns = turns_in(row.get(name))
+        yield {**row, name: turns} if turns else row
+
+    why = "a transcript: its last question, the answer to it, and the turns before"
+    return _changed(table, change, table.columns, ""), {name: ("question", why)}
+
+
+def _one_column_only(columns: Sequence[HeadColumn]) -> bool:
+    """Return whether the question is guessed from a column of transcripts itself."""
+    fields = guessed(columns)
+    question = next((name for name, field in fields.items() if field == "question"), "")
+    column = next((column for column in columns if column.name == question), None)
+    return column is not None and column.share(_is_transcript) >= MOSTLY
+
+
+def _is_transcript(value: object) -> bool:
+    return {"user", "assistant"} <= {turn["role"] for turn in turns_in(value)}
+
+
+def turns_in(value: object) -> list[dict[str, str]]:
+    """Return the turns of a transcript in text, "User: ..." and "Bot: ..." on lines; none in other text."""
+    turns: list[dict[str, str]] = []
+    for line in value.splitlines() if isinstance(value, str) else ():
+        match = TURN.fullmatch(line)
+        speaker = match[1].strip().lower() if match else ""
+        role = next((role for role in ("user", "assistant") if speaker in heading_words(role)), "")
+        if match and role:
+            turns.append({"role": role, "text": match[2].strip()})
+        elif turns:
+            turns[-1]["text"] = f"{turns[-1]['text']}\n{line}".strip()
+        elif line.strip():
+            return []
+    return turns
+
+
+MOST_METRICS = 50
+
+
+def _pivoted(table: Table) -> tuple[Table, Proposed]:
+    """Put the rows of a long table together, of which each has one metric of a sample; it is read whole."""
+    columns = head_columns(table)
+    metric = next((c for c in columns if plain_name(c.name) in heading_words("metric")), None)
+    value = next(
+        (c for c in columns if c is not metric and _may_be_value(c) and (c.numeric >= 0.9 or c.verdict)), None
+    )
+    if metric is None or value is None or not 1 < metric.distinct <= MOST_METRICS:
+        return table, {}
+    if not all(isinstance(name, str) for name in metric.values):
+        return table, {}
+    told = [c.name for c in columns if says(c.name, "about_text") and c not in (metric, value)]
+    kept = [c.name for c in columns if c.name not in {metric.name, value.name, *told}]
+    head = [row for _, row in table.head if isinstance(row, dict)]
+    if len({_key(row, kept) for row in head}) * 2 > len(head):
+        return table, {}
+    samples: dict[str, tuple[int, Row]] = {}
+    for line, row in table.rows():
+        if isinstance(row, dict):
+            _, sample = samples.setdefault(_key(row, kept), (line, {name: row.get(name) for name in kept}))
+            name = str(row.get(metric.name) or "").strip()
+            if name:
+                sample[name] = row.get(value.name)
+                sample |= {f"{name}_reason": row[each] for each in told[:1] if row.get(each)}
+    names = dict.fromkeys(chain.from_iterable(sample for _, sample in samples.values()))
+    note = f"rows with one {metric.name!r} each are put together: {len(samples):,} samples"
+    wide = Table.of(table.kind, iter(samples.values()), names, (*table.notes, note))
+    return wide, {}
+
+
+def _may_be_value(column: HeadColumn) -> bool:
+    return plain_name(column.name) in heading_words("value")
+
+
+def _key(row: Row, columns: Iterable[str]) -> str:
+    return repr([row.get(name) for name in columns])
+
+
+SIDES = ("answer", "score", "judged_right", "judgement", "helpful", "latency", "cost")
+SYSTEM = "system"
+FEWEST_WORDS = 2  # of a typical answer
+
+
+def _side_by_side(table: Table) -> tuple[Table, Proposed]:
+    """Take systems apart that stand side by side: a column of answers each, and maybe of scores beside it."""
+    columns = {column.name: column for column in head_columns(table)}
+    sides = _sides(columns)
+    of_systems = {column for parts in sides.values() for column in parts.values()}
+    has_answer = "answer" in guessed([c for name, c in columns.items() if name not in of_systems]).values()
+    if len(sides) < 2 or has_answer:
+        return table, {}
+    shared = [name for name in table.columns if name not in of_systems]
+    answer = "answer" if "answer" not in shared else "answer of the system"
+    parts = dict.fromkeys(chain.from_iterable(sides.values()))
+
+    def change(row: Row) -> Iterator[Row]:
+        same = {name: row[name] for name in shared if name in row}
+        for system, own in sides.items():
+            cells = {(answer if part == "answer" else part): row.get(name) for part, name in own.items()}
+            if not all(is_blank(cell, blank_text=True) for cell in cells.values()):
+                yield {**same, **cells, SYSTEM: system}
+
+    names = [answer if part == "answer" else part for part in parts]
+    note = f"systems side by side are read as a run each: {', '.join(sides)}"
+    proposed = {answer: ("answer", "a column for each system"), SYSTEM: ("run", "the systems side by side")}
+    return _changed(table, change, [*shared, *names, SYSTEM], note), proposed
+
+
+def _sides(columns: Mapping[str, HeadColumn]) -> dict[str, dict[str, str]]:
+    """Return system -> {"answer" or what the column is called otherwise -> its column}."""
+    systems: dict[str, dict[str, str]] = {}
+    for name, column in columns.items():
+        if role_of(name) in ("question", "reference_answer", "retrieved") or says(name, "reference", "rater"):
+            continue
+        for system, part in _split_heading(name):
+            is_answer = says(part, "answer")
+            if is_answer and not _is_text(column):
+                continue
+            systems.setdefault(system, {})["answer" if is_answer else part] = name
+    for system, parts in systems.items():
+        if "answer" not in parts and system in columns and _is_text(columns[system]):
+            parts["answer"] = system
+    return {system: parts for system, parts in systems.items() if "answer" in parts}
+
+
+def _split_heading(name: str) -> Iterator[tuple[str, str]]:
+    """Yield the system and the rest of a heading such as "Nota Colibrí", "Answer (A)" or "gpt-4 score"."""
+    words = [word for word in re.split(r"[\s_:()\[\]]+", name) if word]
+    for part, rest in ((words[0], words[1:]), (words[-1], words[:-1])) if len(words) > 1 else ():
+        if says(part, *SIDES) and not says(" ".join(rest), "answer", "question"):
+            yield " ".join(rest), part
+
+
+def _is_text(column: HeadColumn) -> bool:
+    texts = [value for value in column.values if isinstance(value, str)]
+    several = [text for text in texts if len(text.split()) >= FEWEST_WORDS or len(text) > 12]
+    is_prose = len(texts) * 2 > len(column.values) and len(several) * 2 > len(texts)
+    return is_prose and column.numeric < MOSTLY and column.verdict is None
