@@ -143,7 +143,7 @@ class Peek:
         """The first rows: objects of a JSON list or of lines, rows of a table; () for a JSON object."""
         if self.kind == "json":
             return tuple(objects(items(self.document)[:ROWS]))
-        if self.kind not in ("jsonl", "csv", "parquet", "xlsx"):
+        if self.kind not in ("jsonl", "csv", "markdown", "parquet", "xlsx"):
             return ()
         with suppress(InputError):
             table = open_table(self.source, ValidationErrors(self.source.name), ROWS)

@@ -141,7 +141,20 @@ class TranscodedStream(_ReadableStream):
 UNREAD = object()
 T = TypeVar("T")
 ENDINGS = {
-    *(".csv", ".json", ".jsonl", ".ndjson", ".parquet", ".pq", ".tab", ".tsv", ".txt", ".xlsx", ".xlsm"),
+    *(
+        ".csv",
+        ".json",
+        ".jsonl",
+        ".md",
+        ".ndjson",
+        ".parquet",
+        ".pq",
+        ".tab",
+        ".tsv",
+        ".txt",
+        ".xlsx",
+        ".xlsm",
+    ),
     *(".dat", ".out", ".res", ".run", ".trec"),
 }
 HEAD_BYTES = 1 << 20

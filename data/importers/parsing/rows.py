@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import tempfile
 from array import array
 from collections import Counter
@@ -46,7 +47,7 @@ OBJECT_PER_LINE = "one JSON object per line"
 class Table:
     """Rows that can be consumed once."""
 
-    kind: str  # container format: "jsonl", "json", "csv", "parquet", "xlsx" or "frame"
+    kind: str  # container format: "jsonl", "json", "csv", "markdown", "parquet", "xlsx" or "frame"
     columns: tuple[str, ...]  # names in the first HEAD_ROWS rows, in order of appearance
     head: tuple[Record, ...]  # those first rows, each (line, row); a row may be anything but an object too
     rest: Iterator[Record]  # the rows after them
@@ -84,7 +85,7 @@ def container(source: InputFile) -> str:
     """Return the container format of a file by its content, and by its ending if that is ambiguous.
 
     Returns:
-        "parquet", "xlsx", "json", "jsonl" or "csv" (any delimited text).
+        "parquet", "xlsx", "json", "jsonl", "markdown" or "csv" (any delimited text).
     """
     if is_workbook(source):
         return "xlsx"
@@ -94,6 +95,8 @@ def container(source: InputFile) -> str:
     text = head.decode("utf-8", "replace").lstrip()
     if not text:
         raise source.error("holds only blank lines", "a file with at least one record")
+    if "|" in text and _RULE.search(text) and text[0] not in "{[":
+        return "markdown"
     whole = len(head) < (1 << 20)
     lines = [line for line in text.split("\n")[:50] if line.strip()]
     complete = lines if whole or len(lines) == 1 else lines[:-1]
@@ -143,6 +146,9 @@ def _opened(source: InputFile, errors: ValidationErrors, limit: int | None, rows
     if kind == "csv":
         header, records = _delimited(source, errors)
         return Table.of(kind, islice(records, limit), header)
+    if kind == "markdown":
+        header, records, notes = _markdown(source, errors)
+        return Table.of(kind, islice(records, limit), header, notes)
     if kind == "json":
         listed = rows_of_document(source, rows)
         return Table.of(kind, islice(enumerate(listed.rows, start=1), limit), notes=listed.notes)
@@ -248,13 +254,60 @@ def _delimited(source: InputFile, errors: ValidationErrors) -> tuple[list[str], 
     except (csv.Error, StopIteration) as error:
         errors.raise_if_any()
         raise source.error(f"has no readable header: {error}", "a first line with column names", 1) from error
+    names = _distinct(header)
+    return names, _delimited_rows(reader, names, errors)
+
+
+def _distinct(header: Iterable[str]) -> list[str]:
+    """Return the names of columns, each once, and one for a column without."""
     names: dict[str, None] = {}  # in order; a list would be searched once a column
     for position, name in enumerate(header, start=1):
         distinct = name.strip() or f"column {position}"
         while distinct in names:
             distinct = f"{distinct} ({position})"
         names[distinct] = None
-    return [*names], _delimited_rows(reader, [*names], errors)
+    return [*names]
+
+
+_RULE = re.compile(r"^[ \t]*\|?(?:[ \t]*:?-{3,}:?[ \t]*\|)+(?:[ \t]*:?-{3,}:?)?[ \t]*\r?$", re.MULTILINE)
+_BETWEEN_CELLS = re.compile(r"(?<!\\)\|")
+_LINE_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
+
+
+def _markdown(
+    source: InputFile, errors: ValidationErrors
+) -> tuple[list[str], Iterator[Record], tuple[str, ...]]:
+    """Return the columns and rows of the first table in a Markdown file, and what is not read."""
+    lines = ((number, text.rstrip("\r\n")) for number, text in source.lines(errors))
+    before, number = "", 0
+    for number, line in lines:  # noqa: B007 - it counts the lines above
+        if before and _RULE.fullmatch(line):
+            break
+        before = line if "|" in line else ""
+    else:
+        errors.raise_if_any()
+        raise source.error("has no readable table", "a header, a line as |---|---| and rows between |")
+    names = _distinct(_markdown_cells(before))
+    above = f"not read above the table: {number - 2} line{'s' * (number > 3)}" if number > 2 else ""
+
+    def rows() -> Iterator[Record]:
+        for at, text in lines:
+            if "|" not in text:
+                return
+            cells = _markdown_cells(text)
+            if len(cells) > len(names):
+                errors.add(at, "", f"has {len(cells)} cells", f"{len(names)} as in the header; \\| in text")
+            else:
+                yield at, dict(zip(names, [*cells, *[""] * (len(names) - len(cells))], strict=True))
+
+    return names, rows(), (above,) if above else ()
+
+
+def _markdown_cells(line: str) -> list[str]:
+    inner = line.strip().removeprefix("|")
+    inner = inner.removesuffix("|") if not inner.endswith("\\|") else inner
+    cells = _BETWEEN_CELLS.split(inner)
+    return [_LINE_BREAK.sub("\n", cell.strip().replace("\\|", "|")) for cell in cells]
 
 
 def _delimiter(source: InputFile) -> str:
