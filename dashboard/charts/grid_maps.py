@@ -21,6 +21,7 @@ OUTCOME_SYMBOLS = {
     "worse": "",
     "equal": "=",
     "no direction": "",
+    "mean alone": "",
     "not measured": "",
 }
 ROW_PIXELS = 46
@@ -67,6 +68,9 @@ def _details(entry: TrialValue | None) -> str:
     if entry is None or entry.value is None:
         return ""
     value, to_the_best = entry.value, ""
+    if entry.outcome == "mean alone":
+        mean = f"{number(value.mean, 3)}, a mean alone, without samples"
+        return f"size {entry.trial.size}, overlap {entry.trial.overlap}\n{mean}"
     by_itself = f"{number(value.mean, 3)} {interval_text(value.low, value.high, 3)} by itself"
     if entry.difference is not None and entry.test is not None:
         gap = interval_text(entry.test.low, entry.test.high, 3)
@@ -90,7 +94,7 @@ def grid_map(grid: Grid, ranking: GridRanking, cheapest: str, tokens: Tokens) ->
 
     ★ marks the best configuration, ≈ those that a paired test cannot tell from it, ◆ the cheapest of these.
     """
-    intervals = len(grid.sizes) <= MOST_INTERVALS
+    intervals = len(grid.sizes) <= MOST_INTERVALS and not grid.means_alone
     figure = _cells(grid, ranking, cheapest, tokens, LARGE, intervals)
     for effect in ranking.marginal_effects:
         _add_margin(figure, grid, effect, tokens)

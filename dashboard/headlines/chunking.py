@@ -8,7 +8,7 @@ from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
 from ragtriage.data.chunking.grids import GridRanking, Outcome, TrialValue
 from ragtriage.metrics.gates.gates import FEWEST_QUESTIONS
-from ragtriage.metrics.metric_registry import title_of
+from ragtriage.metrics.metric_registry import declared, title_of
 from ragtriage.metrics.number_text import count, interval_text, number
 
 LONGEST_NAME = 40
@@ -85,6 +85,8 @@ def chunking_headline(
             doubt,
         )
     metric = in_sentence(title_of(ranking.metric))
+    if any(entry.outcome == "mean alone" for entry in ranking.values):
+        return _by_means(ranking, metric, doubt)
     if 0 < ranking.n_questions < FEWEST_QUESTIONS:
         few = f"{count(ranking.n_questions, 'question')} cannot show which chunking is best"
         return Headline("cannot tell", few, f"Run the grid on {FEWEST_QUESTIONS} questions or more", doubt)
@@ -125,6 +127,20 @@ def chunking_headline(
     are = "is" if len(same) == 1 else "are"
     sentence = f"{len(same):,} of {len(measured) - 1:,} alternatives {are} statistically tied with the best"
     return Headline("good", statement, f"{chosen}.{losers} {sentence}", doubt)
+
+
+def _by_means(ranking: GridRanking, metric: str, doubt: str) -> Headline:
+    """Return what means without samples show: which is the best, and that nothing says by how much."""
+    measured = [entry for entry in ranking.values if entry.value is not None]
+    declaration = declared(ranking.metric)
+    sign = -1.0 if declaration is not None and declaration.higher_is_better is False else 1.0
+    best = max(measured, key=lambda entry: sign * entry.value.mean if entry.value else 0.0)
+    value = number(best.value.mean if best.value else None, 3)
+    detail = (
+        f"{capital(metric)} {value}, the best of {count(len(measured), 'mean')}; without samples nothing "
+        "tells a real difference from chance. Load the runs themselves to compare them"
+    )
+    return Headline("cannot tell", _fitting(f"Best mean: {_name(best)}"), detail, doubt)
 
 
 def _without_best(

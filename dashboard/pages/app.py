@@ -29,7 +29,7 @@ from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.data.errors import DataError
 from ragtriage.metrics.schema.scores import MetricsError
 
-SHOW_REPORTED_MEANS = ("benchmarks", "trend", "runs")  # pages that show runs without samples
+SHOW_REPORTED_MEANS = ("benchmarks", "trend", "runs", "chunking")  # pages that show runs without samples
 SIDEBAR_WIDTH = 208
 STATIC = Path(__file__).parent.parent / "static"
 

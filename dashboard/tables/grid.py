@@ -14,6 +14,7 @@ OUTCOMES = {
     "worse": "worse",
     "equal": "= all equal",
     "no direction": "no direction",
+    "mean alone": "mean alone",
     "not measured": "not measured",
 }
 
@@ -37,7 +38,7 @@ def _row(entry: TrialValue) -> Row:
         "Chunking": trial.run.name,
         "": OUTCOMES[entry.outcome],
         "Mean": None if value is None else value.mean,
-        "95 % interval": ends_of(value),
+        "95 % interval": ends_of(None if entry.outcome == "mean alone" else value),
         "To the best": None if difference is None else Change(difference.difference),
         "Paired n": None if difference is None else difference.n_pairs,
         "Corrected interval": ends_of(test),

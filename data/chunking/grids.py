@@ -39,7 +39,10 @@ BARE_OVERLAP = "overlap"  # of chunks only at the top level; inside another sect
 HEADINGS = "chunk_headings"
 FIXED = frozenset({"fixed", "fixed size", "fixed_size", "fixed-size"})
 BOOKKEEPING = frozenset(
-    {"grid", "grid_title", "n_chunks", "index_characters", "index_tokens", "pipeline", "name", "match"}
+    {
+        *("grid", "grid_title", "n_chunks", "index_characters", "index_tokens", "pipeline", "name", "match"),
+        *("known_by", "step", "n_questions", "source"),  # of a run that is known by its means
+    }
 )
 
 
@@ -80,6 +83,11 @@ class Grid:
     def cache_key(self) -> tuple[str, ...]:
         """The key of the grid and its trials."""
         return self.key, *(trial.run.run_id for trial in self.trials)
+
+    @property
+    def means_alone(self) -> bool:
+        """Whether its runs are known by their means alone, as from a printed table."""
+        return any(trial.run.means for trial in self.trials)
 
     @cached_property
     def heatmap_method(self) -> tuple[str, bool]:
@@ -131,6 +139,11 @@ def grids_of(runs: Iterable[Run]) -> list[Grid]:
     joined by data set, with a note of what else differs, unless a grid was made here. The newest run of a
     configuration counts.
     """
+    runs = list(runs)
+    if any(run.means for run in runs) and not all(run.means for run in runs):  # they share no question
+        return [
+            grid for alone in (False, True) for grid in grids_of(r for r in runs if bool(r.means) == alone)
+        ]
     made_here: dict[str, list[GridTrial]] = defaultdict(list)
     imported: dict[tuple[str, str], list[GridTrial]] = defaultdict(list)
     for run in sorted(runs, key=lambda run: (run.created_at, run.imported_at)):
@@ -245,7 +258,7 @@ def _text(settings: Mapping[str, str]) -> str:
     return json.dumps(settings, sort_keys=True)
 
 
-Outcome = Literal["best", "same", "worse", "equal", "no direction", "not measured"]
+Outcome = Literal["best", "same", "worse", "equal", "no direction", "mean alone", "not measured"]
 
 
 @dataclass(frozen=True)
@@ -261,8 +274,8 @@ class TrialValue:
     # rests on its interval: 0 lies outside where the outcome is "worse"
     test: FamilyTest | None
     # "best", "same" where the test cannot tell it from the best, "worse", "equal" where all have the same
-    # mean and none is the best, "no direction" where neither more nor less of the metric is better, or "not
-    # measured"
+    # mean and none is the best, "no direction" where neither more nor less of the metric is better, "mean
+    # alone" where no samples say how sure it is, or "not measured"
     outcome: Outcome
 
 
@@ -329,6 +342,20 @@ def rank_trials(grid: Grid, scored_runs: Sequence[ScoredRun], metric: str) -> Gr
     means_of = {trial.run.run_id: means[:, column] for column, trial in enumerate(trials)}
     effects = _marginal_effects(grid, means_of, clusters, metric)
     return GridRanking(metric, tuple(entries), len(means), left_out, effects, on_heatmap)
+
+
+def rank_means(grid: Grid, metric: str) -> GridRanking:
+    """Return the configurations of a grid that is known by its means: no interval, and none is the best."""
+    entries = []
+    for trial in grid.trials:
+        mean, n = trial.run.means.get(metric), trial.run.n_questions
+        value = None if mean is None else Interval(mean, np.nan, np.nan, n, n, n, "none", True)
+        entries.append(
+            TrialValue(trial, value, None, None, "not measured" if value is None else "mean alone")
+        )
+    n_questions = min((trial.run.n_questions for trial in grid.trials), default=0)
+    on_heatmap = frozenset(trial.run.run_id for trial in grid.heatmap_trials)
+    return GridRanking(metric, tuple(entries), n_questions, 0, (), on_heatmap)
 
 
 def _by_question(scored_runs: Sequence[ScoredRun], metric: str) -> tuple[FloatArray, Any, int]:

@@ -19,7 +19,7 @@ from ragtriage.metrics.statistics.paired import PairedDifference, Verdict, paire
 from ragtriage.metrics.statistics.question_means import question_means
 
 NOT_SET = "(not set)"
-_SKIPPED = BOOKKEEPING | {"known_by", "step", "n_questions"}  # paths, as a whole
+_SKIPPED = BOOKKEEPING  # paths, as a whole
 _KINDS = {
     "chunking": ("chunk", "overlap", "splitter"),
     "embedding": ("embed",),

@@ -155,16 +155,17 @@ QUESTION_FILES: tuple[Format, ...] = (
     Format("tools.tables_of_tools", "giskard_testset", "reference_context"),
     Format("formats.beir", "beir_questions", "kind:folder"),
 )
+TABLES = "kind:csv kind:json kind:jsonl kind:markdown kind:parquet kind:xlsx"
 GENERAL: tuple[Format, ...] = (
     Format("formats.trec", "trec", "kind:csv"),
     Format("formats.inspectorraget", "inspectorraget", "tasks"),
     Format("formats.versions", "pipeline_results", "pipeline_results"),
     Format("formats.trec", "scores_json", "kind:json"),
     Format("formats.ragchecker", "ragchecker", "gt_answer response_claims"),
-    Format("formats.versions", "versions", "version"),
+    Format("formats.versions", "versions", f"version {TABLES}"),
     Format("formats.native", "native_questions native", "question samples ragtriage_run"),
     Format("formats.ragas", "ragas", "user_input contexts"),
-    Format("formats.table", "table_questions table", "kind:csv kind:json kind:jsonl kind:parquet kind:xlsx"),
+    Format("formats.table", "table_questions table", TABLES),
 )
 
 

@@ -11,6 +11,7 @@ from ragtriage.dashboard.pages.chunking.grid_results import (
     curves_over_k,
     cutoff_picker,
     grid_picker,
+    means_page,
     metric_at_cutoff,
     metric_names,
     metric_picker,
@@ -38,7 +39,7 @@ from ragtriage.data.chunking.grids import grids_of
 from ragtriage.metrics.number_text import count
 
 view = current_view()
-grids = newest_first(grids_of(view.sampled))
+grids = newest_first(grids_of(view.runs))
 if not grids:
     open_page(NO_GRID)
     st.info(
@@ -53,6 +54,9 @@ if not grids:
     st.stop()
 
 grid = chosen_grid(grids)
+if grid.means_alone:
+    means_page(grid, grids)
+    st.stop()
 scored_runs = [view.scored(trial.run) for trial in grid.trials]
 bases = metric_names(scored_runs)
 base = chosen_of("shown_metric", bases) if bases else ""

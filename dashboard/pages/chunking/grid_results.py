@@ -9,9 +9,9 @@ import streamlit as st
 
 from ragtriage.dashboard.charts.grid_maps import MOST_INTERVALS, OUTCOME_SYMBOLS, cost_map, grid_map
 from ragtriage.dashboard.charts.tokens import THEMES
-from ragtriage.dashboard.headlines.chunking import cheapest
-from ragtriage.dashboard.shell.blocks import current_theme
-from ragtriage.dashboard.shell.components import clicked, export_menu, facts
+from ragtriage.dashboard.headlines.chunking import cheapest, chunking_headline
+from ragtriage.dashboard.shell.blocks import current_theme, open_page
+from ragtriage.dashboard.shell.components import clicked, draw, export_menu, facts, show_table
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, current_selection, go_to_page, keep, open_cases
 from ragtriage.dashboard.shell.widgets import choose, chosen_of, show_in
@@ -23,14 +23,15 @@ from ragtriage.data.chunking.grids import (
     GridTrial,
     TrialValue,
     grid_metrics,
+    rank_means,
     rank_trials,
     same_chunks,
 )
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.metrics.definitions.spans import BUDGETS
-from ragtriage.metrics.metric_registry import DEFAULT_KS, bounds_of, declared, title_of
+from ragtriage.metrics.metric_registry import DEFAULT_KS, bounds_of, declared, ordered, title_of
 from ragtriage.metrics.number_text import count
-from ragtriage.metrics.result_table import plain_rows
+from ragtriage.metrics.result_table import ResultTable, plain_rows
 
 SPAN_METRICS = ("span_recall", "span_precision", "span_iou", "span_ndcg")
 USUAL_METRICS = (
@@ -220,6 +221,29 @@ def size_and_overlap(grid: Grid, scored_runs: Sequence[ScoredRun], chosen: str, 
     point = next((point for point in points if point is not None), None)
     if point is not None:
         open_cases(run=str(point[0]), case="")
+
+
+def means_page(grid: Grid, grids: Sequence[Grid]) -> None:
+    """Draw a grid that is known by its means, as a printed table has them: a map and a table, no test."""
+    names = ordered(tuple({name for trial in grid.trials for name in trial.run.means}))
+    metric = chosen_of("shown_metric", names)
+    ranking = rank_means(grid, metric)
+    open_page(
+        chunking_headline(ranking, None, grid.unit, grid.notes),
+        [count(len(grid.trials), "configuration"), grid.title, "known by means alone"],
+    )
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        grid_picker(grids)
+        metric_picker(names)
+    if len(grid.heatmap_trials) > 1:
+        st.markdown(f"##### {markdown_text(capital(title_of(metric)))}")
+        figure = grid_map(grid, ranking, "", THEMES[current_theme()])
+        draw(figure, f"heatmap_{metric}", _map_alt(ranking), theme=None)
+        facts("means as the file states them: no samples, so no intervals and no test", "blank: not run")
+    table = trial_table(metric, best_first(ranking))
+    names_kept = ("Chunking", "Mean", "n", "Strategy", "Size", "Overlap")
+    rows = tuple({name: row[name] for name in names_kept} for row in table.rows)
+    show_table(ResultTable(f"Configurations with their {title_of(metric)}", rows))
 
 
 def _map_alt(ranking: GridRanking) -> str:
