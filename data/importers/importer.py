@@ -47,6 +47,7 @@ class Options:
     dataset: str = ""
     dataset_version: str = ""  # its version
     corpus_version: str = ""  # version of the documents
+    as_questions: bool = False  # whether the questions alone are wanted, also of a file without any gold
     limit: int | None = None  # number of records to read, for a preview; None for all
     questions: LoadedSet | None = None  # question set whose gold and references are joined, by question
     # schemas of the tools of the whole run, for samples that list none of their own

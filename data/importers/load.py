@@ -168,7 +168,7 @@ def read_question_file(source: InputFile, options: Options | None = None) -> Loa
         InputError: it cannot be read, or holds several runs.
     """
     errors = ValidationErrors(source.name)
-    runs = read_runs(source, options or Options(), errors)
+    runs = read_runs(source, replace(options or Options(), as_questions=True), errors)
     if len(runs) > 1:
         raise source.error(f"holds {len(runs)} runs", "a file with one list of questions")
     return parsed_set(runs[0], errors)
