@@ -99,9 +99,9 @@ def role_of(heading: str, *, of_text: bool = False) -> str:
 
 
 # field, the kind of word that stands for it, and the kinds that make the heading that of something else
-_NO_TEXT = ("about_text", "score", "latency", "cost", "rater", "judged_right", "helpful")
+_NO_TEXT = ("against", "about_text", "score", "latency", "cost", "rater", "judged_right", "helpful")
 ROLES = (
-    ("reference_answer", "reference", ("documents", "about_text", "rater")),
+    ("reference_answer", "reference", ("against", "documents", "about_text", "rater")),
     ("answer", "answer", (*_NO_TEXT, "correct", "question", "documents")),
     ("question", "question", (*_NO_TEXT, "answer", "documents")),
     ("retrieved", "documents", (*_NO_TEXT, "correct", "reference", "question", "answer")),
