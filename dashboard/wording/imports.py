@@ -60,11 +60,10 @@ def _line(entry: ImportedRun, name: str) -> str:
 
 def column_rows(mapping: Sequence[MappedColumn]) -> list[dict[str, str]]:
     """Return how each column of a file is read and why, with the first value, as the rows of a table."""
-    kinds = {"scores": "score", "tags": "tag", "checks": "check"}
     rows = []
     for mapped in mapping:
         kind, _, key = mapped.field.partition(".")
-        meaning = f"{kinds[kind]} {key.removesuffix('.passed')}" if key and kind in kinds else mapped.field
+        meaning = f"{KINDS[kind]} {key.removesuffix('.passed')}" if key and kind in KINDS else mapped.field
         rows.append(
             {
                 "column": mapped.column,
@@ -76,10 +75,48 @@ def column_rows(mapping: Sequence[MappedColumn]) -> list[dict[str, str]]:
     return rows
 
 
+MEANINGS = {  # field -> what it is called where the columns of a file are read
+    "": "not read, kept as it is",
+    "question": "question",
+    "answer": "answer",
+    "reference_answer": "reference answer",
+    "retrieved": "retrieved documents",
+    "retrieved_ids": "ids of retrieved documents",
+    "retrieved_scores": "scores of retrieved documents",
+    "relevant": "ids of relevant documents",
+    "relevant_texts": "texts of relevant documents",
+    "question_id": "question id",
+    "query_type": "type of question",
+    "answerable": "whether it can be answered",
+    "refused": "whether the answer refuses",
+    "history": "earlier turns",
+    "conversation_id": "conversation id",
+    "run": "run, version or model",
+    "latency_ms": "latency",
+    "cost_usd": "cost in USD",
+    "input_tokens": "input tokens",
+    "output_tokens": "output tokens",
+    "repeat": "number of the repeat",
+    "prompt": "prompt",
+}
+KINDS = {"scores": "score", "human": "label by people", "tags": "tag", "checks": "check"}
+
+
+def meaning_of(field: str) -> str:
+    """Return what a field is called where the columns of a file are read."""
+    kind, _, key = field.partition(".")
+    if key and kind in KINDS:
+        return f"{KINDS[kind]}: {key.removesuffix('.passed')}"
+    return MEANINGS.get(field, field.replace("_", " "))
+
+
 def note_on_page(note: str) -> str:
     """Return a note on an import as a page says it: a table is edited where a command has an option."""
     text, option, _ = note.partition("map it to scores.NAME, as in --map ")
-    return f"{text}write scores.NAME as its “Read as”" if option else note
+    if option:
+        return f"{text}choose “score” as its “Read as”"
+    text, option, _ = note.partition("; --map ")
+    return f"{text}: choose its “Read as”" if option else note
 
 
 def formats(known: Iterable[Importer]) -> list[dict[str, Any]]:

@@ -13,19 +13,28 @@ from ragtriage.dashboard.shell.components import facts, show_table
 from ragtriage.dashboard.shell.session import View, keep
 from ragtriage.dashboard.shell.user import may_write, only_reads, path_input
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.dashboard.wording.imports import formats, import_lines, kept_text, note_on_page
+from ragtriage.dashboard.wording.imports import (
+    MEANINGS,
+    formats,
+    import_lines,
+    kept_text,
+    meaning_of,
+    note_on_page,
+)
 from ragtriage.data.diagnosis.run_digest import digest_new_runs
 from ragtriage.data.errors import DataError, InputError
+from ragtriage.data.importers.formats.table import QUESTIONS
 from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.load import Input, Step, inputs_of, joined, load_source
 from ragtriage.data.importers.parsing.documents_in_json import SeveralListsError
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.names import NoQuestionError
+from ragtriage.data.importers.parsing.names import NoQuestionError, NothingMeasuredError, metric_name
 from ragtriage.data.importers.parsing.workbook import ALL_SHEETS, is_workbook
 from ragtriage.data.importers.preview import Preview, computable, preview
 from ragtriage.data.importers.registry import importers
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.access import allowed_path
+from ragtriage.data.store.parsed_run import MappedColumn
 from ragtriage.data.store.workspace import SCALES
 from ragtriage.metrics.number_text import count
 from ragtriage.metrics.result_table import ResultTable
@@ -34,6 +43,9 @@ from ragtriage.metrics.sanity.columns import USUAL_SCALES
 _LOADED = "load_results"
 _OPEN = "loader_is_open"
 _PROPOSED = "upload_project_proposed"
+PASTED, PASTED_EXAMPLE = "pasted.csv", "rows copied from a spreadsheet, CSV, JSON or Markdown"
+NO_ANSWERS = "No answers in this file"
+JUDGES = {"scores": "A tool or model", "human": "People"}
 
 
 def load_button(view: View) -> None:
@@ -55,8 +67,9 @@ def loader(store: RunStore, project: str) -> None:
     """Draw the upload of files or a path, a preview of how they are read, and the button to load them."""
     uploads = st.file_uploader("Files", accept_multiple_files=True, key="uploads")
     path = path_input("or a path on this machine", "upload_path", "/data/results.jsonl")
+    pasted = st.text_area("or a table, pasted", key="upload_text", height=68, placeholder=PASTED_EXAMPLE)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        _propose_project(uploads[0].name if uploads else path.strip(), project)
+        _propose_project(uploads[0].name if uploads else path.strip() or PASTED * bool(pasted), project)
         target = st.text_input("Project", key="upload_project", width=200)
         name = st.text_input("Name of the run", key="upload_name", placeholder="from the file", width=220)
         form = st.selectbox("Format", ["auto", *importers()], key="upload_format", width=200)
@@ -66,7 +79,7 @@ def loader(store: RunStore, project: str) -> None:
     except DataError as error:
         _show_errors(error)
         return
-    if not uploads and not path.strip():
+    if not uploads and not path.strip() and not pasted.strip():
         # list the formats that are read, folded: there are many
         with st.expander(
             f"{len(importers())} formats are read and detected by their content; gzip is unpacked"
@@ -83,6 +96,8 @@ def loader(store: RunStore, project: str) -> None:
         return
     try:
         inputs: list[Input] = [(_uploaded(upload), options) for upload in uploads]
+        if pasted.strip():
+            inputs.append((InputFile.from_bytes(PASTED, pasted.encode(errors="replace")), options))
         if path.strip():
             inputs += inputs_of(str(allowed_path(path)), options)
         inputs = joined(inputs)
@@ -148,7 +163,25 @@ def _previewed(file: InputFile, options: Options) -> tuple[InputFile, Options] |
         _show_errors(error)
         return None
     _show_preview(file_preview)
-    return None if file_preview.total_errors else (file, options)
+    if file_preview.total_errors or not asked_for_answers(file, file_preview):
+        return None
+    return file, options
+
+
+def asked_for_answers(file: InputFile, file_preview: Preview) -> bool:
+    """Return whether a file holds answers, or its user says that it holds none."""
+    if "answer" in file_preview.filled or not _is_own_table(file_preview):
+        return True
+    return st.session_state.get(_answers_key(file)) == NO_ANSWERS
+
+
+def _is_own_table(file_preview: Preview) -> bool:
+    """Return whether columns were guessed and the file is a run, which usually has answers."""
+    return bool(file_preview.mapping) and not all(run.questions or run.means for run in file_preview.runs)
+
+
+def _answers_key(file: InputFile) -> str:
+    return f"answers_{file.name}"
 
 
 def _first_preview(file: InputFile, options: Options) -> tuple[Preview, Options]:
@@ -169,6 +202,14 @@ def _first_preview(file: InputFile, options: Options) -> tuple[Preview, Options]
         if chosen is None or options.rows:
             raise
         options = replace(options, rows=chosen)
+    except NothingMeasuredError as error:
+        chosen = _ask_for_answers(file, error.columns)
+        if chosen is None or options.mapping:
+            raise
+        if chosen == NO_ANSWERS:
+            options = replace(options, format=QUESTIONS)
+        else:
+            options = replace(options, mapping={chosen: "answer"})
     except NoQuestionError as error:
         if options.mapping or not error.columns:
             raise
@@ -182,26 +223,92 @@ def _first_preview(file: InputFile, options: Options) -> tuple[Preview, Options]
 
 
 def _mapping(file: InputFile, file_preview: Preview) -> dict[str, str]:
-    """Draw an editable table of how columns are read; return only what was changed."""
+    """Draw how columns are read and ask what is not plain; return only what was changed."""
     if not file_preview.mapping:
         return {}
+    changed = _answer_column(file, file_preview)
+    columns = [mapped for mapped in file_preview.mapping if mapped.column not in changed]
     rows = [
-        {"Column": mapped.column, "Read as": mapped.field, "Because": mapped.why, "Example": mapped.example}
-        for mapped in file_preview.mapping
+        {
+            "Column": mapped.column,
+            "Read as": mapped.field,
+            "Because": mapped.why,
+            **{f"Row {at}": value for at, value in enumerate((mapped.example, *mapped.more), start=1)},
+        }
+        for mapped in columns
     ]
-    st.caption("How the columns are read; change “Read as” to correct it. Empty keeps a column as extra.")
+    st.caption("How the columns are read; change “Read as” to correct it.")
     edited = st.data_editor(
         rows,
         hide_index=True,
-        disabled=["Column", "Because", "Example"],
+        disabled=[name for name in _EDITOR_COLUMNS if name != "Read as"],
+        column_order=_EDITOR_COLUMNS,
+        column_config={
+            "Read as": st.column_config.SelectboxColumn(
+                options=_meanings(columns),
+                format_func=lambda name: meaning_of(str(name or "")),
+                width="medium",
+            )
+        },
         key=f"mapping_{file.name}",
         height="content",
     )
-    return {
-        row["Column"]: (row["Read as"] or "").strip()
-        for row, mapped in zip(edited, file_preview.mapping, strict=True)
-        if (row["Read as"] or "").strip() != mapped.field
-    }
+    for row, mapped in zip(edited, columns, strict=True):
+        field = str(row["Read as"] or "").strip()
+        changed |= {mapped.column: field} if field != mapped.field else {}
+    return changed | _judges(file, columns, changed)
+
+
+_EDITOR_COLUMNS = ("Column", "Read as", "Because", "Row 1", "Row 2", "Row 3")
+
+
+def _meanings(columns: Sequence[MappedColumn]) -> list[str]:
+    """Return the fields that a column may be read as: those of a sample, and its own as a score or a tag."""
+    fields = dict.fromkeys([*MEANINGS, *(mapped.field for mapped in columns)])
+    for mapped in columns:
+        key = mapped.field.partition(".")[2] or metric_name(mapped.column)[0]
+        fields |= dict.fromkeys((f"scores.{key}", f"tags.{mapped.column}"))
+        fields |= dict.fromkeys((f"human.{key}",) if mapped.judges else ())
+    return list(fields)
+
+
+def _answer_column(file: InputFile, file_preview: Preview) -> dict[str, str]:
+    """Ask for the column with the answers where none reads as it."""
+    if "answer" in file_preview.filled or not _is_own_table(file_preview):
+        return {}
+    others = [mapped.column for mapped in file_preview.mapping if mapped.field != "question"]
+    chosen = _ask_for_answers(file, others)
+    return {} if chosen in (None, NO_ANSWERS) else {chosen: "answer"}
+
+
+def _ask_for_answers(file: InputFile, columns: Sequence[str]) -> str | None:
+    return st.selectbox(
+        "Column with the answers",
+        [*columns, NO_ANSWERS],
+        index=None,
+        placeholder="choose it, or say that there is none",
+        key=_answers_key(file),
+    )
+
+
+def _judges(file: InputFile, columns: Sequence[MappedColumn], changed: Mapping[str, str]) -> dict[str, str]:
+    """Ask who gave the verdicts and ratings of a column: labels of people correct what a tool says."""
+    answers = {}
+    for mapped in columns:
+        field = changed.get(mapped.column, mapped.field)
+        kind, _, key = field.partition(".")
+        if not mapped.judges or kind not in JUDGES or not key:
+            continue
+        chosen = st.segmented_control(
+            f"Who judged {markdown_text(mapped.column)}?",
+            list(JUDGES),
+            default=kind,
+            format_func=JUDGES.__getitem__,
+            key=f"judges_{mapped.column}_{file.name}",
+        )
+        if chosen and chosen != kind:
+            answers[mapped.column] = f"{chosen}.{key}"
+    return answers
 
 
 def _scales(file: InputFile, off_scale: Mapping[str, tuple[float, float]]) -> dict[str, list[float]]:

@@ -65,6 +65,10 @@ class NoQuestionError(InputError):
         self.columns = tuple(columns)
 
 
+class NothingMeasuredError(NoQuestionError):
+    """A table is refused because it has questions, and no column that reads as what is measured of a run."""
+
+
 @cache
 def synonyms() -> dict[str, list[str]]:
     """Return field -> the plain names that are read as it, the most certain first."""
