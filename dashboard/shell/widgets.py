@@ -12,8 +12,10 @@ from ragtriage.data.analysis.retrieval_curves import LONGEST_K
 from ragtriage.data.store.workspace import Run
 
 
-def _keep_value(name: str, key: str, clear: Mapping[str, Any]) -> None:
+def _keep_value(name: str, key: str, clear: Mapping[str, Any], options: Sequence[str] = ()) -> None:
     value = st.session_state[key]
+    if options and isinstance(value, str) and value not in options:
+        return  # the browser sends the old label of an option whose label has changed: nobody chose it
     keep(**{**clear, name: "" if value is None else value})
 
 
@@ -25,7 +27,7 @@ def _binding(
     if options and value not in options:
         value = options[0] if shown is None else shown
     show_in(key, value)
-    return {"key": key, "on_change": _keep_value, "args": (name, key, clear)}
+    return {"key": key, "on_change": _keep_value, "args": (name, key, clear, options)}
 
 
 def show_in(key: str, value: Any) -> None:

@@ -24,13 +24,13 @@ def test_a_table_without_a_question_offers_its_columns(
     workspace: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = _runs_page(workspace, monkeypatch)
-    path = tmp_path / "german.csv"
-    path.write_text("Frage,answer,kurz\nWer?,Ann,x\nWann?,Mai,y\n", encoding="utf-8")
+    path = tmp_path / "made_up.csv"
+    path.write_text("Froge,answer,kurz\nWer?,Ann,x\nWann?,Mai,y\n", encoding="utf-8")
     app.text_input(key="upload_path").set_value(str(path)).run()
     assert "`--map question=COLUMN`" in app.error[0].value.replace("\\", "")
     (choice,) = (box for box in app.selectbox if box.label == "Column with the question")
-    assert choice.options == ["Frage", "answer", "kurz"]
-    choice.set_value("Frage").run()
+    assert choice.options == ["Froge", "answer", "kurz"]
+    choice.set_value("Froge").run()
     assert not app.error
     app.button(key="load").click().run()
     assert not app.exception

@@ -244,10 +244,11 @@ def _mapping(file: InputFile, file_preview: Preview) -> dict[str, str]:
         disabled=[name for name in _EDITOR_COLUMNS if name != "Read as"],
         column_order=_EDITOR_COLUMNS,
         column_config={
+            **{name: st.column_config.Column(width=width) for name, width in _WIDTHS.items()},
             "Read as": st.column_config.SelectboxColumn(
                 options=_meanings(columns),
                 format_func=lambda name: meaning_of(str(name or "")),
-                width="medium",
+                width=190,
             )
         },
         key=f"mapping_{file.name}",
@@ -259,6 +260,7 @@ def _mapping(file: InputFile, file_preview: Preview) -> dict[str, str]:
     return changed | _judges(file, columns, changed)
 
 
+_WIDTHS = {"Column": 150, "Because": 190, "Row 1": 170, "Row 2": 170, "Row 3": 170}  # pixels
 _EDITOR_COLUMNS = ("Column", "Read as", "Because", "Row 1", "Row 2", "Row 3")
 
 

@@ -155,8 +155,8 @@ def _of_flags(words: Mapping[str, str], name: str) -> Verdict | None:
 
 
 PARTLY = 0.4  # below the threshold of correctness: what is partly right does not pass
-LEVELS = {"good": 1.0, "right": 1.0, "partly": PARTLY, "bad": 0.0, "wrong": 0.0}
-UNKNOWN = ("refused", "neutral")  # words that are no level
+LEVELS = {"good": 1.0, "right": 1.0, "partly": PARTLY, "bad": 0.0, "wrong": 0.0, "refused": 0.0}
+NO_LEVEL = "neutral"
 
 
 def _in_words(words: Mapping[str, str], name: str) -> Verdict | None:
@@ -164,7 +164,7 @@ def _in_words(words: Mapping[str, str], name: str) -> Verdict | None:
     kinds = {}
     for word in words:
         plain = word.casefold().strip(" .!")
-        kind = next((kind for kind in (*LEVELS, *UNKNOWN) if plain in heading_words(kind)), None)
+        kind = next((kind for kind in (*LEVELS, NO_LEVEL) if plain in heading_words(kind)), None)
         if kind is None:
             return None
         kinds[word] = kind
@@ -198,9 +198,9 @@ def _steps(name: str, words: Mapping[str, str], values: Mapping[str, float], ref
     """Return what to say of the words of a column and the numbers they are read as."""
     best_first = sorted((word for word in words if not math.isnan(values[word])), key=lambda w: -values[w])
     steps = ", ".join(f"{words[word]} = {values[word]:g}" for word in best_first)
-    unknown = [words[word] for word in words if math.isnan(values[word]) and word not in refused]
+    unknown = [words[word] for word in words if math.isnan(values[word])]
     rest = f"; no score: {', '.join(unknown)}" if unknown else ""
-    rest += f"; refused: {', '.join(words[word] for word in sorted(refused))}" if refused else ""
+    rest += f"; of them refusals: {', '.join(words[word] for word in sorted(refused))}" if refused else ""
     return f"column {name!r} is read as {steps}{rest}"
 
 
