@@ -371,13 +371,10 @@ def test_the_shortest_names_and_verdicts_are_read() -> None:
     errors = ValidationErrors("t.csv")
     (run,) = read_runs(InputFile.from_bytes("t.csv", content), Options(), errors)
     assert [record for _, record in run.records] == [
-        {"question": "Who?", "answer": "Ann", "scores": {"ok": 1.0, "grade": 1.0}},
-        {"question": "When?", "answer": "May", "scores": {"ok": 0.0, "grade": 0.6}},
+        {"question": "Who?", "answer": "Ann", "scores": {"correctness": 1.0, "grade": 1.0}},
+        {"question": "When?", "answer": "May", "scores": {"correctness": 0.0, "grade": 0.6}},
     ]
-    assert {name: entry["direction"] for name, entry in run.metrics.items()} == {
-        "ok": "higher",
-        "grade": "higher",
-    }
+    assert {name: entry["direction"] for name, entry in run.metrics.items()} == {"grade": "higher"}
 
 
 def test_an_option_of_a_multiple_choice_is_no_answer() -> None:

@@ -15,6 +15,7 @@ from ragtriage.data.declarations import declarations_of
 from ragtriage.data.importers.formats.table_records import SAME_ID
 from ragtriage.data.importers.load import KeptSet
 from ragtriage.data.importers.parsing.head_column import is_question
+from ragtriage.data.importers.parsing.headings import is_first, mapped
 from ragtriage.data.importers.preview import Preview, computable
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.parsed_run import MappedColumn
@@ -24,6 +25,7 @@ from ragtriage.metrics.number_text import count
 from ragtriage.metrics.sanity.columns import usual_scale
 
 SHOWN_COLUMNS = 25  # of a table that was loaded
+TOLD = (SAME_ID, "left out, as it holds e-mail")  # how notes begin that are told without being asked for
 NAMED_RUNS = 4  # a note on more runs tells their number
 
 
@@ -66,7 +68,11 @@ def answer_lines(
     }
     with_samples = [entry.run for entry in imported if not entry.run.means]
     leaks = [(run.run_id, leak_text(store.scored(run))) for run in with_samples]
+    first = _note_lines(
+        (entry.run.run_id, [note for note in entry.run.notes if is_first(note)]) for entry in imported
+    )
     return [
+        *first,
         *(wrapped(plain(line), "  ") for line in lines),
         *(line for mapping in mappings.values() for line in _column_lines(mapping, explain)),
         *(wrapped(line, "  ") for line in _alike_lines(store, imported)),
@@ -91,6 +97,8 @@ def _column_lines(mapping: Sequence[MappedColumn], explain: bool) -> list[str]:
     lines = [row_table(column_rows(shown))]
     if len(mapping) > len(shown):
         lines.append(f"and {count(len(mapping) - len(shown), 'more column')}: --explain")
+    example = next((column for column in mapping if column.field and column.field != "question"), mapping[0])
+    lines.append(f"To read one as something else: {mapped(example.field or 'answer', example.column)}")
     return lines
 
 
@@ -143,7 +151,8 @@ def _finding_line(finding: Mapping[str, Any]) -> str:
 def _questions(store: RunStore, run: Run) -> list[str]:
     """Return the notes on a run that a user must see: what it asks, and ids that mean several questions."""
     declared = declarations_of(store.workspace, run.project)
-    return [note for note in run.notes if is_question(note, declared) or note.startswith(SAME_ID)]
+    told = (note for note in run.notes if not is_first(note))
+    return [note for note in told if is_question(note, declared) or note.startswith(TOLD)]
 
 
 def _note_lines(notes_by_run: Iterable[tuple[str, Sequence[str]]]) -> list[str]:

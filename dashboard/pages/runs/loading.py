@@ -249,7 +249,7 @@ def _mapping(file: InputFile, file_preview: Preview) -> dict[str, str]:
                 options=_meanings(columns),
                 format_func=lambda name: meaning_of(str(name or "")),
                 width=190,
-            )
+            ),
         },
         key=f"mapping_{file.name}",
         height="content",

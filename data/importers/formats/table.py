@@ -75,9 +75,12 @@ def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[
     plan = _fitting_plan(shape, source, options)
     if _has_anything_of_a_run(shape.table, plan):
         return runs_of_table(shape.table, plan, ParsedRun(source.stem, (), source.name, "table"), errors)
-    if options.as_questions:  # what is no field of a question is kept beside it, such as a list of answers
+    has_gold = not OF_QUESTIONS.isdisjoint(plan.fields.values())
+    if (
+        options.as_questions and not has_gold
+    ):  # what is no field of a question is kept beside it, such as a list of answers
         return runs_of_table(shape.table, plan, ParsedRun(source.stem, (), source.name, "table"), errors)
-    if OF_QUESTIONS.isdisjoint(plan.fields.values()) and options.format != QUESTIONS:
+    if not has_gold and options.format != QUESTIONS:
         what = "holds nothing that can be measured: no column reads as an answer, a document or a score"
         raise source.error(
             what, f"{mapped('answer', 'COLUMN')}; or `--format {QUESTIONS}` for questions alone"

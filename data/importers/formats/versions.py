@@ -92,7 +92,7 @@ def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[
     if len(rows) > MOST_ROWS:
         raise source.error(f"has more than {MOST_ROWS:,} versions", f"at most {MOST_ROWS:,}, one in a row")
     shares = ((row, name) for _, row in rows for name in row.keys() - FACTS if is_share(_metric(name)))
-    values = [_value(row[name]) for row, name in shares]
+    values = [_value(row[name]) for row, name in shares if not str(row[name]).rstrip().endswith("%")]
     scale = 100.0 if any(value is not None and value > PERCENT_FROM for value in values) else 1.0
     named = next((name for name in NAMES if any(row.get(name) not in (None, "") for _, row in rows)), "")
     runs = [run for line, row in rows for run in _parsed_run(source, line, row, (named, scale), errors)]
@@ -147,7 +147,8 @@ def _parsed_run(
             )
         elif value is not None:
             share = is_share(metric)  # other metrics have a unit of their own
-            means[metric] = value / scale if share else value
+            own_scale = 100.0 if str(text).endswith("%") else scale
+            means[metric] = value / own_scale if share else value
             digits = max(digits, len(str(text).rstrip("%").strip().partition(".")[2])) if share else digits
     if not means:
         errors.add(line, "", "has no mean", "at least one metric with a number")

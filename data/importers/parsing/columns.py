@@ -36,6 +36,7 @@ from ragtriage.data.importers.parsing.names import (
     is_option,
     metric_name,
     plain_name,
+    role_of,
     synonyms,
 )
 from ragtriage.data.importers.parsing.nested_ids import gold_ids_of, is_nested, nested_ids
@@ -72,7 +73,9 @@ def check_overrides(columns: tuple[str, ...], overrides: Mapping[str, str], file
         if field and field not in all_fields and not is_prefixed(field):
             prefixed = "scores.<metric>, human.<metric>, tags.<key>, checks.<kind>.expected or .actual"
             what = f"mapped to {field!r}, which is not a field"
-            accepted = f"{', '.join(all_fields)}, {prefixed}, or nothing to keep it as extra"
+            close = get_close_matches(field, all_fields, n=1, cutoff=0.7)
+            meant = f"did you mean {close[0]}? " if close else ""
+            accepted = f"{meant}{', '.join(all_fields)}, {prefixed}, or nothing to keep it as extra"
             errors.append(ValidationError(file, None, column, what, accepted))
         if field and field in column_of:
             what = f"mapped to {field!r}, as {column_of[field]!r} already is"
@@ -88,9 +91,9 @@ def _no_such_column(column: str, field: str, columns: Sequence[str]) -> tuple[st
     plain = {plain_name(each): each for each in reversed(columns)}
     names = [plain_name(column), *synonyms().get(field, ())]
     near = next((close for name in names for close in get_close_matches(name, plain, n=1, cutoff=0.8)), None)
-    if near is None or not field:
+    found = plain[near] if near else next((each for each in columns if role_of(each) == field), "")
+    if not found or not field:
         return what, listed
-    found = plain[near]
     return what, f"{found!r} looks like the {field}: `{mapped(field, found)}`; the columns are {listed}"
 
 

@@ -129,8 +129,9 @@ def verdict_of(name: str, cells: Collection[object]) -> Verdict | None:
     """Return how a column of verdicts is read; None where its cells or its name are those of none."""
     words = {str(cell).strip().lower(): str(cell).strip() for cell in cells}
     in_name = set(plain_name(name).split("_"))
-    if not words:
-        return None
+    last = plain_name(name).rpartition("_")[2]
+    if not words or (last in heading_words("about_text") and not says(name, "score")):
+        return None  # a comment or a reason is no verdict, whatever word it is
     if words.keys() <= GRADES.keys():
         if len(words) < 2 or not GRADE_WORDS & in_name:
             return None  # as the options of a multiple choice
@@ -142,6 +143,11 @@ def verdict_of(name: str, cells: Collection[object]) -> Verdict | None:
             note = f"column {name!r} holds {shown}, read as 1 and 0"
             judges = good in ("right", "correct", "accurate")
             return Verdict({good: 1.0, bad: 0.0}, True, shown, note, judges_right=judges)
+    is_comment = plain_name(name).rpartition("_")[2] in heading_words("about_text") and not says(
+        name, "score"
+    )
+    if is_comment:
+        return _of_flags(words, name)
     return _of_flags(words, name) or _in_words(words, name) or _on_a_scale(words, name)
 
 

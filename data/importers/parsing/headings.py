@@ -24,6 +24,7 @@ FEW_VALUES = 20
 MOST_OF_THE_TEXT = 0.5
 TEXT = 40  # characters that a typical cell of text has at least
 EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
+NOT_READ = " and is not read"
 BY_WORD = "a word in its name"
 
 
@@ -133,7 +134,12 @@ def unread_text(columns: Sequence[HeadColumn], fields: Mapping[str, str]) -> str
     goal = next((each for each in ("answer", "retrieved", "reference_answer") if each not in taken), "answer")
     name = lost[0].name
     share = round(100 * sizes[name] / total)
-    return f"column {name!r} holds {share} % of the text and is not read; {mapped(goal, name)} reads it"
+    return f"column {name!r} holds {share} % of the text{NOT_READ}; {mapped(goal, name)} reads it"
+
+
+def is_first(note: str) -> bool:
+    """Return whether a note on an import is said before anything else: most of the text is not read."""
+    return NOT_READ in note
 
 
 def mapped(field: str, column: str) -> str:
