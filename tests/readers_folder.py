@@ -125,6 +125,9 @@ def make_folder(path: Path, samples: RunStore, judge: str) -> ReadersFolder:
     shutil.copy(BUNDLED / "handbook" / "questions.jsonl", path)
     shutil.copy(FIXTURES / "exports" / "promptfoo" / "results_v0.121.20.json", path / "promptfoo.json")
     shutil.copy(FIXTURES / "exports" / "ragas" / "evaluate.csv", path / "ragas.csv")
+    shutil.copy(FIXTURES / "own_tables" / "01_support_desk_en.csv", path / "support.csv")
+    nested = {"question": "Who?", "answer": "Ann did.", "eval": {"groundedness": {"score": 0.5}}}
+    (path / "nested.jsonl").write_text(f"{json.dumps(nested)}\n", encoding="utf-8")
     _write_results(path)
     _write_labels(path, store)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("RAGTRIAGE_")}

@@ -86,3 +86,53 @@ def test_a_file_of_ones_own_is_not_put_into_a_bundled_sample(
     assert app.text_input(key="upload_project").value == "support bot"
     app.text_input(key="upload_project").set_value("mine").run()
     assert app.text_input(key="upload_project").value == "mine"
+
+
+def test_the_answers_are_demanded_unless_there_are_none(
+    workspace: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = _runs_page(workspace, monkeypatch)
+    path = tmp_path / "blob.csv"
+    path.write_text("question,faithfulness,blob\nWho?,0.5,Ann did.\nWhen?,0.75,In May.\n", encoding="utf-8")
+    app.text_input(key="upload_path").set_value(str(path)).run()
+    assert app.button(key="load").disabled
+    (choice,) = (box for box in app.selectbox if box.label == "Column with the answers")
+    assert choice.options == ["faithfulness", "blob", "No answers in this file"]
+    choice.set_value("No answers in this file").run()
+    assert not app.button(key="load").disabled
+    choice.set_value("blob").run()
+    app.button(key="load").click().run()
+    assert not app.exception
+    (run,) = workspace.runs()
+    assert set(run.fields) >= {"question", "answer"}
+
+
+def test_questions_alone_become_a_set_where_the_user_says_so(
+    workspace: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = _runs_page(workspace, monkeypatch)
+    path = tmp_path / "asked.csv"
+    path.write_text("question,tag\nWho?,x\nWhen?,y\n", encoding="utf-8")
+    app.text_input(key="upload_path").set_value(str(path)).run()
+    assert "holds nothing that can be measured" in app.error[0].value
+    (choice,) = (box for box in app.selectbox if box.label == "Column with the answers")
+    choice.set_value("No answers in this file").run()
+    app.button(key="load").click().run()
+    assert not app.exception
+    assert "as question set asked" in app.success[0].value
+    assert not workspace.runs()
+
+
+def test_who_judged_decides_between_score_and_label(
+    workspace: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = _runs_page(workspace, monkeypatch)
+    table = "Question\tAnswer\tHelpful\nWho?\tAnn did.\tyes\nWhen?\tIn May.\tno\n"
+    app.text_area(key="upload_text").set_value(table).run()
+    (judges,) = (each for each in app.segmented_control if "Who judged Helpful" in each.label)
+    judges.set_value("human").run()
+    app.button(key="load").click().run()
+    assert not app.exception
+    (run,) = workspace.runs()
+    assert run.name == "pasted"
+    assert "human" in run.fields

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.errors import ValidationError, ValidationErrors
 from ragtriage.data.importers.formats.beir import read_qrels
 from ragtriage.data.importers.formats.own_tables import Reshaped, reshaped
 from ragtriage.data.importers.formats.table_records import Gold, records_of
@@ -20,7 +20,7 @@ from ragtriage.data.importers.parsing.cells import (
 from ragtriage.data.importers.parsing.columns import Plan, plan_columns
 from ragtriage.data.importers.parsing.headings import mapped
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.importers.parsing.names import guessed_fields, metric_name
+from ragtriage.data.importers.parsing.names import NothingMeasuredError, guessed_fields, metric_name
 from ragtriage.data.importers.parsing.rows import Spool, Table, object_rows, open_table
 from ragtriage.data.importers.parsing.shapes import gold_passages
 from ragtriage.data.store.parsed_run import ParsedRun, Record
@@ -82,9 +82,9 @@ def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[
         return runs_of_table(shape.table, plan, ParsedRun(source.stem, (), source.name, "table"), errors)
     if not has_gold and options.format != QUESTIONS:
         what = "holds nothing that can be measured: no column reads as an answer, a document or a score"
-        raise source.error(
-            what, f"{mapped('answer', 'COLUMN')}; or `--format {QUESTIONS}` for questions alone"
-        )
+        accepted = f"{mapped('answer', 'COLUMN')}; or `--format {QUESTIONS}` for questions alone"
+        fault = ValidationError(source.name, None, "", what, accepted)
+        raise NothingMeasuredError(fault, shape.table.columns)
     return _question_set(source, shape.table, plan, errors)
 
 

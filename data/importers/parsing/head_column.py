@@ -127,7 +127,9 @@ class Verdict:
 
 def verdict_of(name: str, cells: Collection[object]) -> Verdict | None:
     """Return how a column of verdicts is read; None where its cells or its name are those of none."""
-    words = {str(cell).strip().lower(): str(cell).strip() for cell in cells}
+    words: dict[str, str] = {}
+    for cell in cells:
+        words.setdefault(str(cell).strip().lower(), str(cell).strip())
     in_name = set(plain_name(name).split("_"))
     last = plain_name(name).rpartition("_")[2]
     if not words or (last in heading_words("about_text") and not says(name, "score")):
@@ -287,7 +289,7 @@ class HeadColumn:
     def verdict(self) -> Verdict | None:
         """How its words are read as a verdict; None where it is none."""
         is_count = bool(NO_QUANTITY & set(plain_name(self.name).split("_")))
-        return None if is_count else verdict_of(self.name, {str(value) for value in self.values})
+        return None if is_count else verdict_of(self.name, dict.fromkeys(map(str, self.values)))
 
     @property
     def is_share(self) -> bool:
