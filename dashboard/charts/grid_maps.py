@@ -104,7 +104,7 @@ def grid_map(grid: Grid, ranking: GridRanking, cheapest: str, tokens: Tokens) ->
     )
     for axis, title in ((figure.layout.xaxis, "chunk size"), (figure.layout.yaxis, "overlap")):
         named = {"text": chart_text(f"{title}{unit}"), "font": {"size": 13}}
-        axis.update(title=named, domain=[0, MAP_END])
+        axis.update(title=named, domain=[0, MAP_END if ranking.marginal_effects else 1.0])
     return figure
 
 

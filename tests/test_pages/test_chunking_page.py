@@ -17,10 +17,11 @@ from ragtriage.dashboard.charts.grid_maps import grid_map, heatmap
 from ragtriage.dashboard.charts.plotly_figure import plotly_figure
 from ragtriage.dashboard.charts.tokens import LIGHT
 from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.data.api import add_file
 from ragtriage.data.chunking.corpus import corpus_of
 from ragtriage.data.chunking.grid_plan import GridPlan, plan_configurations
 from ragtriage.data.chunking.grid_search import grid_jobs, run_grid
-from ragtriage.data.chunking.grids import grids_of, rank_trials
+from ragtriage.data.chunking.grids import grids_of, rank_means, rank_trials
 from ragtriage.data.chunking.questions import read_questions
 from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.load import import_parsed_runs
@@ -286,3 +287,30 @@ def test_the_form_says_what_is_wrong(
         message.replace("'", "") in str(one.value).replace("\\", "").replace("'", "") for one in app.error
     )
     assert grid_jobs(workspace.ledger) == []
+
+
+PRINTED = """Chunk size;Overlap;Faithfulness;n
+200;0;0,81;120
+200;20;0,83;120
+400;0;0,86;120
+400;20;0,88;120
+"""
+
+
+def test_a_printed_grid_of_means_is_a_map_without_a_test(
+    workspace: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "grid.csv"
+    path.write_text(PRINTED, encoding="utf-8")
+    add_file(str(path), workspace=str(workspace.workspace.root))
+    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(workspace.workspace.root))
+    app = AppTest.from_file(str(APP), default_timeout=60).run().switch_page("chunking/chunking.py").run()
+    assert not app.exception
+    assert headline(app) == "Best mean: chunk_size 400, overlap 20"
+    assert "no intervals and no test" in _words(app)
+    (grid,) = grids_of(workspace.runs())
+    ranking = rank_means(grid, "faithfulness")
+    assert {entry.outcome for entry in ranking.values} == {"mean alone"}
+    drawn = str(grid_map(grid, ranking, "", LIGHT).to_json())
+    assert "0.880" in drawn
+    assert "★" not in drawn
