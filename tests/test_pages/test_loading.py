@@ -129,7 +129,7 @@ def test_who_judged_decides_between_score_and_label(
     app = _runs_page(workspace, monkeypatch)
     table = "Question\tAnswer\tHelpful\nWho?\tAnn did.\tyes\nWhen?\tIn May.\tno\n"
     app.text_area(key="upload_text").set_value(table).run()
-    (judges,) = (each for each in app.segmented_control if "Who judged Helpful" in each.label)
+    (judges,) = (each for each in app.segmented_control if "Who judged “Helpful”" in each.label)
     judges.set_value("human").run()
     app.button(key="load").click().run()
     assert not app.exception

@@ -302,7 +302,7 @@ def _judges(file: InputFile, columns: Sequence[MappedColumn], changed: Mapping[s
         if not mapped.judges or kind not in JUDGES or not key:
             continue
         chosen = st.segmented_control(
-            f"Who judged {markdown_text(mapped.column)}?",
+            f"Who judged “{markdown_text(mapped.column)}”?",
             list(JUDGES),
             default=kind,
             format_func=JUDGES.__getitem__,

@@ -180,7 +180,7 @@ def _without_emails(table: Table) -> tuple[Table, Proposed]:
     if keeps:
         note += "; those who judged are rater 1, rater 2 and so on"
     left = [name for name in table.columns if name not in addresses] + [RATER] * keeps
-    proposed = {RATER: ("tags.rater", "people by their e-mail addresses, which are left out")}
+    proposed = {RATER: ("tags.rater", "people, without their addresses")}
     return _changed(table, change, left, note), proposed if keeps else {}
 
 

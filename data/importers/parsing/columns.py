@@ -283,7 +283,7 @@ def _why(column: HeadColumn, field: str, siblings: Siblings, reasons: Mapping[st
     if field == RATER:
         return "says who judged"
     if field.startswith("human."):
-        return "people judged, as the column of raters shows"
+        return "a column says who judged"
     if field.startswith("scores."):
         return _why_a_score(column, siblings.scales.get(field.removeprefix("scores.")))
     if field.startswith("tags."):
