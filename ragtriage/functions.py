@@ -73,7 +73,8 @@ def add_run(
     """Add a run to a workspace, which is created where needed, and score it.
 
     Args:
-        records: samples in the native form (docs/format.md), or a table whose columns can be guessed.
+        records: samples in the native form (docs/format.md), or a table whose columns can be guessed; or what
+            chains of LangChain, engines of LlamaIndex and pipelines of Haystack return, with its question.
         name: what to call the run.
         project: what it belongs to; the workspace's only project, or `default`, when left out.
         config: pipeline configuration.

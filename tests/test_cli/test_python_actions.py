@@ -154,7 +154,10 @@ def test_a_grid_has_the_runs_of_the_command(tmp_path: Path, capsys: Capture) -> 
 
 
 RECORD: dict[str, Any] = {"question": "Why?", "answer": "So.", "scores": {"faithfulness": 0.5}}
-FRAME = "accepted: a pandas DataFrame or a list of dicts with at least one row"
+FRAME = (
+    "accepted: a pandas DataFrame or a list with at least one row, "
+    "each a dict or a GeneratedAnswer of Haystack"
+)
 WRONG_CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any], str]] = [
     ("diagnose", ("V4 rerenk",), {}, r"no run 'V4 rerenk'; accepted: .*\(handbook: V4 rerank\).*of \d+ runs"),
     (

@@ -1,4 +1,4 @@
-"""Runs from Python: a pandas DataFrame or a list of dicts, read like the rows of a file."""
+"""Runs from Python: a DataFrame, a list of dicts or results of frameworks, read like the rows of a file."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from ragtriage.data.errors import InputError, ValidationError, ValidationErrors
 from ragtriage.data.importers.formats import native
+from ragtriage.data.importers.formats.chain_results import is_result, rows_of_results
 from ragtriage.data.importers.formats.ragas import OWN_COLUMNS, is_ragas
 from ragtriage.data.importers.formats.table import brought_to_samples, runs_of_table
 from ragtriage.data.importers.importer import ToolRows
 from ragtriage.data.importers.parsing.columns import plan_columns
+from ragtriage.data.importers.parsing.objects import plain
 from ragtriage.data.importers.parsing.rows import Table
 from ragtriage.data.store.parsed_run import ParsedRun
 
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FRAME_ACCEPTED = "a pandas DataFrame or a list of dicts with at least one row"
+RESULTS_ACCEPTED = (
+    "a pandas DataFrame or a list with at least one row, each a dict or a GeneratedAnswer of Haystack"
+)
 
 
 def runs_from_frame(
@@ -31,12 +36,12 @@ def runs_from_frame(
     dataset: str = "",
     tools: Iterable[ToolRows] = (),  # the rows of tools that are recognised
 ) -> list[ParsedRun]:
-    """Return the parsed runs of a DataFrame or a list of dicts.
+    """Return the parsed runs of a DataFrame, or of a list of dicts or of results of frameworks.
 
     Raises:
         InputError: there are no rows, or the mapping is wrong.
     """
-    rows = frame_rows(frame, name)
+    rows = frame_rows(frame, name, results=True)
     table = Table.of("frame", enumerate(rows, start=1))
     base = ParsedRun(name, (), name, "table", config=dict(config or {}), dataset=dataset)
     if native.is_native(table.columns) and not mapping:
@@ -47,37 +52,30 @@ def runs_from_frame(
     return runs_of_table(table, plan, replace(base, format="ragas" if ragas else "table"), errors)
 
 
-def frame_rows(frame: Any, name: str) -> list[dict[str, Any]]:
+def frame_rows(frame: Any, name: str, *, results: bool = False) -> list[dict[str, Any]]:
     """Return the rows of a DataFrame or of a list of dicts as plain Python values.
 
+    With `results`, rows that are or hold objects of a framework are brought to the native form.
+
     Raises:
-        InputError: it is neither, or has no rows; the message calls it by its name.
+        InputError: it is neither, has no rows, or one cannot be used; the message calls it by its name.
     """
+    accepted = RESULTS_ACCEPTED if results else FRAME_ACCEPTED
     rows = frame
     if hasattr(frame, "to_dict") and hasattr(frame, "columns"):
         rows = frame.to_dict(orient="records")
-    line, what = None, ""
+    what = ""
     if not isinstance(rows, Sequence) or isinstance(rows, str | bytes):
         what = f"found {type(frame).__name__}"
     elif not rows:
         what = "holds no records"
-    else:
-        strays = [(number, row) for number, row in enumerate(rows, 1) if not isinstance(row, Mapping)]
-        if strays:
-            line, what = strays[0][0], f"found {type(strays[0][1]).__name__}"
     if what:
-        raise InputError([ValidationError(name, line, "", what, FRAME_ACCEPTED)])
-    return [_plain(row) for row in rows]
-
-
-def _plain(value: Any) -> Any:
-    """Return NumPy and pandas values as plain Python values; missing ones become None or stay NaN."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if type(value).__module__.partition(".")[0] in {"numpy", "pandas"}:
-        if hasattr(value, "tolist"):
-            return _plain(value.tolist()) if getattr(value, "ndim", 0) else value.tolist()
-        return None if type(value).__name__ in {"NAType", "NaTType"} else str(value)
-    return value
+        raise InputError([ValidationError(name, None, "", what, accepted)])
+    errors = ValidationErrors(name)
+    from_objects = results and any(map(is_result, rows))
+    values = rows_of_results(rows, errors) if from_objects else [*map(plain, rows)]
+    for number, (row, value) in enumerate(zip(rows, values, strict=True), 1):
+        if not isinstance(value, Mapping):
+            errors.add(number, "", f"found {type(row).__name__}", accepted)
+    errors.raise_if_any()
+    return values
