@@ -21,7 +21,7 @@ from ragtriage.errors import RagtriageError
 if TYPE_CHECKING:
     from ragtriage.results import Run
 
-__all__ = ["CallRecorder", "Calls", "error_text"]
+__all__ = ["CallRecorder", "Calls", "error_text", "quietly"]
 
 LOG = logging.getLogger("ragtriage")
 OF_THE_TRACE = ("span_id", "attributes")  # of no use in a record
@@ -32,6 +32,14 @@ def error_text(error: BaseException) -> str:
     """Return an exception as a record names it."""
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def quietly(work: Callable[[], object]) -> None:
+    """Do some work of a recorder; what goes wrong is logged, and must not end the application."""
+    try:
+        work()
+    except Exception:
+        LOG.exception("A call could not be recorded")
 
 
 @dataclass(eq=False)
@@ -145,14 +153,11 @@ class Calls:
         return Span(trace_id=call.root, span_id=key, end=self._now(), **facts)
 
     def _finish(self, call: _Call | None) -> None:
-        """Keep the record of a call; what goes wrong here must not end the application."""
-        if call is None:
-            return
-        try:
-            record = sample_of_trace(call.spans)
-        except Exception:
-            LOG.exception("A call could not be recorded")
-            return
+        if call is not None:
+            quietly(lambda: self._record(call))
+
+    def _record(self, call: _Call) -> None:
+        record = sample_of_trace(call.spans)
         if record is not None:
             self._keep({name: value for name, value in record.items() if name not in OF_THE_TRACE})
 
