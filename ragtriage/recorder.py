@@ -7,12 +7,13 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from ragtriage.data.importers.parsing.shapes import Numbering
+from ragtriage.data.importers.parsing.values import error_line
 from ragtriage.data.importers.spans.samples import sample_of_trace
 from ragtriage.data.importers.spans.span import Span
 from ragtriage.data.store.sample_models import as_json
@@ -31,6 +32,8 @@ Record = dict[str, Any]
 def error_text(error: BaseException) -> str:
     """Return an exception as a record names it."""
     text = " ".join(str(error).split())
+    if isinstance(error, GeneratorExit):
+        text = "the stream was not read to its end"
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
@@ -61,15 +64,16 @@ class Calls:
     the fields of `Span`.
     """
 
-    def __init__(self, keep: Callable[[Record], None], tool: str, *, with_inner: bool = False) -> None:
+    def __init__(self, keep: Callable[[Record], None], tool: str, *, global_to: Collection[str] = ()) -> None:
         """Begin without a call.
 
         Args:
             keep: takes the record of a call once it has ended.
             tool: name of the framework.
-            with_inner: whether a call ends with its last span rather than with its outermost.
+            global_to: for a framework that reports every span of the process: the kinds of an outermost span
+                that make a call. A call ends with its last span then, rather than with its outermost.
         """
-        self._keep, self._tool, self._with_inner = keep, tool, with_inner
+        self._keep, self._tool, self._roots = keep, tool, global_to
         self._lock = threading.Lock()
         self._calls: dict[str, _Call] = {}
         self._clock = time.time_ns() - time.perf_counter_ns()  # a clock that is set back moves no span
@@ -95,11 +99,18 @@ class Calls:
             call = self._calls.get(key)
             return {} if call is None else dict(call.open.get(key, {}))
 
-    def hold(self, key: str) -> None:
-        """Keep the call of a span open until `release`: somebody reads its answer as a stream."""
+    def hold(self, key: str) -> bool:
+        """Keep a call open until `release`, as somebody reads its answer as a stream.
+
+        Returns:
+            Whether the span is the outermost of a call; nothing is kept open where it is not.
+        """
         with self._lock:
-            if (call := self._calls.get(key)) is not None:
-                call.is_read = False
+            call = self._calls.get(key)
+            if call is None or call.root != key:
+                return False
+            call.is_read = False
+            return True
 
     def release(self, key: str, **facts: Any) -> None:
         """End a call that was kept open, with what its outermost span can say now."""
@@ -137,16 +148,18 @@ class Calls:
             self._finish(call)
 
     def _take_ended(self, call: _Call) -> _Call | None:
-        if call.ended is None or not call.is_read or (self._with_inner and call.open):
+        if call.ended is None or not call.is_read or (self._roots and call.open):
             return None
         for key in call.keys:
             self._calls.pop(key, None)
         return self._with_root(call)
 
     def _with_root(self, call: _Call) -> _Call:
-        facts = call.ended or {}
-        fields = {"tool": self._tool, **facts.get("fields", {})}
-        call.spans.append(self._span(call.root, call, {**facts, "fields": fields}))
+        facts = dict(call.ended or {})
+        facts["fields"] = {"tool": self._tool, **facts.get("fields", {})}
+        if facts.get("error"):  # also of a call that broke off in the middle of its answer
+            facts["tags"] = {"error": error_line(facts["error"])}
+        call.spans.append(self._span(call.root, call, facts))
         return call
 
     def _span(self, key: str, call: _Call, facts: dict[str, Any]) -> Span:
@@ -157,6 +170,8 @@ class Calls:
             quietly(lambda: self._record(call))
 
     def _record(self, call: _Call) -> None:
+        if self._roots and call.spans[-1].kind not in self._roots:
+            return
         record = sample_of_trace(call.spans)
         if record is not None:
             self._keep({name: value for name, value in record.items() if name not in OF_THE_TRACE})
@@ -234,12 +249,14 @@ class CallRecorder:
 
     tool = ""  # name of the framework
 
-    def __init__(self, path: str | os.PathLike[str] | None = None, *, with_inner: bool = False) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str] | None = None, *, global_to: Collection[str] = ()
+    ) -> None:
         """Begin to record.
 
         Args:
             path: a JSONL file to append to; records are kept in memory when left out. One process writes it.
-            with_inner: see `Calls`.
+            global_to: see `Calls`.
 
         Raises:
             RagtriageError: the file cannot be written, or holds something else than records.
@@ -252,7 +269,7 @@ class CallRecorder:
         self._closed = False
         for record in self._file.records if self._file is not None else ():
             self._numbering.of(record.get("question_id"), record.get("question"))
-        self._calls = Calls(self._keep, self.tool, with_inner=with_inner)
+        self._calls = Calls(self._keep, self.tool, global_to=global_to)
 
     def _keep(self, record: Record) -> None:
         with self._keeping:

@@ -71,7 +71,9 @@ def _values(row: object) -> Iterable[object]:
 
 def _is_unread(value: object) -> bool:
     """Return whether a value is a streamed response of which nothing is written yet."""
-    fields = framework_fields(value) if hasattr(value, "response_gen") else None
+    if not hasattr(value, "response_txt") and not hasattr(value, "queue"):
+        return False
+    fields = framework_fields(value)
     return fields is not None and "source_nodes" in fields and not fields.get("response")
 
 

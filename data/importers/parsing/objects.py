@@ -65,10 +65,12 @@ def framework_fields(value: Any) -> dict[str, Any] | None:
     """Return what an object of a framework says; None where it is none that is known."""
     if isinstance(value, type):  # a class has the attributes of its objects
         return None
-    for read in (document_fields, _answer_fields, _response_fields, _message_fields, _query_fields):
-        fields = read(value)
-        if fields is not None:
-            return fields
+    try:
+        for read in (document_fields, _answer_fields, _response_fields, _message_fields, _query_fields):
+            if (fields := read(value)) is not None:
+                return fields
+    except Exception:  # noqa: BLE001 -- an attribute of somebody's class may raise anything when it is asked for
+        return None
     return None
 
 
@@ -175,8 +177,7 @@ def _response_fields(value: Any) -> dict[str, Any] | None:
     nodes = getattr(value, "source_nodes", None)
     if not isinstance(nodes, list):
         return None
-    streamed = hasattr(value, "response_gen") and not hasattr(value, "sources")
-    text = getattr(value, "response_txt" if streamed else "response", None)
+    text = getattr(value, "response_txt" if hasattr(value, "response_txt") else "response", None)
     return {"response": structured_text(text), "source_nodes": nodes}
 
 
