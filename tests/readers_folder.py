@@ -128,6 +128,12 @@ def make_folder(path: Path, samples: RunStore, judge: str) -> ReadersFolder:
     shutil.copy(FIXTURES / "own_tables" / "01_support_desk_en.csv", path / "support.csv")
     nested = {"question": "Who?", "answer": "Ann did.", "eval": {"groundedness": {"score": 0.5}}}
     (path / "nested.jsonl").write_text(f"{json.dumps(nested)}\n", encoding="utf-8")
+    later = FIXTURES / "exports2"
+    shutil.copy(later / "azure" / "evaluate_result.json", path / "azure.json")
+    shutil.copy(later / "bedrock" / "rag_output_retrieve_and_generate.jsonl", path / "bedrock.jsonl")
+    (path / "logs").mkdir()
+    for log in (later / "inspect").glob("*.eval"):
+        shutil.copy(log, path / "logs")
     _write_results(path)
     _write_labels(path, store)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("RAGTRIAGE_")}

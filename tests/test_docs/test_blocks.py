@@ -25,6 +25,12 @@ from ragtriage.data.scoring.run_store import RunStore
 NOT_RUN = {
     "README.md": ["installs everything"],
     "benchmarks/README.md": ["takes minutes to hours"],
+    "docs/azure.md": ["needs the library azure-ai-evaluation"],
+    "docs/bedrock.md": ["needs an AWS account"],
+    "docs/haystack.md": ["goes on with a pipeline of yours"],
+    "docs/inspect.md": ["needs the library inspect-ai", "needs the library inspect-ai"],
+    "docs/langchain.md": ["goes on with a chain of yours"],
+    "docs/llamaindex.md": ["goes on with an engine of yours"],
     "docs/agents.md": ["installs from the network", "needs Claude Code"],
     "docs/context.md": ["needs models on the machine"],
     "docs/checks-safety.md": ["needs a service"],
