@@ -28,6 +28,7 @@ from llama_index.core.instrumentation.span import active_span_id
 from llama_index.core.instrumentation.span_handlers import BaseSpanHandler
 from llama_index.core.node_parser import NodeParser
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
+from llama_index.core.tools import BaseTool
 from pydantic import PrivateAttr
 
 from ragtriage.data.importers.parsing.objects import plain, structured_text, usage
@@ -266,6 +267,8 @@ def _given(method: str, instance: Any, bound_args: inspect.BoundArguments) -> di
         return {"kind": "embedding"}
     if isinstance(instance, NodeParser):
         return {"kind": "other"}
+    if isinstance(instance, BaseTool):
+        return {"kind": "tool", "tool": instance.metadata.get_name(), "input": plain(given.get("kwargs", {}))}
     question, history = _asked(given), plain(given.get("chat_history"))
     earlier = history if isinstance(history, list) else []
     asked = (
@@ -276,8 +279,10 @@ def _given(method: str, instance: Any, bound_args: inspect.BoundArguments) -> di
 
 def _asked(given: Mapping[str, Any]) -> str | None:
     """Return the question among arguments: by its name, else the first text."""
+    given = {**given, **(given.get("kwargs") or {})}
     named = [given[name] for name in ASKED if given.get(name) is not None]
-    for value in (*named, *given.values()):
+    for value in (*named, *(given.get("args") or ()), *given.values()):
+        value = getattr(value, "user_msg", value)  # of the event that starts an agent
         text = getattr(value, "query_str", getattr(value, "content", value))
         if isinstance(text, str) and text.strip():
             return text
@@ -290,6 +295,10 @@ def _returned(kind: str | None, result: Any) -> dict[str, Any]:
         return {"documents": plain(result)}
     if kind == "llm":
         return _of_response(result)
+    if kind == "tool":
+        failed = {"error": str(result.content)} if getattr(result, "is_error", False) else {}
+        return {"output": str(getattr(result, "content", result)), **failed}
     if kind != "chain" or inspect.isgenerator(result) or inspect.isasyncgen(result):
         return {}
+    result = getattr(result, "result", result)  # of the event that stops an agent
     return {"output": plain(structured_text(result))}

@@ -16,6 +16,7 @@ import pytest
 pytest.importorskip("llama_index.core")
 
 from llama_index.core import get_response_synthesizer
+from llama_index.core.agent.workflow import AgentOutput, ReActAgent
 from llama_index.core.base.llms.types import CompletionResponse, LLMMetadata
 from llama_index.core.base.response.schema import Response, StreamingResponse
 from llama_index.core.chat_engine import ContextChatEngine
@@ -27,7 +28,10 @@ from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+from llama_index.core.tools import QueryEngineTool
 
+from ragtriage.data.importers.formats.chain_results import record_of_result
+from ragtriage.data.importers.parsing.objects import plain
 from ragtriage.llama_index import Recorder
 
 BARRIER_SECONDS = 20
@@ -244,3 +248,33 @@ def test_a_model_alone_is_no_call_and_after_close_nothing_is_recorded() -> None:
     _engine().query("after?")
     assert recorder.records == []
     assert (len(get_dispatcher().span_handlers), len(get_dispatcher().event_handlers)) == before
+
+
+class Thinking(Echo):
+    """Asks the engine once, then answers, in the words of a ReAct agent."""
+
+    def _answer(self, prompt: str) -> str:
+        if "Observation:" in prompt.rpartition("Current Conversation")[2]:
+            return "Thought: I can answer without using any more tools.\nAnswer: Ann."
+        return 'Thought: I need a tool.\nAction: query_engine_tool\nAction Input: {"input": "author?"}'
+
+
+def test_an_agent_that_asks_an_engine() -> None:
+    tool = QueryEngineTool.from_defaults(_engine())
+
+    async def ask() -> AgentOutput:
+        answered: AgentOutput = await ReActAgent(tools=[tool], llm=Thinking(), streaming=False).run("Who?")
+        return answered
+
+    with Recorder() as recorder:
+        output = asyncio.run(ask())
+    (record,) = recorder.records
+    assert (record["question"], record["answer"]) == ("Who?", "Ann.")
+    assert record["search_query"] == "author?"
+    (calls,) = [check for check in record["checks"] if check["name"] == "tool calls"]
+    assert [(call["name"], call["arguments"], call["result"]) for call in calls["actual"]["calls"]] == [
+        ("query_engine_tool", {"input": "author?"}, "About author?")
+    ]
+    assert [page["id"] for page in record["retrieved"]] == ["p1", "p2", "p3"]
+    read = record_of_result(plain({"question": "Who?", "answer": output}))
+    assert (read["answer"], [page["id"] for page in read["retrieved"]]) == ("Ann.", ["p1", "p2", "p3"])

@@ -174,11 +174,18 @@ def usage(value: Any) -> dict[str, Any]:
 
 def _response_fields(value: Any) -> dict[str, Any] | None:
     """Return a response of LlamaIndex; its text is None where it is streamed and not read yet."""
-    nodes = getattr(value, "source_nodes", None)
-    if not isinstance(nodes, list):
+    nodes, calls = getattr(value, "source_nodes", None), getattr(value, "tool_calls", None)
+    if isinstance(nodes, list):
+        text = getattr(value, "response_txt" if hasattr(value, "response_txt") else "response", None)
+        return {"response": structured_text(text), "source_nodes": nodes}
+    message = _message_fields(getattr(value, "response", None))
+    if message is None or not isinstance(calls, list):
         return None
-    text = getattr(value, "response_txt" if hasattr(value, "response_txt") else "response", None)
-    return {"response": structured_text(text), "source_nodes": nodes}
+    # the output of an agent, whose tools may have been query engines
+    returned = [getattr(getattr(call, "tool_output", None), "raw_output", None) for call in calls]
+    listed = [part for output in returned if isinstance(part := getattr(output, "source_nodes", None), list)]
+    found = [node for part in listed for node in part]
+    return {"response": message["content"], **({"source_nodes": found} if found else {})}
 
 
 def structured_text(value: Any) -> Any:
