@@ -26,7 +26,6 @@ from llama_index.core.instrumentation.event_handlers import BaseEventHandler
 from llama_index.core.instrumentation.events import BaseEvent
 from llama_index.core.instrumentation.span import active_span_id
 from llama_index.core.instrumentation.span_handlers import BaseSpanHandler
-from llama_index.core.node_parser import NodeParser
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.tools import BaseTool
 from pydantic import PrivateAttr
@@ -42,6 +41,9 @@ UUID = 37  # characters of "-" and the UUID at the end of the id of a span
 OF_MODEL = ("complete", "chat", "acomplete", "achat", "predict", "apredict")
 STREAMED = ("stream_complete", "stream_chat", "astream_complete", "astream_chat")
 WRITING = ("write_response_to_history", "awrite_response_to_history")
+ENTRIES = (  # methods of LlamaIndex that make a call
+    *("query", "aquery", "synthesize", "asynthesize", "chat", "achat", "stream_chat", "astream_chat", "run"),
+)
 MODEL_ENDED = ("LLMChatEndEvent", "LLMCompletionEndEvent")
 
 
@@ -263,12 +265,12 @@ def _given(method: str, instance: Any, bound_args: inspect.BoundArguments) -> di
         known = {} if model in (None, "", "unknown") else {"model": model}
         kind = "llm" if method in (*OF_MODEL, *STREAMED) else "other"
         return {"kind": kind, "input": plain(prompt), **known}
-    if isinstance(instance, BaseEmbedding):
-        return {"kind": "embedding"}
-    if isinstance(instance, NodeParser):
-        return {"kind": "other"}
     if isinstance(instance, BaseTool):
         return {"kind": "tool", "tool": instance.metadata.get_name(), "input": plain(given.get("kwargs", {}))}
+    if isinstance(instance, BaseEmbedding):
+        return {"kind": "embedding"}
+    if type(instance).__module__.startswith("llama_index.") and method not in ENTRIES:
+        return {"kind": "other"}  # a parser or a prompt is no call of a pipeline
     question, history = _asked(given), plain(given.get("chat_history"))
     earlier = history if isinstance(history, list) else []
     asked = (

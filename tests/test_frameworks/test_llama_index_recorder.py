@@ -24,6 +24,7 @@ from llama_index.core.instrumentation import get_dispatcher
 from llama_index.core.llms import ChatMessage, CustomLLM
 from llama_index.core.llms.callbacks import llm_completion_callback
 from llama_index.core.memory import Memory
+from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.retrievers import BaseRetriever
@@ -245,6 +246,7 @@ def test_a_model_alone_is_no_call_and_after_close_nothing_is_recorded() -> None:
     before = len(get_dispatcher().span_handlers), len(get_dispatcher().event_handlers)
     with Recorder() as recorder:
         Echo().complete("Query: a judge's prompt")
+        assert SentenceSplitter().split_text("A text to be indexed.")
     _engine().query("after?")
     assert recorder.records == []
     assert (len(get_dispatcher().span_handlers), len(get_dispatcher().event_handlers)) == before
