@@ -21,6 +21,7 @@ from ragtriage.data.importers.parsing.ratings import is_given
 from ragtriage.data.importers.parsing.rows import Table
 from ragtriage.data.importers.parsing.shapes import TEXT_KEYS
 from ragtriage.data.store.parsed_run import Record
+from ragtriage.metrics.metric_registry import declared
 
 Row = dict[str, Any]
 Proposed = Mapping[str, tuple[str, str]]  # column -> the field it fills, and why
@@ -139,7 +140,20 @@ def _fields_of(paths: Mapping[str, Sequence[object]]) -> dict[str, str]:
     if "retrieved" not in fields.values():  # passages that an answer cites were in its context
         cited = (leaf for leaf, field in fields.items() if field == "citations")
         fields |= {leaf: "retrieved" for leaf in cited if _are_passages(paths[titles[leaf]])}
-    return {titles[leaf]: field for leaf, field in fields.items() if field and not field.startswith("tags.")}
+    return {titles[leaf]: field for leaf, field in fields.items() if _is_certain(field, paths[titles[leaf]])}
+
+
+OF_PATHS = {  # fields that a key inside an object may fill
+    *("question", "answer", "reference_answer", "retrieved", "retrieved_ids", "question_id", "refused"),
+    *("latency_ms", "cost_usd", "input_tokens", "output_tokens", "citations"),
+}
+
+
+def _is_certain(field: str, values: Sequence[object]) -> bool:
+    """Return whether a key inside an object fills a field for sure: settings and filters lie there too."""
+    if field == "question":
+        return all(isinstance(value, str) for value in values)
+    return field in OF_PATHS or declared(field.removeprefix("scores.")) is not None
 
 
 def _are_passages(values: Sequence[object]) -> bool:

@@ -255,12 +255,12 @@ def _all_fields(
         fields.setdefault(name, field)
     _guess_by_words(columns, fields)
     _guess_metrics(columns, fields, metrics_after, declared)
-    for name in (column.name for column in columns if column.name not in fields and names_rater(column)):
-        if RATER not in fields.values():
-            fields[name] = RATER
+    given = [column for column in columns if column.name not in overrides and is_given(column)]
+    raters = [column.name for column in columns if column.name not in fields and names_rater(column)]
+    if raters and give_to_people(given, fields) and RATER not in fields.values():
+        fields[raters[0]] = RATER
     if RATER in fields.values():
-        guessed = [column for column in columns if column.name not in overrides and is_given(column)]
-        fields |= give_to_people(guessed, fields)
+        fields |= give_to_people(given, fields)
     siblings = siblings_of(columns, fields, {*overrides, *declared})
     fields |= dict.fromkeys(siblings.limits, "")
     fields |= {name: f"checks.{plain_name(name)}.passed" for name in siblings.verdicts}

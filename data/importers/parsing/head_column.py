@@ -288,8 +288,9 @@ class HeadColumn:
     @cached_property
     def verdict(self) -> Verdict | None:
         """How its words are read as a verdict; None where it is none."""
-        is_count = bool(NO_QUANTITY & set(plain_name(self.name).split("_")))
-        return None if is_count else verdict_of(self.name, dict.fromkeys(map(str, self.values)))
+        name = self.name.removeprefix("scores.").removeprefix("human.")
+        is_count = bool(NO_QUANTITY & words_of(name))
+        return None if is_count else verdict_of(name, dict.fromkeys(map(str, self.values)))
 
     @property
     def is_share(self) -> bool:

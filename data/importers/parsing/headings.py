@@ -97,7 +97,9 @@ def is_rating(column: HeadColumn) -> bool:
     """Return whether a column of whole numbers is a rating: its heading says so, or names its scale."""
     if column.numeric < 1.0 or len(column.finite) < 2 or min(column.finite) < 0:
         return False
-    if metric_name(without_scale(column.name))[1]:
+    if metric_name(without_scale(column.name))[1] or not is_plain(column.name):
+        return False
+    if max(column.finite) <= 1.0 and scale_in(column.name) is None:  # a share, of which only its name tells
         return False
     asks = "?" in column.name and len(words_of(column.name)) > 2
     return ends_of(column) is not None and (
@@ -111,8 +113,6 @@ def ends_of(column: HeadColumn) -> tuple[float, float] | None:
     named = scale_in(column.name)
     if named is not None:
         return named if named[0] <= least and most <= named[1] else None
-    if most <= 1.0:
-        return 0.0, 1.0
     return usual_scale(least, most)
 
 
