@@ -32,7 +32,7 @@ def _file(folder: Path, records: object, name: str = "runs.jsonl") -> Path:
 
 def test_a_page_names_its_own_control_in_place_of_an_option() -> None:
     note = "kept as tags: 'x'; if one is a score, map it to scores.NAME, as in --map scores.x=x"
-    assert note_on_page(note) == "kept as tags: 'x'; if one is a score, write scores.NAME as its “Read as”"
+    assert note_on_page(note) == "kept as tags: 'x'; if one is a score, choose “score” as its “Read as”"
     assert note_on_page("a note without an option") == "a note without an option"
 
 
@@ -217,6 +217,7 @@ def test_the_columns_of_a_table_stand_under_the_result_with_what_they_were_read_
         "faithfulness score faithfulness name of a metric 4",
         "note tag note 1 different value x",
         "answer_relevancy score answer_relevancy name of a metric 50",
+        "To read one as something else: --map answer=answer",
     ]
     assert last.startswith("Next: `ragtriage diagnose ")
 
