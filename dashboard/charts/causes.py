@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from ragtriage.dashboard.charts.chart import Axis, Chart, ErrorBars, Note, ReferenceLine, Series, finite
 from ragtriage.dashboard.charts.style import BLUE, FRAME, GREEN, GREY, HOVER, ROW, VERMILION
 from ragtriage.dashboard.charts.tokens import FONT, Tokens
-from ragtriage.dashboard.wording.diagnosis import depth_of
+from ragtriage.dashboard.wording.diagnosis import GAP_PARTS, depth_of
 from ragtriage.dashboard.wording.escaping import chart_text, shorten
 from ragtriage.data.comparison.oracle_gap import GapEstimate, GapKind, OracleGap
 from ragtriage.metrics.diagnosis.f1_tree import F1Branch, F1Tree
@@ -22,11 +22,6 @@ SMALLEST, LARGEST = 20, 46  # pixels across
 _PLOT, _MARGINAL = (0.0, 0.84), (0.87, 1.0)  # of the figure's sides
 BELOW = "↳ "  # before the name of a part, once for each part above it
 FEWEST_SHOWN = 0.1  # the axis reaches at least so far
-PARTS: Mapping[GapKind, str] = {
-    "retrieval": "Retrieval error",
-    "generation": "Generation error",
-    "context": "Added by the context",
-}
 FILLS: Mapping[GapKind, tuple[str, str]] = {
     "retrieval": (BLUE, ""),
     "generation": (VERMILION, "/"),
@@ -205,7 +200,7 @@ def oracle_gap_bars(gap: OracleGap, cohorts: Mapping[GapKind, str], title: str) 
         error_bars=ErrorBars(GREY, cap=6, thickness=2),
         n=tuple(part.n for part in parts),
         details=tuple(
-            f"{PARTS[part.key]}: {_value(part)} {interval_text(part.low, part.high)}, n = {part.n:,}"
+            f"{GAP_PARTS[part.key]}: {_value(part)} {interval_text(part.low, part.high)}, n = {part.n:,}"
             for part in parts
         ),
         keys=tuple((cohorts.get(part.key, ""),) for part in parts),
@@ -216,7 +211,7 @@ def oracle_gap_bars(gap: OracleGap, cohorts: Mapping[GapKind, str], title: str) 
         "bars",
         (bars,),
         Axis(f"points of {title}, 95 % interval", low=low, high=high, format=".2~f"),
-        Axis(names=tuple(PARTS[part.key] for part in parts[::-1])),
+        Axis(names=tuple(GAP_PARTS[part.key] for part in parts[::-1])),
         FRAME + 30 + 2 * ROW * max(len(parts), 1),
         horizontal=True,
         lines=(ReferenceLine(0, True, GREY, "solid"),),

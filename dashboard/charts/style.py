@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import ceil, isfinite
-
-import plotly.graph_objects as go
+from typing import TYPE_CHECKING
 
 from ragtriage.dashboard.charts.chart import WithInterval
 from ragtriage.dashboard.charts.tokens import FONT, Tokens
 from ragtriage.dashboard.wording.escaping import chart_text, shorten
+
+if TYPE_CHECKING:  # what checks say is printed without Plotly too
+    import plotly.graph_objects as go
 
 ROW = 30  # pixels of a row of a horizontal chart
 FRAME = 70  # pixels around the rows

@@ -25,6 +25,7 @@ from packaging.requirements import Requirement
 
 import ragtriage
 from ragtriage import __version__
+from ragtriage.dashboard.cli.distribution import LIGHT, distribution
 
 if TYPE_CHECKING:
     from ragtriage.data.store.workspace import Workspace
@@ -103,7 +104,7 @@ def checked(workspace: str | None) -> list[Result]:
 
 
 def _python() -> Iterator[Result]:
-    asked = metadata.metadata("ragtriage")["Requires-Python"] or ">=3.11"
+    asked = metadata.metadata(distribution())["Requires-Python"] or ">=3.11"
     version, wanted = platform.python_version(), Requirement(f"python{asked}").specifier
     if wanted.contains(version, prereleases=True):
         yield Result("ok", "Python", f"{version}, as asked ({asked})")
@@ -112,7 +113,7 @@ def _python() -> Iterator[Result]:
 
 
 def _requirements() -> list[Requirement]:
-    return [Requirement(text) for text in metadata.requires("ragtriage") or ()]
+    return [Requirement(text) for text in metadata.requires(distribution()) or ()]
 
 
 def _applies(requirement: Requirement, extra: str = "") -> bool:
@@ -169,8 +170,11 @@ def _packages() -> Iterator[Result]:
 
 
 def _extras() -> Iterator[Result]:
+    if distribution() == LIGHT:
+        yield Result("ok", "extras", f"{LIGHT} has none; it gates without the dashboard")
+        return
     requirements = _requirements()
-    provided = metadata.metadata("ragtriage").get_all("Provides-Extra") or []
+    provided = metadata.metadata(distribution()).get_all("Provides-Extra") or []
     for extra, needed_for in EXTRAS.items():
         wanted = [each for each in requirements if _applies(each, extra) and not _applies(each)]
         faults = [fault for requirement in wanted if (fault := _fault(requirement))]

@@ -26,6 +26,7 @@ from click.shell_completion import CompletionItem
 from ragtriage import __version__
 from ragtriage.dashboard.cli.stored_help import WHOLE, stored_help, stored_summary
 
+CALLED = "ragtriage.called"  # name of the command, among what click keeps
 INTERRUPTED, PIPE_CLOSED, TERMINATED = 130, 141, 143  # 128 and the number of the signal
 
 _MODULES = {  # of ragtriage.dashboard.cli -> the commands in it, each a function of its name
@@ -109,6 +110,7 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command that is called; for its help alone, nothing of it is loaded."""
+        ctx.meta[CALLED] = args[0]
         if args[0] not in COMMANDS and not args[0].startswith("-"):
             # there is no such command, and those that may be meant
             name = args[0]
@@ -135,6 +137,13 @@ class LazyGroup(click.Group):
         """Run a command; a pipe whose reader has gone, as in `| head`, is not a failed gate."""
         try:
             return super().invoke(ctx)
+        except ModuleNotFoundError as error:
+            from ragtriage.dashboard.cli.distribution import needs_more
+            from ragtriage.data.errors import DataError
+
+            if sentence := needs_more(error, ctx.meta[CALLED]):
+                raise DataError(sentence) from error
+            raise
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is still to be flushed
             ctx.exit(PIPE_CLOSED)

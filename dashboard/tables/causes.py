@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ragtriage.dashboard.charts.causes import PARTS
-from ragtriage.dashboard.wording.diagnosis import pattern_meaning, stage_advice, stage_title
+from ragtriage.dashboard.wording.diagnosis import GAP_PARTS, pattern_meaning, stage_advice, stage_title
 from ragtriage.dashboard.wording.escaping import capital
 from ragtriage.dashboard.wording.formatting import method_text
 from ragtriage.dashboard.wording.next_steps import concerned, step_words
@@ -79,7 +78,7 @@ def gap_table(gap: OracleGap) -> ResultTable:
     title = capital(title_of(gap.outcome_metric))
     rows: list[Row] = [
         {
-            "Part": PARTS[part.key],
+            "Part": GAP_PARTS[part.key],
             title: Change(part.value, 2) if part.key == "context" else Number(part.value, 2),
             "95 % interval": ends_of(part, 2),
             "Interval by": method_text(part.method, part.too_few),

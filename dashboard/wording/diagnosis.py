@@ -12,6 +12,7 @@ from ragtriage.dashboard.wording.leaks import texts_at_fault
 from ragtriage.dashboard.wording.right import named_score
 from ragtriage.data.cases.checks import failed_checks_text
 from ragtriage.data.cases.refusal_cohorts import REFUSAL_RATES
+from ragtriage.data.comparison.oracle_gap import GapKind
 from ragtriage.data.diagnosis.context import not_the_context, part_title
 from ragtriage.data.diagnosis.diagnosis import CheckedAnswers, Diagnosis
 from ragtriage.data.diagnosis.doubts import metric_doubts, stage_doubt
@@ -36,6 +37,11 @@ EVIDENCE_NAMES = (
     "format_failed", "contradicts_itself", "contradicts_context", "faithfulness", "context_utilization",
     "omission", "answer_relevancy", "correctness", "context",
 )  # fmt: skip
+GAP_PARTS: Mapping[GapKind, str] = {
+    "retrieval": "Retrieval error",
+    "generation": "Generation error",
+    "context": "Added by the context",
+}
 MOST_STAGES = 3  # of a metric pattern
 NOTHING_MEASURED = (
     "Nothing was measured that could make a case bad: no context metric, faithfulness, answer relevancy, "

@@ -158,6 +158,15 @@ def test_the_source_distribution_builds_the_same_wheel(built: Path, wheel: Path,
     assert _files(_build(source, tmp_path / "dist", "-t", "wheel")) == _files(wheel)
 
 
+def test_a_registry_would_take_both(built: Path) -> None:
+    """As `twine check --strict` has it: metadata in order, and a README that can be shown."""
+    pytest.importorskip("twine", reason="twine comes with the extra test")
+    files = sorted(built.iterdir())
+    assert [path.name.partition("-")[0] for path in files] == ["ragtriage", "ragtriage"]
+    said = _run(sys.executable, "-m", "twine", "--no-color", "check", "--strict", *files, cwd=built)
+    assert said.count("PASSED") == 2, said
+
+
 @pytest.mark.parametrize(
     ("packages", "path"),
     [(False, None), (True, ".")],  # the one that is found last, and the one that is found first
