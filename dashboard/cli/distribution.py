@@ -30,7 +30,7 @@ def distribution() -> str:
 
 
 def needs_more(error: ModuleNotFoundError, command: str) -> str:
-    """Return the sentence for a library that ragtriage-ci leaves out and a command needs; "" for any other."""
+    """Return the sentence for a library that ragtriage-ci leaves out and a command needs; else ""."""
     library = LEFT_OUT.get((error.name or "").partition(".")[0])
     if library is None or distribution() != LIGHT:
         return ""

@@ -16,6 +16,7 @@ from ragtriage.dashboard.tables.gates import DETECTABLE, gate_table
 from ragtriage.dashboard.wording.escaping import capital
 from ragtriage.dashboard.wording.gates import newly_failing_text, rule_texts, state_text
 from ragtriage.data import api
+from ragtriage.data.errors import DataError
 from ragtriage.data.gates.conclusion import FAILING
 from ragtriage.data.gates.report import GateReport
 from ragtriage.data.store.stored_file import write_file
@@ -24,15 +25,27 @@ from ragtriage.metrics.gates.wording import VERDICT_WORDS
 MOST_LISTED = 20  # newly failing questions that are written out
 
 
-def _states(_context: click.Context, _option: click.Parameter, text: str | None) -> Collection[str] | None:
-    """Return the states that `--fail-on` names."""
+def failing_states(text: str | None) -> Collection[str] | None:
+    """Return the conclusions that a text names, joined by commas; None for None.
+
+    Raises:
+        DataError: one is none that can fail.
+    """
     if text is None:
         return None
-    states = [state.strip() for state in text.split(",")]
+    states = ["_".join(state.split()) for state in text.split(",")]
     wrong = [state for state in states if state not in FAILING]
     if wrong:
-        raise click.BadParameter(f"{wrong[0]!r}; accepted: {', '.join(FAILING)}, joined by commas")
+        raise DataError(f"fail-on {wrong[0]!r}; accepted: {', '.join(FAILING)}, joined by commas")
     return states
+
+
+def _states(_context: click.Context, _option: click.Parameter, text: str | None) -> Collection[str] | None:
+    """Return the states that `--fail-on` names."""
+    try:
+        return failing_states(text)
+    except DataError as error:
+        raise click.BadParameter(str(error).removeprefix("fail-on ")) from error
 
 
 @click.command()
@@ -82,11 +95,12 @@ def gate(
     if as_json:
         print_json(report.to_dict(strict, fail_on))
     else:
-        click.echo(_report_text(report, strict, report.exit_code(strict, fail_on)))
+        click.echo(report_text(report, strict, report.exit_code(strict, fail_on)))
     sys.exit(report.exit_code(strict, fail_on))
 
 
-def _report_text(report: GateReport, strict: bool, code: int) -> str:
+def report_text(report: GateReport, strict: bool, code: int) -> str:
+    """Return the report as the command prints it."""
     headline = plain(report_headline(report, strict).text)
     table = gate_table(report.results)
     gates = table.only(*(name for name in table.rows[0] if name != DETECTABLE))  # the sentences have it
