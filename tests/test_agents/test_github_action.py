@@ -18,6 +18,7 @@ from places import DOCS, REPOSITORY
 
 ACTION: dict[str, Any] = yaml.safe_load((REPOSITORY / "action.yml").read_text(encoding="utf-8"))
 STEPS: dict[str, dict[str, Any]] = {step["name"]: step for step in ACTION["runs"]["steps"]}
+OUTPUTS = {"verdict", "conclusion", "exit-code", "junit", "folder"}
 EXPRESSION = re.compile(r"\$\{\{ inputs\.([a-z-]+) \}\}")
 
 
@@ -33,13 +34,11 @@ class Done:
 
 @pytest.fixture
 def job(tmp_path: Path) -> Path:
-    """A checkout, and a command `ragtriage` on the path, as the step Install leaves it."""
-    command = tmp_path / "bin" / "ragtriage"
-    command.parent.mkdir()
-    command.write_text(
-        f'#!/bin/sh\nexec "{sys.executable}" -m ragtriage.dashboard.cli.main "$@"\n', encoding="utf-8"
-    )
-    command.chmod(0o755)
+    """A checkout, and the environment that the step Install leaves."""
+    python = tmp_path / "ragtriage-venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n', encoding="utf-8")
+    python.chmod(0o755)
     return tmp_path
 
 
@@ -70,8 +69,9 @@ def _gate(job: Path, **inputs: str) -> Done:
     script, output, summary = job / "step.sh", job / "output.txt", job / "summary.md"
     script.write_text(step["run"], encoding="utf-8")
     output.write_text("", encoding="utf-8")
+    summary.unlink(missing_ok=True)
     environment = {
-        "PATH": f"{job / 'bin'}{os.pathsep}{os.environ['PATH']}",
+        "PATH": os.environ["PATH"],
         "PYTHONPATH": str(REPOSITORY),
         "HOME": str(job),
         "RUNNER_TEMP": str(job),
@@ -143,7 +143,7 @@ def test_no_input_is_run(job: Path) -> None:
         _write(job / "results.jsonl", 0.95)
         done = _gate(job, **{"file": "results.jsonl", name: hostile})
         assert not (job / "hacked").exists(), name
-        assert set(done.outputs) == {"verdict", "exit-code", "junit"}
+        assert set(done.outputs) == OUTPUTS
     assert _gate(job, file="--help").code == 2
 
 
@@ -161,11 +161,97 @@ def test_texts_of_a_run_are_no_commands_of_the_workflow(job: Path) -> None:
 
 
 def test_no_script_holds_an_expression() -> None:
-    for step in STEPS.values():
+    scripts = [step for step in STEPS.values() if "run" in step]
+    assert {step["name"] for step in scripts} == {"Key", "Install", "Gate", "Report"}
+    for step in scripts:
         assert step["shell"] == "bash"
         assert "${{" not in step["run"]
-    used = EXPRESSION.findall(json.dumps(STEPS["Gate"]["env"]))
-    assert sorted(used) == sorted(ACTION["inputs"])
+    assert set(EXPRESSION.findall(json.dumps(STEPS))) | {"artifact"} == set(ACTION["inputs"])
+
+
+def test_the_token_is_known_to_the_step_that_comments_alone() -> None:
+    with_token = [name for name, step in STEPS.items() if "inputs.token" in json.dumps(step)]
+    assert with_token == ["Report"]
+
+
+def test_it_installs_python_keeps_what_pip_loads_and_uploads_the_junit_file() -> None:
+    used = {name: step["uses"] for name, step in STEPS.items() if "uses" in step}
+    assert used == {
+        "Python": "actions/setup-python@v5",
+        "Cache": "actions/cache@v4",
+        "JUnit": "actions/upload-artifact@v4",
+    }
+    assert STEPS["JUnit"]["with"]["path"] == ACTION["outputs"]["junit"]["value"]
+    assert all(STEPS[name]["if"].startswith("${{ always()") for name in ("Report", "JUnit"))
+
+
+def test_the_cache_is_named_after_what_is_installed(job: Path) -> None:
+    def key() -> str:
+        output = job / "output.txt"
+        output.write_text("", encoding="utf-8")
+        environment = {
+            "PATH": os.environ["PATH"],
+            "PYTHON": sys.executable,
+            "VERSION": "3.12.1",
+            "RUNNER_OS": "Linux",
+            "RUNNER_ARCH": "X64",
+            "RUNNER_TEMP": str(job),
+            "GITHUB_ACTION_PATH": str(job / "action"),
+            "GITHUB_OUTPUT": str(output),
+        }
+        script = job / "key.sh"
+        script.write_text(STEPS["Key"]["run"], encoding="utf-8")
+        subprocess.run(["bash", "-eo", "pipefail", str(script)], env=environment, check=True)
+        return output.read_text(encoding="utf-8").splitlines()[0]
+
+    (job / "action" / "ragtriage-ci").mkdir(parents=True)
+    for name in ("constraints.txt", "ragtriage-ci/pyproject.toml"):
+        (job / "action" / name).write_text("one", encoding="utf-8")
+    first = key()
+    assert re.fullmatch("key=ragtriage-Linux-X64-3.12.1-[0-9a-f]{64}", first)
+    assert key() == first
+    (job / "action" / "constraints.txt").write_text("two", encoding="utf-8")
+    assert key() != first
+
+
+def test_a_file_with_several_runs_asks_for_one_of_them(job: Path) -> None:
+    source = REPOSITORY / "tests" / "fixtures" / "iris_vector_rag" / "detailed_small.csv"
+    (job / "several.csv").write_bytes(source.read_bytes())
+    done = _gate(job, file="several.csv")
+    assert (done.code, done.outputs["verdict"], done.outputs["conclusion"]) == (2, "", "")
+    sentence = "several.csv: holds 3 runs; accepted for the input `run`: one of 'basic', 'hyde', 'colbert'"
+    assert sentence in done.log
+    assert sentence in done.summary
+    lost = _gate(job, file="several.csv", run="lost")
+    assert "several.csv: has no run 'lost'; accepted for the input `run`: one of 'basic', " in lost.log
+    named = _gate(job, file="several.csv", run="hyde")
+    assert named.code in (0, 1, 3), named.log
+    assert "hyde" in named.summary.splitlines()[0]
+    based = _gate(job, file="several.csv", run="hyde", baseline="basic")
+    assert "against basic" in based.summary
+    several = _gate(job, file="several.csv", run="hyde", baseline_file="several.csv")
+    assert "accepted for the input `baseline`: one of 'basic', 'hyde', 'colbert'" in several.log
+
+
+@pytest.mark.parametrize(
+    ("fail_on", "code"),
+    [("", 0), ("do_not_ship", 0), ("cannot_tell", 3), ("do not ship, cannot tell", 3)],
+)
+def test_a_run_that_is_too_small_fails_where_its_state_is_named(job: Path, fail_on: str, code: int) -> None:
+    _write(job / "results.jsonl", 0.86)
+    (job / "gates.toml").write_text(
+        '[[gate]]\nmetric = "faithfulness"\nat_least = 0.85\nseverity = "block"\nreason = "ours"\n',
+        encoding="utf-8",
+    )
+    done = _gate(job, file="results.jsonl", gates="gates.toml", fail_on=fail_on)
+    assert (done.code, done.outputs["conclusion"]) == (code, "cannot_tell"), done.log
+
+
+def test_a_state_that_is_none_is_one_sentence(job: Path) -> None:
+    _write(job / "results.jsonl", 0.95)
+    done = _gate(job, file="results.jsonl", fail_on="fails")
+    assert done.code == 2
+    assert "fail-on 'fails'; accepted: do_not_ship, cannot_tell, not_checked, joined by commas" in done.log
 
 
 def test_the_documentation_names_every_input_and_output() -> None:
