@@ -11,8 +11,8 @@ does nothing until a test asks for one of its fixtures.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Generator, Mapping
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
@@ -33,9 +33,12 @@ OPTIONS: Mapping[str, str] = {
     "baseline": "Id or name of the run that assert_gate compares with, unless a test names one.",
     "workspace": "Folder of the workspace; by default RAGTRIAGE_WORKSPACE or ./ragtriage-workspace, and with "
     "a file a temporary one.",
+    "fail-on": "Conclusions that fail assert_gate, unless a test names them, joined by commas: do_not_ship, "
+    "cannot_tell, not_checked.",
 }
-METAVARS: Mapping[str, str] = {"file": "FILE", "workspace": "FOLDER"}
-JUDGED = "ragtriage gate"  # the property of a test that says what was judged; workers of pytest-xdist send it
+METAVARS: Mapping[str, str] = {"file": "FILE", "workspace": "FOLDER", "fail-on": "STATES"}
+# properties of a test, which workers of pytest-xdist send: what was judged, and why nothing could be
+JUDGED, NOT_JUDGED = "ragtriage gate", "ragtriage fault"
 NO_RUN = (
     "no run is named; accepted: --ragtriage-run NAME or --ragtriage-file FILE, or ragtriage_run or "
     "ragtriage_file in the ini file"
@@ -48,7 +51,45 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("ragtriage", "gates on evaluation runs")
     for name, text in OPTIONS.items():
         group.addoption(f"--ragtriage-{name}", metavar=METAVARS.get(name, "NAME"), help=text)
-        parser.addini(f"ragtriage_{name}", text, default="")
+        parser.addini(f"ragtriage_{name.replace('-', '_')}", text, default="")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Watch for gates that could not be judged, which end the session differently from one that fails."""
+    config.pluginmanager.register(_Faults(), "ragtriage-faults")
+
+
+def _not_judged(sentence: str) -> NoReturn:
+    """Fail the test because its gate could not be judged: a file, run or setting is missing or unreadable."""
+    try:
+        pytest.fail(sentence, pytrace=False)
+    except BaseException as failure:
+        failure.add_note(NOT_JUDGED)
+        raise
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+    """Mark the report of a test whose gate could not be judged."""
+    report = yield
+    if call.excinfo is not None and NOT_JUDGED in getattr(call.excinfo.value, "__notes__", ()):
+        report.user_properties.append((NOT_JUDGED, "could not be judged"))
+    return report
+
+
+class _Faults:
+    """Ends a session in which a gate could not be judged as bad usage (4), and not as a failed test (1)."""
+
+    def __init__(self) -> None:
+        self._any = False
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._any = self._any or any(name == NOT_JUDGED for name, _ in report.user_properties)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if self._any and session.exitstatus == pytest.ExitCode.TESTS_FAILED:
+            session.exitstatus = pytest.ExitCode.USAGE_ERROR
 
 
 def _setting(config: pytest.Config, name: str) -> str:
@@ -56,7 +97,7 @@ def _setting(config: pytest.Config, name: str) -> str:
     option = config.getoption(f"--ragtriage-{name}")
     if option is not None:
         return str(option)
-    value = str(config.getini(f"ragtriage_{name}"))
+    value = str(config.getini(f"ragtriage_{name.replace('-', '_')}"))
     is_path = name in ("file", "workspace") and value
     return str((config.inipath.parent if config.inipath else config.rootpath) / value) if is_path else value
 
@@ -93,7 +134,7 @@ def ragtriage_run(pytestconfig: pytest.Config, ragtriage_workspace: str | Path |
     except RagtriageError as error:
         fault = str(error)
     # Outside of the except, as pytest prints the error that another one was raised from, with our source.
-    pytest.fail(f"ragtriage_run: {_plain(fault)}", pytrace=False)
+    _not_judged(f"ragtriage_run: {_plain(fault)}")
 
 
 def _added(file: str, workspace: str | Path | None) -> list[dict[str, Any]]:
@@ -138,14 +179,16 @@ class AssertGate:
             baseline: run to compare with; that of the settings, else the project's, when left out.
             config: a gates.toml; the workspace's, else the bundled one, when left out.
             strict: whether every conclusion but "ship" fails the test.
-            fail_on: conclusions that fail it: "do_not_ship", "cannot_tell", "not_checked"; when left out the
-                first, and the last where no gate measured quality.
+            fail_on: conclusions that fail it: "do_not_ship", "cannot_tell", "not_checked"; when left out
+                those of the settings, else the first, and the last where no gate measured quality.
         """
         __tracebackhide__ = True
         base = baseline or _setting(self._test.config, "baseline")
         fault = ""
         try:
-            report = gate_answer(run, base, config, strict, self._workspace, fail_on)
+            failing = _setting(self._test.config, "fail-on").split(",") if fail_on is None else fail_on
+            states = isolated(lambda: _states(failing))
+            report = gate_answer(run, base, config, strict, self._workspace, states)
             summary = f"{_state(report)}: {_title(report)}"
             self._test.user_properties.append((JUDGED, _plain(summary)))
             if report["exit_code"] == 0:
@@ -155,7 +198,7 @@ class AssertGate:
         except RagtriageError as error:
             fault = f"assert_gate: {error}"
         if fault:
-            pytest.fail(_plain(fault), pytrace=False)
+            _not_judged(_plain(fault))
         settings = self._test.config
         temporary = bool(_setting(settings, "file")) and not _setting(settings, "workspace")
         pytest.fail("\n".join(map(_plain, _failure(report, cases, temporary))), pytrace=False)
@@ -165,6 +208,13 @@ class AssertGate:
 def assert_gate(request: pytest.FixtureRequest, ragtriage_workspace: str | Path | None) -> AssertGate:
     """The assertion that a run passes its gates; called with the run and its options."""
     return AssertGate(request.node, ragtriage_workspace)
+
+
+def _states(states: Collection[str]) -> Collection[str] | None:
+    """Return the conclusions that fail a test; None for the usual ones."""
+    from ragtriage.data.gates.conclusion import failing_states
+
+    return failing_states(",".join(states)) if any(state.strip() for state in states) else None
 
 
 def _title(report: Mapping[str, Any]) -> str:
@@ -215,16 +265,16 @@ def _plain(text: str) -> str:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Write a section with the verdict of each run that was judged; nothing where none was."""
-    judged = [
+    """Write a section with the conclusion on each run; nothing where no test asked for one."""
+    lines = [
         f"{value}  [{report.nodeid}]"
         for reports in terminalreporter.stats.values()
         for report in reports
-        if isinstance(report, pytest.TestReport) and report.when == "call"
+        if isinstance(report, pytest.TestReport)
         for name, value in report.user_properties
-        if name == JUDGED
+        if (name == JUDGED and report.when == "call") or name == NOT_JUDGED
     ]
-    if judged:
+    if lines:
         terminalreporter.section("ragtriage gates")
-        for line in judged:
-            terminalreporter.write_line(line)
+    for line in lines:
+        terminalreporter.write_line(line)

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from ragtriage.data.comparison.guardrails import Loss
 from ragtriage.data.diagnosis.diagnosis import CheckedAnswers
 from ragtriage.data.diagnosis.main_loss import MainLoss
+from ragtriage.data.errors import DataError
 from ragtriage.data.gates.next_steps import NextStep
 from ragtriage.metrics.gates.gates import GateResult, overall
 from ragtriage.metrics.gates.wording import judged_title
@@ -18,6 +19,21 @@ from ragtriage.metrics.sanity.rule import Finding
 
 ConclusionState = Literal["do_not_ship", "not_checked", "cannot_tell", "ship"]
 FAILING: tuple[ConclusionState, ...] = ("do_not_ship", "cannot_tell", "not_checked")
+
+
+def failing_states(text: str | None) -> Collection[str] | None:
+    """Return the conclusions that a text names, joined by commas; None for None.
+
+    Raises:
+        DataError: one is none that can fail.
+    """
+    if text is None:
+        return None
+    states = ["_".join(state.split()) for state in text.split(",")]
+    wrong = [state for state in states if state not in FAILING]
+    if wrong:
+        raise DataError(f"fail-on {wrong[0]!r}; accepted: {', '.join(FAILING)}, joined by commas")
+    return states
 
 
 @dataclass(frozen=True)

@@ -144,10 +144,49 @@ def test_what_is_missing_is_one_sentence(
 ) -> None:
     _write(session.path / "two.jsonl", "two", 6)
     result = _run(session, *words)
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stdout.fnmatch_lines([sentence])
+    result.stdout.fnmatch_lines(["*= ragtriage gates =*", "could not be judged  [[]test_version.py*"])
     assert "Traceback" not in result.stdout.str()
     assert not (session.path / "nowhere").exists()
+
+
+def test_a_missing_file_is_told_from_a_failed_gate(session: pytest.Pytester) -> None:
+    _write(session.path / "poor.jsonl", "poor", 40, unfaithful=14)
+    session.makepyfile(test_version=f"{TEST}\n\ndef test_of_their_own():\n    assert True\n")
+    failed = _run(session, "--ragtriage-file", "poor.jsonl")
+    failed.assert_outcomes(failed=1, passed=1)
+    assert failed.ret == pytest.ExitCode.TESTS_FAILED
+    missing = _run(session, "--ragtriage-file", "lost.jsonl")
+    missing.assert_outcomes(errors=1, passed=1)
+    assert missing.ret == pytest.ExitCode.USAGE_ERROR
+    session.makepyfile(test_version=TEST.replace("(ragtriage_run)", "(ragtriage_run, config='lost.toml')"))
+    gates = _run(session, "--ragtriage-file", "poor.jsonl")
+    gates.assert_outcomes(failed=1)
+    assert gates.ret == pytest.ExitCode.USAGE_ERROR
+
+
+def test_workers_tell_it_too(session: pytest.Pytester) -> None:
+    _write(session.path / "poor.jsonl", "poor", 40, unfaithful=14)
+    for file, code in (
+        ("lost.jsonl", pytest.ExitCode.USAGE_ERROR),
+        ("poor.jsonl", pytest.ExitCode.TESTS_FAILED),
+    ):
+        assert _run(session, "-p", "xdist", "-n", "1", "--ragtriage-file", file).ret == code
+
+
+def test_states_that_fail_can_be_set_for_all_tests(session: pytest.Pytester) -> None:
+    _write(session.path / "small.jsonl", "small", 12, unfaithful=1)
+    assert _run(session, "--ragtriage-file", "small.jsonl").ret == 0
+    strict = _run(
+        session, "--ragtriage-file", "small.jsonl", "--ragtriage-fail-on", "cannot_tell,not_checked"
+    )
+    strict.assert_outcomes(failed=1)
+    assert strict.ret == pytest.ExitCode.TESTS_FAILED
+    session.makeini("[pytest]\nragtriage_fail_on = often\n")
+    wrong = _run(session, "--ragtriage-file", "small.jsonl")
+    assert wrong.ret == pytest.ExitCode.USAGE_ERROR
+    wrong.stdout.fnmatch_lines(["*fail-on 'often'; accepted: do_not_ship, cannot_tell, not_checked*"])
 
 
 def test_a_session_without_its_fixtures_is_as_it_was(session: pytest.Pytester) -> None:

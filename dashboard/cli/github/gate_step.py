@@ -15,10 +15,11 @@ from typing import Any
 from ragtriage.dashboard.cli.github.commands import commands_stopped
 from ragtriage.dashboard.cli.main import main
 from ragtriage.dashboard.cli.results.ci_files import junit_xml, markdown_summary
-from ragtriage.dashboard.cli.results.gate import failing_states, report_text
+from ragtriage.dashboard.cli.results.gate import report_text
 from ragtriage.dashboard.cli.terminal import error_text
 from ragtriage.data import api
 from ragtriage.data.errors import DataError
+from ragtriage.data.gates.conclusion import failing_states
 from ragtriage.data.store.stored_file import write_file
 from ragtriage.data.store.workspace import Run
 

@@ -17,27 +17,12 @@ from ragtriage.dashboard.wording.escaping import capital
 from ragtriage.dashboard.wording.gates import newly_failing_text, rule_texts, state_text
 from ragtriage.data import api
 from ragtriage.data.errors import DataError
-from ragtriage.data.gates.conclusion import FAILING
+from ragtriage.data.gates.conclusion import failing_states
 from ragtriage.data.gates.report import GateReport
 from ragtriage.data.store.stored_file import write_file
 from ragtriage.metrics.gates.wording import VERDICT_WORDS
 
 MOST_LISTED = 20  # newly failing questions that are written out
-
-
-def failing_states(text: str | None) -> Collection[str] | None:
-    """Return the conclusions that a text names, joined by commas; None for None.
-
-    Raises:
-        DataError: one is none that can fail.
-    """
-    if text is None:
-        return None
-    states = ["_".join(state.split()) for state in text.split(",")]
-    wrong = [state for state in states if state not in FAILING]
-    if wrong:
-        raise DataError(f"fail-on {wrong[0]!r}; accepted: {', '.join(FAILING)}, joined by commas")
-    return states
 
 
 def _states(_context: click.Context, _option: click.Parameter, text: str | None) -> Collection[str] | None:
