@@ -21,11 +21,12 @@ from ragtriage.data.store.judge_results import judge_of
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.sample_reader import further_fields
 from ragtriage.metrics.diagnosis.stages import STAGES
-from ragtriage.metrics.metric_registry import known_name, ordered
+from ragtriage.metrics.metric_registry import declared, known_name, ordered
 from ragtriage.metrics.schema.scores import IntArray, Status
 from ragtriage.metrics.schema.source import Source
 
 SOURCES = tuple(source.label for source in Source)
+OURS = tuple(source.label for source in (Source.HUMAN, Source.JUDGED, Source.COMPUTED))
 STAGE, VERDICT, FAILURE = "failure_stage", "verdict", "failure"
 BATCH = 512  # samples read at a time
 IDS = ("trace_id", "span_id", "observation_id", "run_id", "example_id", "trace_url", "tool")
@@ -37,8 +38,9 @@ _COLUMNS = ("question_id", "repeat", "extra", "tags", "scores", "human")
 class Chosen:
     """The part of a run that goes back."""
 
-    sources: tuple[str, ...] = SOURCES  # labels of Source
+    sources: tuple[str, ...] = OURS  # labels of Source
     metrics: tuple[str, ...] = ()  # names of metrics, "verdict" and "failure_stage" among them; empty for all
+    measured: bool = False  # whether latency, tokens and cost go too, where no metrics are named
 
     def wants(self, name: str, source: str) -> bool:
         """Return whether a score of this name and source goes back."""
@@ -86,6 +88,9 @@ class Counts:
     imported: int = 0  # of the written ones, those that came with the file
     notes: int = 0  # human notes without a verdict or a failure, which are not scores
     without_id: int = 0  # samples without the id that the tool needs
+    repeated: int = 0  # labels of which the same annotator has a later one under the same name
+    # metrics that nobody asked for, by what they are: imported, estimated, or measured by the pipeline
+    left_out: dict[str, list[str]] = field(default_factory=dict)
     # names of the tools that recorded the samples, where the file said so
     tools: set[str] = field(default_factory=set)
     human: dict[str, set[str]] = field(default_factory=dict)  # names of the human labels that were written
@@ -98,6 +103,12 @@ class Counts:
         if entry.human:
             kinds = self.human.setdefault(entry.name, set())
             kinds.add(entry.value if isinstance(entry.value, str) else "")
+
+
+def is_measured(metric: str) -> bool:
+    """Return whether a metric is what the pipeline recorded of itself: latency, tokens, cost."""
+    entry = declared(metric)
+    return entry is not None and entry.component == "system"
 
 
 def sample_ids(sample: Mapping[str, Any]) -> dict[str, str]:
@@ -167,12 +178,25 @@ class RunFeedback:
             source for source in Source if source.label in self._chosen.sources and source != Source.HUMAN
         ]
         names = self._chosen.metrics or self._scored.metrics
+        known = [name for name in ordered(self._scored.metrics) if name in names]
+        measured = bool(self._chosen.metrics) or self._chosen.measured
         columns = [
-            (name, self._scored.column_from(name, sources))
-            for name in ordered(self._scored.metrics)
-            if name in names
+            (name, None if is_measured(name) and not measured else self._scored.column_from(name, sources))
+            for name in known
         ]
+        self.counts.left_out = {}
+        for name, column in columns:
+            if column is None and (kind := self._kind(name)):
+                self.counts.left_out.setdefault(kind, []).append(name)
         return [_MetricValues(self._scored, name, column) for name, column in columns if column is not None]
+
+    def _kind(self, name: str) -> str:
+        """Return what the values of a metric are that is not written; "" where it has none."""
+        column = self._scored.column_from(name, [source for source in Source if source != Source.HUMAN])
+        if column is None or not (scored := column.status == Status.SCORED).any():
+            return ""
+        first = _SOURCES[int(column.source[scored].min())]
+        return "measured by the pipeline" if is_measured(name) else first.label
 
     def _scores(
         self, sample: Mapping[str, Any], row: int, at: int, blocks: Sequence[tuple[_MetricValues, _Block]]

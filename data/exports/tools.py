@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,21 @@ import orjson
 from ragtriage.data.cases.export import csv_line, safe_cell
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.errors import DataError
-from ragtriage.data.exports.feedback import Chosen, Counts, Feedback, RunFeedback, SampleFeedback, sample_ids
+from ragtriage.data.exports.feedback import (
+    FAILURE,
+    STAGE,
+    VERDICT,
+    Chosen,
+    Counts,
+    Feedback,
+    RunFeedback,
+    SampleFeedback,
+    sample_ids,
+)
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.text.printable import printable
+from ragtriage.metrics.metric_registry import ordered
 from ragtriage.metrics.schema.scores import IntArray
 from ragtriage.metrics.schema.source import Source
 
@@ -287,6 +299,27 @@ def tools_of(scored: ScoredRun, rows: IntArray) -> list[str]:
     return [name for name, tool in TOOLS.items() if any(map(tool.accepts, ids))]
 
 
+def written_name(metric: str) -> str:
+    """Return the name of a metric as a tool takes it."""
+    return printable(metric).strip() or UNNAMED
+
+
+def written_names(metrics: Sequence[str]) -> dict[str, str]:
+    """Return metric -> its name in a file: no two have one name, and none that of a verdict or a stage."""
+    taken = {VERDICT, STAGE, FAILURE}
+    names = {}
+    for metric in ordered(metrics):
+        name = written_name(metric)
+        numbered = (f"{name} ({number})" for number in count(2))
+        names[metric] = (
+            name
+            if safe_cell(name) not in taken
+            else next(other for other in numbered if safe_cell(other) not in taken)
+        )
+        taken.add(str(safe_cell(names[metric])))
+    return names
+
+
 class ToolFile:
     """The scores and human labels of a run, or of some of its rows, as a file for a tool."""
 
@@ -303,6 +336,7 @@ class ToolFile:
         self.tool = TOOLS[name]
         self._run = diagnosis.scored.run
         self._rows = np.arange(diagnosis.scored.n) if rows is None else rows
+        self.names = written_names(diagnosis.scored.metrics)
         self._feedback = RunFeedback(diagnosis, ledger, chosen or Chosen(), self._rows)
 
     @property
@@ -326,9 +360,15 @@ class ToolFile:
             raise self._nothing()
 
     def _piece(self, sample: SampleFeedback) -> bytes:
+        entries: dict[tuple[str, str], Feedback] = {}  # of one annotator the last of a name
+        for entry in sample.entries:
+            is_label = isinstance(entry.value, str)
+            name = entry.name if is_label else self.names.get(entry.name) or written_name(entry.name)
+            who = f"human: {entry.author}" if entry.human else ""
+            self.counts.repeated += (name, who) in entries
+            entries[name, who] = replace(entry, name=name)
         piece = bytearray()
-        for named in sample.entries:
-            entry = named if named.name.strip() else replace(named, name=UNNAMED)
+        for entry in entries.values():
             line = self.tool.line(sample, entry)
             if line is None:
                 self.counts.failed += 1

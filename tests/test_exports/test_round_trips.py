@@ -35,7 +35,9 @@ def exported(capsys: Capture, store: RunStore, scored: ScoredRun, tool: str, pat
     first, second = scored.question_ids[1:3].tolist()
     store.ledger.add_label((scored.run.run_id, first, 0), "ann", "fail", "too short", "one word")
     rate(store.ledger, (scored.run.run_id, second, 0), "bob", "answer_relevancy", 0.5)
-    answer = run(capsys, store.workspace.root, "export", scored.run.run_id, "--to", tool, "-o", str(path))
+    answer = run(
+        capsys, store.workspace.root, "export", scored.run.run_id, "--to", tool, "--all", "-o", str(path)
+    )
     assert answer.code == 0, answer.err
 
 

@@ -26,7 +26,8 @@ def exported(capsys: Capture, store: RunStore, tool: str, path: Path, *words: st
     """Export a run with ids, labels and a rating; return the lines of the file and the command's answer."""
     run_id = traced_run(store)
     rate(store.ledger, (run_id, "q2", 0), "bob", "answer_relevancy", 0.5)
-    answer = run(capsys, store.workspace.root, "export", run_id, "--to", tool, "-o", str(path), *words)
+    which = words or ("--all",)
+    answer = run(capsys, store.workspace.root, "export", run_id, "--to", tool, "-o", str(path), *which)
     assert answer.code == 0, answer.err
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".csv":
@@ -217,6 +218,71 @@ def test_sources_and_metrics_choose(workspace: RunStore, tmp_path: Path, capsys:
     assert "no score or label for Langfuse left to write" in nothing.err
 
 
+MEASURED: dict[str, Any] = {
+    **IDS[0],
+    "question": "Who?",
+    "answer": "She did it in the end.",
+    "retrieved": [{"id": "d1", "text": "She did it."}],
+    "relevant": ["d1"],
+    "latency_ms": 120,
+    "input_tokens": 40,
+    "scores": {"tone": 0.5},
+}
+
+
+def _names(text: str) -> list[str]:
+    return [json.loads(line)["name"] for line in text.splitlines()]
+
+
+def test_imported_estimated_and_measured_values_stay_unless_asked_for(
+    workspace: RunStore, capsys: Capture
+) -> None:
+    root = workspace.workspace.root
+    add_run([MEASURED], "one", workspace=str(root))
+    words = ("export", "one", "--to", "langfuse")
+    usual, everything = run(capsys, root, *words), run(capsys, root, *words, "--all")
+    sources = {json.loads(line)["metadata"]["source"] for line in usual.out.splitlines()}
+    assert sources == {"computed"}
+    assert not {"tone", "latency_ms", "input_tokens"} & set(_names(usual.out))
+    assert "recall@1" in _names(usual.out)
+    assert "1 imported (tone)" in usual.err
+    assert "2 measured by the pipeline (latency_ms, input_tokens)" in usual.err
+    assert {*_names(usual.out), "tone", "latency_ms", "input_tokens"} <= set(_names(everything.out))
+    every = {json.loads(line)["metadata"]["source"] for line in everything.out.splitlines()}
+    assert every == {"computed", "imported", "estimated"}
+    assert "not written" not in everything.err
+    assert _names(run(capsys, root, *words, "--metrics", "latency_ms,tone").out) == ["tone", "latency_ms"]
+    both = run(capsys, root, *words, "--all", "--metrics", "tone")
+    assert (both.code, both.out) == (2, "")
+    assert "accepted: --all, or --sources and --metrics" in both.err
+
+
+@pytest.mark.parametrize("tool", ["langfuse", "phoenix", "mlflow", "langsmith"])
+def test_no_name_is_written_twice_for_a_sample(workspace: RunStore, capsys: Capture, tool: str) -> None:
+    root = workspace.workspace.root
+    names = {"verdict": 0.25, "failure_stage": 0.5, "a\x00b": 0.1, "a\x01b": 0.2, "unnamed": 1, "": 0.75}
+    ratings = [{"annotator": "ann", "metric": "correctness", "value": value} for value in (0.25, 1)]
+    records = [{**MEASURED, "scores": {**names, "faithfulness": 0.1}, "human": ratings}]
+    run_id = add_run(records, "one", workspace=str(root)).run_id
+    question = str(workspace.scored(workspace.find("one")).question_ids[0])
+    rate(workspace.ledger, (run_id, question, 0), "ann", "correctness", 0.5)
+    answer = run(capsys, root, "export", "one", "--to", tool, "--all")
+    assert answer.code == 0, answer.err
+    if tool == "phoenix":
+        rows = [*csv.DictReader(io.StringIO(answer.out))]
+        keys = [(row["span_id"], row["annotation_name"], row["identifier"]) for row in rows]
+    else:
+        bodies = [json.loads(line) for line in answer.out.splitlines()]
+        field = {"langfuse": "name", "mlflow": "assessment_name", "langsmith": "key"}[tool]
+        where = {"langfuse": "metadata", "mlflow": "metadata", "langsmith": "source_info"}[tool]
+        keys = [("", body[field], body[where].get("annotator", "")) for body in bodies]
+    assert len(keys) == len(set(keys))
+    written = {name for _, name, _ in keys}
+    assert {"verdict", "verdict (2)", "failure_stage (2)", "unnamed", "unnamed (2)"} <= written
+    assert "verdict as verdict (2)" in answer.err
+    assert "replaced by a later one of the same annotator" in answer.err
+
+
 @pytest.mark.parametrize(
     ("tool", "missing", "remedy"),
     [
@@ -269,7 +335,7 @@ def test_ids_of_another_tool_are_told(
 ) -> None:
     records = [{"question": "q?", "retrieved": ["x"], "trace_id": "t1", "tool": recorder, "scores": {"a": 1}}]
     add_run(records, "one", workspace=str(workspace.workspace.root))
-    answer = run(capsys, workspace.workspace.root, "export", "one", "--to", to)
+    answer = run(capsys, workspace.workspace.root, "export", "one", "--to", to, "--all")
     assert answer.code == 0
     assert ("The trace_id of each sample is that of Phoenix." in answer.err) == told
 
@@ -278,7 +344,7 @@ def test_an_id_of_mlflow_s_own_stays_as_it_is(workspace: RunStore, capsys: Captu
     trace = "tr-58e4774b42acd9575668b83bac1fe790"
     records = [{"question": "q?", "retrieved": ["x"], "trace_id": trace, "scores": {"a": 1}}]
     add_run(records, "one", workspace=str(workspace.workspace.root))
-    lines = run(capsys, workspace.workspace.root, "export", "one", "--to", "mlflow").out.splitlines()
+    lines = run(capsys, workspace.workspace.root, "export", "one", "--to", "mlflow", "--all").out.splitlines()
     assert {json.loads(line)["trace_id"] for line in lines} == {trace}
 
 

@@ -55,7 +55,7 @@ def test_a_download_holds_the_cases_on_the_list_in_its_order(workspace: RunStore
     content = _content("langfuse", diagnosis, workspace.ledger, np.array([2, 0]))
     bodies = [json.loads(line) for line in content.splitlines()]
     assert list(dict.fromkeys(body["traceId"] for body in bodies)) == [IDS[2]["trace_id"], IDS[0]["trace_id"]]
-    assert {body["value"] for body in bodies if body["name"] == "tone"} == {0.1 + 0.2}
+    assert {body["metadata"]["source"] for body in bodies} == {"computed", "human"}
 
 
 def test_a_run_from_a_table_is_offered_to_no_tool(workspace: RunStore) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -15,9 +15,11 @@ from ragtriage.data.api import diagnosis_of, open_store
 from ragtriage.data.cases.export import EXPORTS, export_pieces
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings
 from ragtriage.data.errors import DataError
-from ragtriage.data.exports.feedback import SOURCES, Chosen, Counts
-from ragtriage.data.exports.tools import TOOLS, Tool, ToolFile
+from ragtriage.data.exports.feedback import OURS, SOURCES, Chosen, Counts
+from ragtriage.data.exports.tools import TOOLS, Tool, ToolFile, written_name
 from ragtriage.data.store.stored_file import write_file
+
+MOST_NAMED = 5  # metrics in a sentence
 
 
 @click.command()
@@ -42,11 +44,19 @@ from ragtriage.data.store.stored_file import write_file
 @click.option(
     "--sources",
     type=ChosenWords(SOURCES),
-    default=",".join(SOURCES),
-    show_default=True,
-    help="With --to TOOL: which scores, by where they come from.",
+    help=f"With --to TOOL: which scores, by where they come from; by default {','.join(OURS)}.",
 )
-@click.option("--metrics", metavar="NAMES", help="With --to TOOL: these alone, separated by commas.")
+@click.option(
+    "--metrics",
+    metavar="NAMES",
+    help="With --to TOOL: these alone, separated by commas, wherever they come from.",
+)
+@click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="With --to TOOL: also imported and estimated scores, latency, tokens and cost.",
+)
 @click.pass_obj
 def export(
     workspace: str | None,
@@ -54,14 +64,18 @@ def export(
     output: str | None,
     file_format: str | None,
     to: str | None,
-    sources: tuple[str, ...],
+    sources: tuple[str, ...] | None,
     metrics: str | None,
+    everything: bool,
 ) -> None:
     """Write the samples of a run with scores and diagnosis, or its scores for the tool that recorded it."""
     if to is not None and file_format is not None and to != file_format:
         raise click.UsageError(f"--to {to} has a format of its own; accepted: --to or --format, not both")
-    if (metrics or sources != SOURCES) and to not in TOOLS:
-        raise click.UsageError(f"--sources and --metrics go with --to TOOL; accepted: {', '.join(TOOLS)}")
+    if (metrics or sources or everything) and to not in TOOLS:
+        options = "--sources, --metrics and --all"
+        raise click.UsageError(f"{options} go with --to TOOL; accepted: {', '.join(TOOLS)}")
+    if everything and (metrics or sources):
+        raise click.UsageError("--all leaves nothing to choose; accepted: --all, or --sources and --metrics")
     output = None if output == "-" else output
     if output is None and "parquet" in (to, file_format) and sys.stdout.isatty():
         raise click.UsageError("parquet is not written to a terminal; accepted: -o FILE, or a pipe")
@@ -69,7 +83,8 @@ def export(
     diagnosis = diagnosis_of(store, store.find(run_name), DiagnosisSettings())
     if to in TOOLS:
         names = tuple(name.strip() for name in (metrics or "").split(",") if name.strip())
-        _for_tool(ToolFile(str(to), diagnosis, store.ledger, Chosen(sources, names)), output)
+        chosen = Chosen(sources or (SOURCES if names or everything else OURS), names, everything)
+        _for_tool(ToolFile(str(to), diagnosis, store.ledger, chosen), output)
     else:
         _samples(diagnosis, output, to or file_format)
 
@@ -102,6 +117,7 @@ def _for_tool(file: ToolFile, output: str | None) -> None:
     sentences = [
         written(tool, counts, output or "the output"),
         left_out(tool, counts),
+        renamed(file.names),
         cautions(tool, counts, TOOLS.values()),
     ]
     click.echo(plain(" ".join(filter(None, sentences))), err=True)
@@ -122,10 +138,32 @@ def left_out(tool: Tool, counts: Counts) -> str:
         (counts.not_applicable, "not applicable"),
         (counts.not_run, "not run"),
         (counts.notes, "a note alone"),
+        (counts.repeated, "replaced by a later one of the same annotator"),
         (counts.without_id, f"{'sample' if counts.without_id == 1 else 'samples'} without {tool.id_name}"),
     )
     listed = ", ".join(f"{number:,} {what}" for number, what in parts if number)
-    return f"Left out: {listed}." if listed else ""
+    sentences = [f"Left out: {listed}." if listed else ""]
+    if counts.left_out:
+        kinds = ", ".join(
+            f"{len(names):,} {kind} ({_some(names)})" for kind, names in counts.left_out.items()
+        )
+        sentences.append(f"Metrics not written: {kinds}; --all writes them.")
+    return " ".join(filter(None, sentences))
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:MOST_NAMED])
+    return f"{shown}, ..." if len(names) > MOST_NAMED else shown
+
+
+def renamed(names: Mapping[str, str]) -> str:
+    """Return which metrics have another name in the file, since theirs is taken, in a sentence; else ""."""
+    others = [f"{metric} as {name}" for metric, name in names.items() if name != written_name(metric)]
+    return (
+        f"Written under another name, since theirs is taken: {', '.join(others[:MOST_NAMED])}."
+        if others
+        else ""
+    )
 
 
 def cautions(tool: Tool, counts: Counts, others: Collection[Tool]) -> str:
