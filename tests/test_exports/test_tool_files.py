@@ -251,7 +251,7 @@ def test_imported_estimated_and_measured_values_stay_unless_asked_for(
     every = {json.loads(line)["metadata"]["source"] for line in everything.out.splitlines()}
     assert every == {"computed", "imported", "estimated"}
     assert "not written" not in everything.err
-    assert _names(run(capsys, root, *words, "--metrics", "latency_ms,tone").out) == ["tone", "latency_ms"]
+    assert _names(run(capsys, root, *words, "--metrics", "tone,latency_ms").out) == ["latency_ms", "tone"]
     both = run(capsys, root, *words, "--all", "--metrics", "tone")
     assert (both.code, both.out) == (2, "")
     assert "accepted: --all, or --sources and --metrics" in both.err
