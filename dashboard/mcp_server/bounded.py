@@ -68,7 +68,7 @@ class Quoting:
             self.cut.append(f"{where}: {kept:,} of {total:,} entries")
 
 
-MOST_BYTES = 40_000  # of an answer as JSON in UTF-8
+MOST_BYTES = 8_000  # of an answer as JSON in UTF-8
 DIGITS = 4  # significant ones of a fraction
 
 
@@ -116,8 +116,21 @@ def page_of(
     return page
 
 
-def shortened(answer: dict[str, Any], *lists: str) -> dict[str, Any]:
-    """Return an answer that keeps the bound: lists and tables lose their last entries, and `cut` says so.
+def with_page(
+    answer: dict[str, Any], key: str, noun: str, entries: Sequence[Any], first: int
+) -> dict[str, Any]:
+    """Return an answer with the entries from one on that still fit, and the cursor to the others."""
+    page = page_of(key, noun, entries[first:], first, len(entries), _size(answer) + 200)
+    cut = page.pop("cut", "")
+    if page.get("next_cursor") == str(first) and _size(answer) < MOST_BYTES // 4:
+        raise DataError(
+            f"number {first + 1:,} of {key} is longer than an answer; accepted: the command itself"
+        )
+    return {**answer, **page, **({"cut": {**answer.get("cut", {}), key: cut}} if cut else {})}
+
+
+def shortened(answer: dict[str, Any], *lists: str, most: int = MOST_BYTES) -> dict[str, Any]:
+    """Return an answer that keeps a bound: lists and tables lose their last entries, and `cut` says so.
 
     The lists that may be cut are named by their keys, the least important first.
 
@@ -127,17 +140,19 @@ def shortened(answer: dict[str, Any], *lists: str) -> dict[str, Any]:
     cut: dict[str, str] = dict(answer.get("cut", {}))
     for key in lists:
         size = _size({**answer, "cut": cut})
-        if size <= MOST_BYTES:
+        if size <= most:
             break
         entries = answer[key]
         pairs = list(entries.items()) if isinstance(entries, Mapping) else list(entries)
-        kept = fitting(pairs, size - _size(entries) + 200)  # 200 for what is said of the cut
+        kept = fitting(
+            pairs, size - _size(entries) + 200 + MOST_BYTES - most
+        )  # 200 for what is said of the cut
         answer = {**answer, key: dict(pairs[:kept]) if isinstance(entries, Mapping) else pairs[:kept]}
         cut[key] = f"{kept:,} of {len(pairs):,} shown"
     answer = {**answer, "cut": cut} if cut else answer
-    if _size(answer) > MOST_BYTES:
+    if _size(answer) > most:
         raise DataError(
-            f"the answer is longer than {MOST_BYTES:,} bytes; accepted: a narrower question, such as fewer "
+            f"the answer is longer than {most:,} bytes; accepted: a narrower question, such as fewer "
             "metrics or a smaller limit"
         )
     return answer

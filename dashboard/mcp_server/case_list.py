@@ -11,7 +11,14 @@ import numpy as np
 from pydantic import Field
 
 from ragtriage.dashboard.headlines.cases import cases_headline, count_cases, nothing_newly_fails
-from ragtriage.dashboard.mcp_server.bounded import DATA_NOTE, json_text, name_text, page_of, quoted
+from ragtriage.dashboard.mcp_server.bounded import (
+    DATA_NOTE,
+    MOST_BYTES,
+    json_text,
+    name_text,
+    page_of,
+    quoted,
+)
 from ragtriage.dashboard.mcp_server.chosen_runs import (
     Cursor,
     RunName,
@@ -213,7 +220,6 @@ def _moment(text: str) -> datetime:
 
 MOST_CASES = 50
 LISTED_TEXT = 240  # characters of a question or answer
-LEGEND_BYTES = 12_000  # what the stages of a page may take
 Limit = Annotated[int, Field(ge=1, le=MOST_CASES, description="Cases on a page.")]
 
 
@@ -273,14 +279,34 @@ class CaseListTools(Tools):
             }
         samples = read_cases(diagnosis.scored, rows[first : first + limit])
         entries = [_entry(diagnosis, sample, (metric, sort)) for sample in samples]
-        taken = len(json_text(answer).encode()) + LEGEND_BYTES
-        answer |= page_of("cases", "case", entries, first, len(rows), taken)
-        answer["stages"] = _legend(diagnosis, findings, answer["cases"])
         answer["next"] = f'case(run="{chosen.run_id}", question_id="...") has one whole'
         if not len(rows):
             nothing = "no such case newly fails" if change is not None else "no case matches"
             answer["next"] = f'{nothing}; triage(run="{chosen.run_id}") says how the run does as a whole'
-        return answer
+        return self._with_cases(answer, diagnosis, findings, entries, first)
+
+    def _with_cases(
+        self,
+        answer: dict[str, Any],
+        diagnosis: Diagnosis,
+        findings: Sequence[Finding],
+        entries: Sequence[dict[str, Any]],
+        first: int,
+    ) -> dict[str, Any]:
+        """Return the answer with as many cases as fit together with what explains their stages."""
+        legend: dict[str, dict[str, str]] = {}
+        for shown in range(len(entries), -1, -1):
+            legend = _legend(diagnosis, findings, entries[:shown])
+            taken = len(json_text({**answer, "stages": legend}).encode()) + 200
+            page = page_of("cases", "case", entries[:shown], first, answer["total"], taken)
+            if len(page["cases"]) == shown and (shown or not entries):
+                return {**answer, **page, "stages": legend}
+        # one case and its stage do not fit together: the case alone, without its texts if need be
+        alone = dict(entries[0])
+        if len(json_text({**answer, "cases": [alone]}).encode()) > MOST_BYTES - 200:
+            alone = {key: alone[key] for key in ("question_id", "repeat", "state")}
+        taken = len(json_text(answer).encode()) + 200
+        return {**answer, **page_of("cases", "case", [alone], first, answer["total"], taken), "stages": {}}
 
 
 def _entry(diagnosis: Diagnosis, sample: Mapping[str, Any], more: Sequence[str]) -> dict[str, Any]:

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from ragtriage.dashboard.headlines.headline import Headline
-from ragtriage.dashboard.mcp_server.bounded import DATA_NOTE, json_text, name_text, page_of, quoted, shortened
+from ragtriage.dashboard.mcp_server.bounded import (
+    DATA_NOTE,
+    MOST_BYTES,
+    json_text,
+    name_text,
+    page_of,
+    quoted,
+    shortened,
+    with_page,
+)
 from ragtriage.data.api import diagnosis_of, run_entry
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings
 from ragtriage.data.diagnosis.run_digest import RunDigest, read_digests, stored_digests
@@ -20,6 +30,7 @@ from ragtriage.metrics.schema.scores import MetricsError
 from ragtriage.metrics.schema.whole_number import whole_number
 
 MOST_RUNS = 100
+MOST_PROJECTS = 30  # that an answer names
 MOST_PROBLEM = 300  # characters of why a run cannot be read
 RunName = Annotated[
     str, Field(description="Id, start of the id, or name of a run; empty for the newest run with samples.")
@@ -57,6 +68,30 @@ class Tools:
         """Return an answer about a run that keeps the bound; of the lists, the first named is cut first."""
         answer = {"run": self.run_values(run), **values, "note": DATA_NOTE, "next": what_next}
         return shortened(answer, *lists)
+
+    def paged(
+        self,
+        head: dict[str, Any],
+        lists: Sequence[str],
+        key: str,
+        noun: str,
+        entries: Sequence[Any],
+        cursor: str,
+    ) -> dict[str, Any]:
+        """Return an answer with a page of its longest list; the pages after the first have that list alone.
+
+        Args:
+            head: the answer without the list.
+            lists: what of it may be cut, the least important first; it keeps two fifths for the page.
+            key: of the list in the answer.
+            noun: what an entry is called.
+            entries: of the list.
+            cursor: `next_cursor` of the page before; "" for the first page.
+        """
+        first = first_entry(cursor, len(entries))
+        if cursor:
+            head, lists = {name: head[name] for name in ("run", "note", "next")}, ()
+        return with_page(shortened(head, *lists, most=MOST_BYTES * 3 // 5), key, noun, entries, first)
 
 
 def _cleaned(entry: dict[str, Any]) -> dict[str, Any]:
@@ -109,13 +144,16 @@ class RunTools(Tools):
         first = first_entry(cursor, len(runs))
         entries = self._entries(runs[first : first + limit], names)
         answer: dict[str, Any] = {
-            "projects": [name_text(name) for name in projects[:100]],
+            **({"more_projects": len(projects) - MOST_PROJECTS} if len(projects) > MOST_PROJECTS else {}),
+            "projects": [name_text(name) for name in projects[:MOST_PROJECTS]],
             "total": len(runs),
             "note": DATA_NOTE,
         }
         unreadable = self.store.unreadable()
         if unreadable:
-            answer["unreadable"] = dict(list(unreadable.items())[:10])
+            answer["unreadable"] = {
+                run_id: quoted(why, MOST_PROBLEM) for run_id, why in list(unreadable.items())[:3]
+            }
         taken = len(json_text(answer).encode()) + 400
         answer |= page_of("runs", "run", entries, first, len(runs), taken)
         answer["next"] = (

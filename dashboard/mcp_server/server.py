@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from inspect import getdoc
+from pathlib import Path
 from typing import Any
 
 from anyio import BrokenResourceError
@@ -18,6 +19,7 @@ from ragtriage import __version__
 from ragtriage.dashboard.mcp_server.bounded import DATA_NOTE, json_text
 from ragtriage.dashboard.mcp_server.case_list import CaseListTools
 from ragtriage.dashboard.mcp_server.chosen_runs import RunTools
+from ragtriage.dashboard.mcp_server.importing import ImportTools
 from ragtriage.dashboard.mcp_server.single_case import LabelTools, SingleCaseTools
 from ragtriage.dashboard.mcp_server.verdicts import VerdictTools
 from ragtriage.data.errors import DataError
@@ -35,9 +37,11 @@ MOST_SAID = 600  # characters of an error
 
 
 class TriageServer(MCPServer[Any]):
-    """An MCP server over one workspace; it only reads, unless labels are allowed."""
+    """An MCP server over one workspace; it only reads, unless labels or imports are allowed."""
 
-    def __init__(self, store: RunStore, allow_labels: bool = False) -> None:
+    def __init__(
+        self, store: RunStore, allow_labels: bool = False, import_folders: Sequence[Path] = ()
+    ) -> None:
         super().__init__(
             "ragtriage",
             title="ragtriage",
@@ -62,11 +66,17 @@ class TriageServer(MCPServer[Any]):
                 description=getdoc(tool),
                 annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False),
             )
+        writing: list[Callable[..., Any]] = []
         if allow_labels:
-            label = LabelTools(store).label
+            writing.append(LabelTools(store).label)
+        if import_folders:
+            writing.append(
+                ImportTools(store, tuple(folder.resolve() for folder in import_folders)).import_run
+            )
+        for tool in writing:
             self.add_tool(
-                label,
-                description=getdoc(label),
+                tool,
+                description=getdoc(tool),
                 annotations=ToolAnnotations(
                     read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False
                 ),
@@ -111,14 +121,14 @@ def _sentence(error: ToolError) -> str:
     return str(error)[:MOST_SAID]
 
 
-def serve_stdio(store: RunStore, allow_labels: bool = False) -> None:
+def serve_stdio(store: RunStore, allow_labels: bool = False, import_folders: Sequence[Path] = ()) -> None:
     """Serve a workspace over standard input and output until the client closes them.
 
-    Unless labels are allowed, this process cannot write.
+    Unless labels or imports are allowed, this process cannot write.
     """
-    if not allow_labels:
+    if not allow_labels and not import_folders:
         os.environ[READ_ONLY] = "1"
     try:
-        TriageServer(store, allow_labels).run("stdio")
+        TriageServer(store, allow_labels, import_folders).run("stdio")
     except* (BrokenPipeError, BrokenResourceError):  # the client has gone without a word: that is its right
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is still to be flushed

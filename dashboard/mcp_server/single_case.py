@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
@@ -17,7 +18,7 @@ from ragtriage.dashboard.mcp_server.bounded import (
     name_text,
     quoted,
 )
-from ragtriage.dashboard.mcp_server.chosen_runs import RunName, Tools
+from ragtriage.dashboard.mcp_server.chosen_runs import Cursor, RunName, Tools, first_entry
 from ragtriage.dashboard.wording.diagnosis import case_conclusion, stage_advice, stage_evidence
 from ragtriage.data.cases.cases import read_case
 from ragtriage.data.cases.checks import failed_checks_text
@@ -29,9 +30,13 @@ from ragtriage.data.labels.failure_taxonomy import LONGEST_LABEL
 from ragtriage.metrics.diagnosis.stages import STAGES
 
 # characters of a text and entries of a list, tried in this order until the answer fits
-LENGTHS = ((20_000, 200), (8_000, 100), (3_000, 60), (1_200, 40), (400, 30), (120, 15), (40, 6))
-LONGEST_EVIDENCE, LONGEST_ID = 400, 2_000
+LENGTHS = ((6_000, 100), (3_000, 60), (1_200, 40), (600, 30), (250, 20), (120, 15), (40, 6))
+PART_BYTES = 6_000  # of a text that is asked for by its place
+LONGEST_EVIDENCE, LONGEST_ID = 400, 400
 MOST_CUTS = 12  # places that are named
+Place = Annotated[
+    str, Field(description="Only this part, as `cut` names it, such as sample.retrieved[0].text.")
+]
 QuestionId = Annotated[str, Field(description="Id of the question, as `cases` lists it.")]
 Repeat = Annotated[
     int | None, Field(description="Which repeat of the question; needed where there are several.")
@@ -41,11 +46,19 @@ Repeat = Annotated[
 class SingleCaseTools(Tools):
     """The tool about one case."""
 
-    def case(self, question_id: QuestionId, run: RunName = "", repeat: Repeat = None) -> dict[str, Any]:
-        """Return one case whole: question, answer, retrieved documents, gold, scores, labels, diagnosis.
+    def case(
+        self,
+        question_id: QuestionId,
+        run: RunName = "",
+        repeat: Repeat = None,
+        place: Place = "",
+        cursor: Cursor = "",
+    ) -> dict[str, Any]:
+        """Return one case: question, answer, retrieved documents, gold, scores, labels, diagnosis.
 
         `why` is the evidence for the failure stage and `advice` what to try. Long texts and lists are cut so
-        that the answer stays readable; `cut` says what was left out. Scores at ranks k are in `metrics`.
+        that the answer stays readable: `cut` names the place of each, and a call with that `place` returns it
+        whole, a page at a time. Scores at ranks k are in `metrics`.
         """
         chosen = self.chosen_run(run)
         diagnosis = self.diagnosis(chosen)
@@ -62,6 +75,8 @@ class SingleCaseTools(Tools):
                 {"judge": json.loads(judged) if isinstance(judged, str | bytes) else judged} if judged else {}
             ),
         }
+        if place:
+            return _part(self.run_values(chosen), quotes, place, cursor)
         head = {
             "run": self.run_values(chosen),
             **values,
@@ -76,6 +91,53 @@ class SingleCaseTools(Tools):
         return _cut_to_fit(head, quotes)
 
 
+def _part(run: dict[str, Any], quotes: Mapping[str, Any], place: str, cursor: str) -> dict[str, Any]:
+    """Return a page of what lies at a place of a case.
+
+    Raises:
+        DataError: nothing lies there, or no page has the cursor.
+    """
+    value = _at(quotes, place)
+    text = value if isinstance(value, str) else json_text(value)
+    clean = quoted(text, len(text))
+    first = first_entry(cursor, len(clean))
+    page = clean[first : first + PART_BYTES]
+    while len(json_text(page).encode()) > PART_BYTES:  # of letters with several bytes, fewer fit
+        page = page[: len(page) * 3 // 4]
+    answer = {"run": run, "place": name_text(place), "quoted": page, "note": DATA_NOTE}
+    end = first + len(page)
+    if end < len(clean):
+        answer |= {"next_cursor": str(end), "cut": f"characters {first + 1:,} to {end:,} of {len(clean):,}"}
+    return answer
+
+
+def _at(quotes: Any, place: str) -> Any:
+    """Return what lies at a place such as sample.retrieved[0].text."""
+    value, rest = quotes, place
+    while rest:
+        if isinstance(value, list) and (found := re.match(r"\[(\d{1,6})\]\.?", rest)):
+            at, rest = int(found[1]), rest[found.end() :]
+            if at >= len(value):
+                break
+            value = value[at]
+            continue
+        # a key may hold a point: the longest that fits is meant
+        keys = (
+            [key for key in value if re.match(rf"{re.escape(key)}(?:\.|(?=\[)|$)", rest)]
+            if isinstance(value, Mapping)
+            else []
+        )
+        if not keys:
+            break
+        key = max(keys, key=len)
+        value, rest = value[key], rest[len(key) :].removeprefix(".")
+    if not rest:
+        return value
+    raise DataError(
+        f"place {place[:80]!r} is not in the case; accepted: one that `cut` names, such as sample.answer"
+    )
+
+
 def _cut_to_fit(head: dict[str, Any], quotes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the answer with as much of its texts as the bound allows."""
     for longest, most in LENGTHS:
@@ -86,7 +148,7 @@ def _cut_to_fit(head: dict[str, Any], quotes: Mapping[str, Any]) -> dict[str, An
             answer["cut"] = [*quoting.cut[:MOST_CUTS], *([f"and {more:,} more places"] if more > 0 else [])]
         if len(json_text(answer).encode()) <= MOST_BYTES:
             return answer
-    cut = [f"scores and texts: the case is longer than {MOST_BYTES:,} bytes; `ragtriage export` writes it"]
+    cut = [f"scores and texts: longer than {MOST_BYTES:,} bytes; ask for a place, such as sample.answer"]
     return {**head, "scores": {}, "quoted": {}, "cut": cut}
 
 

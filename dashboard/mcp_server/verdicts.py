@@ -10,8 +10,8 @@ from pydantic import Field
 from ragtriage.dashboard.headlines.compare import compare_headline, drawn_metrics, metric_doubts_of
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.headlines.triage import gates_unreadable, report_headline, reported_means_headline
-from ragtriage.dashboard.mcp_server.bounded import name_text, quoted
-from ragtriage.dashboard.mcp_server.chosen_runs import RunName, Tools, headline_values
+from ragtriage.dashboard.mcp_server.bounded import DATA_NOTE, name_text, quoted
+from ragtriage.dashboard.mcp_server.chosen_runs import Cursor, RunName, Tools, headline_values
 from ragtriage.dashboard.wording.diagnosis import (
     doubted_metrics,
     fix_first_sentence,
@@ -41,6 +41,7 @@ from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 from ragtriage.metrics.sanity.rule import Finding
 
+_ORDER = ("FAIL", "INCONCLUSIVE", "PASS", "UNMEASURED")  # of gates in a first look
 MOST_QUESTIONS = 20  # newly failing ones that an answer names
 BaselineName = Annotated[
     str,
@@ -88,26 +89,35 @@ class VerdictTools(Tools):
             **self._gate_values(report, strict),
         )
 
-    def gate(self, run: RunName = "", baseline: BaselineName = "", strict: Strict = False) -> dict[str, Any]:
+    def gate(
+        self, run: RunName = "", baseline: BaselineName = "", strict: Strict = False, cursor: Cursor = ""
+    ) -> dict[str, Any]:
         """Judge a run by its quality gates, as the command `ragtriage gate` does in CI.
 
         `exit_code` 0: ship, 1: do not ship, 3: cannot tell or not checked. Each gate has its verdict (PASS,
         FAIL, INCONCLUSIVE where the sample cannot tell, UNMEASURED), value, interval, threshold and a
-        sentence; `newly_failing` names the questions that passed in the baseline and fail now.
+        sentence; `next_cursor` goes on. `newly_failing` names the questions that passed in the baseline and
+        fail now.
         """
         chosen = self.chosen_run(run)
         gates = load_gates(self.store.workspace, None)
         report = gate_run(self.store, chosen, baseline_of(self.store, chosen, baseline), gates)
         diagnosis, findings = _diagnosed(report)
-        return self.answer(
-            chosen,
-            _next_steps(chosen, _stages(diagnosis, findings), report),
-            *("warnings", "gates", "newly_failing", "read_first"),
-            headline=headline_values(report_headline(report, strict)),
-            read_first=list(report.read_first),
-            next_steps=step_sentences(report.conclusion().next_steps),
-            **self._gate_values(report, strict, whole=True),
-        )
+        values = self._gate_values(report, strict, whole=True)
+        entries = [
+            {key: value for key, value in gate.items() if value is not None} for gate in values.pop("gates")
+        ]
+        head = {
+            "run": self.run_values(chosen),
+            "headline": headline_values(report_headline(report, strict)),
+            "read_first": list(report.read_first),
+            "next_steps": step_sentences(report.conclusion().next_steps),
+            **values,
+            "note": DATA_NOTE,
+            "next": _next_steps(chosen, _stages(diagnosis, findings), report),
+        }
+        lists = ("warnings", "newly_failing", "next_steps", "read_first")
+        return self.paged(head, lists, "gates", "gate", entries, cursor)
 
     def diagnose(
         self,
@@ -149,6 +159,7 @@ class VerdictTools(Tools):
             list[str] | None,
             Field(description='Full names of metrics, such as "faithfulness" or "recall@5"; none for all.'),
         ] = None,
+        cursor: Cursor = "",
     ) -> dict[str, Any]:
         """Return every metric of a run: mean, 95 % interval, questions scored, source, and its target band.
 
@@ -163,20 +174,23 @@ class VerdictTools(Tools):
             accepted = ", ".join(list(metrics)[:60]) or "none, this run has no metrics"
             raise DataError(f"metric {unknown[0][:60]!r} is not in this run; accepted: {accepted}")
         kept = ("mean", "low", "high", "n_scored", "n_applicable", "n_failed", "source", "band", "too_few")
-        return self.answer(
-            chosen,
-            f'cases(run="{chosen.run_id}", metric="...", at_most=0.5) lists low values',
-            "metrics",
-            metrics={name: {key: metrics[name][key] for key in kept} for name in names or metrics},
-        )
+        entries = [(name, {key: metrics[name][key] for key in kept}) for name in names or metrics]
+        head = {
+            "run": self.run_values(chosen),
+            "note": DATA_NOTE,
+            "next": f'cases(run="{chosen.run_id}", metric="...", at_most=0.5) lists low values',
+        }
+        page = self.paged(head, (), "metrics", "metric", entries, cursor)
+        return {**page, "metrics": dict(page["metrics"])}
 
     def compare(
         self,
-        base: Annotated[str, Field(description="Id or name of the baseline run.")],
+        base: BaselineName = "",
         run: RunName = "",
         family: Annotated[
             Family, Field(description="Metrics to compare; p values are corrected over them.")
         ] = "headline",
+        cursor: Cursor = "",
     ) -> dict[str, Any]:
         """Compare a run with a baseline, paired on question: what got better or worse beyond chance.
 
@@ -185,7 +199,8 @@ class VerdictTools(Tools):
         questions would settle it; "estimated" is told from words and decides nothing. `warnings` say
         what makes the two runs unequal.
         """
-        before, after = self.chosen_run(base), self.chosen_run(run)
+        after = self.chosen_run(run)
+        before = self.chosen_run(base) if base else self._baseline(after)
         if before.run_id == after.run_id:
             raise DataError(
                 f"run {after.run_id} is the baseline itself; accepted: two different runs as base and run"
@@ -195,14 +210,30 @@ class VerdictTools(Tools):
         for change in values["metrics"].values():
             for unadjusted in ("low", "high", "p"):
                 del change[unadjusted]
-        return self.answer(
-            after,
-            f'cases(run="{after.run_id}", against="{before.run_id}") lists what passed there and fails now',
-            *("warnings", "refusals", "slices", "metrics"),
-            baseline=self.run_values(before),
-            headline=headline_values(self._change_headline(before, after, comparisons[0])),
+        entries = list(values.pop("metrics").items())
+        head = {
+            "run": self.run_values(after),
+            "baseline": self.run_values(before),
+            "headline": headline_values(self._change_headline(before, after, comparisons[0])),
             **{key: value for key, value in values.items() if key != "run"},
-        )
+            "note": DATA_NOTE,
+            "next": f'cases(run="{after.run_id}", against="{before.run_id}") lists what newly fails',
+        }
+        page = self.paged(head, ("warnings", "refusals", "slices"), "metrics", "metric", entries, cursor)
+        return {**page, "metrics": dict(page["metrics"])}
+
+    def _baseline(self, run: Run) -> Run:
+        """Return the baseline of a run's project.
+
+        Raises:
+            DataError: it has none; the message says why.
+        """
+        baseline = baseline_of(self.store, run, "")
+        if baseline.run is None:
+            raise DataError(
+                f"base is not given, and {baseline.note}; accepted: base, the id or name of a run"
+            )
+        return baseline.run
 
     def _change_headline(self, before: Run, after: Run, comparison: Comparison) -> Headline:
         """Return the headline of the page Compare for a pair of runs."""
@@ -230,7 +261,8 @@ class VerdictTools(Tools):
         gates = values["gates"]
         if not whole:
             kept = ("gate", "severity", "verdict", "sentence")
-            gates = [{key: gate[key] for key in kept} for gate in gates]
+            ranked = sorted(gates, key=lambda gate: _ORDER.index(gate["verdict"]))
+            gates = [{key: gate[key] for key in kept} for gate in ranked]
         failing = [
             {
                 "question_id": case.question_id,
@@ -320,4 +352,5 @@ def _next_steps(run: Run, stages: Sequence[dict[str, Any]], report: GateReport) 
         steps.append(f'cases(run="{run.run_id}", stage="{stages[0]["stage"]}") lists the cases to fix first')
     if report.baseline.run:
         steps.append(f'compare(base="{report.baseline.run.run_id}", run="{run.run_id}") tests every metric')
-    return steps or [f'metrics(run="{run.run_id}") has every metric']
+    steps.append(f'gate(run="{run.run_id}") has every gate in full')
+    return [*steps, f'metrics(run="{run.run_id}") has every metric']

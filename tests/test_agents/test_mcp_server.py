@@ -21,13 +21,16 @@ from mcp.client.stdio import StdioServerParameters
 from mcp_types import CallToolResult, ListToolsResult, TextContent
 from places import REPOSITORY
 
-from ragtriage.dashboard.mcp_server.bounded import MOST_BYTES
+from ragtriage.dashboard.mcp_server.bounded import MOST_BYTES, json_text
 from ragtriage.dashboard.mcp_server.case_list import CaseListTools
 from ragtriage.dashboard.mcp_server.chosen_runs import RunTools
 from ragtriage.dashboard.mcp_server.single_case import SingleCaseTools
 from ragtriage.dashboard.mcp_server.verdicts import VerdictTools
 from ragtriage.data.api import add_run
 from ragtriage.data.errors import DataError
+from ragtriage.data.gates.baseline import baseline_of
+from ragtriage.data.gates.config import load_gates
+from ragtriage.data.gates.report import gate_run
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Workspace
 
@@ -171,7 +174,13 @@ def test_triage_says_what_the_command_says(root: Path, capsys: pytest.CaptureFix
     assert triage["fix_first"]["stage"] == "retrieval_miss"
     assert triage["pass_rate"]["mean"] == pytest.approx(8 / 12, abs=1e-4)
     assert triage["n_newly_failing"] == 4
-    assert [gate["sentence"] for gate in gate["gates"]] == [gate["sentence"] for gate in command["gates"]]
+    gates = list(gate["gates"])
+    while "next_cursor" in gate:
+        again = {"run": "tuesday", "baseline": "monday", "cursor": gate.pop("next_cursor")}
+        page = _values(*_ask(root, ("gate", again)))
+        gates += page["gates"]
+        gate |= {key: page[key] for key in ("next_cursor",) if key in page}
+    assert [entry["sentence"] for entry in gates] == [entry["sentence"] for entry in command["gates"]]
     assert {case["question_id"] for case in gate["newly_failing"]} == {*LOST, UNFAITHFUL}
 
 
@@ -434,8 +443,148 @@ def test_a_run_of_long_texts_and_many_metrics_stays_within_the_bound(
     case, cases, metrics, *_ = map(_values, _ask(tmp_path / "workspace", *calls))
     assert any("retrieved" in place for place in case["cut"])
     assert "characters cut]" in case["quoted"]["sample"]["question"]
-    assert len(cases["cases"]) == 8
-    assert metrics["cut"]["metrics"].endswith(" shown")
+    assert 1 <= len(cases["cases"]) < 8
+    assert cases["next_cursor"] == str(len(cases["cases"]))
+    assert metrics["cut"]["metrics"].endswith(" more follow")
+
+
+def test_every_answer_about_the_bundled_runs_is_below_8_kb(demo: RunStore) -> None:
+    """Of the largest runs and those with the most metrics; pages together hold every metric and gate."""
+    assert MOST_BYTES == 8_000
+    verdicts, cases = VerdictTools(demo), CaseListTools(demo)
+    sampled = [each for each in demo.runs() if not each.means]
+    by_metrics = sorted(sampled, key=lambda each: -len(demo.scored(each).metrics))[:2]
+    largest = sorted(sampled, key=lambda each: -each.n)[:2]
+    for chosen in {each.run_id: each for each in (*largest, *by_metrics)}.values():
+        page = cases.cases(chosen.run_id, state="all", limit=50)
+        first = page["cases"][0]
+        answers = [
+            verdicts.triage(chosen.run_id),
+            verdicts.diagnose(chosen.run_id),
+            page,
+            SingleCaseTools(demo).case(first["question_id"], chosen.run_id, first["repeat"]),
+        ]
+        metrics, gates = _pages(verdicts.metrics, chosen.run_id), _pages(verdicts.gate, chosen.run_id)
+        names = [name for answer in metrics for name in answer["metrics"]]
+        assert sorted(names) == sorted(demo.scored(chosen).metrics)
+        report = gate_run(demo, chosen, baseline_of(demo, chosen, ""), load_gates(demo.workspace, None))
+        sentences = [gate["sentence"] for answer in gates for gate in answer["gates"]]
+        assert sentences == [result.sentence for result in report.results]
+        for answer in (*answers, *metrics, *gates):
+            assert len(json_text(answer).encode()) <= MOST_BYTES, (chosen.name, answer.keys())
+    assert len(json_text(RunTools(demo).list_runs(limit=100)).encode()) <= MOST_BYTES
+
+
+def _pages(tool: Callable[..., dict[str, Any]], run: str) -> list[dict[str, Any]]:
+    answers = [tool(run)]
+    while "next_cursor" in answers[-1]:
+        answers.append(tool(run, cursor=answers[-1]["next_cursor"]))
+    return answers
+
+
+def test_a_part_of_a_case_is_returned_whole(tmp_path: Path) -> None:
+    text = "".join(f"sentence {at} 文. " for at in range(3_000))
+    record = {
+        "question_id": "q",
+        "question": "Why?",
+        "answer": "So.",
+        "retrieved": [{"id": "d.1", "text": text}],
+    }
+    add_run([record], "long", workspace=str(tmp_path))
+    tools = SingleCaseTools(RunStore(Workspace(tmp_path)))
+    place = "sample.retrieved[0].text"
+    assert any(cut.startswith(place) for cut in tools.case("q")["cut"])
+    parts = [tools.case("q", place=place)]
+    while "next_cursor" in parts[-1]:
+        parts.append(tools.case("q", place=place, cursor=parts[-1]["next_cursor"]))
+    assert len(parts) > 5
+    assert "".join(part["quoted"] for part in parts) == text
+    assert all(len(json_text(part).encode()) <= MOST_BYTES for part in parts)
+    assert tools.case("q", place="sample.retrieved[0].id")["quoted"] == "d.1"
+    for wrong in ("sample.retrieved[7].text", "sample.lost", "sample.answer.more"):
+        with pytest.raises(DataError, match="is not in the case; accepted: one that `cut` names"):
+            tools.case("q", place=wrong)
+
+
+def test_compare_without_a_base_takes_the_baseline(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (none,) = _ask(root, ("compare", {"run": "tuesday"}))
+    assert none.is_error
+    assert _text(none).startswith("base is not given, and project shop has no baseline")
+    assert run(capsys, root, "baseline", "monday").code == 0
+    named, usual, itself = _ask(
+        root,
+        ("compare", {"base": "monday", "run": "tuesday"}),
+        ("compare", {}),
+        ("compare", {"run": "monday"}),
+    )
+    assert _values(usual) == _values(named)
+    assert _values(usual)["baseline"]["name"] == "monday"
+    assert itself.is_error
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    """A folder to import from, beside a file outside of it that is linked into it."""
+    folder = tmp_path / "results"
+    (folder / "links").mkdir(parents=True)
+    lines = [
+        json.dumps({"question": f"Why {at}?", "answer": "So.", "scores": {"tone": 0.5}}) for at in range(6)
+    ]
+    for path in (folder / "wednesday.jsonl", tmp_path / "secret.jsonl"):
+        path.write_text("\n".join(lines), encoding="utf-8")
+    (folder / "links" / "link.jsonl").symlink_to(tmp_path / "secret.jsonl")
+    (folder / "bad.jsonl").write_text('{"question": 1', encoding="utf-8")
+    return folder
+
+
+def test_a_run_is_imported_from_an_allowed_folder(root: Path, results: Path) -> None:
+    words = ("--allow-import", str(results))
+    assert {tool.name for tool in _tools(root, *words).tools} == READING | {"import_run"}
+    done, again, triage = _ask(
+        root,
+        ("import_run", {"path": "wednesday.jsonl", "project": "shop", "name": "wednesday"}),
+        ("import_run", {"path": str(results / "wednesday.jsonl"), "project": "shop", "name": "wednesday"}),
+        ("triage", {"run": "wednesday"}),
+        words=words,
+    )
+    (entry,) = _values(done)["runs"]
+    assert (entry["name"], entry["project"], entry["n"], entry["status"]) == (
+        "wednesday",
+        "shop",
+        6,
+        "imported",
+    )
+    assert _values(again)["runs"][0]["run_id"] == entry["run_id"]
+    assert _values(triage)["run"]["run_id"] == entry["run_id"]
+
+
+def test_nothing_outside_of_the_folder_is_read(root: Path, results: Path) -> None:
+    outside = (
+        "../secret.jsonl",
+        str(results.parent / "secret.jsonl"),
+        "links",
+        "links/link.jsonl",
+        "/etc",
+        "~",
+        "\0",
+    )
+    before = len(RunStore(Workspace(root)).runs())
+    calls: list[Call] = [("import_run", {"path": path}) for path in (*outside, "../lost.jsonl")]
+    refused = _ask(root, *calls, words=("--allow-import", str(results)))
+    for path, result in zip((*outside, "../lost.jsonl"), refused, strict=True):
+        assert result.is_error, path
+        if path != "~":  # a file of that name, which is not there
+            assert f"accepted: a file in {results}" in _text(result), path
+    bad, lost = _ask(
+        root,
+        ("import_run", {"path": "bad.jsonl"}),
+        ("import_run", {"path": "lost.jsonl"}),
+        words=("--allow-import", str(results)),
+    )
+    assert "bad.jsonl:1: is not JSON" in _text(bad)
+    assert "lost.jsonl" in _text(lost)
+    assert all("\n" not in _text(result) for result in (bad, lost, *refused))
+    assert len(RunStore(Workspace(root)).runs()) == before
 
 
 def test_without_the_sdk_one_sentence_says_what_to_install(root: Path) -> None:
