@@ -23,6 +23,7 @@ from haystack.components.retrievers.in_memory import InMemoryBM25Retriever
 from haystack.dataclasses import ChatMessage, ToolCall
 from haystack.document_stores.in_memory import InMemoryDocumentStore
 from haystack.tools import Tool
+from running_loops import run_apart
 
 from ragtriage.haystack import Recorder
 
@@ -156,7 +157,7 @@ def test_asynchronous_runs_do_not_mix() -> None:
         await asyncio.gather(*(pipeline.run_async(_data(question)) for question in QUESTIONS))
 
     with Recorder() as recorder:
-        asyncio.run(ask_all())
+        run_apart(ask_all())
     _assert_unmixed(recorder.records, QUESTIONS)
 
 

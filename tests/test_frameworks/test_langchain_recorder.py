@@ -23,6 +23,7 @@ from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableLambda, RunnablePassthrough
 from langchain_core.tools import tool
+from running_loops import run_apart
 
 from ragtriage.langchain import Recorder
 
@@ -123,7 +124,7 @@ def test_asynchronous_calls_do_not_mix() -> None:
         chain = _chain(Pages())
         await asyncio.gather(*(chain.ainvoke(asked, config={"callbacks": [recorder]}) for asked in questions))
 
-    asyncio.run(ask_all())
+    run_apart(ask_all())
     _assert_unmixed(recorder.records, questions)
 
 

@@ -30,6 +30,7 @@ from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from llama_index.core.tools import QueryEngineTool
+from running_loops import run_apart
 
 from ragtriage.data.importers.formats.chain_results import record_of_result
 from ragtriage.data.importers.parsing.objects import plain
@@ -177,7 +178,7 @@ def test_asynchronous_queries_do_not_mix(streaming: bool) -> None:
         return await asyncio.gather(*map(ask, QUESTIONS))
 
     with Recorder() as recorder:
-        assert asyncio.run(ask_all()) == [f"About {question}" for question in QUESTIONS]
+        assert run_apart(ask_all()) == [f"About {question}" for question in QUESTIONS]
     _assert_unmixed(recorder.records, QUESTIONS)
 
 
@@ -269,7 +270,7 @@ def test_an_agent_that_asks_an_engine() -> None:
         return answered
 
     with Recorder() as recorder:
-        output = asyncio.run(ask())
+        output = run_apart(ask())
     (record,) = recorder.records
     assert (record["question"], record["answer"]) == ("Who?", "Ann.")
     assert record["search_query"] == "author?"

@@ -32,6 +32,7 @@ from ragtriage.dashboard.pages.chunking.grid_search import (
 )
 from ragtriage.dashboard.shell.blocks import bundled_example, open_page
 from ragtriage.dashboard.shell.components import facts
+from ragtriage.dashboard.shell.reported_means import reported_means_page
 from ragtriage.dashboard.shell.session import current_view
 from ragtriage.dashboard.shell.widgets import chosen_of
 from ragtriage.dashboard.wording.comparisons import family_text
@@ -40,6 +41,9 @@ from ragtriage.metrics.number_text import count
 
 view = current_view()
 grids = newest_first(grids_of(view.runs))
+if not grids and view.run.means:
+    reported_means_page(view)
+    st.stop()
 if not grids:
     open_page(NO_GRID)
     st.info(
