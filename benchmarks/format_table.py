@@ -1,6 +1,6 @@
 """What every file of a tool is expected to become, and what the importers read from it.
 
-python benchmarks/format_table.py [--older FOLDER] [--markdown]
+python benchmarks/format_table.py [--older FOLDER] [--json]
 
 Exports of one run of 12 questions lie in tests/fixtures/exports; `--older` names a folder with further files
 (DeepEval, Langfuse, TruLens, AutoRAG, UpTrain, open-rag-eval, continuous-eval, MuSiQue). Expected values come
