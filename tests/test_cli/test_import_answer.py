@@ -217,7 +217,7 @@ def test_the_columns_of_a_table_stand_under_the_result_with_what_they_were_read_
         "faithfulness score faithfulness name of a metric 4",
         "note tag note 1 different value x",
         "answer_relevancy score answer_relevancy name of a metric 50",
-        "To read one as something else: --map answer=answer",
+        "To read a column as something else: --map FIELD=COLUMN",
     ]
     assert last.startswith("Next: `ragtriage diagnose ")
 

@@ -162,7 +162,7 @@ def test_words_that_judge_nothing_stay_tags() -> None:
 
 def test_yes_is_not_taken_for_good_where_the_heading_names_a_fault() -> None:
     said = notes("question,answer,Halluziniert?\nA?,a,ja\nB?,b,nein\n")
-    assert "read as ja = 1, nein = 0" in said
+    assert "is ja good? say --metric halluziniert=higher" in said
     (run,) = read(InputFile.from_bytes("t.csv", b"question,answer,Halluziniert?\nA?,a,ja\nB?,b,nein\n"))[1]
     assert run.metrics == {}
 
@@ -366,3 +366,53 @@ def test_a_printed_grid_of_means_has_its_chunking_as_settings() -> None:
 def test_means_under_one_name_twice_are_refused() -> None:
     with pytest.raises(InputError, match="has 2 rows for 'v1' with the same settings"):
         read(InputFile.from_bytes("t.csv", b"version,faithfulness\nv1,0.5\nv1,0.6\n"))
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "expected"),
+    [
+        (
+            "Question,Bot answer,Correct answer",
+            "{}?,It is in the town {},The town {}",
+            "answer reference_answer",
+        ),
+        (
+            "Question,AI answer,Human answer",
+            "{}?,It is in the town {},The town {}",
+            "answer reference_answer",
+        ),
+        ("Pregunta,Respuesta del bot,Respuesta correcta", "{}?,Es en {} sí,El {}", "answer reference_answer"),
+        ("问题,模型回答,回答时间", "{}？,在柏林市中心的办公室{},2026-01-0{}", "answer "),
+        ("Soru,Bot cevabı,Beklenen cevap", "{}?,Berlin'de {} evet,Berlin {}", "answer reference_answer"),
+        ("question,answer,documents", "{}?,a{},{}", "answer "),
+        ("question,answer,docs used", "{}?,a{},KB-{}", "answer retrieved_ids"),
+        ("question,answer,model_temperature", "{}?,a{},0.{}", "answer "),
+        ("question,answer,Priority (1-5)", "{}?,a{},{}", "answer "),
+    ],
+)
+def test_a_heading_beside_others_is_read_for_what_it_is(header: str, row: str, expected: str) -> None:
+    body = "\n".join(row.format(at, at, at) for at in range(1, 7))
+    found = fields(InputFile.from_bytes("t.csv", f"{header}\n{body}\n".encode()))
+    assert [found[name] for name in header.split(",")][1:] == expected.split(" ")
+
+
+def test_rows_that_sum_up_others_are_no_questions() -> None:
+    samples = rows("Question,Answer,Score\nA?,is a,1\nB?,is b,0\nAverage,,0.5\n")
+    assert [sample["question"] for sample in samples] == ["A?", "B?"]
+
+
+def test_a_comment_of_one_word_is_no_verdict() -> None:
+    found = fields(
+        InputFile.from_bytes("t.csv", b"question,answer,pass,notes\nA?,a,1,\nB?,b,0,bad\nC?,c,1,\n")
+    )
+    assert (found["pass"], found["notes"]) == ("scores.pass", "tags.notes")
+
+
+def test_school_grades_are_not_taken_for_ratings() -> None:
+    table = b"Frage,Antwort,Note\nA?,a b,1\nB?,c d,6\nC?,e f,3\n"
+    assert fields(InputFile.from_bytes("t.csv", table))["Note"] == ""
+
+
+def test_a_dry_run_finds_what_an_import_finds() -> None:
+    found = preview(InputFile.from_bytes("t.csv", b"question,answer,latency_ms\nA?,a,soon\n"), Options())
+    assert found.total_errors == 1

@@ -15,7 +15,7 @@ from ragtriage.data.declarations import declarations_of
 from ragtriage.data.importers.formats.table_records import SAME_ID
 from ragtriage.data.importers.load import KeptSet
 from ragtriage.data.importers.parsing.head_column import is_question
-from ragtriage.data.importers.parsing.headings import is_first, mapped
+from ragtriage.data.importers.parsing.headings import is_first
 from ragtriage.data.importers.preview import Preview, computable
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.parsed_run import MappedColumn
@@ -97,8 +97,7 @@ def _column_lines(mapping: Sequence[MappedColumn], explain: bool) -> list[str]:
     lines = [row_table(column_rows(shown))]
     if len(mapping) > len(shown):
         lines.append(f"and {count(len(mapping) - len(shown), 'more column')}: --explain")
-    example = next((column for column in mapping if column.field and column.field != "question"), mapping[0])
-    lines.append(f"To read one as something else: {mapped(example.field or 'answer', example.column)}")
+    lines.append("To read a column as something else: --map FIELD=COLUMN")
     return lines
 
 

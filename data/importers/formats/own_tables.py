@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -43,7 +44,8 @@ def reshaped(table: Table, overrides: Mapping[str, str] | None = None) -> Reshap
         overrides: column, or path such as "eval.score" in nested objects -> field, as the user set it.
     """
     table, proposed = _lifted(table, overrides or {})
-    for step in (_without_emails, _documents_joined, _units_read, _turns_split, _pivoted, _side_by_side):
+    steps = (_without_emails, _documents_joined, _units_read, _turns_split, _pivoted)
+    for step in (*steps, partial(_side_by_side, mapped={*(overrides or {})})):
         table, own = step(table)
         proposed = {**proposed, **own}
     return Reshaped(table, {name: given for name, given in proposed.items() if name in table.columns})
@@ -207,7 +209,11 @@ def _documents_joined(table: Table) -> tuple[Table, Proposed]:
     found: dict[str, dict[tuple[int, str], HeadColumn]] = {}
     for column in head_columns(table):
         match = NUMBERED.fullmatch(plain_name(column.name))
-        if match and (match[1] in OF_ONE or says(match[1], "documents")) and column.numeric < 1:
+        if (
+            match
+            and (match[1] in OF_ONE or says(match[1], "documents"))
+            and (column.numeric < 1 or match[3] == "score")
+        ):
             found.setdefault(match[1], {})[(int(match[2]), match[3] or "")] = column
     parts = max(found.values(), key=len, default={})
     ranks = sorted({rank for rank, _ in parts})
@@ -395,17 +401,31 @@ def _key(row: Row, columns: Iterable[str]) -> str:
 
 
 SIDES = ("answer", "score", "judged_right", "judgement", "helpful", "latency", "cost")
+NO_SYSTEM = (  # what a heading says beside the word for the answer, where that names no system
+    *(
+        "answer",
+        "question",
+        "reference",
+        "correct",
+        "judged_right",
+        "helpful",
+        "about_text",
+        "fault",
+        "latency",
+    ),
+    *("rater", "documents", "no_rating", "good", "bad"),
+)
 SYSTEM = "system"
 FEWEST_WORDS = 2  # of a typical answer
 
 
-def _side_by_side(table: Table) -> tuple[Table, Proposed]:
+def _side_by_side(table: Table, mapped: set[str]) -> tuple[Table, Proposed]:
     """Take systems apart that stand side by side: a column of answers each, and maybe of scores beside it."""
     columns = {column.name: column for column in head_columns(table)}
     sides = _sides(columns)
     of_systems = {column for parts in sides.values() for column in parts.values()}
     has_answer = "answer" in guessed([c for name, c in columns.items() if name not in of_systems]).values()
-    if len(sides) < 2 or has_answer:
+    if len(sides) < 2 or has_answer or of_systems & mapped:
         return table, {}
     shared = [name for name in table.columns if name not in of_systems]
     answer = "answer" if "answer" not in shared else "answer of the system"
@@ -445,7 +465,7 @@ def _split_heading(name: str) -> Iterator[tuple[str, str]]:
     """Yield the system and the rest of a heading such as "Nota Colibrí", "Answer (A)" or "gpt-4 score"."""
     words = [word for word in re.split(r"[\s_:()\[\]]+", name) if word]
     for part, rest in ((words[0], words[1:]), (words[-1], words[:-1])) if len(words) > 1 else ():
-        if says(part, *SIDES) and not says(" ".join(rest), "answer", "question"):
+        if says(part, *SIDES) and not says(" ".join(rest), *NO_SYSTEM):
             yield " ".join(rest), part
 
 

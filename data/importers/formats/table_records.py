@@ -23,6 +23,7 @@ from ragtriage.data.importers.parsing.nested_ids import is_nested, nested_value
 from ragtriage.data.importers.parsing.rows import Table
 from ragtriage.data.importers.parsing.shapes import objects
 from ragtriage.data.importers.parsing.siblings import PASSED
+from ragtriage.data.importers.parsing.workbook import TOTALS
 from ragtriage.data.store.parsed_run import Record
 from ragtriage.data.store.sample_schema import FIELDS, document_id
 
@@ -129,6 +130,9 @@ class _Builder:
             record.setdefault("refused", True)
         self._explain(record, row)
         self._decide(record, row)
+        if is_total(record):
+            self._errors.leave_out("a row that sums up others")
+            return None
         _split_conversation(record)
         self._join_documents(record, line)
         self._number_repeat(record)
@@ -310,6 +314,15 @@ class _Builder:
                 self._errors.remark(SAME_ID)
         at = texts.index(words)
         return question if not at else f"{question} ({at + 1})"
+
+
+def is_total(record: Mapping[str, Any]) -> bool:
+    """Return whether a row sums up others: "Average" in place of the question, and no other text."""
+    question = str(record.get("question") or record.get("question_id") or "").strip()
+    return (
+        TOTALS.fullmatch(question) is not None
+        and not {"answer", "reference_answer", "retrieved"} & record.keys()
+    )
 
 
 def _split_conversation(record: dict[str, Any]) -> None:

@@ -164,7 +164,7 @@ def _listed(value: object) -> object:
 
 
 MOST_IN_ID = 80  # characters
-_BETWEEN_IDS = re.compile(r"\s*[,;|\n]\s*")
+_BETWEEN_IDS = re.compile(r"\s*[,;|\n]\s*|\s+/\s+")
 
 
 def ids_in(text: str) -> list[str]:
@@ -184,6 +184,8 @@ def _looks_like_id(text: str) -> bool:
 
 def _ids(value: object) -> object:
     """Return ids as a list: of a JSON or Python list, or of text with commas, semicolons or line ends."""
+    if isinstance(value, str) and value.strip().lower() in FAILED_WORDS:
+        return []
     return (ids_in(value) if isinstance(value, str) else []) or _listed(value)
 
 

@@ -37,6 +37,7 @@ from ragtriage.data.importers.parsing.names import (
     metric_name,
     plain_name,
     role_of,
+    says,
     synonyms,
 )
 from ragtriage.data.importers.parsing.nested_ids import gold_ids_of, is_nested, nested_ids
@@ -345,6 +346,10 @@ def _fits(column: HeadColumn, field: str) -> bool:
         return texts == 1.0 and few
     if field in NUMBER_FIELDS:
         return column.numeric >= 0.5
+    if column.numeric == 1.0 and (
+        field == "retrieved" or plain_name(column.name) == "q"
+    ):  # counts, row numbers
+        return False
     if field == "scores" and plain_name(column.name) != field:  # as lists of {name, score} alone
         return column.share(lambda value: isinstance(value, list) and _reads_as(field, value)) == 1.0
     return column.share(lambda value: _reads_as(field, value)) >= 0.5
@@ -392,7 +397,7 @@ def _guess_metrics(
         numbers = column.numeric == 1.0 or column.is_flags
         mostly = column.numeric >= 0.5 or numbers or not column.values  # other cells are reported as errors
         after = position > last and (numbers or not column.values)
-        is_share = column.numeric == 1.0 and column.is_share
+        is_share = column.numeric == 1.0 and column.is_share and not says(column.name, "no_rating")
         asked_for = key in declared and mostly
         asked_for |= routed and column.numeric == 1.0 and is_route_quality(column.name)
         if (is_known and mostly) or after or is_share or asked_for or is_given(column):

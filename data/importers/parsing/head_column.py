@@ -132,7 +132,7 @@ def verdict_of(name: str, cells: Collection[object]) -> Verdict | None:
         words.setdefault(str(cell).strip().lower(), str(cell).strip())
     in_name = set(plain_name(name).split("_"))
     last = plain_name(name).rpartition("_")[2]
-    if not words or (last in heading_words("about_text") and not says(name, "score")):
+    if not words or (last in heading_words("comment") and last not in heading_words("score")):
         return None  # a comment or a reason is no verdict, whatever word it is
     if words.keys() <= GRADES.keys():
         if len(words) < 2 or not GRADE_WORDS & in_name:
@@ -178,7 +178,9 @@ def _in_words(words: Mapping[str, str], name: str) -> Verdict | None:
         kinds[word] = kind
     judges_right = not {"right", "wrong"}.isdisjoint(kinds.values())
     levels = {LEVELS[kind] for kind in kinds.values() if kind in LEVELS}
-    if not levels or not (_judges(name) or "?" in name or (judges_right and len(levels) > 1)):
+    marks = all(not any(map(str.isalpha, word)) for word in words)  # as ✓ and ✗, which always judge
+    plain_sign = (judges_right or marks) and len(levels) > 1
+    if not levels or not (_judges(name) or "?" in name or plain_sign):
         return None
     values = {word: LEVELS.get(kind, math.nan) for word, kind in kinds.items()}
     refused = frozenset(word for word, kind in kinds.items() if kind == "refused")
@@ -231,7 +233,7 @@ NO_QUANTITY = {
     *("at", "calls", "cost", "count", "created", "date", "direction", "id", "idx", "ids", "index", "k"),
     "len",
     *("length", "n", "num", "number", "order", "rank", "row", "seed", "size", "time", "timestamp", "total"),
-    *("updated", "usd", "version", "year"),
+    *("updated", "usd", "version", "year", "temperature", "top_p", "threshold", "weight", "prob"),
 }
 MIXED_FROM = 0.2  # share of numbers from which on a column with text too is called mixed
 SHOWN = 8
@@ -285,6 +287,13 @@ class HeadColumn:
         """True where every cell is TRUE or FALSE, yes or no, 0 or 1."""
         return bool(self.values) and all(str(value).strip().lower() in FLAG_WORDS for value in self.values)
 
+    @property
+    def says_yes_or_no(self) -> bool:
+        """True where every cell is a yes or a no in some language, and both occur."""
+        words = {str(value).strip(" .!").casefold() for value in self.values}
+        yes, no = words & heading_words("good"), words & heading_words("bad")
+        return bool(yes and no) and words == yes | no
+
     @cached_property
     def verdict(self) -> Verdict | None:
         """How its words are read as a verdict; None where it is none."""
@@ -325,7 +334,7 @@ def questions_about(
         field = fields.get(column.name)
         if field is None:
             continue
-        if field.startswith("scores.") or field.endswith(("_ms", "_s", "_tokens", "_usd", "_mb")):
+        if field.startswith(("scores.", "human.")) or field.endswith(("_ms", "_s", "_tokens", "_usd", "_mb")):
             notes += _notes_on_score(column, field, declared)
         elif field == "" or field.startswith("tags."):
             notes += _notes_on_text(column, "as a tag" if field else "as extra")
@@ -348,14 +357,14 @@ def is_question(note: str, declared: Collection[str] = ()) -> bool:
 
 
 def _notes_on_score(column: HeadColumn, field: str, declared: Collection[str]) -> list[str]:
-    verdict, metric = column.verdict, field.removeprefix("scores.")
-    if verdict is not None and verdict.note:
-        return [verdict.note]
+    verdict, metric = column.verdict, field.partition(".")[2]
     is_known = metric in declared or metric_name(column.name)[1]
     if verdict is not None and not verdict.plain and not is_known:
         yes = verdict.shown.partition("/")[0]
         asked = f"is {yes}{ASKED}{quote(metric)}=higher or {quote(metric)}=lower"
         return [f"column {column.name!r} holds {verdict.shown}: {asked}"]
+    if verdict is not None and verdict.note:
+        return [verdict.note]
     if column.has_decimal_commas:
         example = next(value for value in column.values if value != with_point(value))
         return [f"column {column.name!r} is read with decimal commas: {example!s} is {with_point(example)}"]
@@ -381,7 +390,7 @@ def _notes_on_text(column: HeadColumn, kept: str) -> list[str]:
 def _is_asked(column: HeadColumn, field: str | None) -> bool:
     if field is None or not (field == "" or field.startswith("tags.")):
         return False
-    if column.is_flags:
+    if column.is_flags or column.says_yes_or_no:
         return True
     if len(set(column.finite)) < 2 or column.numeric < 1.0 or _names_no_quantity(column):
         return False
@@ -393,6 +402,6 @@ def _names_no_quantity(column: HeadColumn) -> bool:
 
 
 def _range(column: HeadColumn) -> str:
-    if column.is_flags:
+    if column.is_flags or column.says_yes_or_no:
         return " / ".join(sorted({str(value).strip() for value in column.values}, reverse=True)[:2])
     return f"{min(column.finite):g} to {max(column.finite):g}"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from statistics import median
 
-from ragtriage.data.importers.parsing.cells import ids_in
+from ragtriage.data.importers.parsing.cells import FAILED_WORDS, ids_in
 from ragtriage.data.importers.parsing.head_column import HeadColumn, is_plain
 from ragtriage.data.importers.parsing.names import (
     heading_words,
@@ -19,9 +19,11 @@ from ragtriage.data.importers.parsing.names import (
 )
 from ragtriage.metrics.sanity.columns import usual_scale
 
+SCHOOL = {"note", "noten", "schulnote"}  # from 1 to 6 they are grades, of which less is better
 LONGEST_HEADING = 4  # words of a heading that names what is rated, rather than describing it
 FEW_VALUES = 20
 MOST_OF_THE_TEXT = 0.5
+SHORT = 20  # characters that a date or a name seldom has
 TEXT = 40  # characters that a typical cell of text has at least
 EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
 NOT_READ = " and is not read"
@@ -31,7 +33,8 @@ BY_WORD = "a word in its name"
 def by_a_word(columns: Sequence[HeadColumn], taken: Mapping[str, str]) -> dict[str, str]:
     """Return the fields of columns whose headings have a word for them, as "Bot answer" or "Pregunta" have.
 
-    A field that several columns could be is left open, but for the question: it is the first of them.
+    A field that several columns could be is left open, but for the question, which is the first of them, and
+    for an answer beside dates, names and other short texts.
     """
     candidates: dict[str, list[str]] = {}
     for column in columns:
@@ -57,7 +60,8 @@ def _role(column: HeadColumn) -> str:
 
 def holds_ids(column: HeadColumn) -> bool:
     """Return whether the cells name documents by their ids, as in "KB-118, KB-120", and hold no text."""
-    return bool(column.values) and all(isinstance(cell, str) and ids_in(cell) for cell in column.values)
+    named = [cell for cell in column.values if str(cell).strip().lower() not in FAILED_WORDS]
+    return len(named) * 2 > len(column.values) and all(isinstance(c, str) and ids_in(c) for c in named)
 
 
 def names_rater(column: HeadColumn) -> bool:
@@ -96,6 +100,8 @@ def without_scale(heading: str) -> str:
 def is_rating(column: HeadColumn) -> bool:
     """Return whether a column of whole numbers is a rating: its heading says so, or names its scale."""
     if column.numeric < 1.0 or len(column.finite) < 2 or min(column.finite) < 0:
+        return False
+    if says(column.name, "no_rating") or (plain_name(column.name) in SCHOOL and max(column.finite) <= 6):
         return False
     if metric_name(without_scale(column.name))[1] or not is_plain(column.name):
         return False

@@ -17,7 +17,7 @@ ACCEPTED = "a whole .xlsx workbook without a password, or the sheet saved as CSV
 TITLE_ROWS = 20  # a header stands in one of the first rows of a sheet
 MOST_CELLS = 50_000_000  # of the rectangle around a sheet's cells, which is held in memory
 _REFERENCE = re.compile(rb'<(?:\w+:)?c\b[^>]*?\br="([A-Z]{1,3})(\d{1,7})"')
-_TOTALS = re.compile(
+TOTALS = re.compile(
     r"(mean|average|avg|total|sum|median|count|mittelwert|durchschnitt|summe|gesamt|moyenne|somme|promedio"
     r"|media|suma|média|soma|среднее|итого|平均|平均值|合计|合計|总计|總計|المتوسط|المجموع)\W*",
     re.IGNORECASE,
@@ -133,7 +133,7 @@ def _header_row(cells: Sequence[Sequence[Any]]) -> int | None:
 def _is_total(row: dict[str, Any]) -> bool:
     """Return whether a row sums up others: it begins with such a word, and has no other text."""
     texts = [value for value in row.values() if isinstance(value, str)]
-    return bool(texts) and len(texts) == 1 and _TOTALS.fullmatch(texts[0].strip()) is not None
+    return bool(texts) and len(texts) == 1 and TOTALS.fullmatch(texts[0].strip()) is not None
 
 
 def _value(cell: Any) -> Any:
