@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ import pytest
 from command_line import run as command
 from judge_server import JudgeServer
 from judged_runs import made
+from running_loops import run_apart
 
 import ragtriage
 from ragtriage.data.scoring.run_store import RunStore
@@ -64,7 +64,7 @@ def test_judging_works_where_an_event_loop_runs_as_in_a_notebook(tmp_path: Path,
     async def cell() -> ragtriage.Judgement:
         return ragtriage.judge("turtles", reference="along", base_url=server.url, workspace=tmp_path)
 
-    judged = asyncio.run(cell())
+    judged = run_apart(cell())
     assert (judged.state, judged.scored) == ("done", 2)
     assert judged.cost_usd is not None
 

@@ -107,7 +107,9 @@ def test_samples_are_those_that_were_added(tmp_path: Path) -> None:
 def test_errors_say_what_would_be_accepted(tmp_path: Path, root: Path) -> None:
     with pytest.raises(ragtriage.RagtriageError, match=r"no run 'nobody'.*accepted"):
         ragtriage.summarize("nobody", workspace=root)
-    with pytest.raises(ragtriage.RagtriageError, match="accepted: a pandas DataFrame or a list of dicts"):
+    with pytest.raises(
+        ragtriage.RagtriageError, match="accepted: a pandas DataFrame or a list with at least one row"
+    ):
         ragtriage.add_run([], "empty", workspace=tmp_path)
     assert ragtriage.runs(tmp_path / "none").empty
     assert not (tmp_path / "none").exists()

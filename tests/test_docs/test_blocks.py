@@ -32,6 +32,7 @@ NOT_RUN = {
     "docs/langchain.md": ["goes on with a chain of yours"],
     "docs/llamaindex.md": ["goes on with an engine of yours"],
     "docs/agents.md": ["installs from the network", "needs Claude Code"],
+    "docs/ci.md": ["installs from the network"],
     "docs/context.md": ["needs models on the machine"],
     "docs/checks-safety.md": ["needs a service"],
     "docs/docker.md": ["needs Docker", "needs Docker"],
