@@ -416,3 +416,13 @@ def test_school_grades_are_not_taken_for_ratings() -> None:
 def test_a_dry_run_finds_what_an_import_finds() -> None:
     found = preview(InputFile.from_bytes("t.csv", b"question,answer,latency_ms\nA?,a,soon\n"), Options())
     assert found.total_errors == 1
+
+
+def test_models_under_equal_headings_are_a_run_each() -> None:
+    table = "Question,Answer,Score,Answer,Score\n"
+    table += "Who?,Ann did it,5,Bob did it,1\nWhen?,In the May,4,In the June,2\n"
+    runs, _ = read(InputFile.from_bytes("t.csv", table.encode()))
+    assert {name: (samples[0]["answer"], values(samples, "score")) for name, samples in runs.items()} == {
+        "1": ("Ann did it", [5.0, 4.0]),
+        "2": ("Bob did it", [1.0, 2.0]),
+    }

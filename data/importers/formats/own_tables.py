@@ -7,25 +7,21 @@ read, transcripts split into turns, rows per metric put together, systems side b
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from typing import Any
 
+from ragtriage.data.importers.formats.wide_tables import Proposed, Row, changed, pivoted, side_by_side
 from ragtriage.data.importers.parsing.cells import is_blank
 from ragtriage.data.importers.parsing.columns import guessed, head_columns
 from ragtriage.data.importers.parsing.head_column import HeadColumn
 from ragtriage.data.importers.parsing.headings import EMAIL, holds_emails, holds_ids
-from ragtriage.data.importers.parsing.names import heading_words, plain_name, role_of, says, synonyms
+from ragtriage.data.importers.parsing.names import heading_words, plain_name, says, synonyms
 from ragtriage.data.importers.parsing.ratings import is_given
 from ragtriage.data.importers.parsing.rows import Table
 from ragtriage.data.importers.parsing.shapes import TEXT_KEYS
-from ragtriage.data.store.parsed_run import Record
 from ragtriage.metrics.metric_registry import declared
-
-Row = dict[str, Any]
-Proposed = Mapping[str, tuple[str, str]]  # column -> the field it fills, and why
 
 
 @dataclass(frozen=True)
@@ -44,28 +40,11 @@ def reshaped(table: Table, overrides: Mapping[str, str] | None = None) -> Reshap
         overrides: column, or path such as "eval.score" in nested objects -> field, as the user set it.
     """
     table, proposed = _lifted(table, overrides or {})
-    steps = (_without_emails, _documents_joined, _units_read, _turns_split, _pivoted)
-    for step in (*steps, partial(_side_by_side, mapped={*(overrides or {})})):
+    steps = (_without_emails, _documents_joined, _units_read, _turns_split, pivoted)
+    for step in (*steps, partial(side_by_side, mapped={*(overrides or {})})):
         table, own = step(table)
         proposed = {**proposed, **own}
     return Reshaped(table, {name: given for name, given in proposed.items() if name in table.columns})
-
-
-def _changed(
-    table: Table, change: Callable[[Row], Iterable[Row]], columns: Iterable[str], note: str
-) -> Table:
-    """Return a table with other rows in place of each; rows that are no objects stay for the importer."""
-
-    def rows(records: Iterable[Record]) -> Iterator[Record]:
-        for line, row in records:
-            if isinstance(row, dict):
-                yield from ((line, other) for other in change(row))
-            else:
-                yield line, row
-
-    head = tuple(rows(table.head))
-    notes = (*table.notes, note) if note else table.notes
-    return replace(table, columns=tuple(columns), head=head, rest=rows(table.rest), notes=notes)
 
 
 DEEPEST = 5  # levels of nested objects
@@ -98,7 +77,7 @@ def _lifted(table: Table, overrides: Mapping[str, str]) -> tuple[Table, Proposed
     proposed = {
         path: (field, why) for path in lifted if (field := fields.get(path, "")) and field not in taken
     }
-    return _changed(table, change, columns, ""), proposed
+    return changed(table, change, columns, ""), proposed
 
 
 def _is_nested(column: HeadColumn) -> bool:
@@ -197,7 +176,7 @@ def _without_emails(table: Table) -> tuple[Table, Proposed]:
         note += "; those who judged are rater 1, rater 2 and so on"
     left = [name for name in table.columns if name not in addresses] + [RATER] * keeps
     proposed = {RATER: ("tags.rater", "people, without their addresses")}
-    return _changed(table, change, left, note), proposed if keeps else {}
+    return changed(table, change, left, note), proposed if keeps else {}
 
 
 NUMBERED = re.compile(r"(.*?)_?(\d{1,2})(?:_(id|ids|text|content|score|title|source|name))?")
@@ -233,7 +212,7 @@ def _documents_joined(table: Table) -> tuple[Table, Proposed]:
 
     columns = [*(name for name in table.columns if name not in names), joined]
     why = f"documents in {len(names)} columns, in the order of their numbers"
-    return _changed(table, change, columns, ""), {joined: ("retrieved", why)}
+    return changed(table, change, columns, ""), {joined: ("retrieved", why)}
 
 
 def _part(ending: str, column: HeadColumn) -> str:
@@ -282,7 +261,7 @@ def _units_read(table: Table) -> tuple[Table, Proposed]:
         if field and field not in taken:
             proposed[column.name] = (field, f"its cells are in {unit}" if unit == "ms" else "its unit")
             taken.add(field)
-    return _changed(table, change, table.columns, "; ".join(notes)), proposed
+    return changed(table, change, table.columns, "; ".join(notes)), proposed
 
 
 def _unit_of(column: HeadColumn) -> str:
@@ -328,7 +307,7 @@ def _turns_split(table: Table) -> tuple[Table, Proposed]:
         yield {**row, name: turns} if turns else row
 
     why = "a transcript: its last question, the answer to it, and the turns before"
-    return _changed(table, change, table.columns, ""), {name: ("question", why)}
+    return changed(table, change, table.columns, ""), {name: ("question", why)}
 
 
 def _one_column_only(columns: Sequence[HeadColumn]) -> bool:
@@ -357,120 +336,3 @@ def turns_in(value: object) -> list[dict[str, str]]:
         elif line.strip():
             return []
     return turns
-
-
-MOST_METRICS = 50
-
-
-def _pivoted(table: Table) -> tuple[Table, Proposed]:
-    """Put the rows of a long table together, of which each has one metric of a sample; it is read whole."""
-    columns = head_columns(table)
-    metric = next((c for c in columns if plain_name(c.name) in heading_words("metric")), None)
-    value = next(
-        (c for c in columns if c is not metric and _may_be_value(c) and (c.numeric >= 0.9 or c.verdict)), None
-    )
-    if metric is None or value is None or not 1 < metric.distinct <= MOST_METRICS:
-        return table, {}
-    if not all(isinstance(name, str) for name in metric.values):
-        return table, {}
-    told = [c.name for c in columns if says(c.name, "about_text") and c not in (metric, value)]
-    kept = [c.name for c in columns if c.name not in {metric.name, value.name, *told}]
-    head = [row for _, row in table.head if isinstance(row, dict)]
-    if len({_key(row, kept) for row in head}) * 2 > len(head):
-        return table, {}
-    samples: dict[str, tuple[int, Row]] = {}
-    for line, row in table.rows():
-        if isinstance(row, dict):
-            _, sample = samples.setdefault(_key(row, kept), (line, {name: row.get(name) for name in kept}))
-            name = str(row.get(metric.name) or "").strip()
-            if name:
-                sample[name] = row.get(value.name)
-                sample |= {f"{name}_reason": row[each] for each in told[:1] if row.get(each)}
-    names = dict.fromkeys(chain.from_iterable(sample for _, sample in samples.values()))
-    note = f"rows with one {metric.name!r} each are put together: {len(samples):,} samples"
-    wide = Table.of(table.kind, iter(samples.values()), names, (*table.notes, note))
-    return wide, {}
-
-
-def _may_be_value(column: HeadColumn) -> bool:
-    return plain_name(column.name) in heading_words("value")
-
-
-def _key(row: Row, columns: Iterable[str]) -> str:
-    return repr([row.get(name) for name in columns])
-
-
-SIDES = ("answer", "score", "judged_right", "judgement", "helpful", "latency", "cost")
-NO_SYSTEM = (  # what a heading says beside the word for the answer, where that names no system
-    *(
-        "answer",
-        "question",
-        "reference",
-        "correct",
-        "judged_right",
-        "helpful",
-        "about_text",
-        "fault",
-        "latency",
-    ),
-    *("rater", "documents", "no_rating", "good", "bad"),
-)
-SYSTEM = "system"
-FEWEST_WORDS = 2  # of a typical answer
-
-
-def _side_by_side(table: Table, mapped: set[str]) -> tuple[Table, Proposed]:
-    """Take systems apart that stand side by side: a column of answers each, and maybe of scores beside it."""
-    columns = {column.name: column for column in head_columns(table)}
-    sides = _sides(columns)
-    of_systems = {column for parts in sides.values() for column in parts.values()}
-    has_answer = "answer" in guessed([c for name, c in columns.items() if name not in of_systems]).values()
-    if len(sides) < 2 or has_answer or of_systems & mapped:
-        return table, {}
-    shared = [name for name in table.columns if name not in of_systems]
-    answer = "answer" if "answer" not in shared else "answer of the system"
-    parts = dict.fromkeys(chain.from_iterable(sides.values()))
-
-    def change(row: Row) -> Iterator[Row]:
-        same = {name: row[name] for name in shared if name in row}
-        for system, own in sides.items():
-            cells = {(answer if part == "answer" else part): row.get(name) for part, name in own.items()}
-            if not all(is_blank(cell, blank_text=True) for cell in cells.values()):
-                yield {**same, **cells, SYSTEM: system}
-
-    names = [answer if part == "answer" else part for part in parts]
-    note = f"systems side by side are read as a run each: {', '.join(sides)}"
-    proposed = {answer: ("answer", "a column for each system"), SYSTEM: ("run", "the systems side by side")}
-    return _changed(table, change, [*shared, *names, SYSTEM], note), proposed
-
-
-def _sides(columns: Mapping[str, HeadColumn]) -> dict[str, dict[str, str]]:
-    """Return system -> {"answer" or what the column is called otherwise -> its column}."""
-    systems: dict[str, dict[str, str]] = {}
-    for name, column in columns.items():
-        if role_of(name) in ("question", "reference_answer", "retrieved") or says(name, "reference", "rater"):
-            continue
-        for system, part in _split_heading(name):
-            is_answer = says(part, "answer")
-            if is_answer and not _is_text(column):
-                continue
-            systems.setdefault(system, {})["answer" if is_answer else part] = name
-    for system, parts in systems.items():
-        if "answer" not in parts and system in columns and _is_text(columns[system]):
-            parts["answer"] = system
-    return {system: parts for system, parts in systems.items() if "answer" in parts}
-
-
-def _split_heading(name: str) -> Iterator[tuple[str, str]]:
-    """Yield the system and the rest of a heading such as "Nota Colibrí", "Answer (A)" or "gpt-4 score"."""
-    words = [word for word in re.split(r"[\s_:()\[\]]+", name) if word]
-    for part, rest in ((words[0], words[1:]), (words[-1], words[:-1])) if len(words) > 1 else ():
-        if says(part, *SIDES) and not says(" ".join(rest), *NO_SYSTEM):
-            yield " ".join(rest), part
-
-
-def _is_text(column: HeadColumn) -> bool:
-    texts = [value for value in column.values if isinstance(value, str)]
-    several = [text for text in texts if len(text.split()) >= FEWEST_WORDS or len(text) > 12]
-    is_prose = len(texts) * 2 > len(column.values) and len(several) * 2 > len(texts)
-    return is_prose and column.numeric < MOSTLY and column.verdict is None
