@@ -63,8 +63,9 @@ def preview(source: InputFile, options: Options, limit: int = PREVIEW_RECORDS) -
     runs = read_runs(source, replace(options, limit=limit + 1), errors)
     records_by_run = [list(islice(run.records, limit + 1)) for run in runs]
     records = list(chain.from_iterable(records_by_run))
-    for line, record in records:  # what an import would find wrong with a record is wrong now
-        normalise(record, line, errors)
+    for run, read in zip(runs, records_by_run, strict=True):
+        for line, record in read if not run.questions else ():  # what an import would refuse is refused now
+            normalise(record, line, errors)
     counts = map(len, records_by_run)
     previews = tuple(
         PreviewRun(run.name, count, (*run.all_notes, *errors.notes), tuple(run.means), run.questions)

@@ -36,6 +36,8 @@ from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.access import allowed_path
 from ragtriage.data.store.parsed_run import MappedColumn
 from ragtriage.data.store.workspace import SCALES
+from ragtriage.metrics.definitions.wording import RIGHT_BY_TEXT
+from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.number_text import count
 from ragtriage.metrics.result_table import ResultTable
 from ragtriage.metrics.sanity.columns import USUAL_SCALES
@@ -350,7 +352,8 @@ def _show_preview(file_preview: Preview) -> None:
         st.markdown("Questions with references or gold and no answers: kept as a question set, not as a run.")
         return
     names, missing = computable(file_preview)
-    metrics = sorted({name.partition("@")[0] for name in names})
+    bases = sorted({name.partition("@")[0] for name in names})
+    metrics = [f"{title_of(name)}{' (estimated)' if name == RIGHT_BY_TEXT else ''}" for name in bases]
     st.markdown(f"**Will be measured:** {markdown_text(', '.join(metrics)) or 'nothing'}")
     with st.expander(f"Cannot be computed ({len(missing)}), and why"):
         rows = [{"Metric": metric, "Why": reason} for metric, reason in missing.items()]
