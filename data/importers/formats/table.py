@@ -104,8 +104,7 @@ FEWEST_TRIED = 5
 
 def _fitting_plan(shape: Reshaped, source: InputFile, options: Options) -> Plan:
     """Return the plan of a table; a guess that fails on most of the first rows gives way to the next best."""
-    labels = read_qrels(options.qrels).values() if options.qrels is not None else ()
-    gold = {str(document["id"]) for documents in labels for document in documents}
+    gold = _gold_ids(options)
     dropped: dict[str, str] = {}
     tried: dict[str, str] = {}
     while True:
@@ -122,6 +121,12 @@ def _fitting_plan(shape: Reshaped, source: InputFile, options: Options) -> Plan:
             return replace(plan, notes=(*notes, *plan.notes))
         tried[misfit] = plan.fields[misfit]
         dropped[misfit] = ""
+
+
+def _gold_ids(options: Options) -> set[str]:
+    """Return the ids of the relevant documents in the file of labels; none where there is no such file."""
+    labels = read_qrels(options.qrels).values() if options.qrels is not None else ()
+    return {str(document["id"]) for documents in labels for document in documents}
 
 
 def _misfits(table: Table, plan: Plan) -> list[str]:
@@ -160,8 +165,7 @@ def table_importer(
 def _runs(
     table: Table, key: str, source: InputFile, options: Options, errors: ValidationErrors
 ) -> list[ParsedRun]:
-    labels = read_qrels(options.qrels).values() if options.qrels is not None else ()
-    gold = {str(document["id"]) for documents in labels for document in documents}
+    gold = _gold_ids(options)
     plan = plan_columns(table, options.mapping, source.name, gold_ids=gold, declared=options.metrics)
     return runs_of_table(table, plan, ParsedRun(source.stem, (), source.name, key), errors)
 

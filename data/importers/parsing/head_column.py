@@ -145,10 +145,7 @@ def verdict_of(name: str, cells: Collection[object]) -> Verdict | None:
             note = f"column {name!r} holds {shown}, read as 1 and 0"
             judges = good in ("right", "correct", "accurate")
             return Verdict({good: 1.0, bad: 0.0}, True, shown, note, judges_right=judges)
-    is_comment = plain_name(name).rpartition("_")[2] in heading_words("about_text") and not says(
-        name, "score"
-    )
-    if is_comment:
+    if last in heading_words("about_text") and not says(name, "score"):
         return _of_flags(words, name)
     return _of_flags(words, name) or _in_words(words, name) or _on_a_scale(words, name)
 

@@ -21,9 +21,7 @@ from ragtriage.metrics.sanity.columns import usual_scale
 
 SCHOOL = {"note", "noten", "schulnote"}  # from 1 to 6 they are grades, of which less is better
 LONGEST_HEADING = 4  # words of a heading that names what is rated, rather than describing it
-FEW_VALUES = 20
 MOST_OF_THE_TEXT = 0.5
-SHORT = 20  # characters that a date or a name seldom has
 TEXT = 40  # characters that a typical cell of text has at least
 EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
 NOT_READ = " and is not read"
@@ -33,8 +31,7 @@ BY_WORD = "a word in its name"
 def by_a_word(columns: Sequence[HeadColumn], taken: Mapping[str, str]) -> dict[str, str]:
     """Return the fields of columns whose headings have a word for them, as "Bot answer" or "Pregunta" have.
 
-    A field that several columns could be is left open, but for the question, which is the first of them, and
-    for an answer beside dates, names and other short texts.
+    A field that several columns could be is left open, but for the question, which is the first of them.
     """
     candidates: dict[str, list[str]] = {}
     for column in columns:
@@ -79,9 +76,7 @@ def holds_emails(column: HeadColumn) -> bool:
 def metric_of(column: HeadColumn) -> str:
     """Return the key of the metric that a column of scores or verdicts holds, by its heading."""
     key, is_known = metric_name(without_scale(column.name))
-    if is_known:
-        return key
-    if not is_plain(column.name):
+    if is_known or not is_plain(column.name):
         return key
     short = len(words_of(column.name)) <= LONGEST_HEADING
     if says(column.name, "judged_right") and (short or "?" in column.name):
