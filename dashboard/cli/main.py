@@ -12,12 +12,14 @@ import os
 import signal
 import sys
 import threading
+import traceback
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import click
@@ -208,9 +210,17 @@ def main(arguments: list[str] | None = None) -> None:
 
 @contextmanager
 def _ended_by_sigterm() -> Iterator[None]:
-    """Let SIGTERM end the command as an exception does: what it began is removed, and its processes end."""
+    """Let SIGTERM end the command as an exception does: what it began is removed, and its processes end.
 
-    def end(*_: object) -> None:
+    An exception that is raised while a module loads can be lost: compiled modules clear what goes wrong in
+    parts of their setup, and so does the callback of the import lock. The end then waits for the module.
+    """
+
+    def end(_: int, frame: FrameType | None) -> None:
+        if _loads_a_module(frame):
+            main_thread = threading.main_thread().ident
+            threading.Timer(0.02, signal.pthread_kill, [main_thread, signal.SIGTERM]).start()
+            return
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the removing is not interrupted
         sys.exit(TERMINATED)
 
@@ -222,6 +232,10 @@ def _ended_by_sigterm() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def _loads_a_module(frame: FrameType | None) -> bool:
+    return any("importlib._bootstrap" in at.f_code.co_filename for at, _ in traceback.walk_stack(frame))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
@@ -35,24 +36,9 @@ def _workers(root: Path) -> list[int]:
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
 def test_sigterm_leaves_neither_a_staging_folder_nor_a_worker(tmp_path: Path) -> None:
-    words = [
-        "turtles",
-        "live",
-        "eighty",
-        "years",
-        "at",
-        "least,",
-        "as",
-        "every",
-        "sailor",
-        "knows",
-        "who",
-        "has",
-        "met",
-        "one",
-    ]
-    record = {"answer": " ".join(words * 9), "reference_answer": " ".join(words * 3)}
-    retrieved = [{"id": f"d{at}", "text": " ".join(words * 20)} for at in range(5)]
+    words = "turtles live eighty years at least, as every sailor knows who has met one "
+    record = {"answer": words * 9, "reference_answer": words * 3}
+    retrieved = [{"id": f"d{at}", "text": words * 20} for at in range(5)]
     source, root = tmp_path / "large.jsonl", tmp_path / "workspace"
     with source.open("w", encoding="utf-8") as file:
         for at in range(20_000):
@@ -72,6 +58,27 @@ def test_sigterm_leaves_neither_a_staging_folder_nor_a_worker(tmp_path: Path) ->
     while _workers(root) and time.monotonic() < end:
         time.sleep(0.1)
     assert _workers(root) == []
+
+
+def test_sigterm_ends_a_command_also_while_a_compiled_module_loads(tmp_path: Path) -> None:
+    loading = """
+        import os, signal, time
+        try:  # as Cython's registering of a class does, which drops every error
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(0.01)
+        except BaseException:
+            pass
+    """
+    (tmp_path / "loading.py").write_text(dedent(loading), encoding="utf-8")
+    command = """
+        import time
+        from ragtriage.dashboard.cli.main import _ended_by_sigterm
+        with _ended_by_sigterm():
+            import loading
+            time.sleep(30)
+    """
+    ended = subprocess.run([sys.executable, "-c", dedent(command)], cwd=tmp_path, check=False, timeout=60)
+    assert ended.returncode == 143
 
 
 @pytest.mark.parametrize("words", ["runs", "metrics --help", "doctor"])
