@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from format_table import EXPORTS
+from files_table import EXPORTS
 
 from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.detect import read_runs
