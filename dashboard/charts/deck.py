@@ -93,7 +93,7 @@ def step_columns(steps: Sequence[Loss], total: int) -> Chart:
         places = [(at, dict(step.lost)[owner]) for at, step in enumerate(steps) if owner in dict(step.lost)]
         lost.append(
             Series(
-                f"lost: {owner}",
+                f"failed: {owner}",
                 tuple(at for at, _ in places),
                 tuple(n for _, n in places),
                 LIGHT.stages[owner],

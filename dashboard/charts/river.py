@@ -109,7 +109,7 @@ def river_alt(pipeline: Pipeline) -> str:
     """Return the picture in words, for people who cannot see it."""
     steps = ", ".join(f"{step.title.lower()} {_left(step)}" for step in pipeline.steps[1:])
     lost = "; ".join(f"{loss.n:,} {_name(loss).lower()}" for loss in pipeline.losses())
-    return f"{count(pipeline.n, 'case')} through the pipeline: {steps}. Lost: {lost or 'none'}."
+    return f"{count(pipeline.n, 'case')} through the pipeline: {steps}. Failed: {lost or 'none'}."
 
 
 def _left(step: PipelineStep) -> str:
@@ -187,7 +187,7 @@ def _add_survivors(figure: go.Figure, pipeline: Pipeline, frame: _Frame, tokens:
 def _hover(step: PipelineStep) -> str:
     """Return what a step rests on, for the pointer."""
     if step.basis == "not recorded":
-        return f"{step.title}: not recorded, so no case can be lost here"
+        return f"{step.title}: not recorded, so no case can fail here"
     basis = {
         "measured": "",
         "inferred": "<br>inferred: no gold is recorded, the context metric stands in for it",

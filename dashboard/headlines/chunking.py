@@ -137,8 +137,8 @@ def _by_means(ranking: GridRanking, metric: str, doubt: str) -> Headline:
     best = max(measured, key=lambda entry: sign * entry.value.mean if entry.value else 0.0)
     value = number(best.value.mean if best.value else None, 3)
     detail = (
-        f"{capital(metric)} {value}, the best of {count(len(measured), 'mean')}; without samples nothing "
-        "tells a real difference from chance. Load the runs themselves to compare them"
+        f"{capital(metric)} {value}, the best of {count(len(measured), 'mean')}; without samples a real "
+        "difference cannot be told from chance. Load the runs themselves to compare them"
     )
     return Headline("cannot tell", _fitting(f"Best mean: {_name(best)}"), detail, doubt)
 
@@ -219,5 +219,5 @@ def _losing_statement(losing: Sequence[int], others: Sequence[int], metric: str,
         longer = f"{statement} than {others[0]:,}"
     else:
         names = f"{', '.join(f'{size:,}' for size in others[:-1])} and {others[-1]:,}"
-        longer = f"{statement}; {names} cannot be told apart"
+        longer = f"{statement}; {names} are tied"
     return longer if len(longer) <= LONGEST_STATEMENT else _fitting(statement)

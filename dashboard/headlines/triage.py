@@ -223,10 +223,10 @@ def river_statement(diagnosis: Diagnosis) -> str:
             return f"{cases} {'cannot' if n == 1 else 'can'} be called good or bad"
         if fully < n:
             unclear = "not fully measured"
-            return f"{cases} is {unclear}" if n == 1 else f"{cases} is lost yet, {n - fully:,} {unclear}"
-        return f"{cases} is not lost" if n == 1 else f"{cases} is lost"
+            return f"{cases} is {unclear}" if n == 1 else f"{cases} fails so far, {n - fully:,} {unclear}"
+        return f"{cases} does not fail" if n == 1 else f"{cases} fails"
     of = count(measured, "case" if measured == n else "measured case")
-    lost_text = "The only case is lost" if n == 1 else f"{lost:,} of {of} {'is' if lost == 1 else 'are'} lost"
+    lost_text = "The only case fails" if n == 1 else f"{lost:,} of {of} {'fails' if lost == 1 else 'fail'}"
     ranked = sorted(diagnosis.fix_first, key=lambda entry: (entry.key == UNEXPLAINED, -entry.n_bad))
     top, *others = ranked
     if others and others[0].n_bad == top.n_bad:

@@ -92,7 +92,7 @@ def _errors(findings: ToolFindings) -> ResultTable:
     by_kind = ", ".join(f"{n:,} {ERRORS.get(kind, kind)}" for kind, n in findings.n_errors.items())
     pairs, held = findings.totals["pairs"], findings.totals["schema_calls"]
     among = [f"{pairs:,} expected calls that were made"] * (pairs > 0 or not held)
-    among += [f"{count(held, 'call')} held against the schema of the tool"] * (held > 0)
+    among += [f"{count(held, 'call')} checked against the schema of the tool"] * (held > 0)
     rows = tuple(
         {
             "Error": ERRORS.get(str(tally.entry["error"]), str(tally.entry["error"])),

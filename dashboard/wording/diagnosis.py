@@ -337,7 +337,7 @@ def inference_caveat(diagnosis: Diagnosis, entry: FixFirst) -> str:
         return ""
     which = "Its cases" if entry.n_inferred == entry.n_bad else f"{entry.n_inferred:,} of its cases"
     metric = _with_source(diagnosis, diagnosis.context_metric)
-    return f"{which} are inferred: no gold is recorded, and {metric} stands in for it."
+    return f"{which} are inferred: no gold is recorded, so {metric} is used."
 
 
 def _with_source(diagnosis: Diagnosis, metric: str) -> str:

@@ -106,7 +106,7 @@ def known_statement(diagnosis: Diagnosis) -> str:
     coverage, n = diagnosis.coverage, len(diagnosis.scored.question_ids)
     if coverage.of_refusals_alone and not diagnosis.bad.bad.any():
         who = f"all {count(n, 'question')}" if diagnosis.refusals.right.all() else "every refusal"
-        return f"{who} rightly refused, nothing to fix in the answers"
+        return f"{who} correctly refused, nothing to fix in the answers"
     if diagnosis.measured.any() or (citations := citations_of_run(diagnosis.scored)) is None:
         return ""
     return in_sentence(citations_sentence(citations).rstrip(".").rpartition(". ")[2])

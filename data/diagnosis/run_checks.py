@@ -112,7 +112,7 @@ def _undirected(scored: ScoredRun) -> list[Finding]:
     more = f" and {len(metrics) - MOST_NAMED:,} more" if len(metrics) > MOST_NAMED else ""
     message = (
         f"No direction is declared for {', '.join(metrics[:MOST_NAMED])}{more}, so it is neither better nor "
-        f"worse, and cannot win, gate or regress. To change that, {HOW_TO_DECLARE}."
+        f"worse, and cannot be compared or gated. To change that, {HOW_TO_DECLARE}."
     )
     return [Finding("undirected", "note", "No direction declared", message, metrics=tuple(metrics))]
 
@@ -280,7 +280,7 @@ def refused_scores(scored: ScoredRun) -> list[Finding]:
     if not means:
         return []
     n = int(left_out.sum())
-    which = "answer reads as a refusal, so its" if n == 1 else "answers read as refusals, so their"
+    which = "answer looks like a refusal, so its" if n == 1 else "answers look like refusals, so their"
     more = f"; {len(means) - MOST_REFUSED_NAMED:,} more metrics" if len(means) > MOST_REFUSED_NAMED else ""
     named = "; ".join(f"{name} {text}" for name, text in list(means.items())[:MOST_REFUSED_NAMED])
     message = (

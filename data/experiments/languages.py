@@ -288,7 +288,7 @@ def _question_languages(run: ScoredRun) -> tuple[IntArray, tuple[str, ...]]:
     for group in run.groups:
         if group.name == "language":
             return group.codes, group.labels
-    return np.zeros(run.n, dtype=np.int64), ("not told",)
+    return np.zeros(run.n, dtype=np.int64), ("not recorded",)
 
 
 def _rows(run: ScoredRun, language: str) -> IntArray:
@@ -348,7 +348,8 @@ def _lists(run: ScoredRun, rows: IntArray, codes: dict[str, int]) -> RankedLists
             counts[at] = len(gold)
             for rank, entry in enumerate((sample["retrieved"] or ())[:DEPTH]):
                 language[at, rank] = codes.setdefault(
-                    str(further_fields(entry["extra"], "language").get("language") or "not told"), len(codes)
+                    str(further_fields(entry["extra"], "language").get("language") or "not recorded"),
+                    len(codes),
                 )
                 relevant[at, rank] = entry["id"] in gold
     return RankedLists(language, relevant, counts)

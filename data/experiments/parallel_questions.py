@@ -14,7 +14,7 @@ import orjson
 from ragtriage.data.errors import DataError
 from ragtriage.data.text.language import language_of
 
-NOT_TOLD = "not told"
+NOT_RECORDED = "not recorded"
 MOST_BYTES = 500_000_000  # of a file
 ID_FIELDS = ("id", "_id", "doc_id")
 
@@ -128,4 +128,4 @@ def _text(entry: Mapping[str, Any], names: tuple[str, ...], where: str) -> str:
 
 def _language(entry: Mapping[str, Any], text: str) -> str:
     declared = entry.get("language") or entry.get("lang")
-    return declared[:20] if isinstance(declared, str) else language_of(text) or NOT_TOLD
+    return declared[:20] if isinstance(declared, str) else language_of(text) or NOT_RECORDED

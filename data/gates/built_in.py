@@ -67,7 +67,7 @@ def judge_secrets(findings: Sequence[Finding]) -> GateResult | None:
     if found is None:
         return None
     n, of = found.n_affected, round(float(dict(found.evidence)["answers"]))
-    gate = Gate("secrets in answers", 0.0, True, "block", "what is told cannot be taken back", "secrets")
+    gate = Gate("secrets in answers", 0.0, True, "block", "a leaked secret cannot be taken back", "secrets")
     why = f"{found.title}. {found.message.removesuffix('.')}"
     return GateResult(gate, "FAIL", n / of, None, None, of, of, margin=-n / of, obtained="counted", why=why)
 

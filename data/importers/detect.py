@@ -99,7 +99,7 @@ def _by_rows(source: InputFile, rows: str) -> str:
     if "question" in {field for field, _ in reshaped(table).proposed.values()}:
         return "table"
     shown = ", ".join(repr(name[:40]) for name in table.columns[:12]) or "no names"
-    what = f"is read as {table.kind} with columns {shown}; none reads as the question"
+    what = f"is read as {table.kind} with columns {shown}; no question column found"
     accepted = f"{HELP} ({MAP_QUESTION} names its column)"
     raise NoQuestionError(ValidationError(source.name, None, "", what, accepted), table.columns)
 
@@ -178,7 +178,7 @@ def _runs_of_sheets(source: InputFile, options: Options, errors: ValidationError
             name = sheet if run.name == source.stem else f"{sheet} {run.name}"
             runs.append(replace(run, name=f"{options.name} {name}" if options.name else name))
     if not runs:
-        raise source.error("has no sheet with questions", "a sheet with a column that reads as the question")
+        raise source.error("has no sheet with questions", "a sheet with a question column")
     return [replace(run, named_by_content=True) for run in _distinctly_named(runs)]
 
 

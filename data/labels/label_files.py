@@ -269,7 +269,7 @@ def _matched(scored: ScoredRun, labels: Sequence[FileLabel], file: str) -> list[
         if len(rows) > 1:
             raise DataError(
                 f"{file}, {label.place}: {len(rows)} samples have this question; accepted: a "
-                "column repeat or answer that tells which"
+                "column repeat or answer that says which"
             )
         matches.append(rows[0] if rows else None)
     return matches

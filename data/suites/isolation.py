@@ -324,7 +324,7 @@ ISOLATION_SUITE = Suite(
     read_isolation,
     {
         "leak_at": Part("a document of another account in the first {}", _in_the_first),
-        "told": Part("tells what belongs to another account", lambda detail, _: bool(detail.get("told"))),
+        "told": Part("reveals what belongs to another account", lambda detail, _: bool(detail.get("told"))),
     },
 )
 

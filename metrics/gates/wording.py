@@ -276,7 +276,7 @@ def _conclusion(result: GateResult, within: str, beyond: str, threshold: str) ->
     if result.verdict != "INCONCLUSIVE":
         return f"the whole interval {met}"
     if result.low is None:
-        return f"without an interval it is unclear on which side of {threshold} it lies"
+        return f"without an interval it is unclear on which side of {threshold} the true value is"
     return f"the interval includes {threshold}, so there are too few questions to tell{_effect(result)}"
 
 

@@ -80,8 +80,8 @@ def _constant_columns(run: CheckInput) -> list[Finding]:
                 "constant_column",
                 "warning",
                 f"{name} is {value} throughout",
-                f"All {n} imported values of {name} are {value}. A score that never varies tells no answer "
-                "from another: read a few cases, and see whether the tool really judged them.",
+                f"All {n} imported values of {name} are {value}. A score that never varies cannot tell a "
+                "good answer from a bad one: read a few cases, and see whether the tool really judged them.",
                 (("values", float(n)), ("value", float(values[0]))),
                 n,
                 rows_of(np.isfinite(column)),
@@ -202,7 +202,7 @@ def _scale_finding(
     n = int(np.isfinite(column).sum())
     reach = f"min {least:.3f}, max {most:.3f}".replace("-", "−")
     limits = f"{bounds[0]:g} to {bounds[1]:g}".replace("-", "−")
-    outside = f"{int(off.sum())} of {n} {source} values of {name} lie outside {limits} ({reach})"
+    outside = f"{int(off.sum())} of {n} {source} values of {name} are outside {limits} ({reach})"
     if source != "imported":
         advice = ". Check what they were computed from."
     elif none_scored:
@@ -400,7 +400,7 @@ COLUMN_RULES = (
         _mixed_scales,
     ),
     Rule("empty_column", "Not measured", "an imported column has no value on any sample", _empty_columns),
-    Rule("scale", "Scale", "a value lies outside the bounds of its metric", _scale),
+    Rule("scale", "Scale", "a value is outside the bounds of its metric", _scale),
     Rule(
         "disagreement",
         "Metrics that disagree on a sample",

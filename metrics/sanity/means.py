@@ -212,7 +212,7 @@ MEAN_RULES: Mapping[str, Rule[Means]] = MappingProxyType(
                 "mean self-knowledge exceeds mean precision",
                 _self_knowledge,
             ),
-            Rule("scale_of_means", "Scale", "a mean lies outside the bounds of its metric", _scale),
+            Rule("scale_of_means", "Scale", "a mean is outside the bounds of its metric", _scale),
         )
     }
 )

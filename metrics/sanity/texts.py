@@ -83,7 +83,7 @@ def secrets_title(secrets: Mapping[int, tuple[str, ...]], of: int) -> str:
     kinds = Counter(each.rpartition(" ")[0] for told in secrets.values() for each in told)
     named = [f"{'an' if kind[0] in 'aAI' else 'a'} {kind}" for kind, _ in kinds.most_common(MOST_NAMED)]
     listed = f"{', '.join(named[:-1])} or {named[-1]}" if named[1:] else named[0]
-    return _title(len(secrets), of, f"tells {listed}", f"tell {listed}")
+    return _title(len(secrets), of, f"reveals {listed}", f"reveal {listed}")
 
 
 def _other_language(run: CheckInput) -> list[Finding]:

@@ -55,7 +55,7 @@ def contingency(a: IntArray, b: IntArray, classes: int) -> IntArray:
     same_length(a, b)
     codes = np.concatenate([a, b])
     if len(codes) and not (codes.min() >= 0 and codes.max() < classes):
-        raise MetricsError(f"codes of {classes} classes must lie in 0 to {classes - 1}")
+        raise MetricsError(f"codes of {classes} classes must be 0 to {classes - 1}")
     table = np.bincount(a * classes + b, minlength=classes**2)
     return np.asarray(table.reshape(classes, classes), dtype=np.int64)
 

@@ -89,7 +89,7 @@ def ppi_mean(
     """
     sample = _sample(labels, judge_on_labelled, judge_on_rest, clusters)
     if not 0 < alpha < 1:
-        raise MetricsError(f"alpha must lie between 0 and 1, not {alpha}")
+        raise MetricsError(f"alpha must be between 0 and 1, not {alpha}")
     weight = _tuning(sample) if tuning is None or not len(judge_on_rest) else tuning
     everything = np.concatenate([judge_on_labelled, judge_on_rest])
     estimate, variance = _estimate(sample, weight)

@@ -64,7 +64,7 @@ def test_a_few_bad_cases_do_not_lead(workspace: RunStore) -> None:
 
 def test_refusals_that_are_all_right_lead(workspace: RunStore) -> None:
     headline = report_headline(_report(workspace, _answers(17, 0, 17), None))
-    assert headline.statement == "V2: all 17 questions rightly refused, nothing to fix in the answers"
+    assert headline.statement == "V2: all 17 questions correctly refused, nothing to fix in the answers"
     assert headline.state == "not measured"
 
 

@@ -216,7 +216,7 @@ TABLE = b"Froge,Antwart,kurz\nwas?,das,x\nwer?,der,x\n"
             ["Froge: mapped to 'qestion', which is not a field", "question, history", "tags.<key>"],
         ),
         ({"Froge": "question", "kurz": "question"}, ["kurz: mapped to 'question', as 'Froge' already is"]),
-        ({"Antwart": "answer"}, ["question: no column reads as the question (columns: 'Froge'"]),
+        ({"Antwart": "answer"}, ["question: no question column found (columns: 'Froge'"]),
     ],
 )
 def test_a_wrong_mapping_lists_columns_and_fields(mapping: dict[str, str], parts: list[str]) -> None:

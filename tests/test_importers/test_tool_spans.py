@@ -176,7 +176,7 @@ def test_otlp_tells_calls_failures_breaks_of_the_schema_and_invented_arguments(t
     assert sorted(map(str, errors)) == sorted(
         map(str, [("unexpected", "account_id"), ("wrong type", "city"), ("wrong value", "unit")])
     )
-    assert "2 calls held against the schema of the tool" in tables["Errors of arguments"].note
+    assert "2 calls checked against the schema of the tool" in tables["Errors of arguments"].note
 
 
 def test_an_identifier_that_nothing_read_holds_is_invented(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def test_every_sheet_with_questions_is_a_run() -> None:
         (TITLED.read_bytes()[:3000], "a zip archive"),
         (workbook(a="<row><c"), "an Excel workbook that cannot be read"),
         (workbook(a=""), "a workbook without a table"),
-        (workbook(a=cells(("name", "age"), ("x", "3"))), "none reads as the question"),
+        (workbook(a=cells(("name", "age"), ("x", "3"))), "no question column found"),
         (
             workbook(
                 a=cells(("question",), ("q?",)) + '<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>'

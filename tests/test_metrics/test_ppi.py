@@ -250,7 +250,7 @@ def test_bad_input_is_refused_with_what_would_be_accepted() -> None:
         ppi_mean(ones, ones[:11], ones)
     with pytest.raises(MetricsError, match="judge_on_rest must be finite"):
         ppi_mean(ones, ones, np.array([1.0, np.nan]))
-    with pytest.raises(MetricsError, match="alpha must lie between 0 and 1"):
+    with pytest.raises(MetricsError, match="alpha must be between 0 and 1"):
         ppi_mean(ones, ones, ones, alpha=1.0)
     with pytest.raises(MetricsError, match="12 and 12, not 12 and 3"):
         ppi_mean(ones, ones, ones, clusters=(np.arange(12), np.arange(3)))

@@ -49,7 +49,7 @@ def test_a_grid_without_any_metric_is_not_measured() -> None:
         (
             [_entry(128, "worse"), _entry(256, "same", index_tokens=9), _entry(512, "best", index_tokens=5)],
             "bad",
-            "128-token chunks recall less; 256 and 512 cannot be told apart",
+            "128-token chunks recall less; 256 and 512 are tied",
         ),
         ([_entry(128, "worse"), _entry(256, "best")], "good", "256 / 0 beats every other chunking"),
         (

@@ -197,13 +197,13 @@ def test_losses_name_the_step_where_most_are_lost(demo: RunStore) -> None:
     ("n", "scores", "told"),
     [
         (10, {"faithfulness": 1.0}, "No fault found in 10 cases, answers not checked"),
-        (10, RIGHT, "None of 10 cases is lost yet, 10 not fully measured"),
+        (10, RIGHT, "None of 10 cases fails so far, 10 not fully measured"),
         (1, RIGHT, "The only case is not fully measured"),
         (1, {}, "The only case cannot be called good or bad"),
         (10, {}, "None of 10 cases can be called good or bad"),
-        (1, ALL, "The only case is not lost"),
-        (10, ALL, "None of 10 cases is lost"),
-        (1, {**ALL, "faithfulness": 0.1}, "The only case is lost, at one step: unfaithful (1)"),
+        (1, ALL, "The only case does not fail"),
+        (10, ALL, "None of 10 cases fails"),
+        (1, {**ALL, "faithfulness": 0.1}, "The only case fails, at one step: unfaithful (1)"),
     ],
 )
 def test_no_loss_is_told_as_far_as_it_is_known(

@@ -90,4 +90,4 @@ def test_the_picture_is_told_in_words() -> None:
         "30 cases through the pipeline: found 28, ranked not recorded, answered 11"
     )
     assert "17 wrongly refused" in river_alt(RUN)
-    assert river_alt(_pipeline(3)).endswith("Lost: none.")
+    assert river_alt(_pipeline(3)).endswith("Failed: none.")

@@ -111,7 +111,7 @@ def _alike_lines(store: RunStore, imported: Sequence[ImportedRun]) -> list[str]:
             if named_alike and other.run_id not in new:
                 lines.append(
                     f"warning: {plain(run.name)} was imported before, as {other.run_id}, and both are kept: "
-                    f"`ragtriage delete {other.run_id}` removes the earlier one, --name tells them apart."
+                    f"`ragtriage delete {other.run_id}` removes the earlier one, --name renames the new one."
                 )
     return lines
 

@@ -174,7 +174,7 @@ def case_chips(diagnosis: Diagnosis, findings: Sequence[Finding], row: int) -> l
     if stage >= 0:
         chips = [Chip(conclusion, owner=STAGES[stage].owner, help=STAGES[stage].meaning)]
         if diagnosis.stages.inferred[row]:
-            chips.append(Chip("inferred: no gold recorded", help="The context metric stands in for gold."))
+            chips.append(Chip("inferred: no gold recorded", help="Inferred from the context metric."))
     elif diagnosis.measured[row]:
         chips = [Chip("✓ Good", "good"), Chip(conclusion)]
     else:

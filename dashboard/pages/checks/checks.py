@@ -20,7 +20,7 @@ name = view.store.names()[view.run.run_id]
 summaries = suites_in(view.scored(view.run))
 if not summaries:
     open_page(no_checks_headline(name), meta=run_facts(view))
-    bundled_example("clinc_router", "", "shows a router held against the right routes")
+    bundled_example("clinc_router", "", "shows a router compared with the right routes")
     st.stop()
 
 open_page(checks_headline(name, summaries), meta=run_facts(view))

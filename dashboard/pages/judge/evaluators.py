@@ -87,8 +87,8 @@ def _evaluator(view: View, evaluator: Evaluator, judge_result: JudgeResult | Non
     samples = 0 if path is None else _injected(path)
     if samples:
         st.warning(
-            f"In {count(samples, 'sample')} some text tries to instruct the judge. It is told to report such "
-            "text and not to follow it; read these cases before trusting its answers."
+            f"In {count(samples, 'sample')} some text tries to instruct the judge. Its prompt says to report "
+            "such text, not to follow it; read these cases before trusting its answers."
         )
     _origin(view, evaluator, check, judge_result)
     _case_buttons(evaluator, check)

@@ -147,8 +147,8 @@ def _injections(scored: ScoredRun) -> None:
     if not samples:
         return
     st.warning(
-        f"In {count(samples, 'sample')} some text tries to instruct the judge. The judge is told to "
-        "report such text and not to follow it; read these cases before trusting their verdicts."
+        f"In {count(samples, 'sample')} some text tries to instruct the judge. Its prompt says to "
+        "report such text, not to follow it; read these cases before trusting their verdicts."
     )
     if st.button(f"Open the {count(samples, 'case')}", key="judge_injections"):
         open_cases(cohort="injection")

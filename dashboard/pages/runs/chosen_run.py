@@ -120,7 +120,7 @@ def _history(view: View) -> None:
     """Show which run is the baseline, who set it and when, and the baselines before it."""
     moves = baseline_history(view.store.ledger, view.project)
     if not moves:
-        st.caption("Baseline: none is set; the run before the one on display is used instead.")
+        st.caption("No baseline is set: the run before this one is used.")
         return
     newest, *earlier = [markdown_text(baseline_move_text(move, view.labels)) for move in moves[:HISTORY]]
     facts(f"Baseline: {newest}", "" if earlier else "never changed")

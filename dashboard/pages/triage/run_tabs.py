@@ -277,7 +277,7 @@ def _expected(view: View, tree: F1Tree) -> None:
     """Draw what the team expects its measures to bring: assumptions, apart from what is computed."""
     st.markdown("#### What you expect to gain")
     st.caption(
-        "Assumptions of the team, not computed: entered with name and date, added up, and held against the "
+        "Assumptions of the team, not computed: entered with name and date, added up, and compared with the "
         "next run of the project."
     )
     outlook = outlook_of(view.store, view.run, tree)

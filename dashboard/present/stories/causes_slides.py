@@ -73,7 +73,7 @@ def why_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
             f"{count(rest, 'case')} left out: not measured" if rest else "",
             "each bad case counts at the first stage whose rule it meets",
         ],
-        alt="Cases that survive each step of the pipeline, and those lost there",
+        alt="Cases that pass each step of the pipeline, and those that fail there",
         slide=content,
     )
 

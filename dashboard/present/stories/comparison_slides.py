@@ -305,7 +305,7 @@ def _answer(name: str, record: Mapping[str, Any], diagnosis: Diagnosis, row: int
     how = STAGES[code].title.lower() if code >= 0 else "good" if known else "not measured"
     state: State = "bad" if code >= 0 else "good" if known else "not measured"
     if refused and code < 0:
-        how = "rightly refused" if known else "refused"
+        how = "correctly refused" if known else "refused"
     how += " · refuses" if refused and "refused" not in how else ""
     return SideAnswer(
         shorten(name, LONGEST_ANSWERER),

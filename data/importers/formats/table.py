@@ -81,7 +81,7 @@ def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[
     ):  # what is no field of a question is kept beside it, such as a list of answers
         return runs_of_table(shape.table, plan, ParsedRun(source.stem, (), source.name, "table"), errors)
     if not has_gold and options.format != QUESTIONS:
-        what = "holds nothing that can be measured: no column reads as an answer, a document or a score"
+        what = "holds nothing that can be measured: no column with an answer, a document or a score"
         accepted = f"{mapped('answer', 'COLUMN')}; or `--format {QUESTIONS}` for questions alone"
         fault = ValidationError(source.name, None, "", what, accepted)
         raise NothingMeasuredError(fault, shape.table.columns)
@@ -246,7 +246,7 @@ IMPORTERS = (
     Importer(
         "table",
         "Table",
-        "CSV, TSV, JSONL, JSON, Parquet or Excel (.xlsx) with a column that reads as the question",
+        "CSV, TSV, JSONL, JSON, Parquet or Excel (.xlsx) with a question column",
         lambda peek: "question" in guessed_fields(peek.columns),
         read,
         mapped=True,
@@ -254,7 +254,7 @@ IMPORTERS = (
     Importer(
         QUESTIONS,
         "Table of questions",
-        "a column that reads as the question and one with its reference answer or gold, and no answers",
+        "a question column and one with the reference answer or gold, and no answers",
         lambda peek: (
             "question" in (fields := guessed_fields(peek.columns))
             and bool(fields & OF_QUESTIONS)

@@ -173,7 +173,7 @@ def plan_columns(
     fields, siblings, reasons = _all_fields(columns, {**given, **overrides}, metrics_after, declared)
     of_fields = {field: column for column, field in fields.items()}
     if "question" not in of_fields:
-        what = f"no column reads as the question (columns: {', '.join(map(repr, fields)) or 'none'})"
+        what = f"no question column found (columns: {', '.join(map(repr, fields)) or 'none'})"
         names = ", ".join(synonyms()["question"])
         accepted = f"one of {names}; or a mapping of a column to it ({MAP_QUESTION}), or that renamed"
         raise NoQuestionError(ValidationError(file, None, "question", what, accepted), tuple(fields))

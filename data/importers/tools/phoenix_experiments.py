@@ -234,8 +234,8 @@ BLANK: tuple[object, ...] = (None, "", {}, [])
 OWN_IDS = ("qid", "question_id", "query_id")
 MOST_TAG = 60
 OF_SPANS = (
-    "the examples were made from traced spans: their outputs, which stand as references, are what a system "
-    "wrote, and nobody says that they are right"
+    "the examples were made from traced spans: their outputs, used as references, are what a system "
+    "wrote, and nobody has checked them"
 )
 NO_INPUT = "an example without an input is left out"
 

@@ -239,7 +239,7 @@ def sample_of(row: Row, variable: str | None, listed: bool, errors: ValidationEr
     question = question_in(variables.get(variable)) if variable else None
     if question is None and isinstance(prompt, str):
         question = prompt
-        errors.remark("no variable reads as the question: the prompt is read as the question", line)
+        errors.remark("no variable is the question: the prompt is taken as the question", line)
     output = response.get("output")
     failed = row.get("failureReason") == FAILED or (output is None and bool(row.get("error")))
     cached = response.get("cached") is True
