@@ -296,7 +296,7 @@ def _mean_texts(means: Mapping[str, list[Any]]) -> Iterator[str]:
 
 
 def _expected_text(wanted: Mapping[str, Any]) -> str:
-    parts = []
+    parts: list[str] = []
     for key, value in wanted.items():
         if key in ("scores", "means"):
             parts += _mean_texts(value)

@@ -19,7 +19,7 @@ LINKS = 0.15  # of texts cut anywhere, as many end behind a comma or on a word t
 FEWEST_LONG = 10  # long answers, half of all, of which nearly none has an end mark
 NEARLY_ALL = 0.8
 OF_STYLE = 0.5  # share of the references without an end mark that shows that none is asked for
-NOT_RECORDED, WHOLE, BARE, OPEN, DANGLING = -1, 0, 1, 2, 3  # how a text ends
+UNDECIDED, WHOLE, BARE, OPEN, DANGLING = -1, 0, 1, 2, 3  # how a text ends
 CUT, ENDED = 1, 0  # what ended an answer, as recorded
 
 

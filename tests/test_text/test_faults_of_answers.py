@@ -9,7 +9,7 @@ from ragtriage.data.text.faults.error_texts import is_error_text, is_placeholder
 from ragtriage.data.text.faults.secrets import has_contact, is_card, is_iban, secrets_in
 from ragtriage.data.text.faults.wishes import asks_for_sources, names_a_language
 from ragtriage.data.text.shown_case import shown_case
-from ragtriage.metrics.sanity.answer_texts import DANGLING, NOT_TOLD, OPEN, WHOLE
+from ragtriage.metrics.sanity.answer_texts import DANGLING, OPEN, UNDECIDED, WHOLE
 
 
 @pytest.mark.parametrize(
@@ -87,8 +87,8 @@ def test_a_question_or_reference_may_ask_for_the_text_of_an_error() -> None:
         ("Bring these papers to the office:\n- your passport\n- the signed form\n- two photos of you", WHOLE),
         ("Use this:\n```python\nprint('one two three four five six')\n```", WHOLE),
         ("| name | price |\n|---|---|\n| a small box of tea | 3 |", WHOLE),
-        ("วัดนี้สร้างขึ้นในสมัยกรุงศรีอยุธยาและยังคงใช้งานอยู่ในปัจจุบัน", NOT_TOLD),
-        *(("Paris", NOT_TOLD), ("42", NOT_TOLD), ("The Old Man and the Sea", NOT_TOLD), (None, NOT_TOLD)),
+        ("วัดนี้สร้างขึ้นในสมัยกรุงศรีอยุธยาและยังคงใช้งานอยู่ในปัจจุบัน", UNDECIDED),
+        *(("Paris", UNDECIDED), ("42", UNDECIDED), ("The Old Man and the Sea", UNDECIDED), (None, UNDECIDED)),
     ],
 )
 def test_how_an_answer_ends(answer: str | None, ending: int) -> None:

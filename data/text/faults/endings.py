@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ragtriage.data.text.tokens import count_words, word_list
-from ragtriage.metrics.sanity.answer_texts import BARE, DANGLING, NOT_RECORDED, OPEN, WHOLE
+from ragtriage.metrics.sanity.answer_texts import BARE, DANGLING, OPEN, UNDECIDED, WHOLE
 
 FEWEST_WORDS = 8  # a name, a number or a title needs no end mark
 FEWEST_CHARACTERS = 16  # of a text without spaces
@@ -30,7 +30,7 @@ def ending_of(text: str | None) -> int:
     """Return how a text ends.
 
     Returns:
-        NOT_RECORDED for a short one, or one in a script without end marks; WHOLE with an end mark, a closed
+        UNDECIDED for a short one, or one in a script without end marks; WHOLE with an end mark, a closed
         bracket, quotation or code, or as the lines before it; DANGLING behind a comma, an open bracket or a
         word that no sentence ends with; else OPEN where its earlier sentences have end marks, BARE where
         they have none.
@@ -38,11 +38,11 @@ def ending_of(text: str | None) -> int:
     stripped = (text or "").rstrip()[-MOST_TEXT:]
     fences = stripped.count("```")
     if fences:
-        return DANGLING if fences % 2 else WHOLE if stripped.endswith("```") else NOT_RECORDED
+        return DANGLING if fences % 2 else WHOLE if stripped.endswith("```") else UNDECIDED
     end = _undecorated(stripped)
     tail = end[-LONGEST_SHORT:]
     if count_words(tail) < FEWEST_WORDS or len(end) < FEWEST_CHARACTERS or _UNMARKED.search(tail):
-        return NOT_RECORDED
+        return UNDECIDED
     lines = [line for line in end.splitlines() if line.strip()]
     last = lines[-1]
     if end[-1] in _MARKS or _CLOSING.search(tail) or _CITED.search(tail):
