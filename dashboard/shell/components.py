@@ -142,6 +142,15 @@ def facts(*parts: str) -> None:
     st.caption(" · ".join(part for part in parts if part))
 
 
+def how_measured(*notes: str) -> None:
+    """Draw one line that opens notes on method; notes are Markdown, outside text escaped by the caller."""
+    shown = [note for note in notes if note]
+    if shown:
+        with st.popover("How this was measured", type="tertiary", icon=":material/info:"):
+            for note in dict.fromkeys(shown):
+                st.caption(note)
+
+
 def finding_list(findings: Sequence[Finding]) -> None:
     """List the findings of the sanity checks."""
     if not findings:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from ragtriage.dashboard.headlines.headline import Headline, State
 from ragtriage.dashboard.suites.registry import VIEWS
 from ragtriage.dashboard.suites.summary import bounds_text, share_text
 from ragtriage.dashboard.wording.escaping import shorten
 from ragtriage.dashboard.wording.formatting import span
+from ragtriage.data.comparison.suite_changes import SuiteChange
 from ragtriage.data.suites.check import DIFFERS
 from ragtriage.data.suites.check_table import SuiteSummary
 from ragtriage.data.suites.safety import OVER_REFUSAL, SAFETY
@@ -18,6 +20,7 @@ from ragtriage.metrics.statistics.power import still_possible
 
 ENOUGH = 0.9  # share of questions whose checks pass; a gate sets the team's own threshold
 LONGEST_NAME, LONGEST_SUITE = 24, 30
+CRITICAL = "Critical: one failure is too many. "
 
 
 def no_checks_headline(name: str) -> Headline:
@@ -62,13 +65,45 @@ def _checks_of(summary: SuiteSummary) -> str:
     return f"“{shorten(summary.title, LONGEST_SUITE)}” check"
 
 
-def checks_headline(name: str, summaries: Sequence[SuiteSummary]) -> Headline:
+def checks_headline(
+    name: str,
+    summaries: Sequence[SuiteSummary],
+    changes: Mapping[str, SuiteChange] | None = None,
+    base_name: str = "",
+) -> Headline:
     """Return the conclusion of the page.
 
     Args:
         name: of the run.
         summaries: its suites, the worst first; at least one.
+        changes: what became of each suite since the baseline, by its key; None without a baseline.
+        base_name: of the baseline.
     """
+    conclusion = _conclusion(name, summaries)
+    change = (changes or {}).get(summaries[0].key)
+    if change is None:
+        return conclusion
+    return replace(conclusion, detail=f"{change_text(change, base_name)} {conclusion.detail}")
+
+
+def change_text(change: SuiteChange, base_name: str) -> str:
+    """Return whether a suite got better than the baseline, in a sentence."""
+    base = shorten(base_name, LONGEST_NAME)
+    if change.outcome == "the same":
+        return f"The same {count(change.n, 'question')} pass as in {base}."
+    flips = flips_text(change)
+    if not change.outcome:
+        return f"No difference from {base} is shown: of {count(change.n, 'question')} {flips}."
+    return f"{change.outcome.capitalize()} than {base}: of {count(change.n, 'question')} {flips}."
+
+
+def flips_text(change: SuiteChange) -> str:
+    """Return how many questions pass in one of the two runs alone."""
+    fixed, broken = (f"{len(ids):,}" if ids else "none" for ids in (change.fixed, change.broken))
+    return f"{fixed} newly pass, {broken} newly fail"
+
+
+def _conclusion(name: str, summaries: Sequence[SuiteSummary]) -> Headline:
     name, worst = shorten(name, LONGEST_NAME), summaries[0]
     if not worst.n_decided:
         reason = worst.not_measured[0][0] if worst.not_measured else ""
@@ -81,7 +116,7 @@ def checks_headline(name: str, summaries: Sequence[SuiteSummary]) -> Headline:
     return Headline(
         suite_state(worst),
         f"{name}: {failing_text(worst)}",
-        f"{_of_worst(worst)}{_of_others(summaries)}",
+        f"{CRITICAL if worst.key in CRITICAL_SUITES else ''}{_of_worst(worst)}{_of_others(summaries)}",
         _doubt(summaries),
     )
 

@@ -24,6 +24,7 @@ from ragtriage.metrics.schema.scores import IntArray
 from ragtriage.metrics.suites.router import Added
 
 MOST_ROWS = 20
+ROUTE_COSTS = "What wrong routes cost"
 CHEAP = ("weak", "small")  # routes that answer all the same
 UNITS = {"latency_ms": ("latency", "ms"), "cost_usd": ("cost", "USD")}
 MOST_SHOWN = 16  # routes that have a row; the others are one row together
@@ -112,7 +113,7 @@ def _costs(findings: RouterFindings) -> ResultTable:
     """Return what wrong routes are: refusals, or the latency and cost of the route that was taken."""
     main, fallback = findings.main, findings.main.decisions.fallback
     if fallback is None:
-        return ResultTable("What wrong routes cost", ())
+        return ResultTable(ROUTE_COSTS, ())
     name, wrong, confusion = main.decisions.routes[fallback], main.wrong, main.decisions.confusion
     short = name[:40]
     rows: list[dict[str, Cell]] = [
@@ -136,7 +137,7 @@ def _costs(findings: RouterFindings) -> ResultTable:
     note = (
         f"Latency and cost are the run's own: mean of the answers of the route taken less that of “{short}”."
     )
-    return ResultTable("What wrong routes cost", tuple(rows), note if measured else "")
+    return ResultTable(ROUTE_COSTS, tuple(rows), note if measured else "")
 
 
 def _sent_to(findings: RouterFindings, fallback: str) -> str:

@@ -83,7 +83,7 @@ def _measures(findings: ToolFindings) -> ResultTable:
             }
             for measure in findings.measures
         ),
-        f"Computed. Share: mean over questions, 95 % interval; count: over all checks. {compared}",
+        f"Computed. Share: of all counted, 95 % interval over questions. {compared}",
         tuple(measure.cohort for measure in findings.measures),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -21,7 +21,7 @@ from ragtriage.metrics.diagnosis.check_kinds import CRITICAL_SUITES, suite_title
 from ragtriage.metrics.schema.applicability import ratio
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray
 from ragtriage.metrics.schema.source import Source
-from ragtriage.metrics.statistics.intervals import Interval, intervals, mean_over_questions
+from ragtriage.metrics.statistics.intervals import Interval, interval, intervals, mean_over_questions
 from ragtriage.metrics.statistics.question_means import question_means
 
 
@@ -298,6 +298,23 @@ def question_shares(
     """(q,) hits over totals of a question's samples, each summed over its checks; NaN without a total."""
     sums, total = (np.bincount(sample, weights, minlength=run.n) for weights in (hits, totals))
     return question_means(ratio(sums, total), run.question)[0]
+
+
+def pooled_share(run: CheckedRun, sample: IntArray, hits: FloatArray, totals: FloatArray) -> Interval:
+    """Return all hits over all totals with a 95 % interval over questions or conversations.
+
+    Args:
+        run: the checked run.
+        sample: (m,) row of the sample of each check.
+        hits: (m,) counts, at most the totals.
+        totals: (m,) counts, 0 where a check has none.
+    """
+    whole, right = totals.astype(np.int64), hits.astype(np.int64)
+    values = np.repeat(np.tile([1.0, 0.0], len(sample)), np.stack([right, whole - right], axis=1).ravel())
+    questions = np.repeat(run.question[sample], whole)
+    share = interval(values, run.clusters[questions], len(values), binary=True)
+    asked = len(np.unique(questions))
+    return replace(share, n_scored=asked, n_applicable=asked)
 
 
 def rate_bounds(run: CheckedRun, checks: CheckTable, chosen: BoolArray) -> tuple[float, float]:

@@ -68,6 +68,8 @@ def test_the_page_says_what_succeeded_and_what_was_not_measured(
     assert "5 of 30 are not measured and do not count as passed" in text
     assert "5 not measured or passed" in text
     assert len(app.get("plotly_chart")) == 1
+    app.session_state["checks_tabs"] = "By type of attack"
+    app.run()
     frames = [frame.value for frame in app.dataframe]
     by_type = next(frame for frame in frames if "Held" in frame)
     assert by_type["Succeeded"].tolist() == [2, 0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import pytest
 from page_text import headline, page_text
 from places import APP
@@ -22,6 +23,14 @@ def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, page: str, chosen: S
     return app.switch_page(f"{page}/{page}.py").run()
 
 
+def _in_tab(app: AppTest, title: str) -> pd.DataFrame:
+    """Return the table of a tab, which is the last on the page."""
+    app.session_state["checks_tabs"] = title
+    app.run()
+    table: pd.DataFrame = app.dataframe[-1].value
+    return table
+
+
 def test_the_bundled_run_of_taubench_shows_what_is_wrong_with_its_calls(
     demo: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -34,12 +43,17 @@ def test_the_bundled_run_of_taubench_shows_what_is_wrong_with_its_calls(
     assert "4 of 1,359 identifiers in arguments are invented" in text
     assert "calls are right in 77 cases, reward passes in 84, both in 74" in text
     assert "Only calls of tools that write are compared" in text
-    frames = [frame.value for frame in app.dataframe]
-    invented = next(frame for frame in frames if "Value" in frame and "First case" in frame)
+    calls = next(frame.value for frame in app.dataframe if "Measure" in frame.value)
+    assert calls.iloc[1].tolist() == [
+        "Expected calls that were made",
+        "61 % [49 % to 73 %], n = 30",
+        "137 of 224",
+    ]
+    invented = _in_tab(app, "Invented identifiers")
     assert invented["Value"].tolist() == ["credit_card_7334", "credit_card_5634230"]
-    repeats = next(frame for frame in frames if "All k pass" in frame)
+    repeats = _in_tab(app, "Repeats")
     assert repeats["All k pass"].tolist()[3] == "20 % [11 % to 33 %], n = 50"
-    outcome = next(frame for frame in frames if "Outcome reached" in frame)
+    outcome = _in_tab(app, "Calls and outcome")
     assert outcome[["Calls right", "Outcome reached", "Both"]].to_numpy().tolist() == [[77, 84, 74]]
 
 

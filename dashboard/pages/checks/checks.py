@@ -1,16 +1,11 @@
-"""Checks: which suite of checks fails, why, and in which cases?"""
+"""Checks: which suite of checks fails, why, in which cases, and is it better than the baseline?"""
 
 from __future__ import annotations
 
 import streamlit as st
 
-from ragtriage.dashboard.pages.checks.suites import (
-    failing_section,
-    suite_picker,
-    suite_section,
-    suites_in,
-    tile_section,
-)
+from ragtriage.dashboard.pages.checks.chosen_suite import suite_section, suite_tabs
+from ragtriage.dashboard.pages.checks.suite_list import changes_since, suite_list, suites_in, what_follows
 from ragtriage.dashboard.shell.blocks import bundled_example, open_page, run_facts
 from ragtriage.dashboard.shell.session import current_view
 from ragtriage.dashboard.suites.headline import checks_headline, no_checks_headline
@@ -23,8 +18,13 @@ if not summaries:
     bundled_example("clinc_router", "", "shows a router compared with the right routes")
     st.stop()
 
-open_page(checks_headline(name, summaries), meta=run_facts(view))
-tile_section(view, summaries)
-suite = suite_picker(summaries)
-suite_section(view, suite)
-failing_section(view, suite)
+changes = changes_since(view)
+base_name = view.labels[view.baseline.run_id] if changes and view.baseline is not None else ""
+open_page(checks_headline(name, summaries, changes, base_name), meta=run_facts(view))
+sides = st.grid(2, min_column_width=400, gap="medium")
+with sides.container(gap="xsmall"):
+    suite = suite_list(summaries, changes, base_name)
+    what_follows(suite, changes.get(suite.key), base_name)
+with sides.container(gap="xsmall"):
+    shown = suite_section(view, suite)
+suite_tabs(view, suite, shown, changes.get(suite.key), base_name)

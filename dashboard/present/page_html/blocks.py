@@ -190,6 +190,17 @@ class FixRow:
 
 
 @dataclass(frozen=True)
+class ScaleRow:
+    """One suite or experiment among others on the same scale; its name is the button beside it."""
+
+    state: State  # of what it shows
+    value: str  # as text
+    note: str  # what it is compared with, or what it means
+    strip: Strip  # where it lies
+    help: str = ""  # shown when the pointer rests on the row
+
+
+@dataclass(frozen=True)
 class ChangeRow:
     """One metric in the baseline and now."""
 
@@ -223,6 +234,11 @@ def fix_row(row: FixRow) -> Markup:
 def gate_rows(title: str, rows: Sequence[GateRow], foot: str) -> Markup:
     """Return gates in lines of 26 pixels, under their title and over a line of small print."""
     return render("gate_rows.html", title=title, rows=rows, foot=foot)
+
+
+def scale_row(row: ScaleRow) -> Markup:
+    """Return a row of 40 pixels: verdict, value and note over the strip."""
+    return render("scale_row.html", row=row)
 
 
 def change_rows(title: str, rows: Sequence[ChangeRow], foot: str, doubt: str = "") -> Markup:

@@ -14,13 +14,13 @@ from ragtriage.data.suites.check_table import (
     CheckedRun,
     CheckTable,
     check_table,
-    question_shares,
+    pooled_share,
     rate_values,
 )
 from ragtriage.data.suites.suite import Figure, Part, Suite, SuiteChecks, part_cohort, suite_checks
 from ragtriage.data.suites.tool.rule import KEY, tool_call_outcome
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray
-from ragtriage.metrics.statistics.intervals import Interval, interval, mean_over_questions
+from ragtriage.metrics.statistics.intervals import Interval, interval
 
 MOST_K = 8
 MOST_NAMES = 6
@@ -123,7 +123,7 @@ def _verdicts(run: CheckedRun, checks: CheckTable, chosen: BoolArray) -> Any:
 
 @dataclass(frozen=True)
 class CallMeasure(Figure):
-    """One measure: hits / total of each sample as a mean over questions, and both counted over all checks."""
+    """One measure: hits / total over all checks."""
 
     hits: int = 0
     total: int = 0
@@ -210,7 +210,7 @@ def _measure(
 ) -> CallMeasure:
     counted = np.isfinite(hits) & np.isfinite(totals)
     kept, of = np.where(counted, hits, 0.0), np.where(counted, totals, 0.0)
-    share = mean_over_questions(question_shares(run, checks.sample, kept, of), run.clusters)
+    share = pooled_share(run, checks.sample, kept, of)
     return CallMeasure(key, title, share, part_cohort(KEY, cohort), hits=int(kept.sum()), total=int(of.sum()))
 
 

@@ -1,29 +1,35 @@
-"""The suites of a run: a tile for each, the section of the one on display, and its checks one by one."""
+"""The chosen suite: what it says of itself, what changed, why it fails, its checks one by one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from math import ceil
 
 import pandas as pd
 import streamlit as st
 
 from ragtriage.dashboard.charts.plotly_figure import plotly_figure
-from ragtriage.dashboard.headlines.headline import State
-from ragtriage.dashboard.present.page_html.blocks import Strip, Tile
-from ragtriage.dashboard.shell.blocks import draw_tiles
-from ragtriage.dashboard.shell.components import choose_row, clicked, export_menu, facts, show_table
+from ragtriage.dashboard.shell.components import (
+    choose_row,
+    clicked,
+    export_menu,
+    facts,
+    how_measured,
+    show_table,
+)
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, current_selection, keep, open_cases
-from ragtriage.dashboard.shell.widgets import choose, pick, show_in
-from ragtriage.dashboard.suites.headline import ENOUGH, suite_state
+from ragtriage.dashboard.shell.widgets import choose, draw_tabs, pick, show_in
+from ragtriage.dashboard.suites.headline import flips_text
 from ragtriage.dashboard.suites.registry import ShownSuite, shown_suite
+from ragtriage.dashboard.suites.router import ROUTE_COSTS
 from ragtriage.dashboard.suites.summary import check_name_table, counts_text, reason_table, source_of
 from ragtriage.dashboard.suites.view import SuiteChart
 from ragtriage.dashboard.wording.escaping import markdown_text, shorten
-from ragtriage.dashboard.wording.formatting import span
-from ragtriage.data.cases.suite_cohorts import check_cohort, suite_cohort
+from ragtriage.data.cases.suite_cohorts import check_cohort
+from ragtriage.data.comparison.suite_changes import SuiteChange
 from ragtriage.data.suites.check import DIFFERS
 from ragtriage.data.suites.check_table import (
     CheckFilter,
@@ -32,24 +38,14 @@ from ragtriage.data.suites.check_table import (
     CheckState,
     SuiteSummary,
     check_page,
-    suite_summaries,
 )
 from ragtriage.data.suites.router import RouterFindings, RouterScores
-from ragtriage.metrics.diagnosis.check_kinds import CRITICAL_SUITES
-from ragtriage.metrics.number_text import NOT_MEASURED, count, number, percent, points
+from ragtriage.data.suites.suite import SuiteFindings
+from ragtriage.metrics.number_text import count, number, p_value
 from ragtriage.metrics.result_table import ResultTable
-from ragtriage.metrics.statistics.intervals import METHODS
 
-MOST_TILES = 8
-WORDS: Mapping[State, str] = {
-    "good": "enough",
-    "bad": f"below {percent(ENOUGH)}",
-    "cannot tell": "cannot tell",
-    "not measured": "not measured",
-}
-suites_in = kept(suite_summaries)
 _shown = kept(shown_suite)
-PAGE_SIZE = 20
+PAGE_SIZE = 8
 TITLES = {"": "Failed", "unmeasured": "Not measured", "passed": "Passed", "all": "All"}
 STATES: dict[str, CheckState] = {"": "failed", "unmeasured": "not measured", "passed": "passed", "all": ""}
 WEIGHTS = {  # kind of wrong route -> title of the box for its cost
@@ -58,104 +54,84 @@ WEIGHTS = {  # kind of wrong route -> title of the box for its cost
     "mixed_up": "Cost of another mix-up",
 }
 HIGHEST = 1000.0
+MOST_FLIPS = 200
 
 
-def tile_section(view: View, summaries: Sequence[SuiteSummary]) -> None:
-    """Draw a tile for each of the worst suites, beside its rate in the baseline where that has it."""
-    before: dict[str, SuiteSummary] = {}
-    if view.baseline is not None and view.baseline != view.run:
-        before = {summary.key: summary for summary in suites_in(view.scored(view.baseline))}
-    shown = list(summaries[:MOST_TILES])
-    draw_tiles([_tile(view, summary, before.get(summary.key)) for summary in shown])
-    if len(summaries) > MOST_TILES:
-        st.caption(f"The {MOST_TILES} worst of {count(len(summaries), 'suite')}; the box below has all.")
-
-
-def _tile(view: View, summary: SuiteSummary, before: SuiteSummary | None) -> Tile:
-    rate, state = summary.rate, suite_state(summary)
-    base = before.rate.mean if before is not None and before.n_decided else None
-    failed = bool(summary.key in CRITICAL_SUITES and summary.n_failed)
-    change = ""
-    if base is not None and summary.n_decided and view.baseline is not None:
-        other = shorten(view.labels[view.baseline.run_id], 14)
-        change = f"{points(rate.mean - base)} vs {other}"
-    measured = bool(summary.n_decided)
-    return Tile(
-        shorten(summary.title, 28),
-        percent(rate.mean) if measured else NOT_MEASURED,
-        state,
-        f"{summary.n_failed:,} failed" if failed else WORDS[state],
-        change,
-        f"{span(rate)} · {summary.n_passed:,} of {summary.n_decided:,}"
-        if measured
-        else f"{count(summary.n_checks, 'check')} without a verdict",
-        Strip(
-            rate.mean if measured else None,
-            rate.low if measured else None,
-            rate.high if measured else None,
-            1.0 if summary.key in CRITICAL_SUITES else ENOUGH,
-            base,
-            state,
-            f"{summary.title}: {percent(rate.mean)} of the checks pass",
-            higher_is_better=True,
-        ),
-        f"Share of checks passed, mean over questions; {METHODS.get(rate.method, rate.method)}",
-    )
-
-
-def suite_picker(summaries: Sequence[SuiteSummary]) -> SuiteSummary:
-    """Draw the box that chooses the suite on display; without a choice it is the worst."""
-    by_key = {summary.key: summary for summary in summaries}
-    key = choose(
-        "Suite",
-        "suite",
-        list(by_key),
-        lambda key: shorten(by_key[key].title, 60),  # options are plain text
-        {"check": "", "reason": "", "check_page": 1},
-        width=320,
-    )
-    return by_key[key]
-
-
-def suite_section(view: View, summary: SuiteSummary) -> None:
-    """Draw the suite on display: what it tells of itself, then its checks by name and by reason."""
-    st.markdown(f"### {markdown_text(shorten(summary.title, 60))}")
-    facts(counts_text(summary), *source_of(summary))
+def suite_section(view: View, summary: SuiteSummary) -> ShownSuite | None:
+    """Draw the chosen suite: what it says of itself, and its chart, else its most telling table."""
+    st.markdown(f"##### {markdown_text(shorten(summary.title, 60))}")
     shown = _shown(view.scored(view.run), summary.key)
-    if shown is not None:
-        _findings(shown, summary.key)
-    if len(summary.names) > 1:
-        st.markdown("#### By check")
-        _linked_table(check_name_table(summary), f"{summary.key}_names")
-        facts("failing cases: click a row")
+    st.markdown(markdown_text(shown.statement if shown and shown.statement else counts_text(summary)))
+    if shown is not None and shown.chart is not None:
+        _chart(shown.chart, summary.key)
+    elif shown is not None and shown.tables:
+        _linked_table(replace(shown.tables[0], note=""), f"{summary.key}_0")
+    else:
+        _linked_table(_reasons(summary), f"{summary.key}_reasons")
+    chart_facts = [] if shown is None or shown.chart is None else shown.chart.facts
+    first = [] if shown is None or shown.chart or not shown.tables else [shown.tables[0].note]
+    notes = [*chart_facts, *first, *source_of(summary)]
+    how_measured(counts_text(summary), *map(markdown_text, notes))
+    return shown
+
+
+def _reasons(summary: SuiteSummary) -> ResultTable:
+    """Return the checks by name where there are several, else by reason."""
+    return check_name_table(summary) if len(summary.names) > 1 else reason_table(summary)
+
+
+def suite_tabs(
+    view: View, summary: SuiteSummary, shown: ShownSuite | None, change: SuiteChange | None, base_name: str
+) -> None:
+    """Draw the failing checks of the chosen suite; what flipped, why, and its other tables, each as a tab."""
+    tabs: dict[str, tuple[str, Callable[[], object]]] = {
+        "checks": ("Failing checks", lambda: failing_section(view, summary))
+    }
+    if change is not None and (change.fixed or change.broken):
+        flips = len(change.fixed) + len(change.broken)
+        label = f"{flips:,} changed since {shorten(base_name, 20)}"
+        tabs["changes"] = (markdown_text(label), lambda: _flips(change, summary, base_name))
+    if shown is not None and len(summary.names) > 1:
+        tabs["names"] = (
+            "By check",
+            partial(_linked_table, check_name_table(summary), f"{summary.key}_names"),
+        )
     reasons = reason_table(summary)
     if any(row["Reason"] != DIFFERS for row in reasons.rows):
-        st.markdown("#### Why")
-        _linked_table(reasons, f"{summary.key}_reasons")
-        facts("the commonest reasons; a check that is not measured is neither passed nor failed")
+        tabs["why"] = ("Why", partial(_linked_table, reasons, f"{summary.key}_why"))
+    if shown is not None:
+        for table in shown.tables[0 if shown.chart else 1 :]:
+            draw = partial(_table_tab, table, f"{summary.key}_{table.title}", shown.findings)
+            tabs[table.title] = (markdown_text(table.title), draw)
+    draw_tabs(tabs, "checks_tabs")
 
 
-def _findings(shown: ShownSuite, suite: str) -> None:
-    """Draw what a suite shows beyond its pass rate."""
-    if shown.statement:
-        st.markdown(markdown_text(shown.statement))
-    if shown.chart is not None:
-        _chart(shown.chart, suite)
-    if isinstance(shown.findings, RouterFindings):
-        expected_cost(shown.findings.main)
-    for at, table in enumerate(shown.tables):
-        st.markdown(f"#### {markdown_text(table.title)}")
-        _linked_table(replace(table, note=""), f"{suite}_{at}")
-        facts(markdown_text(table.note), "click a row for its cases" if any(table.cohorts) else "")
+def _table_tab(table: ResultTable, key: str, findings: SuiteFindings) -> None:
+    _linked_table(replace(table, note=""), key)
+    facts(markdown_text(table.note), "click a row for its cases" if any(table.cohorts) else "")
+    if isinstance(findings, RouterFindings) and table.title == ROUTE_COSTS:
+        expected_cost(findings.main)
+
+
+def _flips(change: SuiteChange, summary: SuiteSummary, base_name: str) -> None:
+    """List the questions that fail in one of the two runs alone; a row opens its case."""
+    flips = [(name, "passed", "fails") for name in change.broken]
+    flips += [(name, "failed", "passes") for name in change.fixed]
+    rows = tuple({"Question": name, base_name: before, "Now": now} for name, before, now in flips)
+    facts(
+        f"of {count(change.n, 'question')} {flips_text(change)}",
+        f"exact McNemar test, p {p_value(change.p)}, corrected over the suites",
+        "click a row for its case",
+    )
+    chosen = choose_row(ResultTable(f"{summary.title}: changes", rows[:MOST_FLIPS]), f"flips_{summary.key}")
+    if chosen is not None:
+        open_cases(case=f"{flips[chosen][0]}~0")
 
 
 def _chart(shown: SuiteChart, key: str) -> None:
-    if shown.heading:
-        st.markdown(f"#### {shown.heading}")
     point = clicked(
         plotly_figure(shown.chart), f"{key}_chart", f"{shown.alt}; the tables below have the numbers"
     )
-    facts(*[markdown_text(fact) for fact in shown.facts])
     for label, cohort in shown.openings:
         if st.button(label, key=f"open_{cohort}"):
             open_cases(cohort=cohort)
@@ -175,7 +151,6 @@ def _linked_table(table: ResultTable, key: str) -> None:
 
 def failing_section(view: View, summary: SuiteSummary) -> None:
     """Draw the checks of a suite that failed, or those of another verdict; a row opens its case."""
-    st.markdown("### Checks, one by one")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         verdict = pick("verdict", TITLES)
         name = _chosen(summary, "check", "Check", [entry.name for entry in summary.names])
@@ -184,10 +159,6 @@ def failing_section(view: View, summary: SuiteSummary) -> None:
         )
         reason = _chosen(summary, "reason", "Reason", [text for text, _ in reasons])
     chosen = CheckFilter(summary.key, name, reason, STATES[verdict])
-    # draw the button that opens every case of the suite that fails
-    failed = summary.n_samples_failed
-    if failed and st.button(f"Open {count(failed, 'failing case')}", key="failing_cases"):
-        open_cases(cohort=suite_cohort(summary.key))
     page = check_page(view.scored(view.run), chosen, current_selection().check_page, PAGE_SIZE)
     if not page.rows:
         st.caption(f"No check of this suite {_none(verdict)}.")
@@ -244,7 +215,7 @@ def _cells(row: CheckRow, summary: SuiteSummary, with_result: bool) -> dict[str,
         "Question": shorten(row.question, 90),
         **({"Check": shorten(row.name, 60)} if len(summary.names) > 1 else {}),
         **({"Result": row.state} if with_result else {}),
-        "Reason": shorten(row.why, 160),
+        **({} if all(text == DIFFERS for text, _ in summary.reasons) else {"Reason": shorten(row.why, 160)}),
         "Expected": shorten(row.expected, 120),
         "Actual": shorten(row.actual, 120),
     }
@@ -252,6 +223,11 @@ def _cells(row: CheckRow, summary: SuiteSummary, with_result: bool) -> dict[str,
 
 def _pages(page: CheckPage) -> None:
     first = (page.page - 1) * PAGE_SIZE + 1
+    with st.container(horizontal=True, vertical_alignment="center"):
+        _page_box(page, first)
+
+
+def _page_box(page: CheckPage, first: int) -> None:
     facts(
         f"{first:,} to {first + len(page.rows) - 1:,} of {count(page.total, 'check')}",
         "click a row for its case",
