@@ -118,6 +118,8 @@ def _verdict(report: GateReport, diagnosis: Diagnosis | None, name: str, strict:
     detail = _holding(report, decisive, diagnosis)
     if concluded.losses:
         return Headline("cannot tell", f"{short}: {_loss(report, concluded.losses[0])}", detail, doubt)
+    if other_questions := _other_questions(report):
+        return Headline("cannot tell", f"{short}: {other_questions}", detail, doubt)
     if report.halves:
         statement = f"{short}: gates hold, but {' and '.join(report.halves.values())}"
         return Headline("cannot tell", statement, detail, doubt)

@@ -19,6 +19,7 @@ from ragtriage.data.text.language import language_of
 from ragtriage.metrics.schema.scores import IntArray
 
 FEWEST_SHARED = 10  # ids of which most name other questions
+ALIKE = 2 / 3  # share of their words that two wordings of a question have in common, if references differ
 MOST_READ = 50  # questions that tell the language of a run
 _WORD = re.compile(r"[^\W\d_]{4,}|[\u3040-\u30ff\u4e00-\u9fff]")
 
@@ -32,13 +33,13 @@ class QuestionMatch:
     only_base: int  # questions that only the baseline has
     only_other: int  # questions that only the other run has
     by_text: int = 0  # shared questions that have other ids in the two runs, and the same text
-    unrelated: int = 0  # ids that both runs have for questions that share no word; they are not shared
+    unrelated: int = 0  # ids that both runs have for other questions; they are not shared
 
 
 def match_questions(base: ScoredRun, other: ScoredRun) -> QuestionMatch:
     """Match the questions of two runs by id, and those left on both sides by text where it is unique.
 
-    Ids that most often name questions without a common word were numbered apart: such a pair is not one.
+    Ids that most often name other questions were numbered apart: such a pair is not one.
     """
     left, right = base.question_ids, other.question_ids
     if len(left) == len(right) and bool((left == right).all()):
@@ -72,7 +73,7 @@ def first_rows(scored: ScoredRun) -> IntArray:
 def paired_by_text(matched: QuestionMatch) -> Iterator[str]:
     """Yield a sentence on the questions that are not paired by id; none where all are."""
     if matched.unrelated:
-        yield f"{matched.unrelated:,} ids name questions without a common word in the two runs: not paired."
+        yield f"{matched.unrelated:,} ids name other questions in the two runs: not paired."
     if matched.by_text:
         questions = "question is" if matched.by_text == 1 else "questions are"
         yield f"{matched.by_text:,} {questions} paired by text: the ids differ between the runs."
@@ -92,16 +93,18 @@ def _most_texts_differ(base: ScoredRun, other: ScoredRun, at_base: IntArray, at_
 
 @lru_cache(maxsize=64)  # the samples of a run never change
 def _unrelated(base: Path, other: Path) -> frozenset[str]:
-    """Return the ids of both runs whose questions share no word, where those are most; else none.
+    """Return the ids of both runs that name other questions, where those are most; else none.
 
-    A question in another language or script is not another question.
+    Other questions share no word, or few and have other references. A question in another language or script
+    is not another question.
     """
     left, right = _texts(base), _texts(other)
     shared = [name for name in left if name in right]
+    expected, others = _references(base), _references(other)
     apart = [
         name
         for name in shared
-        if (one := _words(left[name])) and (two := _words(right[name])) and one.isdisjoint(two)
+        if _are_others(_words(left[name]), _words(right[name]), expected.get(name), others.get(name))
     ]
     if len(shared) < FEWEST_SHARED or 2 * len(apart) <= len(shared):
         return frozenset()
@@ -109,8 +112,25 @@ def _unrelated(base: Path, other: Path) -> frozenset[str]:
     return frozenset(apart) if len(languages) == 1 else frozenset()
 
 
+def _are_others(words: set[str], other: set[str], expected: str | None, also: str | None) -> bool:
+    """Return whether two questions are not wordings of one, by their words and their references."""
+    if not words or not other or words.isdisjoint(other):
+        return bool(words and other)
+    differ = bool(expected and also and expected != also)
+    return differ and len(words & other) < ALIKE * len(words | other)
+
+
 def _words(text: str) -> set[str]:
     return set(_WORD.findall(folded_question(text)))
+
+
+@lru_cache(maxsize=64)  # the samples of a run never change
+def _references(samples: Path) -> dict[str, str]:
+    """Return question id -> its reference, folded; only those of questions that have one."""
+    with reading(samples):
+        table = pq.read_table(samples, columns=["question_id", "reference_answer"])
+    pairs = zip(*(table[name].to_pylist() for name in table.column_names), strict=True)
+    return {str(question): folded_question(reference) for question, reference in pairs if reference}
 
 
 @lru_cache(maxsize=64)  # the samples of a run never change

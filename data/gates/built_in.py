@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from ragtriage.data.comparison.question_match import QuestionMatch
 from ragtriage.data.comparison.questions_asked import QuestionsAsked, other_set
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.data.diagnosis.main_loss import WORDY
 from ragtriage.data.gates.gate_kinds import judge_checks, of_interval
 from ragtriage.data.scoring.label_correction import rated_values
 from ragtriage.data.suites.check_table import check_table
 from ragtriage.metrics.diagnosis.check_kinds import FORMAT
 from ragtriage.metrics.diagnosis.right import CORRECTNESS
-from ragtriage.metrics.gates.gates import LEAST_ASKED, Gate, GateResult, missing_questions, unmeasured
+from ragtriage.metrics.gates.gates import (
+    LEAST_ASKED,
+    Gate,
+    GateResult,
+    judge_gate,
+    missing_questions,
+    unmeasured,
+)
 from ragtriage.metrics.gates.wording import GOOD_SHARE, subject_of
 from ragtriage.metrics.metric_registry import declared
 from ragtriage.metrics.number_text import percent
@@ -26,6 +35,7 @@ from ragtriage.metrics.statistics.question_means import question_means
 RIGHT_ANSWERS = Gate("right answers", 0.5, False, "block", "most of its answers are wrong")
 FEWEST_READ = 5  # cases that people read
 SCORES_ERR = 0.25  # share of what scores call right that people may call bad
+FEW_RIGHT = 0.75  # share of right answers that is not few, where no gate of its own says how many must be
 GOOD_CASES = Gate(GOOD_SHARE, 0.5, False, "block", "most of its cases are bad")
 
 
@@ -45,6 +55,8 @@ def judge_right_answers(run: Diagnosis) -> GateResult:
     known = wrong | refusals.right | np.isfinite(right) | np.isfinite(content)
     values = np.where(people.good | (known & ~wrong), 1.0, np.where(known, 0.0, np.nan))
     values[people.bad] = 0.0
+    if run.right_by_text and run.label_correction is not None:
+        return of_interval(RIGHT_ANSWERS, run.pass_rate, "diagnosed")
     means, _ = question_means(values, run.scored.question)
     binary = bool(np.isin(means[np.isfinite(means)], (0, 1)).all())
     measured = interval(means, run.scored.clusters, len(run.scored.question_ids), binary)
@@ -143,11 +155,37 @@ def quality_holds(results: Iterable[GateResult], run: Diagnosis) -> bool:
     )
 
 
-def half_failing(results: Collection[GateResult]) -> dict[str, str]:
-    """Return a clause for each share that is no more than half, though too few questions may show it."""
+def stand_in(results: Sequence[GateResult], right: GateResult, run: Diagnosis) -> list[GateResult]:
+    """Return results in which the share of right answers stands for gates that need not be measured then.
+
+    It must not be few. Words alone tell too little for that, unless labels correct what they tell; right
+    refusals say nothing of answers, and right answers that say more than asked are not to the point.
+    """
+    excused = [each.verdict == "UNMEASURED" and each.gate.unless_right for each in results]
+    refused, say_more = run.scored.stage_features["refused"] == 1, run.answers.say_more
+    too_little = (run.right_by_text and run.label_correction is None) or 2 * refused.sum() > run.scored.n
+    too_much = say_more >= max(1, WORDY * run.answers.n)
+    if too_little or too_much or right.verdict not in ("PASS", "INCONCLUSIVE") or not any(excused):
+        return [*results]
+    gate = replace(RIGHT_ANSWERS, threshold=FEW_RIGHT, reason="too few of its answers are right")
+    values = right.mean, right.low, right.high, right.n_scored, right.n_total
+    stricter = judge_gate(gate, *values, obtained=right.obtained)
+    kept = [
+        replace(each, excused=each.excused or lacks) for each, lacks in zip(results, excused, strict=True)
+    ]
+    return [*kept, right if stricter.verdict == "FAIL" else stricter]
+
+
+def few_passing(results: Collection[GateResult], gates: Collection[Gate]) -> dict[str, str]:
+    """Return a clause for each share that is no more than half, though too few questions may show it.
+
+    Right answers are few below FEW_RIGHT, beyond chance, unless a gate of its own says how many must be.
+    """
+    own = any(gate.kind == "mean" and gate.metric in (GOOD_SHARE, *CORRECTNESS) for gate in gates)
     clauses = {}
     for result in results:
-        if result.mean is not None and result.mean <= result.gate.threshold:
+        few = result.gate == RIGHT_ANSWERS and not own and (result.high or 1.0) < FEW_RIGHT
+        if result.mean is not None and (few or result.mean <= result.gate.threshold):
             checks = f"the {subject_of(result.gate).lower()} pass"
             of_all = "the cases are good" if result.gate == GOOD_CASES else "the answers are right"
             what = checks if result.gate.kind == "checks" else of_all

@@ -36,6 +36,7 @@ ACCEPTED = {  # by setting; where it depends on others, the validator says it
     "reason": "a text in quotes",
     "required": "true or false",
     "where_measured": "true or false",
+    "unless_right": "true or false",
     "off": "true or false",
     "slice": '{ NAME = "VALUE" } with one name, e.g. { query_type = "multi-hop" }',
     "metric": "a text in quotes",
@@ -70,6 +71,7 @@ class _GateTable(_Table):
     severity: Literal["block", "warn"] | None = Field(None, validate_default=True)
     required: bool = False
     where_measured: bool = False
+    unless_right: bool = False
     reason: Text = ""
     slice: Annotated[dict[str, str], Field(min_length=1, max_length=1)] | None = None
 
@@ -87,12 +89,12 @@ class _GateTable(_Table):
             raise _misfit("a gate that only warns cannot be required", 'severity = "block"')
         return required
 
-    @field_validator("where_measured")
+    @field_validator("where_measured", "unless_right")
     @classmethod
-    def _measured_or_required(cls, where_measured: bool, info: ValidationInfo) -> bool:
-        if where_measured and info.data.get("required"):
-            raise _misfit("a required gate must be measured", "one of required and where_measured")
-        return where_measured
+    def _measured_or_required(cls, excuse: bool, info: ValidationInfo) -> bool:
+        if excuse and info.data.get("required"):
+            raise _misfit("a required gate must be measured", f"one of required and {info.field_name}")
+        return excuse
 
     def _gate(
         self,
@@ -117,6 +119,7 @@ class _GateTable(_Table):
             values,
             rule,
             where_measured=self.where_measured,
+            unless_right=self.unless_right,
         )
 
 

@@ -36,13 +36,14 @@ from ragtriage.data.gates.built_in import (
     GOOD_CASES,
     RIGHT_ANSWERS,
     against_people,
+    few_passing,
     given_context,
-    half_failing,
     judge_halves,
     judge_questions,
     judge_secrets,
     mixed_questions,
     quality_holds,
+    stand_in,
 )
 from ragtriage.data.gates.conclusion import FAILING, Conclusion, conclude, exit_code, known_faults
 from ragtriage.data.gates.config import GateConfig
@@ -285,6 +286,7 @@ def judge_run(
     # cases are judged by holds: then the conclusion is open.
     allowed = (RIGHT_ANSWERS,) if quality_holds(results, run) else (RIGHT_ANSWERS, GOOD_CASES)
     results += [result for result in fallen if not failing and result.gate in allowed][:1]
+    results = stand_in(results, halves[0], run)
     results = [replace(result, doubt=_doubt(result, run, findings)) for result in results]
     shared = None if base is None else match_questions(base.scored, run.scored)
     if base is not None and shared is not None:
@@ -304,7 +306,7 @@ def judge_run(
         worded,
         asked=asked,
         warnings=tuple(filter(None, [asked.sentence("this run")])),
-        halves=half_failing(halves),
+        halves=few_passing(halves, gates),
         reasons=(
             *against_people(run),
             *given_context(run),

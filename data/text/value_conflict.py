@@ -22,6 +22,10 @@ _CURRENCIES = frozenset({"~$", "~eur", "~gbp"})
 _PERIODS = {word: unit for unit in ("hour", "day", "week", "month", "year") for word in WORDS["units"][unit]}
 _YES, _NO = frozenset(WORDS["yes"]), frozenset(WORDS["no"])
 _FIRST_WORD = re.compile(r"\W*([^\W\d_]+)\s*(?:[,.;:!]|$)")
+# units in which one number is never the same value; a day and a working day are one, meters may be minutes
+_UNITS = frozenset(
+    f"~{unit}" for unit in ("hour", "day", "week", "month", "year", "$", "eur", "gbp", "%", "km")
+)
 _TIME = re.compile(r"(?<![\d:])([01]?\d|2[0-3]):([0-5]\d)(?![\d:])")
 _HALF_DAY = 12 * 60  # minutes: 9:30 may be 21:30
 _CONVERTIBLE = tuple(
@@ -45,7 +49,8 @@ def gives_another_value(answer: ComparedText, reference: ComparedText, question:
     if not 0 < sum(map(len, wanted.values())) <= MOST_VALUES or _other_period(answer, reference):
         return False
     hedged = not _HEDGES.isdisjoint(answer.readings)
-    return any(
+    unshared = _UNITS - (answer.readings & reference.readings)
+    return _in_another_unit(wanted, given, unshared, asked) or any(
         _conflict(kind, values, given, asked, hedged) for kind, values in wanted.items() if kind in given
     )
 
@@ -72,6 +77,20 @@ def _conflict(kind: str, values: set[float], given: _Values, asked: _Values, hed
         abs(value - other) <= tolerance * max(abs(value), abs(other))
         for value in wanted
         for other in anywhere
+    )
+
+
+def _in_another_unit(wanted: _Values, given: _Values, units: frozenset[str], asked: _Values) -> bool:
+    """Return whether the answer has a number of the reference in another unit: weeks for days.
+
+    Units that both texts name tell nothing: "$6 a month" has one of money and one of time.
+    """
+    of_question = set().union(*asked.values())
+    return any(
+        bool(values - of_question) and values - of_question <= given[other]
+        for kind, values in wanted.items()
+        for other in (units & given.keys()) - {kind}
+        if kind in units
     )
 
 

@@ -62,6 +62,8 @@ class Gate:
     # does
     fewest: int = 0
     where_measured: bool = False  # whether a run without any value of it has no such gate
+    # whether it need not be measured where it is known of most answers whether they are right
+    unless_right: bool = False
 
     @property
     def every(self) -> bool:

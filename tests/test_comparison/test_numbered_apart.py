@@ -19,11 +19,17 @@ OTHERS = ("Who signed treaty number {}?", "How heavy may parcel {} be?", "Why is
 GERMAN = ("Welcher Tarif übernimmt die Reparatur von Dach {}?", "Wann schließt Schalter {} an Feiertagen?")
 
 
-def _store(store: RunStore, name: str, question: Callable[[int], str]) -> str:
+def _store(
+    store: RunStore,
+    name: str,
+    question: Callable[[int], str],
+    reference: Callable[[int], str] = lambda _: "",
+) -> str:
     samples = [
         {
             "question_id": f"q{at:02d}",
             "question": question(at),
+            "reference_answer": reference(at),
             "answer": f"It is written in paragraph {at} of the rules, page {at + 3}.",
             "scores": dict.fromkeys(("correctness", "faithfulness", "answer_relevancy"), 1 - at % 7 / 100),
         }
@@ -52,3 +58,29 @@ def test_questions_without_a_common_word_are_not_one(
     assert (len(matched.base), matched.unrelated) == (shared, 60 - shared)
     conclusion = gate(other, base, workspace=str(workspace.workspace.root)).conclusion()
     assert (conclusion.state == "ship") == (shared == 60)
+
+
+PLANS = (
+    "Who handles claims for roof {} under the family plan?",
+    "Until when is roof {} insured by the family plan?",
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "reference", "shared"),
+    [
+        (PLANS[1], "Until May of year {}.", 0),
+        (PLANS[1], "Team {} does.", 60),  # it may be a rewording
+        (PLANS[1], "", 60),
+        (PLANS[0].replace("Who handles", "Which team now handles"), "Team {} in Bern does.", 60),
+    ],
+)
+def test_questions_with_few_common_words_and_other_references_are_not_one(
+    workspace: RunStore, question: str, reference: str, shared: int
+) -> None:
+    base = _store(workspace, "V1", PLANS[0].format, "Team {} does.".format)
+    other = _store(workspace, "V2", question.format, reference.format)
+    matched = match_questions(*(workspace.scored(workspace.find(run)) for run in (base, other)))
+    assert (len(matched.base), matched.unrelated) == (shared, 60 - shared)
+    conclusion = gate(other, base, workspace=str(workspace.workspace.root)).conclusion()
+    assert "asks 60 of its own" in conclusion.doubts[0] if shared == 0 else conclusion.doubts == ()

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from ragtriage.dashboard.headlines.triage import report_headline
 from ragtriage.data.api import add_run, gate
 from ragtriage.data.gates.report import GateReport
+from ragtriage.data.labels.ratings import queue_state, start_queue
 from ragtriage.data.scoring.run_store import RunStore
 
 SCORES = {"faithfulness": 0.97, "answer_relevancy": 0.95}
@@ -137,3 +139,52 @@ def test_people_who_contradict_one_another_keep_a_run_from_shipping(workspace: R
     labels = [(at, person, verdict) for at in range(8) for person, verdict in (("a", "pass"), ("b", "fail"))]
     state, doubts = _read_by_people(workspace, *labels, *[(at, "a", "pass") for at in range(30, 90)])
     assert (state, doubts) == ("cannot_tell", ("people differ on 8 of 8 cases that several read",))
+
+
+@pytest.mark.parametrize(
+    ("names", "wrong", "state", "said"),
+    [
+        (("answer_correctness",), 0, "ship", "ready to ship"),
+        (("answer_correctness", "faithfulness"), 4, "ship", "ready to ship"),
+        (("answer_correctness",), 20, "cannot_tell", "right answers 0.80, needs 0.75"),
+        (("answer_correctness",), 45, "cannot_tell", "45 of 100 cases are bad"),
+        (
+            ("answer_correctness", "faithfulness", "answer_relevancy"),
+            45,
+            "cannot_tell",
+            "55 % of the answers",
+        ),
+        (("faithfulness",), 0, "not_checked", "answer relevancy not measured"),
+    ],
+)
+def test_right_answers_stand_for_gates_that_are_not_measured(
+    workspace: RunStore, names: tuple[str, ...], wrong: int, state: str, said: str
+) -> None:
+    """What is right and in nothing that was measured bad may ship; many wrong answers never do."""
+    root = str(workspace.workspace.root)
+    samples = [
+        {
+            "question": f"What does clause {at} say?",
+            "answer": f"Clause {at} says that item {at} is covered, up to {at + 90} euros.",
+            "scores": dict.fromkeys(names, 0.9 + at % 10 / 100)
+            | ({"answer_correctness": at / 1000} if at < wrong else {}),
+        }
+        for at in range(100)
+    ]
+    run = add_run(samples, "V1", "shop", root)
+    report = gate(run.run_id, workspace=root)
+    assert (report.conclusion().state, said in report_headline(report).text) == (state, True)
+    assert report.conclusion(strict=True).state != "ship" or len(names) == 3
+
+
+@pytest.mark.parametrize("labels", [0, 20])
+def test_words_stand_for_no_gate_unless_labels_correct_them(workspace: RunStore, labels: int) -> None:
+    report = _gated(workspace, ["In {year}."], scores={})
+    assert report.conclusion().state == "not_checked"
+    run = workspace.find(report.run.run_id)
+    queue = start_queue(workspace.ledger, run.run_id, "pass", "Ann")
+    for row in queue_state(workspace.ledger, workspace.scored(run), queue).remaining[:labels]:
+        question = str(workspace.scored(run).question_ids[workspace.scored(run).question[row]])
+        workspace.ledger.add_label((run.run_id, question, 0), "Ann", "pass", queue_id=queue.queue_id)
+    state = gate(run.run_id, workspace=str(workspace.workspace.root)).conclusion().state
+    assert state == ("ship" if labels else "not_checked")

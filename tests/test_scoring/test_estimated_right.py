@@ -11,6 +11,7 @@ import pytest
 from ragtriage.data.api import add_run
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.text.right_by_text import right_by_text
 from ragtriage.metrics.schema.scores import Status
 from ragtriage.metrics.schema.source import Source
 
@@ -59,3 +60,23 @@ def test_above_three_in_ten_open_there_are_bounds_and_no_mean(
     assert summary.n_applicable == 10
     assert (summary.worst, summary.best) == ((None, None) if mean else (0.4, 0.8))
     assert workspace.summary(run)["right_by_text"].sources == {"estimated": 10 - n_open}
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference", "outcome"),
+    [
+        ("Theft must be reported within 5 weeks.", "Report theft within 5 days.", "other"),
+        ("The limit is 300 dollars.", "300 euros", "other"),
+        ("It takes 14 days.", "two weeks", "unknown"),
+        ("The limit is 300 USD.", "$300", "same"),
+        (
+            "It has 5 users; each further one is $6 per month.",
+            "5 users, extra ones $6/month",
+            "unknown",
+        ),
+    ],
+)
+def test_a_number_in_another_unit_is_another_value(answer: str, reference: str, outcome: str) -> None:
+    match = right_by_text(answer, [reference], "What do the terms of theft say?")
+    assert match is not None
+    assert match.outcome == outcome
