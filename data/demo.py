@@ -142,13 +142,22 @@ def labelled_runs(store: RunStore, wanted: str) -> list[Run]:
     """Return the runs of one of LABELLED_SETS, loading what is missing, or the run of that name."""
     if wanted not in LABELLED_SETS:
         return [store.find(wanted)]
+    return load_project(store, wanted)
+
+
+def load_project(store: RunStore, project: str) -> list[Run]:
+    """Return the runs of a bundled project, loading what is missing."""
     for entry in _manifest():
-        if entry["project"] == wanted:
-            loaded = [run for run in store.runs(wanted) if run.origin["file"] == Path(entry["file"]).name]
-            if len(loaded) < entry["runs"]:
-                _load(store, entry, None)
-            _set_baseline(store, entry)
-    return store.runs(wanted)
+        if entry["project"] != project:
+            continue
+        loaded = [run for run in store.runs(project) if run.origin["file"] == Path(entry["file"]).name]
+        if len(loaded) < entry["runs"]:
+            _load(store, entry, None)
+        if "replies" in entry:
+            for run in _runs_of(store, entry):
+                publish_recorded(store.workspace, run, _replies(entry))
+        _set_baseline(store, entry)
+    return store.runs(project)
 
 
 def _load(store: RunStore, entry: Mapping[str, Any], watch: Watch | None) -> list[ImportedRun]:

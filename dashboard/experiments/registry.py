@@ -33,7 +33,7 @@ def no_experiment() -> Headline:
         "empty",
         "No experiment in this project yet",
         "An experiment asks a system the same questions under changed conditions and tests what the change "
-        "did; a command begins one",
+        "did",
     )
 
 

@@ -11,6 +11,7 @@ from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.pages.registry import FIRST, PAGES
 from ragtriage.dashboard.shell.blocks import current_theme, draw_style_sheet, open_page
 from ragtriage.dashboard.shell.components import begin_page
+from ragtriage.dashboard.shell.contents import empty_pages
 from ragtriage.dashboard.shell.costs import costs_told
 from ragtriage.dashboard.shell.header import draw_header
 from ragtriage.dashboard.shell.session import (
@@ -34,7 +35,7 @@ SIDEBAR_WIDTH = 208
 STATIC = Path(__file__).parent.parent / "static"
 
 
-def _page(name: str, icon: str) -> StreamlitPage:
+def _page(name: str, icon: str, hidden: bool) -> StreamlitPage:
     opens_first = name == FIRST
     return st.Page(
         f"{name}/{name}.py",
@@ -42,6 +43,7 @@ def _page(name: str, icon: str) -> StreamlitPage:
         icon=f":material/{icon}:",
         url_path="" if opens_first else name,
         default=opens_first,
+        visibility="hidden" if hidden else "visible",
     )
 
 
@@ -53,11 +55,18 @@ st.set_page_config(
 )
 draw_style_sheet()
 presenting = bool(current_selection().slide)
-pages = {heading: [_page(name, icon) for name, icon in rows] for heading, rows in PAGES.items()}
+empty = empty_pages()
+pages = {
+    heading: [_page(name, icon, name in empty) for name, icon in rows] for heading, rows in PAGES.items()
+}
 first = next(iter(pages.values()))[0]
 # people type /triage as well, though the page that opens first has no address of its own
 typed = st.Page(f"{FIRST}/{FIRST}.py", title=first.title, url_path=FIRST, visibility="hidden")
 page = st.navigation({**pages, "": [typed]}, position="hidden" if presenting else "sidebar", expanded=True)
+if empty and not presenting:
+    with st.sidebar.expander("More", key="more_pages", expanded=page.url_path in empty):
+        for entry in (each for rows in pages.values() for each in rows if each.url_path in empty):
+            st.page_link(entry)
 if page.url_path == FIRST:
     st.switch_page(first, query_params=st.query_params.to_dict())
 st.set_page_config(page_title=f"{page.title} · ragtriage")

@@ -77,14 +77,13 @@ def test_one_that_was_stopped_says_how_it_goes_on(
     assert "nothing is asked twice" in page_text(app)
 
 
-def test_without_an_experiment_the_commands_are_named(
-    workspace: RunStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_an_experiment_one_can_be_begun(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     add_run([{"question": "why?"}], "one", "p", str(workspace.workspace.root))
     app = _open(workspace, monkeypatch, project="p")
     assert not app.exception
     assert headline(app) == "No experiment in this project yet"
-    assert "ragtriage experiment position" in page_text(app)
+    assert app.selectbox(key="experiment_kind").options[0].startswith("Lost in the middle")
+    assert "ragtriage experiment --help" in page_text(app)
 
 
 def test_the_bundled_experiments_have_their_views(demo: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,6 +39,7 @@ from ragtriage.data.api import open_store
 from ragtriage.data.chunking.corpus import read_corpus
 from ragtriage.data.errors import DataError
 from ragtriage.data.experiments.experiment import is_kept
+from ragtriage.data.experiments.experiment_job import run_experiment_job
 from ragtriage.data.experiments.plan import ExperimentPlan, PlannedExperiment, estimate, plan_experiment
 from ragtriage.data.experiments.questions import Questions, open_questions, with_negatives
 from ragtriage.data.experiments.registry import kind_of
@@ -46,7 +47,6 @@ from ragtriage.data.experiments.run_experiment import (
     ExperimentOutcome,
     kept_replies,
     probe_system,
-    run_experiment,
 )
 from ragtriage.data.experiments.stability import paraphrase_requests
 from ragtriage.data.experiments.summary import ExperimentSummary, experiment_summary
@@ -307,7 +307,7 @@ def _run(
             cost = f", ${progress.cost_usd:.4f}" if progress.cost_usd else ""
             show(progress.done, f"{progress.failed:,} failed{cost}", progress.total)
 
-        return run_experiment(store, planned, system, limits, watch, stop.is_set)
+        return run_experiment_job(store, planned, system, limits, watch, stop.is_set)
 
 
 @contextmanager

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
 from ragtriage.dashboard.pages.checks.chosen_suite import suite_section, suite_tabs
+from ragtriage.dashboard.pages.checks.import_form import import_form
 from ragtriage.dashboard.pages.checks.suite_list import changes_since, suite_list, suites_in, what_follows
-from ragtriage.dashboard.shell.blocks import bundled_example, open_page, run_facts
+from ragtriage.dashboard.shell.blocks import open_page, run_facts
+from ragtriage.dashboard.shell.examples import example_section
 from ragtriage.dashboard.shell.session import current_view
 from ragtriage.dashboard.suites.headline import checks_headline, no_checks_headline
 
@@ -15,7 +19,7 @@ name = view.store.names()[view.run.run_id]
 summaries = suites_in(view.scored(view.run))
 if not summaries:
     open_page(no_checks_headline(name), meta=run_facts(view))
-    bundled_example("clinc_router", "", "shows a router compared with the right routes")
+    example_section("checks", partial(import_form, view), "Begin with a table of checks")
     st.stop()
 
 changes = changes_since(view)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
 from ragtriage.dashboard.headlines.chunking import NO_GRID, chunking_headline
@@ -30,8 +32,9 @@ from ragtriage.dashboard.pages.chunking.grid_search import (
     grid_searches,
     unfinished_search,
 )
-from ragtriage.dashboard.shell.blocks import bundled_example, open_page
+from ragtriage.dashboard.shell.blocks import open_page
 from ragtriage.dashboard.shell.components import facts
+from ragtriage.dashboard.shell.examples import example_section
 from ragtriage.dashboard.shell.reported_means import reported_means_page
 from ragtriage.dashboard.shell.session import current_view
 from ragtriage.dashboard.shell.widgets import chosen_of
@@ -46,14 +49,11 @@ if not grids and view.run.means:
     st.stop()
 if not grids:
     open_page(NO_GRID)
-    st.info(
-        "No grid in this project. Run one below or with `ragtriage grid CORPUS --questions FILE`, or "
-        "load runs that say how they were chunked: `ragtriage import FILE --config chunk_size=256 "
-        "--config chunk_overlap=32`."
+    example_section("chunking", partial(grid_form, view.store, view.project), "Begin: run a grid")
+    st.caption(
+        "`ragtriage grid CORPUS --questions FILE` does the same; runs that say how they were chunked "
+        "(`--config chunk_size=256 --config chunk_overlap=32`) are a grid as well."
     )
-    bundled_example("state_of_the_union", "", "shows a grid of sizes and overlaps")
-    st.markdown("##### Run a grid")
-    grid_form(view.store, view.project)
     grid_searches(view.store)
     st.stop()
 

@@ -20,6 +20,7 @@ from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.data.experiments.experiment import ArmRecord, Experiment, experiments
 from ragtriage.data.experiments.registry import KINDS
 from ragtriage.data.experiments.summary import ExperimentSummary, summary_of_runs
+from ragtriage.metrics.number_text import count
 
 MOST_OFFERED = 12  # experiments of other projects
 
@@ -135,12 +136,13 @@ def _title(entry: Experiment) -> str:
     )
 
 
-def elsewhere(view: View) -> bool:
-    """Offer the experiments of other projects; return whether there are any."""
+def elsewhere(view: View) -> None:
+    """Offer the experiments of other projects, folded away."""
     others = [entry for entry in experiments(view.store.workspace) if entry.project != view.project]
     offered = [entry for entry in others if entry.run_ids and entry.kind in KINDS][:MOST_OFFERED]
-    if offered:
-        st.caption("Experiments of other projects:")
+    if not offered:
+        return
+    box = st.expander(f"{count(len(offered), 'experiment')} of other projects")
     for entry in offered:
 
         def show(entry: Experiment = entry) -> None:
@@ -152,8 +154,7 @@ def elsewhere(view: View) -> bool:
             )
 
         label = f"Open {markdown_text(_title(entry))}"
-        st.button(label, key=f"experiment_{entry.experiment_id}", on_click=show)
-    return bool(offered)
+        box.button(label, key=f"experiment_{entry.experiment_id}", type="tertiary", on_click=show)
 
 
 def summary_of(view: View, experiment: Experiment, quality: str = "") -> ExperimentSummary:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
 from ragtriage.dashboard.experiments.registry import experiment_headline, no_experiment
+from ragtriage.dashboard.pages.experiments.begin import begin_button, begin_form, running_experiments
 from ragtriage.dashboard.pages.experiments.experiment_results import (
     chosen_experiment,
     elsewhere,
@@ -13,7 +16,8 @@ from ragtriage.dashboard.pages.experiments.experiment_results import (
     show_experiment,
     summary_of,
 )
-from ragtriage.dashboard.shell.blocks import bundled_example, open_page
+from ragtriage.dashboard.shell.blocks import open_page
+from ragtriage.dashboard.shell.examples import example_section
 from ragtriage.dashboard.shell.session import current_view
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.data.experiments.registry import kind_of
@@ -23,14 +27,9 @@ view = current_view()
 listed = project_experiments(view)
 if not listed:
     open_page(no_experiment())
-    st.markdown(
-        "```\nragtriage experiment position --system 'python my_rag.py' --questions questions.jsonl\n"
-        "ragtriage experiment noise --system http://localhost:8000/ask --questions questions.jsonl\n"
-        "ragtriage experiment arms --system builtin --corpus docs/ --questions questions.jsonl "
-        "--factor top_k=3,5,10\n```"
-    )
-    if not elsewhere(view):
-        bundled_example("experiments", "", "puts the gold document at different places")
+    example_section("experiments", partial(begin_form, view), "Begin: ask a system, with one thing changed")
+    running_experiments(view.store)
+    elsewhere(view)
     st.stop()
 
 experiment = chosen_experiment(view, listed)
@@ -43,7 +42,11 @@ open_page(
         f"{arms_done} · {experiment.created_at:%Y-%m-%d}",
     ],
 )
-experiment_picker(listed, experiment)
+with st.container(horizontal=True, vertical_alignment="bottom"):
+    experiment_picker(listed, experiment)
+    st.space("stretch")
+    begin_button(view)
+running_experiments(view.store)
 st.caption(
     f"Changed: {kind_of(experiment.kind).changes}. System: {markdown_text(experiment.system)}. "
     "Every arm asks the same questions."

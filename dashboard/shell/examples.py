@@ -1,0 +1,151 @@
+"""What an empty page would tell: its conclusion and a picture from a bundled example, and how to begin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import streamlit as st
+
+from ragtriage.dashboard.headlines.headline import State
+from ragtriage.dashboard.present.page_html.blocks import ScaleRow, Strip, scale_row
+from ragtriage.dashboard.shell.blocks import draw_html
+from ragtriage.dashboard.shell.session import keep, open_store
+from ragtriage.dashboard.shell.user import attempt, may_write
+from ragtriage.data.demo import load_project
+
+
+@dataclass(frozen=True)
+class ExampleRow:
+    """A row of the picture, as the bundled example has it."""
+
+    name: str
+    state: State
+    value: str
+    note: str
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Example:
+    """What a page tells of a bundled project; tests hold the numbers to those of the project."""
+
+    project: str  # that opens
+    tells: str  # the question that the page answers
+    statement: str  # its conclusion there
+    rows: tuple[ExampleRow, ...]
+    start: float = 0.0  # ends of the scale
+    end: float = 1.0
+    gate: float | None = None  # tick on it
+
+
+EXAMPLES: Mapping[str, Example] = {
+    "checks": Example(
+        "tau-bench",
+        "Which checks fail, why, and in which cases?",
+        "gpt-4o, airline: 123 of 200 cases have a wrong tool call",
+        (
+            ExampleRow("Tools", "bad", "77 of 200", "38 %", 0.385, 0.279, 0.503),
+            ExampleRow("Task outcome", "bad", "84 of 200", "42 %", 0.42, 0.317, 0.531),
+        ),
+        gate=0.9,
+    ),
+    "experiments": Example(
+        "experiments",
+        "What does one change of the context or of a setting do to the answers?",
+        "built-in extractive, 800 words: answers get worse towards the end",
+        (
+            ExampleRow("Gold first", "good", "25 of 48", "52 %", 0.521, 0.383, 0.655),
+            ExampleRow("Gold at rank 8", "cannot tell", "23 of 48", "48 %", 0.479, 0.345, 0.617),
+            ExampleRow("Gold last", "bad", "11 of 48", "23 %", 0.229, 0.133, 0.365),
+        ),
+    ),
+    "judge": Example(
+        "mtrag, judged",
+        "Does the judge say what people say?",
+        "Doubt the judge on faithfulness: it passes 5 of 10 bad answers",
+        (
+            ExampleRow("Faithfulness", "bad", "0.79", "rank correlation with people", 0.79, 0.59, 0.88),
+            ExampleRow("Completeness", "cannot tell", "0.12", "not beyond chance", 0.12, -0.10, 0.36),
+        ),
+        start=-1.0,
+    ),
+    "chunking": Example(
+        "state_of_the_union",
+        "Which way of splitting the documents brings back the most gold text?",
+        "512 / 32 tokens is best; 256 / 32, half the size, is tied with it",
+        (
+            ExampleRow("512 / 32 tokens", "good", "100 %", "of the gold text: best", 1.0, 0.953, 1.0),
+            ExampleRow("256 / 32 tokens", "good", "98 %", "tied with the best", 0.979, 0.926, 0.997),
+            ExampleRow("128 / 0 tokens", "bad", "91 %", "worse", 0.907, 0.836, 0.952),
+        ),
+        start=0.8,
+    ),
+}
+
+
+def example_section(page: str, begin: Callable[[], object] | None = None, heading: str = "") -> None:
+    """Draw what an empty page would tell, a button that opens the example, and below it how to begin.
+
+    Args:
+        page: its name.
+        begin: draws the form that begins; None for a page that has its own below.
+        heading: above the form.
+    """
+    example = EXAMPLES[page]
+    sides = st.grid(2, min_column_width=400, gap="large")
+    with sides.container(border=True, gap="xsmall"):
+        st.markdown(f"**{example.statement}**")
+        for row in example.rows:
+            with st.container(horizontal=True, wrap=False, vertical_alignment="center", gap="small"):
+                st.markdown(row.name, width=130)
+                draw_html(scale_row(_picture(row, example)), 40)
+    with sides.container(gap="small", vertical_alignment="center"):
+        st.markdown(f"##### {example.tells}")
+        st.markdown(
+            f"At the left is the bundled example “{example.project}”. This project has nothing of it yet."
+        )
+        _open_button(example)
+    if begin is not None and may_write():
+        st.markdown(f"##### {heading}")
+        begin()
+
+
+def _picture(row: ExampleRow, example: Example) -> ScaleRow:
+    label = f"{row.name}: {row.value}"
+    strip = Strip(
+        row.mean, row.low, row.high, example.gate, None, row.state, label, example.start, example.end,
+        higher_is_better=True,
+    )  # fmt: skip
+    return ScaleRow(row.state, row.value, row.note, strip)
+
+
+def _open_button(example: Example) -> None:
+    there = bool(open_store().runs(example.project))
+    if not there and not may_write():
+        st.caption("`ragtriage demo` has this example.")
+        return
+
+    def show() -> None:
+        """Load what is missing of the example and choose its newest run."""
+        runs = load_project(open_store(), example.project)
+        keep(
+            project=example.project,
+            run=runs[-1].run_id,
+            **{
+                "baseline": "",
+                "versions": (),
+                "other": "",
+                "case": "",
+                "page": 1,
+                "experiment": "",
+                "grid": "",
+            },
+        )
+
+    st.button(
+        "Open the example", key=f"example_{example.project}", type="primary", on_click=attempt, args=(show,),
+        icon=":material/visibility:",
+    )  # fmt: skip
