@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from types import MappingProxyType
@@ -54,6 +55,7 @@ __all__ = [
     "known_name",
     "lookup",
     "metrics_table",
+    "plain_names",
     "title_of",
     "unavailable",
     "unlabelled",
@@ -90,6 +92,20 @@ REGISTRY: dict[str, Metric] = {
 # What the users of a project declared of imported metrics. Like the context of `decimal`, it is of the thread
 # or task: two browser tabs on two projects may know different metrics of one name.
 _IMPORTED: ContextVar[Mapping[str, Metric]] = ContextVar("imported", default=MappingProxyType({}))
+
+
+# Whether metrics go by their plain names, as in reports for leads and stakeholders; of the thread, as above.
+_PLAIN: ContextVar[bool] = ContextVar("plain", default=False)
+
+
+@contextmanager
+def plain_names(wanted: bool = True) -> Iterator[None]:
+    """Let `title_of` return, inside the block, the plain names of metrics or their technical ones."""
+    token = _PLAIN.set(wanted)
+    try:
+        yield
+    finally:
+        _PLAIN.reset(token)
 
 
 def declare_imported(metrics: Mapping[str, Metric]) -> None:
@@ -181,9 +197,10 @@ def _component_table(component: Component) -> str:
 
 def _row(metric: Metric) -> list[str]:
     also = f", also {', '.join(f'`{alias}`' for alias in metric.aliases)}" if metric.aliases else ""
+    plain = f"; in plain words: {metric.plain}" if metric.plain else ""
     caution = f" **Caution:** {metric.caution}" if metric.caution else ""
     cells = [
-        f"`{metric.key}` {metric.title}{also}",
+        f"`{metric.key}` {metric.title}{also}{plain}",
         f"{metric.meaning}{caution}",
         metric.formula if metric.compute else f"{metric.formula} (not computed here)",
         _better(metric),
@@ -216,10 +233,10 @@ def declared(metric: str) -> Metric | None:
 
 
 def title_of(metric: str) -> str:
-    """Return the name of a metric on screen."""
+    """Return the name of a metric on screen, inside `plain_names` the plain one."""
     key = _registered(metric)
     if key is not None:
-        return key.title
+        return (_PLAIN.get() and key.metric.plain) or key.title
     imported = _IMPORTED.get().get(metric)
     return metric.replace("_", " ") if imported is None else imported.title
 

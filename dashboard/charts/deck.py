@@ -29,18 +29,20 @@ class MetricBar:
     high: float | None
     base: float | None
     n: int
+    colour: str = LIGHT.unmeasured.text  # of its bar
 
 
-def metric_bars(bars: Sequence[MetricBar], run: str, base: str, colour: str) -> Chart:
-    """Return metrics as bars with intervals, the first on top, each with the baseline's below it."""
-    places = tuple(range(len(bars) - 1, -1, -1))
+def metric_bars(bars: Sequence[MetricBar], run: str, base: str, percent: bool = False) -> Chart:
+    """Return shares as bars with intervals, the first on top, each with the baseline's below it."""
+    places, ranged = tuple(range(len(bars) - 1, -1, -1)), any(bar.low is not None for bar in bars)
     shown = Series(
         shorten(run, LONGEST_NAME),
         finite(bar.value for bar in bars),
         places,
-        colour,
-        low=finite(bar.low for bar in bars),
-        high=finite(bar.high for bar in bars),
+        bars[0].colour,
+        colours=tuple(bar.colour for bar in bars),
+        low=finite(bar.low for bar in bars) if ranged else (),
+        high=finite(bar.high for bar in bars) if ranged else (),
         error_bars=ErrorBars(LIGHT.text),
         n=tuple(bar.n for bar in bars),
         details=tuple(
@@ -59,7 +61,7 @@ def metric_bars(bars: Sequence[MetricBar], run: str, base: str, colour: str) -> 
         "bars",
         # bars of one place are drawn from the bottom
         (baseline, shown) if base else (shown,),
-        Axis(low=0, high=1, step=0.25, format=".2f"),
+        Axis(low=0, high=1, step=0.25, format=".0%" if percent else ".2f"),
         Axis(names=tuple(bar.title for bar in bars[::-1])),
         110 + 46 * len(bars),
         horizontal=True,

@@ -31,6 +31,27 @@ def why_title(n_bad: int, n_measured: int, top: str = "", n_top: int = 0) -> str
     return f"{lost}, all {top}" if n_top == n_bad else f"{lost}, {n_top:,} of them {top}"
 
 
+def users_title(faulty: int, of: int, people: str, before: int, base: str) -> str:
+    """Return how many of those who ask get no good answer.
+
+    Args:
+        faulty: cases that are bad.
+        of: measured cases.
+        people: what is counted, "people who ask" or "answers".
+        before: bad cases of the baseline, over as many.
+        base: name of the baseline; "" where it cannot be compared.
+    """
+    answers = people == "answers"
+    if not faulty:
+        return f"All {of:,} {people} {'are good' if answers else 'get a good answer'}"
+    one = "gets" if faulty == 1 else "get"
+    get = f"{faulty:,} of {of:,} {people} {'are faulty' if answers else f'{one} no good answer'}"
+    if not base:
+        return get
+    name = shorten(base, LONGEST_NAME)
+    return f"{get}, as many as with {name}" if before == faulty else f"{get}, {before:,} with {name}"
+
+
 def change_title(better: Sequence[str], worse: Sequence[str], base: str) -> str:
     """Return which headline metrics changed beyond chance against the baseline.
 
@@ -78,18 +99,17 @@ def example_title(
     return f"One bad case of {name}: {stage[:1].lower()}{stage[1:]}" if stage else f"One bad case of {name}"
 
 
-def next_title(state: State, first: str, run: str) -> str:
+def next_title(state: State, first: str) -> str:
     """Return what comes next.
 
     Args:
         state: of the verdict.
         first: what the first of the next steps asks for; "" without one.
-        run: name of the run.
     """
-    if state == "good":
-        return f"Next: release {shorten(run, LONGEST_NAME)} and keep measuring"
     if not first:
-        return "Next: decide"
+        return "Nothing has to be repaired first"
+    if state == "good":
+        return f"After the release: {in_sentence(first.partition(': ')[0])}"
     then = "decide" if state == "cannot tell" else "judge again"
     return f"Next: {in_sentence(first.partition(': ')[0])}, then {then}"
 
@@ -136,7 +156,7 @@ def present_headline(
         return Headline(
             "empty",
             "No slides yet",
-            "Choose an audience and press New deck: verdict, why, what changed, one example, what is next",
+            "Choose an audience and press New deck: verdict, why, what people get, one example, what is next",
         )
     slides = "1 slide is" if n_slides == 1 else f"{n_slides} slides are"
     left_out = f"Not measured, so without a slide: {', '.join(skipped)}." if skipped else ""

@@ -40,3 +40,26 @@ def shorten(text: str, length: int) -> str:
     """Put a text on one line and cut it to a length, with an ellipsis."""
     line = " ".join(printable(text).split())
     return line if len(line) <= length else f"{line[: length - 1].rstrip()}…"
+
+
+_MARKDOWN = (
+    (re.compile(r"``(.+?)''", re.DOTALL), r"“\1”"),  # quotation marks as TeX writes them
+    (re.compile(r"!?\[([^\]\n]*)\]\([^)\s]*\)"), r"\1"),
+    (re.compile(r"^[ \t]*(?:`{3,}.*|(?:[-*_=|:][ \t]*){3,})$", re.MULTILINE), ""),
+    (re.compile(r"^[ \t]*(?:>[ \t]*)+", re.MULTILINE), ""),
+    (re.compile(r"^[ \t]*#{1,6}[ \t]+(.*?)[ \t#]*$", re.MULTILINE), r"\1:"),
+    (re.compile(r"[ \t]+#{2,6}[ \t]+"), " · "),
+    (re.compile(r"^[ \t]*[-*+][ \t]+", re.MULTILINE), "• "),
+    (re.compile(r"\*\*|__|`+"), ""),
+    (re.compile(r"(?<![\w*])\*(\S[^*\n]*)\*(?![\w*])|(?<![\w_])_(\S[^_]*)_(?![\w_])"), r"\1\2"),
+    (re.compile(r"[ \t]*\|[ \t]*"), " "),
+    (re.compile(r"[ \t]*\n[ \t]*"), "\n"),
+    (re.compile(r"\n{2,}"), "\n"),
+)
+
+
+def without_markdown(text: str) -> str:
+    """Return a text without the marks of Markdown, for readers to whom they say nothing; lines are kept."""
+    for pattern, instead in _MARKDOWN:
+        text = pattern.sub(instead, text)
+    return text.strip()

@@ -129,6 +129,7 @@ METRICS: tuple[Metric, ...] = (
     _aligned(
         key="ignored_top_ranked",
         title="Ignored top-ranked",
+        plain="first passage ignored",
         meaning="Whether the answer ignores the top-ranked document.",
         formula="1 if the answer does not use rank 1, else 0; 1 also for an answer that uses nothing",
         bands=(0.30, 0.15),

@@ -206,6 +206,7 @@ METRICS: tuple[Metric, ...] = (
     _metric(
         key="citation_precision",
         title="Citation precision",
+        plain="sources that fit",
         meaning="How many of the citations support their sentence.",
         formula="citations whose document supports their sentence (with claims: any claim of it) / citations",
         needs=("citations.supported",),
@@ -219,6 +220,7 @@ METRICS: tuple[Metric, ...] = (
     _metric(
         key="citation_recall",
         title="Citation recall",
+        plain="sentences with a source",
         meaning="How many sentences are fully supported by the citations they carry.",
         formula="sentences wholly supported by the documents they cite / sentences that need a citation",
         needs=("citations.supported",),
@@ -231,6 +233,7 @@ METRICS: tuple[Metric, ...] = (
     _metric(
         key="citation_f1",
         title="Citation F1",
+        plain="sources fit and complete",
         meaning="Whether citations are both right and complete; low as soon as either fails.",
         formula="2 * citation_precision * citation_recall / (citation_precision + citation_recall) of one "
         "question, averaged afterwards; 0 where both are 0",

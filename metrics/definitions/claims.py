@@ -270,6 +270,7 @@ METRICS: tuple[Metric, ...] = (
     _answer_metric(
         key="answer_precision",
         title="Answer precision",
+        plain="right statements",
         meaning="How much of what the answer claims is right, according to the reference answer.",
         formula="answer claims entailed by the reference answer / answer claims; one entailed in part "
         "counts a half",
@@ -281,6 +282,7 @@ METRICS: tuple[Metric, ...] = (
     _reference_metric(
         key="answer_recall",
         title="Answer recall",
+        plain="needed facts stated",
         meaning="How much of the reference answer the answer covers.",
         formula="reference claims entailed by the answer / reference claims; one entailed in part counts a "
         "half",
@@ -292,6 +294,7 @@ METRICS: tuple[Metric, ...] = (
     _answer_metric(
         key="answer_f1",
         title="Answer F1",
+        plain="complete and right",
         meaning="Whether the answer is both right and complete; low as soon as either fails.",
         formula="2 * answer_precision * answer_recall / (answer_precision + answer_recall) of one question, "
         "averaged afterwards; 0 where both are 0",
@@ -304,6 +307,7 @@ METRICS: tuple[Metric, ...] = (
     _reference_metric(
         key="context_recall",
         title="Context recall",
+        plain="needed facts found",
         meaning="How much of the reference answer the retrieved documents support.",
         formula="reference claims supported by any retrieved document / reference claims",
         component="retrieval",
@@ -328,6 +332,7 @@ METRICS: tuple[Metric, ...] = (
     _reference_metric(
         key="context_utilization",
         title="Context utilization",
+        plain="given facts used",
         meaning="How much of the reference content in the context the answer uses.",
         formula="reference claims that are supported by a retrieved document and entailed by the answer / "
         "reference claims supported by a retrieved document",
@@ -341,6 +346,7 @@ METRICS: tuple[Metric, ...] = (
     _answer_metric(
         key="noise_sensitivity_relevant",
         title="Noise sensitivity (relevant)",
+        plain="misled by right passages",
         meaning="How much of the answer is wrong and taken from documents that also have the right content.",
         formula="answer claims not entailed by the reference and supported by a relevant document / answer "
         "claims; a relevant document supports at least one reference claim",
@@ -354,6 +360,7 @@ METRICS: tuple[Metric, ...] = (
     _answer_metric(
         key="noise_sensitivity_irrelevant",
         title="Noise sensitivity (irrelevant)",
+        plain="misled by other passages",
         meaning="How much of the answer is wrong and taken from documents without any of the right content.",
         formula="answer claims not entailed by the reference and supported by an irrelevant document / "
         "answer claims; convention ragchecker leaves out claims that a relevant document also supports",
@@ -367,6 +374,7 @@ METRICS: tuple[Metric, ...] = (
     _answer_metric(
         key="hallucination",
         title="Hallucination",
+        plain="made-up statements",
         meaning="How much of the answer is wrong and found in no retrieved document.",
         formula="answer claims neither entailed by the reference nor supported by any retrieved document / "
         "answer claims",
@@ -379,6 +387,7 @@ METRICS: tuple[Metric, ...] = (
     _answer_metric(
         key="self_knowledge",
         title="Self-knowledge",
+        plain="right from memory",
         meaning="How much of the answer is right although no retrieved document says so: the model's memory.",
         formula="answer claims entailed by the reference and supported by no retrieved document / "
         "answer claims",
@@ -390,6 +399,7 @@ METRICS: tuple[Metric, ...] = (
     _answer_metric(
         key="faithfulness",
         title="Faithfulness",
+        plain="supported answers",
         meaning="How much of the answer the retrieved documents support.",
         formula="answer claims supported by any retrieved document / answer claims; a claim supported in "
         "part, as where a qualifier is dropped, counts a half; 0 for claims made without any document",
@@ -403,6 +413,7 @@ METRICS: tuple[Metric, ...] = (
     _answer_metric(
         key="contradicted",
         title="Contradicted",
+        plain="contradicted statements",
         meaning="How much of the answer a retrieved document contradicts.",
         formula="answer claims contradicted by at least one retrieved document / answer claims; counts also "
         "where another document supports the claim, because then the documents disagree; without those it is "
@@ -428,6 +439,7 @@ METRICS: tuple[Metric, ...] = (
     _reference_metric(
         key="omission",
         title="Omission",
+        plain="facts left out",
         meaning="How much of the reference answer is in the context but missing from the answer.",
         formula="reference claims supported by a retrieved document and not entailed by the answer / "
         "reference claims",

@@ -108,6 +108,7 @@ CONTEXT: tuple[Metric, ...] = (
     _supplied(
         key="context_relevance",
         title="Context relevance",
+        plain="on-topic documents",
         meaning="How many of the retrieved documents are relevant to the question.",
         formula="retrieved documents labelled relevant / retrieved documents",
         component="retrieval",
@@ -120,6 +121,7 @@ CONTEXT: tuple[Metric, ...] = (
     _supplied(
         key="context_precision",
         title="Context precision",
+        plain="useful documents found",
         meaning="Whether the relevant documents are ranked above the others.",
         formula="sum over ranks i of precision@i * relevant_i / relevant documents retrieved; 0 if none",
         component="retrieval",
@@ -182,6 +184,7 @@ ANSWERS: tuple[Metric, ...] = (
     _supplied(
         key="win_rate",
         title="Win rate",
+        plain="preferred to the other",
         meaning="How often people preferred this answer to another system's on the same question.",
         formula="comparisons won / comparisons, in percent",
         reference=_MTRAG,

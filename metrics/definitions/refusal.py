@@ -127,6 +127,7 @@ METRICS: tuple[Metric, ...] = (
     _refusal(
         key="negative_rejection_rate",
         title="Negative rejection rate",
+        plain="unanswerable, refused",
         meaning="How often the system refuses when its context lacks the answer, as it should.",
         formula="on samples whose context lacks the gold, unanswerable questions among them: 1 if refused, "
         "else 0",
@@ -139,6 +140,7 @@ METRICS: tuple[Metric, ...] = (
     _refusal(
         key="corpus_rejection_rate",
         title="Rejection of unanswerable questions",
+        plain="nothing there, refused",
         meaning="How often the system refuses questions that the whole corpus cannot answer, as it should.",
         formula="on unanswerable questions: 1 if refused, else 0",
         undefined="The question is answerable, partly answerable or conversational.",
@@ -148,6 +150,7 @@ METRICS: tuple[Metric, ...] = (
     _refusal(
         key="over_refusal",
         title="Over-refusal",
+        plain="needless refusals",
         meaning="How often the system refuses although the answer was in its context: a generator error.",
         formula="on questions whose context held the gold, unless labelled other than answerable: 1 if "
         "refused, else 0",
@@ -160,6 +163,7 @@ METRICS: tuple[Metric, ...] = (
     _refusal(
         key="refused_answerable",
         title="Refused although answerable",
+        plain="answerable, yet refused",
         meaning="How often the system refuses questions that have an answer, whether retrieval or generation "
         "is at fault.",
         formula="on questions labelled answerable or, without a label, with gold or a reference that answers "
@@ -172,6 +176,7 @@ METRICS: tuple[Metric, ...] = (
     _refusal(
         key="correct_abstention",
         title="Correct abstention",
+        plain="right refusals",
         meaning="How often the system refuses when retrieval missed the gold, as it should.",
         formula="on answerable questions whose context lacked the gold: 1 if refused, else 0",
         needs=("answerable", "refused", "retrieved"),
@@ -182,6 +187,7 @@ METRICS: tuple[Metric, ...] = (
     _refusal(
         key="refusal_accuracy",
         title="Refusal accuracy",
+        plain="refuses when it should",
         meaning="How often the system answers what it can and refuses what it cannot.",
         formula="1 if (answerable and answered) or (unanswerable and refused), else 0",
         undefined="The question is partly answerable or conversational.",
@@ -191,6 +197,7 @@ METRICS: tuple[Metric, ...] = (
     _refusal(
         key="refused",
         title="Refused",
+        plain="refusals",
         meaning="How often the system refuses at all; good or bad only together with answerability.",
         formula="1 if the answer is a refusal, else 0",
         needs=("refused",),

@@ -134,6 +134,7 @@ METRICS: tuple[Metric, ...] = (
     _ranked(
         key="recall@k",
         title="Recall",
+        plain="right passages found",
         compute=_at_k(recall),
         meaning="How much of what the question needs is among the top k documents.",
         formula="gold units found in the top k / all gold units; a unit is a hop (any of its alternatives "
@@ -143,6 +144,7 @@ METRICS: tuple[Metric, ...] = (
     _ranked(
         key="precision@k",
         title="Precision",
+        plain="right share of passages",
         compute=_at_k(precision),
         meaning="How many of the top k documents are relevant.",
         formula="relevant documents in the top k / k; a list shorter than k still divides by k",
@@ -151,6 +153,7 @@ METRICS: tuple[Metric, ...] = (
     _ranked(
         key="hit@k",
         title="Hit rate",
+        plain="a right passage found",
         compute=_at_k(hit),
         meaning="Whether any relevant document is among the top k.",
         formula="1 if the top k holds a relevant document, else 0",
@@ -160,6 +163,7 @@ METRICS: tuple[Metric, ...] = (
     _ranked(
         key="mrr@k",
         title="Reciprocal rank",
+        plain="right passage near top",
         compute=_at_k(reciprocal_rank),
         meaning="How high the first relevant document is ranked; the mean over questions is the MRR.",
         formula="1 / rank of the first relevant document; 0 if none is in the top k",
@@ -169,6 +173,7 @@ METRICS: tuple[Metric, ...] = (
     _ranked(
         key="ndcg@k",
         title="nDCG",
+        plain="right passages first",
         compute=_at_k(ndcg),
         meaning="How close the top k documents come to the ideal order, counting grades and weighting the "
         "first ranks most.",
@@ -179,6 +184,7 @@ METRICS: tuple[Metric, ...] = (
     _ranked(
         key="map@k",
         title="Average precision",
+        plain="right passages near top",
         compute=_at_k(average_precision),
         meaning="How early and how completely the relevant documents are ranked; its mean is the MAP.",
         formula="sum over relevant documents at ranks i <= k of precision@i / all R relevant documents "
@@ -189,6 +195,7 @@ METRICS: tuple[Metric, ...] = (
     _ranked(
         key="all_hops_recall@k",
         title="All-hops recall",
+        plain="every passage found",
         compute=_at_k(all_hops_recall),
         meaning="Whether every hop of a multi-hop question is among the top k documents; with two hops, "
         "the two-hop recall.",

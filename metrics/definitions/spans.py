@@ -104,6 +104,7 @@ METRICS: tuple[Metric, ...] = (
     _covering(
         key="span_recall@k",
         title="Span recall",
+        plain="right text found",
         compute=_at_k(span_recall),
         meaning="How much of the gold text is in the top k chunks, wherever the chunk borders fall.",
         formula="distinct gold characters covered by the top k / all gold characters",
@@ -112,6 +113,7 @@ METRICS: tuple[Metric, ...] = (
     _covering(
         key="span_precision@k",
         title="Span precision",
+        plain="right share of text",
         compute=_at_k(span_precision),
         meaning="How much of the text in the top k chunks is gold; surplus text in long chunks lowers it, "
         "and so does text that overlapping chunks repeat.",
@@ -122,6 +124,7 @@ METRICS: tuple[Metric, ...] = (
     _covering(
         key="span_iou@k",
         title="Span IoU",
+        plain="right text, little else",
         compute=_at_k(span_iou),
         meaning="How well the text of the top k chunks and the gold text coincide: missing gold and surplus "
         "text both lower it.",
@@ -150,6 +153,7 @@ METRICS: tuple[Metric, ...] = (
     _covering(
         key="span_ndcg@k",
         title="Span nDCG",
+        plain="right text ranked first",
         compute=_at_k(span_ndcg),
         meaning="How early the gold text is ranked; text repeated from earlier chunks gains nothing.",
         formula="sum over ranks i <= k of newly covered gold characters_i / log2(i + 1), divided by all gold "

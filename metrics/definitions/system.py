@@ -42,6 +42,7 @@ METRICS: tuple[Metric, ...] = (
     _measured(
         key="latency_ms",
         title="Latency (ms)",
+        plain="time to answer",
         meaning="How long the whole answer took; look at percentiles rather than the mean.",
         formula="milliseconds from question to finished answer",
         needs=("latency_ms",),
@@ -72,6 +73,7 @@ METRICS: tuple[Metric, ...] = (
     _measured(
         key="cost_usd",
         title="Cost (USD)",
+        plain="cost of an answer",
         meaning="The cost of the answer.",
         formula="US dollars for all calls behind one answer",
         needs=("cost_usd",),
@@ -86,6 +88,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         key="check_pass_rate",
         title="Check pass rate",
+        plain="checks passed",
         meaning="How many of the sample's expected-against-actual checks (router, tool, format ...) passed.",
         formula="checks passed / checks",
         component="system",

@@ -34,6 +34,7 @@ class FailureStage:
     rule: Rule  # (features, thresholds) -> (n,) True where the recorded features meet the rule
     rests_on: tuple[str, ...]  # names of the StageFeatures that the rule looks at
     inferred: bool = False  # True where the context metric stands in for gold labels
+    plain: str = ""  # what happened, for those who did not build the system; "" where the meaning serves
 
     def count(self, n: int) -> str:
         """Return a number of cases with the stage's name, such as "17 wrongly refused"."""
@@ -74,6 +75,7 @@ STAGES = (
         "refusal",
         rules.refused_with_context,
         ("gold_in_context",),
+        plain="The answer was in the documents, and the system refused.",
     ),
     FailureStage(
         "inferred_refusal",
@@ -85,6 +87,7 @@ STAGES = (
         rules.inferred_refusal,
         ("context",),
         inferred=True,
+        plain="The answer was probably in the documents, and the system refused.",
     ),
     *(_check_stage(code, kind) for code, kind in enumerate(CHECK_KINDS)),
     FailureStage(
@@ -96,6 +99,7 @@ STAGES = (
         "retrieval",
         rules.missed,
         ("gold_in_context", "gold_in_candidates"),
+        plain="The search did not find the passage that answers.",
     ),
     FailureStage(
         "misranked",
@@ -106,6 +110,7 @@ STAGES = (
         "reranking",
         rules.misranked,
         ("gold_in_context", "gold_in_candidates"),
+        plain="The search found the passage that answers, but did not pass it on.",
     ),
     FailureStage(
         "retrieval_miss",
@@ -117,6 +122,7 @@ STAGES = (
         "retrieval",
         rules.retrieval_miss,
         ("gold_in_context",),
+        plain="The passage that answers did not reach the model.",
     ),
     FailureStage(
         "partial_gold",
@@ -127,6 +133,7 @@ STAGES = (
         "retrieval",
         rules.partial_gold,
         ("gold_in_context",),
+        plain="Only a part of what the question needs was found.",
     ),
     FailureStage(
         "inferred_miss",
@@ -138,6 +145,7 @@ STAGES = (
         rules.inferred_miss,
         ("context",),
         inferred=True,
+        plain="What the question needs was probably not found.",
     ),
     FailureStage(
         "followed_noise",
@@ -148,6 +156,7 @@ STAGES = (
         "generation",
         rules.followed_noise,
         ("gold_in_context", "noise_sensitivity"),
+        plain="The right passage was there, but the answer follows another, misleading one.",
     ),
     FailureStage(
         "inferred_noise",
@@ -159,6 +168,7 @@ STAGES = (
         rules.inferred_noise,
         ("context", "noise_sensitivity"),
         inferred=True,
+        plain="The answer follows a misleading passage.",
     ),
     FailureStage(
         "wrong_format",
@@ -189,6 +199,7 @@ STAGES = (
         "generation",
         rules.contradicts_context,
         ("contradicts_context",),
+        plain="The answer says the opposite of a document it was given.",
     ),
     FailureStage(
         "unfaithful",
@@ -199,6 +210,7 @@ STAGES = (
         "generation",
         rules.unfaithful,
         ("faithfulness",),
+        plain="The answer states what its documents do not say.",
     ),
     FailureStage(
         "left_out",
@@ -209,6 +221,7 @@ STAGES = (
         "generation",
         rules.left_out,
         ("context_utilization", "omission", "answer_recall"),
+        plain="The documents had the information, and the answer leaves it out.",
     ),
     FailureStage(
         "off_question",

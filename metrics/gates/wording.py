@@ -14,9 +14,8 @@ from ragtriage.metrics.gates.gates import (
     GateVerdict,
     allowed_loss,
 )
-from ragtriage.metrics.metric_registry import bounds_of, lookup
+from ragtriage.metrics.metric_registry import bounds_of, title_of
 from ragtriage.metrics.number_text import chosen_percent, percent, points, settled_by
-from ragtriage.metrics.schema.scores import MetricsError
 from ragtriage.metrics.statistics.distributions import fewest_values
 from ragtriage.metrics.statistics.paired import MARGIN
 from ragtriage.metrics.statistics.power import still_possible
@@ -44,7 +43,7 @@ def subject_of(gate: Gate) -> str:
         return f"{gate.metric[:1].upper()}{gate.metric[1:]}"
     if gate.kind == "regression" and gate.metric in _FAMILIES:
         return f"Every {'' if gate.metric == 'all' else gate.metric + ' '}metric"
-    title = _title(gate.metric)
+    title = title_of(gate.metric)
     title = title if title[1:2].isupper() else title[:1].upper() + title[1:]  # keep nDCG as it is
     if gate.percentile is None:
         return title
@@ -343,10 +342,3 @@ def _signed(value: float, digits: int) -> str:
     if float(text) == 0:
         return text
     return f"{_sign(value)}{text}"
-
-
-def _title(metric: str) -> str:
-    try:
-        return lookup(metric).title
-    except MetricsError:
-        return metric.replace("_", " ")

@@ -39,6 +39,7 @@ class Metric:
     unit: Literal["ranks", "tokens"] = "ranks"  # what k counts
     aliases: tuple[str, ...] = ()  # other names in use
     caution: str = ""  # a warning shown beside the number, or ""
+    plain: str = ""  # name for those who did not build the system, "" where the title serves
     # share of the applicable questions that must have a value for a mean to be stated; with fewer there
     # are bounds alone
     least_scored: float = 0.0

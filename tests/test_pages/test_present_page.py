@@ -46,33 +46,33 @@ def test_a_story_is_made_changed_and_kept(tmp_path: Path, monkeypatch: pytest.Mo
     assert [one.kind for one in kept(store, run).sections] == [
         "verdict",
         "why",
-        "change",
-        "suites",
+        "users",
         "example",
         "next",
-        "horizons",
     ]
     assert headline(app) == "5 slides are ready, without a verdict", "right by text alone is measured"
-    labels = [app.button(key=f"deck_thumb_{at}").label for at in range(7)]
+    app.selectbox(key="story_kind").set_value("suites").run()
+    press(app, "story_add")
+    labels = [app.button(key=f"deck_thumb_{at}").label for at in range(6)]
     assert "No slide: Checks" in labels
     assert [label[0] for label in labels if not label.startswith("No slide: ")] == ["1", "2", "3", "4", "5"]
     press(app, "piece_down_0")
     assert [one.kind for one in kept(store, run).sections][:2] == ["why", "verdict"]
-    press(app, "deck_thumb_6")
-    press(app, "piece_out_6")
+    press(app, "deck_thumb_5")
+    press(app, "piece_out_5")
     press(app, "deck_thumb_0")
     heading = next(one for one in app.text_input if one.key == "piece_heading_0_why")
     heading.set_value("How we stand <b>").run()
     note = next(one for one in app.text_area if one.key == "piece_note_0_why")
     note.set_value("Read [this](http://evil.example)").run()
     story = kept(store, run)
-    assert [one.kind for one in story.sections] == ["why", "verdict", "change", "suites", "example", "next"]
+    assert [one.kind for one in story.sections] == ["why", "verdict", "users", "example", "next"]
     assert (story.sections[0].heading, story.sections[0].note) == (
         "How we stand <b>",
         "Read [this](http://evil.example)",
     )
     press(app, "story_add")
-    assert len(kept(store, run).sections) == 7
+    assert len(kept(store, run).sections) == 6
     press(app, "story_remove")
     assert stories(store.ledger, run.project) == []
 

@@ -53,7 +53,7 @@ def test_a_deck_has_a_slide_for_all_that_was_measured_and_no_other(
     assert [slide.shapes.title.text_frame.text for slide in slides] == [
         section.heading for section in sections if section.measured
     ]
-    assert len(slides) == (6 if view.comparison is not None else 5)
+    assert len(slides) == 5
     assert not any(shape.has_table for slide in slides for shape in slide.shapes)
     for slide in slides:
         notes = slide.notes_slide.notes_text_frame.text
@@ -136,10 +136,10 @@ def test_a_list_that_is_the_same_for_all_is_the_first_thing_to_repair(demo: RunS
 
 def test_a_story_of_an_earlier_version_opens_with_the_kinds_of_today(demo: RunStore) -> None:
     view = _view(demo, "iris", "colbert", "basic")
-    kinds = ("verdict", "headline", "change", "fix_first")
+    kinds = ("verdict", "headline", "change", "fix_first", "horizons", "next")
     stored = Story("Old", view.run.run_id, sections=tuple(StorySection(kind) for kind in kinds)).to_json()
     story = story_from_json(stored)
-    assert [section.kind for section in story.sections] == ["verdict", "headline", "change", "why"]
+    assert [section.kind for section in story.sections] == ["verdict", "headline", "change", "why", "next"]
     assert all(render_section(view, section).heading != "Unknown section" for section in story.sections)
 
 
@@ -161,7 +161,8 @@ def _compared(folder: Path, run: dict[int, float], base: dict[int, float]) -> di
     before = add_run([_record(at, value) for at, value in base.items()], "before", "p", str(folder))
     after = add_run([_record(at, value) for at, value in run.items()], "after", "p", str(folder))
     view = StoryView(RunStore(Workspace(folder)), after, before)
-    return {section.kind: section for section in _sections(view)}
+    sections = [*_sections(view), render_section(view, StorySection("change"))]
+    return {section.kind: section for section in sections}
 
 
 def _tile(section: RenderedSection, title: str) -> Tile:

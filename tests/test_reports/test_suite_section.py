@@ -6,8 +6,8 @@ from places import BUNDLED
 
 from ragtriage.dashboard.charts.chart import Chart, Heatmap
 from ragtriage.dashboard.present.stories.context import StoryView
-from ragtriage.dashboard.present.stories.sections import SECTION_KINDS, render_section
-from ragtriage.dashboard.present.stories.story import AUDIENCES, StorySection
+from ragtriage.dashboard.present.stories.sections import render_section
+from ragtriage.dashboard.present.stories.story import StorySection
 from ragtriage.data.api import add_file, add_run
 from ragtriage.data.scoring.run_store import RunStore
 
@@ -43,4 +43,3 @@ def test_a_run_without_checks_has_no_such_section(workspace: RunStore) -> None:
     run = add_run([{"question": "?", "answer": "a"}], "run", "p", str(workspace.workspace.root))
     rendered = render_section(StoryView(workspace, run), StorySection("suites"))
     assert not rendered.measured
-    assert SECTION_KINDS["suites"].audiences == AUDIENCES

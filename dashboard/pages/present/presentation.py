@@ -45,6 +45,7 @@ FEWEST_COLUMNS, MOST_COLUMNS = 5, 12
 SLIDE_NAMES = {
     "verdict": "Verdict",
     "why": "Why",
+    "users": "What people get",
     "change": "What changed",
     "example": "One example",
     "next": "Next",
@@ -52,7 +53,6 @@ SLIDE_NAMES = {
     "losses": "Oracle gap",
     "suites": "Checks",
     "checks": "Sanity checks",
-    "horizons": "Now, next, later",
 }  # below the thumbnails; the others are called by their kind
 UNSEEN = "position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);"
 
@@ -152,7 +152,7 @@ def rendered_sections(view: View, story: Story) -> tuple[StoryView, tuple[Render
     run, baseline = by_id.get(story.run), by_id.get(story.baseline)
     if run is None or run.means:
         return None
-    story_view = StoryView(view.store, run, baseline, view.selection.settings())
+    story_view = StoryView(view.store, run, baseline, view.selection.settings(), story.audience)
     return story_view, _rendered(story_view, story.to_json())
 
 

@@ -67,18 +67,14 @@ def write_report(
     if audience not in AUDIENCES:
         raise DataError(f"audience {audience!r}; accepted: {', '.join(AUDIENCES)}")
     runs = [store.find(name).with_samples() for name in run_names]
-    views = [StoryView(store, run, baseline_of(store, run, baseline).run) for run in runs]
-    if story_id is None:
+    story = None if story_id is None else _stored_story(store, story_id)
+    if story is not None:
+        audience = story.audience
+    views = [StoryView(store, run, baseline_of(store, run, baseline).run, audience=audience) for run in runs]
+    if story is None:
         base_id = views[0].baseline.run_id if views[0].baseline else ""
         sections = default_sections(audience, runs[0])
         story = Story(title or views[0].name, runs[0].run_id, base_id, audience, sections)
-    else:
-        stored = story_of(store.ledger, story_id)
-        if stored is None:
-            raise DataError(
-                f"story {story_id}: there is no deck of this number; accepted: a number of the Present page"
-            )
-        story = story_from_json(stored.body)
     rendered = []
     for view in views:
         for section in story.sections:
@@ -89,6 +85,15 @@ def write_report(
     write_file(output, content)
     run_ids = [run.run_id for run in runs]
     return {"file": output, "bytes": len(content), "points": len(rendered), "runs": run_ids}
+
+
+def _stored_story(store: RunStore, story_id: int) -> Story:
+    stored = story_of(store.ledger, story_id)
+    if stored is None:
+        raise DataError(
+            f"story {story_id}: there is no deck of this number; accepted: a number of the Present page"
+        )
+    return story_from_json(stored.body)
 
 
 def export_report(

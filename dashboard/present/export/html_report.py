@@ -20,8 +20,8 @@ from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.present.case_html.report_case import CollapseLevel, case_html
 from ragtriage.dashboard.present.page_html.blocks import band, style_sheet, tile
 from ragtriage.dashboard.present.stories.report import OBTAINED, Report
-from ragtriage.dashboard.present.stories.story import RenderedSection
-from ragtriage.dashboard.present.templating import render
+from ragtriage.dashboard.present.stories.story import RenderedSection, marked_pieces
+from ragtriage.dashboard.present.templating import environment, render
 from ragtriage.dashboard.wording.table_files import columns_of, export_table, table_cells
 
 FOLDER = Path(__file__).parent
@@ -34,6 +34,9 @@ LONGEST_WORD = 28  # characters that are kept on one line
 LONG_WORD = re.compile(r"(?P<tag><[^>]*>)|(?:&#?\w+;|[^\s<&]){200}")
 THEME_NAMES: tuple[Theme, Theme] = ("light", "dark")
 Rows = Sequence[Mapping[str, Any]]
+
+
+environment().filters["marked_pieces"] = marked_pieces
 
 
 def html_report(report: Report) -> str:

@@ -20,7 +20,7 @@ from ragtriage.dashboard.present.export.slide_layout import (
     Words,
 )
 from ragtriage.dashboard.present.templating import render, svg_address
-from ragtriage.metrics.number_text import MINUS
+from ragtriage.metrics.number_text import MINUS, percent
 
 POINTS = 72.0  # an inch
 
@@ -67,7 +67,8 @@ def _part(part: Area | Words | Picture) -> dict[str, Any]:
         "middle": part.anchor == "middle",
         "paragraphs": [
             {
-                "text": paragraph.text,
+                "pieces": paragraph.pieces,
+                "marked_colour": paragraph.marked_colour,
                 "lead": paragraph.lead,
                 "lead_colour": paragraph.lead_colour or paragraph.colour,
                 "colour": paragraph.colour,
@@ -141,12 +142,14 @@ class _Bars:
         return self.left + (place + 0.5) * self.band
 
     def axis(self) -> None:
-        signs = (self.model.x if self.across else self.model.y).format.startswith("+")
+        axis = self.model.x if self.across else self.model.y
+        signs = axis.format.startswith("+")
         value, digits = self.low, 2 if self.step < 0.1 or self.step == 0.25 else 1 if self.step < 1 else 0
         while value <= self.high + self.step / 1000:
             at = self.at(value)
             sign = "+" if signs and value > self.step / 2 else ""
             text = f"{sign}{value:,.{digits}f}" if abs(value) > self.step / 1000 else "0"
+            text = percent(value) if axis.format.endswith("%") else text
             if self.across:
                 self.line(at, self.top, at, self.bottom, grid=True)
                 self.text(at, self.bottom + 17, text.replace("-", MINUS), colour=LIGHT.muted)

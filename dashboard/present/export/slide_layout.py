@@ -19,10 +19,12 @@ from ragtriage.dashboard.present.stories.story import (
     SideAnswer,
     SlideContent,
     Step,
+    marked_pieces,
 )
+from ragtriage.dashboard.wording.escaping import capital
 from ragtriage.dashboard.wording.table_files import one_line
 from ragtriage.data.text.printable import printable
-from ragtriage.metrics.number_text import count
+from ragtriage.metrics.number_text import count, number, percent
 
 SLIDE_WIDTH, SLIDE_HEIGHT, MARGIN, EDGE = 13.333, 7.5, 0.7, 0.18
 WIDTH = SLIDE_WIDTH - 2 * MARGIN
@@ -56,6 +58,13 @@ class Paragraph:
     bold: bool = False
     lead: str = ""  # what stands before it in bold
     lead_colour: str = ""  # of that; "" for the same
+    marked: tuple[str, ...] = ()  # parts of the text that are underlined
+    marked_colour: str = LIGHT.text  # of these
+
+    @property
+    def pieces(self) -> list[tuple[str, bool]]:
+        """The text in parts, with whether each is marked."""
+        return marked_pieces(self.text, self.marked)
 
 
 @dataclass(frozen=True)
@@ -114,8 +123,8 @@ class _Plan:
 
     def title(self, heading: str, colour: str = LIGHT.text) -> None:
         """Place the title of the slide."""
-        box = (MARGIN, 0.4, WIDTH, 0.9)
-        self.words(box, Paragraph(one_line(heading), 30, colour, True), anchor="middle", name="title")
+        box = (MARGIN, 0.32, WIDTH, 1.0)  # two lines
+        self.words(box, Paragraph(one_line(heading), 28, colour, True), anchor="middle", name="title")
 
     def line(self, box: Box, text: str, size: float, colour: str = LIGHT.text, bold: bool = False) -> None:
         """Place one text."""
@@ -123,8 +132,16 @@ class _Plan:
 
 
 def _printable(paragraph: Paragraph) -> Paragraph:
-    text = printable(paragraph.text).replace("\t", " ").replace(" %", "\u00a0%").strip()
-    return replace(paragraph, text=text, lead=one_line(paragraph.lead))
+    return replace(
+        paragraph,
+        text=_unbroken(paragraph.text).strip(),
+        lead=one_line(paragraph.lead),
+        marked=tuple(map(_unbroken, paragraph.marked)),
+    )
+
+
+def _unbroken(text: str) -> str:
+    return printable(text).replace("\t", " ").replace(" %", "\u00a0%")
 
 
 def _whole(paragraph: Paragraph) -> str:
@@ -196,17 +213,21 @@ def sketch_slide(section: RenderedSection, foot: str) -> SlidePlan:
 
 
 def _verdict(plan: _Plan, section: RenderedSection, content: SlideContent, top: float) -> None:
-    tiles = content.tiles
+    tiles, bottom = content.tiles, BODY_BOTTOM
+    if content.caveats:
+        bottom -= 0.8
+        _box(plan, "Before you quote this:", "; ".join(content.caveats), (MARGIN, bottom, WIDTH, 0.8))
+        bottom -= 0.1
     if content.doubt:
         _doubt(plan, content.doubt, (MARGIN, top, WIDTH, 0.5))
         top += 0.6
     if tiles:
-        gap, height = 0.2, 1.55
+        gap, height = 0.2, 1.4
         width = (WIDTH - gap * (len(tiles) - 1)) / len(tiles)
         for at, tile in enumerate(tiles):
             _tile(plan, tile, (MARGIN + at * (width + gap), top, width, height))
-        top += height + 0.15
-    _chart_and_remarks(plan, section, content.remarks, top)
+        top += height + 0.1
+    _chart_and_remarks(plan, section, content.remarks, top, bottom=bottom)
 
 
 def _tile(plan: _Plan, tile: Tile, box: Box) -> None:
@@ -214,35 +235,47 @@ def _tile(plan: _Plan, tile: Tile, box: Box) -> None:
     tones = _tones(tile.state)
     plan.area(box, tones.tint)
     inner = width - 0.4
-    plan.line((left + 0.2, top + 0.12, inner, 0.3), tile.title, 15, LIGHT.muted)
-    plan.line((left + 0.2, top + 0.44, inner, 0.62), tile.value, 32, tones.text, bold=True)
+    plan.line((left + 0.2, top + 0.08, inner, 0.3), tile.title, 15, LIGHT.muted)
+    plan.line((left + 0.2, top + 0.38, inner, 0.54), tile.value, 30, tones.text, bold=True)
     lead = f"{GLYPHS[tile.state]} {tile.word}" if tile.word else ""
+    write = percent if tile.value.endswith("%") else number
+    gate = tile.strip.gate
+    target = "" if gate is None else f"target {write(gate)}"
     plan.words(
-        (left + 0.2, top + 1.12, inner, height - 1.18),
-        Paragraph(tile.change, 13, LIGHT.muted, lead=lead, lead_colour=tones.text),
+        (left + 0.2, top + 0.94, inner, height - 0.98),
+        Paragraph("; ".join(filter(None, [target, tile.change])), 13, LIGHT.muted, False, lead, tones.text),
     )
 
 
 def _doubt(plan: _Plan, doubt: str, box: Box) -> None:
+    _box(plan, "Doubted:", doubt, box)
+
+
+def _box(plan: _Plan, lead: str, text: str, box: Box) -> None:
+    """Place a text that limits what the slide says, in a box of its own."""
     left, top, width, height = box
     plan.area(box, LIGHT.unclear.tint)
     plan.words(
         (left + 0.15, top + 0.06, width - 0.3, height - 0.12),
-        Paragraph(f"{doubt.rstrip('.')}.", 14, lead="Doubted:", lead_colour=LIGHT.unclear.text),
+        Paragraph(f"{capital(text.rstrip('.'))}.", 14, lead=lead, lead_colour=LIGHT.unclear.text),
         anchor="middle",
     )
 
 
 def _chart_and_remarks(
-    plan: _Plan, section: RenderedSection, remarks: Sequence[Remark], top: float, doubt: str = ""
+    plan: _Plan,
+    section: RenderedSection,
+    remarks: Sequence[Remark],
+    top: float,
+    doubt: str = "",
+    bottom: float = BODY_BOTTOM,
 ) -> None:
     wide = not remarks and not doubt
     if isinstance(section.chart, Chart):
         width = WIDTH if wide else SIDE - MARGIN - 0.25
         plan.parts.append(
-            Picture((MARGIN, top, width, BODY_BOTTOM - top), section.chart, section.alt or section.heading)
+            Picture((MARGIN, top, width, bottom - top), section.chart, section.alt or section.heading)
         )
-    bottom = BODY_BOTTOM
     if doubt:
         bottom -= 1.3
         _doubt(plan, doubt, (SIDE, bottom, SIDE_WIDTH, 1.25))
@@ -266,24 +299,24 @@ def _why(plan: _Plan, section: RenderedSection, content: SlideContent, top: floa
     if not content.numbers:
         return
     height = min(1.15, room / len(content.numbers))
-    for at, number in enumerate(content.numbers):
-        _number(plan, number, (SIDE, top + at * height, SIDE_WIDTH, height - 0.15))
+    for at, big in enumerate(content.numbers):
+        _number(plan, big, (SIDE, top + at * height, SIDE_WIDTH, height - 0.15))
 
 
-def _number(plan: _Plan, number: BigNumber, box: Box) -> None:
+def _number(plan: _Plan, big: BigNumber, box: Box) -> None:
     left, top, width, height = box
-    plan.area((left, top, 0.09, height), number.colour)
-    figure = 0.62 + 0.2 * max(0, len(number.number) - 2)
+    plan.area((left, top, 0.09, height), big.colour)
+    figure = 0.62 + 0.2 * max(0, len(big.number) - 2)
     plan.words(
         (left + 0.22, top, figure, height),
         # text in the colour of a pale stage could not be read
-        Paragraph(number.number, 28, LIGHT.text, True),
+        Paragraph(big.number, 28, LIGHT.text, True),
         anchor="middle",
     )
     plan.words(
         (left + 0.3 + figure, top, width - figure - 0.3, height),
-        Paragraph(number.title, 15, bold=True),
-        Paragraph(number.detail, 12, LIGHT.muted),
+        Paragraph(big.title, 15, bold=True),
+        Paragraph(big.detail, 12, LIGHT.muted),
         anchor="middle",
     )
 
@@ -294,24 +327,24 @@ def _example(plan: _Plan, _section: RenderedSection, content: SlideContent, top:
         Paragraph(one_line(content.question), 18, bold=True, lead="Question:", lead_colour=LIGHT.muted),
     )
     top += 0.6
-    height = 2.2 if content.documents else 4.2
+    passage = content.passage
+    height = 2.3 if passage is not None else 4.2
     gap = 0.2
-    width = (WIDTH - gap * (len(content.answers) - 1)) / len(content.answers)
+    width = (WIDTH - gap * (len(content.answers) - 1)) / max(1, len(content.answers))
     for at, answer in enumerate(content.answers):
         _answer(plan, answer, (MARGIN + at * (width + gap), top, width, height))
-    top += height + 0.15
-    if content.documents:
-        name = content.answers[0].name
-        plan.line((MARGIN, top, WIDTH, 0.32), f"What {name} was given, in rank order", 15, bold=True)
-        top += 0.36
-        for rank, document in enumerate(content.documents, 1):
-            plan.line((MARGIN, top, 0.35, 0.28), str(rank), 13, LIGHT.muted, bold=True)
-            text = cut_to(printable(document), WIDTH - 0.4, 0.27, 13)
-            plan.line((MARGIN + 0.4, top, WIDTH - 0.4, 0.28), text, 13)
-            top += 0.31
+    top += height + 0.12
+    if passage is not None:
+        plan.line((MARGIN, top, WIDTH, 0.3), passage.heading, 15, bold=True)
+        box = (MARGIN, top + 0.34, WIDTH, BODY_BOTTOM - 0.5 - top - 0.34)
+        plan.words(box, Paragraph(passage.text, 14, marked=passage.marked, marked_colour=LIGHT.good.text))
     if content.conclusion:
-        box = (MARGIN, BODY_BOTTOM - 0.56, WIDTH, 0.56)
-        plan.words(box, Paragraph(content.conclusion, 15, lead="So:", lead_colour=LIGHT.unclear.text))
+        box = (MARGIN, BODY_BOTTOM - 0.45, WIDTH, 0.45)
+        plan.words(
+            box,
+            Paragraph(content.conclusion, 15, lead="So:", lead_colour=LIGHT.unclear.text),
+            anchor="middle",
+        )
 
 
 def _answer(plan: _Plan, answer: SideAnswer, box: Box) -> None:
@@ -329,14 +362,17 @@ def _answer(plan: _Plan, answer: SideAnswer, box: Box) -> None:
             lead_colour=tones.text,
         ),
     )
-    plan.line((left + 0.2, top + 0.55, width - 0.4, height - 0.65), f"“{answer.text.strip()}”", 15)
+    plan.words(
+        (left + 0.2, top + 0.55, width - 0.4, height - 0.65),
+        Paragraph(f"“{answer.text.strip()}”", 15, marked=answer.marked, marked_colour=LIGHT.bad.text),
+    )
 
 
 def _next(plan: _Plan, _section: RenderedSection, content: SlideContent, top: float) -> None:
     bottom = BODY_BOTTOM - (1.15 if content.decision else 0.0)
     height = min(1.32, (bottom - top) / max(1, len(content.steps)))
-    for number, step in enumerate(content.steps, 1):
-        _step(plan, number, step, (MARGIN, top, WIDTH, height))
+    for at, step in enumerate(content.steps, 1):
+        _step(plan, at, step, (MARGIN, top, WIDTH, height))
         top += height
     if not content.decision:
         return
@@ -352,7 +388,7 @@ def _next(plan: _Plan, _section: RenderedSection, content: SlideContent, top: fl
 
 def _step(plan: _Plan, number: int, step: Step, box: Box) -> None:
     left, top, width, height = box
-    size, aside = 0.7, 2.4
+    size, aside = 0.7, 2.9
     plan.area((left, top + (height - size) / 2 - 0.05, size, size), LIGHT.primary, "circle")
     plan.words(
         (left, top + (height - size) / 2 - 0.05, size, size),
@@ -368,7 +404,7 @@ def _step(plan: _Plan, number: int, step: Step, box: Box) -> None:
     )
     plan.words(
         (left + width - aside, top + 0.05, aside, height - 0.2),
-        Paragraph(step.aside, 15, LIGHT.primary, True),
+        Paragraph(step.aside, 14, LIGHT.primary, True),
         align="right",
         anchor="middle",
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from ragtriage.dashboard.charts.deck import Loss, step_columns
 from ragtriage.dashboard.charts.tokens import LIGHT
@@ -13,20 +13,20 @@ from ragtriage.dashboard.present.stories.story import BigNumber, RenderedSection
 from ragtriage.dashboard.present.stories.verdict_slide import foot_of
 from ragtriage.dashboard.tables.causes import action_table, stage_table
 from ragtriage.dashboard.wording.diagnosis import fix_first_sentence, no_bad_case
-from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
+from ragtriage.dashboard.wording.escaping import capital, shorten
 from ragtriage.dashboard.wording.next_steps import concerned, step_words
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import stage_doubt
 from ragtriage.data.diagnosis.pipeline import UNCHECKED
-from ragtriage.data.gates.next_steps import HORIZONS, NextStep
+from ragtriage.data.gates.next_steps import NextStep
 from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED, FixFirst
 from ragtriage.metrics.diagnosis.stages import STAGES, FailureStage, Owner, stage_code
 from ragtriage.metrics.number_text import count
 from ragtriage.metrics.sanity.documents import read_first
 
 INFERRED = " (inferred)"
-MOST_NUMBERS, STEPS = 4, 3
-LONGEST_NAME = 30
+MOST_NUMBERS, STEPS = 4, 4
+LONGEST_NAME, LONGEST_TITLE, LONGEST_DETAIL = 30, 90, 150
 
 
 _PIPELINE: Mapping[str, tuple[str, ...]] = {  # step that a case must survive -> failure stages that end there
@@ -58,7 +58,7 @@ def why_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
         "why",
         view.headline.state,
         foot_of(view),
-        numbers=tuple(map(_big_number, entries[:MOST_NUMBERS])),
+        numbers=tuple(_big_number(view, entry) for entry in entries[:MOST_NUMBERS]),
         doubt="; ".join(_doubts(view, entries)),
     )
     rest = diagnosis.scored.n - measured
@@ -82,9 +82,10 @@ def _stage(entry: FixFirst) -> FailureStage:
     return STAGES[stage_code(entry.key)]
 
 
-def _big_number(entry: FixFirst) -> BigNumber:
+def _big_number(view: StoryView, entry: FixFirst) -> BigNumber:
     stage = _stage(entry)
-    detail = capital(stage.meaning.removeprefix("No gold is recorded; "))
+    plain = stage.plain if view.audience != "engineer" else ""
+    detail = capital(plain or stage.meaning.removeprefix("No gold is recorded; "))
     return BigNumber(f"{entry.n_bad:,}", stage.title, detail, LIGHT.stages[entry.owner])
 
 
@@ -104,7 +105,7 @@ def _losses(diagnosis: Diagnosis) -> list[Loss]:
     steps = [Loss("Measured", left)]
     placed = {key for stages in _PIPELINE.values() for key in stages}
     others = tuple(stage.key for stage in STAGES if stage.key not in placed)
-    for step, stages in {**_PIPELINE, "No other fault": others}.items():
+    for step, stages in {**_PIPELINE, "Other checks passed": others}.items():
         lost = Counter[Owner]()
         for key in stages:
             lost[STAGES[stage_code(key)].owner] += counts[key]
@@ -115,8 +116,9 @@ def _losses(diagnosis: Diagnosis) -> list[Loss]:
 
 
 def next_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
-    """Return three steps and the decision that is asked for."""
-    steps = [_step(step) for step in view.next_steps[:STEPS]]
+    """Return the first of the next steps and the one decision that is asked for; the table has all steps."""
+    every = view.next_steps
+    steps = [_step(step) for step in every[:STEPS]]
     first = steps[0].title if steps else ""
     doubt = view.headline.doubt
     reservation = f"Doubted: {doubt}." if doubt else ""
@@ -130,9 +132,15 @@ def next_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection
     )
     return RenderedSection(
         "next",
-        next_title(view.headline.state, first, view.short_names[0]),
-        table=action_table(view.next_steps[:STEPS]),
-        facts=["steps: from the checks, the failure stages and the gates, by fixed rules"],
+        next_title(view.headline.state, first),
+        table=action_table(every),
+        facts=[
+            "now: keeps the version from shipping, or must be settled first",
+            "next: most of the rest, or an undecided blocking gate",
+            "later: low cost or uncertain gain",
+            "by fixed rules from the checks, the failure stages and the gates",
+            f"{count(len(every) - STEPS, 'more step')} in the table" if len(every) > STEPS else "",
+        ],
         slide=content,
     )
 
@@ -140,10 +148,12 @@ def next_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection
 def _step(step: NextStep) -> Step:
     """Return a step as a slide has it; what it concerns stands beside it."""
     words = step_words(step)
+    takes = f"takes {step.effort}" if step.effort else ""
+    concerns = f"{step.horizon.capitalize()}: {concerned(step)}".rstrip(": ")
     return Step(
         shorten(words.what, LONGEST_TITLE),
         shorten(words.why, LONGEST_DETAIL),
-        "; ".join(filter(None, [concerned(step), words.brief])),
+        "\n".join(filter(None, [concerns, words.brief.rpartition("; ")[0], takes])),
     )
 
 
@@ -160,38 +170,3 @@ def _decision(view: StoryView) -> str:
     if state == "not measured":
         return f"{keep}agree on what has to be measured before {name} can be judged."
     return f"{keep}decide on {name} after these steps."
-
-
-LONGEST_TITLE, LONGEST_DETAIL = 70, 150
-
-
-def horizon_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
-    """Return the next steps by horizon, each with its reason."""
-    heading = "What to do now, next and later"
-    entries = view.next_steps
-    counts = {horizon: sum(entry.horizon == horizon for entry in entries) for horizon in HORIZONS}
-    by_horizon = ", ".join(f"{n:,} {horizon}" for horizon, n in counts.items() if n)
-    return RenderedSection(
-        "horizons",
-        heading,
-        f"{count(len(entries), 'step')}: {by_horizon}." if entries else "",
-        table=action_table(entries),
-        facts=[
-            "now: keeps the version from shipping, or must be settled first",
-            "next: most of the rest, or an undecided blocking gate",
-            "later: low cost or uncertain gain",
-            "by fixed rules from the checks, the failure stages and the gates",
-        ],
-        measured=bool(entries),
-        slide=SlideContent("next", None, foot_of(view), steps=tuple(_first_steps(entries))),
-    )
-
-
-def _first_steps(entries: Sequence[NextStep]) -> Iterator[Step]:
-    """Return the first step of each horizon, and how many more it has; the rest is in the table."""
-    for horizon in HORIZONS:
-        of = [entry for entry in entries if entry.horizon == horizon]
-        if of:
-            first, more = _step(of[0]), f" And {len(of) - 1:,} more to do {horizon}." if len(of) > 1 else ""
-            title = shorten(f"{horizon.capitalize()}: {in_sentence(first.title)}", LONGEST_TITLE)
-            yield Step(title, f"{first.detail}{more}", first.aside)

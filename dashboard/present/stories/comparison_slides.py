@@ -11,6 +11,7 @@ from ragtriage.dashboard.charts.deck import Difference, difference_bars
 from ragtriage.dashboard.headlines.deck import change_title, example_title
 from ragtriage.dashboard.headlines.headline import State
 from ragtriage.dashboard.present.stories.context import StoryView
+from ragtriage.dashboard.present.stories.evidence import proving_passage, shown_answer
 from ragtriage.dashboard.present.stories.story import (
     Remark,
     RenderedSection,
@@ -26,7 +27,7 @@ from ragtriage.dashboard.wording.comparisons import (
     primary_statement,
     tested_text,
 )
-from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
+from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten, without_markdown
 from ragtriage.data.cases.cases import read_case
 from ragtriage.data.cases.export import native_record
 from ragtriage.data.comparison.compare import MetricDifference
@@ -45,8 +46,8 @@ COLUMNS = (  # as many as a slide has room for
     *("Metric", "Baseline", "Version", "Difference", "Interval", "Unadjusted 95 %"),
     *("Pairs", "p (corrected)", "Verdict"),
 )
-MOST_BARS, MOST_NAMED, MOST_DOCUMENTS = 7, 4, 4
-LONGEST_NAME, LONGEST_ANSWERER, LONGEST_DOCUMENT = 26, 20, 300
+MOST_BARS, MOST_NAMED = 7, 4
+LONGEST_NAME, LONGEST_ANSWERER = 26, 20
 _RANKS: Mapping[Outcome, int] = {
     "worse": 0,
     "better": 1,
@@ -154,16 +155,23 @@ def _remarks(view: StoryView, paired: Sequence[MetricDifference], base: str) -> 
                 "not measured",
             )
         )
+    text = broken_and_repaired(view)
+    if text:
+        remarks.append(Remark("Question by question", text))
     if view.baseline_diagnosis is not None:
-        flips = newly_failing(view.baseline_diagnosis, view.diagnosis)
-        if flips.compared:
-            text = (
-                f"{len(flips.question_ids) or 'none'} of {count(flips.compared, 'question')} broke, "
-                f"{flips.repaired or 'none'} repaired."
-            )
-            remarks.append(Remark("Question by question", capital(text)))
         remarks += _speed(view, view.baseline_diagnosis, base)
     return remarks
+
+
+def broken_and_repaired(view: StoryView) -> str:
+    """Return how many questions pass in the baseline and fail now, and the other way; "" for none shared."""
+    if view.baseline_diagnosis is None:
+        return ""
+    flips = newly_failing(view.baseline_diagnosis, view.diagnosis)
+    if not flips.compared:
+        return ""
+    broke = f"{len(flips.question_ids) or 'none'} of {count(flips.compared, 'question')} broke"
+    return capital(f"{broke}, {flips.repaired or 'none'} repaired.")
 
 
 def _named(rows: Sequence[MetricDifference]) -> str:
@@ -209,25 +217,28 @@ def example_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSecti
     if example is None:
         return unmeasured("example", "One example", "There is no measured case.")
     diagnosis, first = view.diagnosis, read_first(view.findings)
-    record = _record(diagnosis, example.row)
+    case = read_case(diagnosis.scored, example.row)
     refused = view.scored.stage_features["refused"][example.row] == 1
     code = int(diagnosis.stages.stage[example.row])
     name, base_name = view.short_names
     base = view.baseline_diagnosis
     same = next((finding.clause for finding in first if finding.rule == "same_list"), "")
-    answers = [_answer(name, record, diagnosis, example.row)]
-    base_passes = None
+    shown, base_passes, other = [_answer(name, case, diagnosis, example.row)], None, None
     if base is not None and example.base_row is not None:
-        answers.append(_answer(base_name, _record(base, example.base_row), base, example.base_row))
+        other = read_case(base.scored, example.base_row)
+        shown.append(_answer(base_name, other, base, example.base_row))
         base_passes = {0.0: False, 1.0: True}.get(float(passing_of(base)[example.base_row]))
     content = SlideContent(
         "example",
         view.headline.state,
         foot_of(view),
-        question=str(record.get("question") or ""),
-        answers=tuple(answers),
-        documents=tuple(_documents(record)),
-        conclusion=_conclusion(view, example.row, code, base_name if base_passes is False else ""),
+        question=without_markdown(str(case["question"] or "")),
+        answers=tuple(answer for answer, _ in shown),
+        passage=proving_passage(
+            case, shorten(name, LONGEST_ANSWERER), other, shorten(base_name, LONGEST_ANSWERER)
+        ),
+        conclusion=_conclusion(view, example.row, code, base_name if base_passes is False else "")
+        + next((f" Not backed by its documents: {method}." for _, method in shown if method), ""),
     )
     title = example_title(
         name,
@@ -242,10 +253,8 @@ def example_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSecti
         "example",
         title,
         content.conclusion,
-        cases=[record],
-        facts=[
-            f"case {record.get('question_id')}, chosen by rule" if not chosen.get("case") else "chosen case"
-        ],
+        cases=[native_record({key: value for key, value in case.items() if key != "judged"})],
+        facts=[f"case {case['question_id']}, chosen by rule" if not chosen.get("case") else "chosen case"],
         slide=content,
     )
 
@@ -294,12 +303,8 @@ def _telling_example(view: StoryView) -> _Example | None:
     return best
 
 
-def _record(diagnosis: Diagnosis, row: int) -> dict[str, Any]:
-    sample = read_case(diagnosis.scored, row)
-    return native_record({key: value for key, value in sample.items() if key != "judged"})
-
-
-def _answer(name: str, record: Mapping[str, Any], diagnosis: Diagnosis, row: int) -> SideAnswer:
+def _answer(name: str, case: Mapping[str, Any], diagnosis: Diagnosis, row: int) -> tuple[SideAnswer, str]:
+    """Return an answer, and how its marked parts are known."""
     code, known = int(diagnosis.stages.stage[row]), bool(diagnosis.measured[row])
     refused = diagnosis.scored.stage_features["refused"][row] == 1
     how = STAGES[code].title.lower() if code >= 0 else "good" if known else "not measured"
@@ -307,21 +312,9 @@ def _answer(name: str, record: Mapping[str, Any], diagnosis: Diagnosis, row: int
     if refused and code < 0:
         how = "correctly refused" if known else "refused"
     how += " · refuses" if refused and "refused" not in how else ""
-    return SideAnswer(
-        shorten(name, LONGEST_ANSWERER),
-        how,
-        str(record.get("answer") or "no answer recorded"),
-        state,
-    )
-
-
-def _documents(record: Mapping[str, Any]) -> list[str]:
-    """Return the beginnings of the first documents that were retrieved, their ids where no text is kept."""
-    texts = []
-    for document in (record.get("retrieved") or ())[:MOST_DOCUMENTS]:
-        text = document.get("text") or document.get("id") if isinstance(document, Mapping) else document
-        texts.append(shorten(str(text or ""), LONGEST_DOCUMENT))
-    return texts
+    unfaithful = code >= 0 and STAGES[code].owner == "generation" and not refused
+    text, marked, method = shown_answer(case, unfaithful)
+    return SideAnswer(shorten(name, LONGEST_ANSWERER), how, text, state, marked), method
 
 
 def _conclusion(view: StoryView, row: int, code: int, beaten: str) -> str:
@@ -345,6 +338,7 @@ def _conclusion(view: StoryView, row: int, code: int, beaten: str) -> str:
             f"{len(flips.question_ids) or 'none'} the other way."
         )
     stage = STAGES[code]
-    meaning = f"{stage.meaning[:1].lower()}{stage.meaning[1:].rstrip('.')}"
+    known = (view.audience != "engineer" and stage.plain) or stage.meaning
+    meaning = f"{known[:1].lower()}{known[1:].rstrip('.')}"
     doubted = f"; doubted: {doubts[0].clause}" if doubts else ""
     return f"{meaning}{doubted}."

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from functools import cached_property
 
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.headlines.triage import gates_unreadable, triage_headline
+from ragtriage.dashboard.present.stories.story import Audience
 from ragtriage.data.comparison.compare import Comparison, compare
 from ragtriage.data.comparison.compared_metrics import pair_metrics, primary_metric
 from ragtriage.data.declarations import use_declarations
@@ -21,11 +23,12 @@ from ragtriage.data.scoring.run_store import RunStore, distinct_labels
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.metric_registry import plain_names
 from ragtriage.metrics.sanity.rule import Finding
 
 
 class StoryView:
-    """One run and its baseline, with how that relates to the project's, and the settings of the diagnosis."""
+    """One run and its baseline, with how that relates to the project's, the settings, and for whom it is."""
 
     def __init__(
         self,
@@ -33,11 +36,13 @@ class StoryView:
         run: Run,
         baseline: Run | None = None,
         settings: DiagnosisSettings | None = None,
+        audience: Audience = "engineer",
     ) -> None:
         self.store, self.run = store, run
         self.baseline_facts = known_baseline(store, run, baseline)
         self.baseline = self.baseline_facts.run
         self.settings = settings or DiagnosisSettings()
+        self.audience = audience
         use_declarations(store.workspace, run.project)
 
     @property
@@ -48,9 +53,14 @@ class StoryView:
             tuple(self.store.scored(run).cache_key for run in runs),
             tuple(sorted(run.run_id for run in self.store.runs(self.run.project))),
             self.settings,
+            self.audience,
             self.store.ledger.version(),
             primary_metric(self.store.workspace, self.run.project),
         )
+
+    def names_of_metrics(self) -> AbstractContextManager[None]:
+        """Return a block inside which metrics go by the names that the audience knows."""
+        return plain_names(self.audience != "engineer")
 
     @cached_property
     def names(self) -> dict[str, str]:
@@ -111,7 +121,8 @@ class StoryView:
     @cached_property
     def gates(self) -> GateReport:
         """The verdict of the project's gates on the run."""
-        return gate_run(self.store, self.run, self.baseline_facts, load_gates(self.store.workspace))
+        with self.names_of_metrics():
+            return gate_run(self.store, self.run, self.baseline_facts, load_gates(self.store.workspace))
 
     @property
     def readable_gates(self) -> GateReport | None:
@@ -132,10 +143,11 @@ class StoryView:
     @cached_property
     def headline(self) -> Headline:
         """The verdict in one sentence, the same as on the Triage page."""
-        try:
-            return triage_headline(self.gates, self.short_names[0])
-        except DataError as error:
-            return gates_unreadable(self.short_names[0], str(error))
+        with self.names_of_metrics():
+            try:
+                return triage_headline(self.gates, self.short_names[0])
+            except DataError as error:
+                return gates_unreadable(self.short_names[0], str(error))
 
     @cached_property
     def findings(self) -> Sequence[Finding]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ragtriage.dashboard.charts.version_lines import Point, trend
-from ragtriage.dashboard.present.stories.causes_slides import horizon_section, next_section, why_section
+from ragtriage.dashboard.present.stories.causes_slides import next_section, why_section
 from ragtriage.dashboard.present.stories.comparison_slides import change_section, example_section
 from ragtriage.dashboard.present.stories.context import StoryView
 from ragtriage.dashboard.present.stories.diagnostic_sections import (
@@ -31,6 +31,7 @@ from ragtriage.dashboard.present.stories.story import (
     StorySection,
     unmeasured,
 )
+from ragtriage.dashboard.present.stories.users_slide import users_section
 from ragtriage.dashboard.present.stories.verdict_slide import HEADLINE, verdict_section
 from ragtriage.dashboard.tables.causes import finding_table, pattern_table
 from ragtriage.dashboard.tables.gates import gate_table
@@ -272,12 +273,12 @@ def _sanity_checks(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSecti
 SECTION_KINDS: Mapping[str, SectionKind] = {
     "verdict": SectionKind("Verdict", verdict_section, AUDIENCES),
     "why": SectionKind("Why: losses by step", why_section, AUDIENCES),
-    "change": SectionKind("What changed since the baseline", change_section, AUDIENCES),
+    "users": SectionKind("What people who ask get", users_section, AUDIENCES),
+    "change": SectionKind("What changed since the baseline", change_section, ("engineer", "lead")),
     "experiment": SectionKind("Experiment of the run", experiment_section, ()),
-    "suites": SectionKind("Check suites", suite_section, AUDIENCES),
+    "suites": SectionKind("Check suites", suite_section, ("engineer", "lead")),
     "example": SectionKind("One example", example_section, AUDIENCES),
     "next": SectionKind("What comes next", next_section, AUDIENCES),
-    "horizons": SectionKind("Now, next, later", horizon_section, AUDIENCES),
     "gates": SectionKind("All gates", gate_section, ("engineer", "lead")),
     "headline": SectionKind("Headline metrics", _headline),
     "patterns": SectionKind("Metric patterns", _patterns),
@@ -296,7 +297,7 @@ SECTION_KINDS: Mapping[str, SectionKind] = {
 
 
 RESTS_ON_RETRIEVAL = (
-    *("verdict", "why", "change", "gates", "headline", "patterns", "slices"),
+    *("verdict", "why", "users", "change", "gates", "headline", "patterns", "slices"),
     *("retrieval", "alignment", "losses"),
 )
 
@@ -321,7 +322,8 @@ def render_section(view: StoryView, section: StorySection) -> RenderedSection:
         sentence = f"No section kind {section.kind[:40]!r}; known: {', '.join(SECTION_KINDS)}"
         return RenderedSection(section.kind, section.heading or "Unknown section", sentence)
     try:
-        rendered = kind.render(view, section.chosen)
+        with view.names_of_metrics():
+            rendered = kind.render(view, section.chosen)
     except DataError as error:
         rendered = RenderedSection(section.kind, kind.title, f"This section cannot be shown: {error}")
     facts = [fact for fact in rendered.facts if fact]

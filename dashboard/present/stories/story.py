@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
@@ -13,7 +14,7 @@ from ragtriage.dashboard.present.page_html.blocks import Tile
 from ragtriage.data.errors import DataError
 from ragtriage.metrics.result_table import ResultTable, text_rows
 
-Layout = Literal["verdict", "why", "change", "example", "next"]
+Layout = Literal["verdict", "why", "change", "example", "next"]  # how a slide is laid out
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,16 @@ class SideAnswer:
     how: str
     text: str
     state: State
+    marked: tuple[str, ...] = ()  # parts of the text that are at fault
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A passage that proves the point of an example: whose it is, its text, and what of it counts."""
+
+    heading: str
+    text: str
+    marked: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -67,18 +78,27 @@ class SlideContent:
     numbers: tuple[BigNumber, ...] = ()  # numbers of cases below each other
     remarks: tuple[Remark, ...] = ()  # texts beside the chart
     doubt: str = ""  # what the checks doubt about the slide
+    caveats: tuple[str, ...] = ()  # what limits its numbers, clauses
     question: str = ""  # of the example
     answers: tuple[SideAnswer, ...] = ()  # to that question
-    documents: tuple[str, ...] = ()  # what the run retrieved for it, in rank order
+    passage: Passage | None = None  # that proves the point
     conclusion: str = ""  # what follows from the example
     steps: tuple[Step, ...] = ()  # what to do, in order
     decision: str = ""  # what the audience is asked to decide
     reservation: str = ""  # what limits that decision
 
 
+def marked_pieces(text: str, marked: Sequence[str]) -> list[tuple[str, bool]]:
+    """Split a text into its marked parts and what stands between them, in order."""
+    parts = [re.escape(part) for part in sorted(marked, key=len, reverse=True) if part]
+    pieces = re.split(f"({'|'.join(parts)})", text) if parts else [text]
+    return [(piece, at % 2 == 1) for at, piece in enumerate(pieces) if piece]
+
+
 Audience = Literal["engineer", "lead", "stakeholder"]
 AUDIENCES: tuple[Audience, ...] = ("engineer", "lead", "stakeholder")
-RENAMED: Mapping[str, str] = {"fix_first": "why"}  # kinds that stories of earlier versions name
+# kinds that stories of earlier versions name; one that another section of the story has become is left out
+RENAMED: Mapping[str, str] = {"fix_first": "why", "horizons": "next"}
 MOST_SECTIONS, LONGEST_HEADING, LONGEST_NOTE = 60, 200, 5000
 
 
@@ -155,12 +175,14 @@ def story_from_json(text: str) -> Story:
     try:
         fields = json.loads(text)
         sections = fields.get("sections", fields.get("pieces", ()))[:MOST_SECTIONS]
+        kinds = {section["kind"] for section in sections}
+        kept = [each for each in sections if RENAMED.get(each["kind"]) not in kinds]
         return Story(
             str(fields["title"])[:LONGEST_HEADING],
             str(fields["run"]),
             str(fields["baseline"]),
             fields["audience"] if fields["audience"] in AUDIENCES else AUDIENCES[-1],
-            tuple(_section(section) for section in sections),
+            tuple(map(_section, kept)),
             str(fields["author"])[:LONGEST_HEADING],
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import isfinite
 
 from ragtriage.dashboard.charts.deck import MetricBar, metric_bars
@@ -17,8 +18,8 @@ from ragtriage.dashboard.wording.formatting import source_text
 from ragtriage.dashboard.wording.gates import rule_texts, state_text
 from ragtriage.data.comparison.compare import MetricDifference, Side, metric_sides
 from ragtriage.metrics.diagnosis.right import CORRECTNESS
-from ragtriage.metrics.gates.gates import GateKind, GateResult, GateVerdict
-from ragtriage.metrics.gates.wording import GOOD_SHARE, VERDICT_WORDS, subject_of
+from ragtriage.metrics.gates.gates import GateResult, GateVerdict
+from ragtriage.metrics.gates.wording import GOOD_SHARE, VERDICT_WORDS
 from ragtriage.metrics.metric_registry import bounds_of, declared, title_of
 from ragtriage.metrics.number_text import count, number, percent, points, signed
 from ragtriage.metrics.result_table import Number, ResultTable, ends_of
@@ -34,7 +35,7 @@ HEADLINE = (
     "hallucination",
     "ignored_top_ranked",
 )
-TILES, MOST_GATES = 4, 5
+TILES = 4
 LONGEST_NAME = 30
 EDGES: Mapping[State, str] = {
     "good": LIGHT.good.text,
@@ -44,6 +45,7 @@ EDGES: Mapping[State, str] = {
     "not measured": LIGHT.unmeasured.text,
     "empty": LIGHT.unmeasured.text,
 }
+BARS: Mapping[State, str] = {"good": LIGHT.good.text, "bad": LIGHT.bad.text}  # the others are grey
 _ORDER = {"FAIL": 0, "INCONCLUSIVE": 1, "PASS": 2, "UNMEASURED": 3}
 
 
@@ -74,24 +76,31 @@ def verdict_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSect
     names = _tile_metrics(view)
     paired = [_paired(view, name) for name in names]
     bars = [_bar(view, name, pairs) for name, pairs in zip(names, paired, strict=True)]
+    tiles = [
+        _tile(view, *row, shorten(view.short_names[1], LONGEST_NAME))
+        for row in zip(names, bars, paired, strict=True)
+    ]
+    bars = [
+        replace(bar, colour=BARS.get(tile.state, bar.colour)) for bar, tile in zip(bars, tiles, strict=True)
+    ]
     base = shorten(view.short_names[1], LONGEST_NAME)
     compared_with = base if any(paired) else ""
-    colour = EDGES[headline.state]
     drawn = [bar for bar in bars if bar.value is not None]
     content = SlideContent(
         "verdict",
         headline.state,
         foot_of(view),
         headline.detail,
-        tuple(_tile(view, *row, base) for row in zip(names, bars, paired, strict=True)),
+        tuple(tiles),
         remarks=tuple(_remarks(view, base, bool(compared_with), bool(drawn))),
         doubt=headline.doubt,
+        caveats=tuple(_caveats(view, names)),
     )
     return RenderedSection(
         "verdict",
         headline.statement,
         f"{headline.detail}." if headline.detail else "",
-        chart=metric_bars(drawn, view.short_names[0], compared_with, colour) if drawn else None,
+        chart=metric_bars(drawn, view.short_names[0], compared_with) if drawn else None,
         table=ResultTable(
             "The metrics behind the verdict",
             tuple(
@@ -128,9 +137,9 @@ def _facts(view: StoryView) -> list[str]:
     ]
 
 
-def _results(view: StoryView, *also: GateKind) -> list[GateResult]:
-    """Return the results of gates on means, changes and other kinds asked for, those that decide first."""
-    kinds, report = ("mean", "regression", *also), view.readable_gates
+def _results(view: StoryView) -> list[GateResult]:
+    """Return the results of gates on means and changes, those that decide first."""
+    kinds, report = ("mean", "regression"), view.readable_gates
     results = [] if report is None else report.results
     chosen = [result for result in results if not result.gate.slice and result.gate.kind in kinds]
     return sorted(
@@ -232,7 +241,7 @@ def _state(result: GateResult) -> tuple[State, str]:
 
 
 def _remarks(view: StoryView, base: str, compared: bool, drawn: bool) -> list[Remark]:
-    """Return what the colours of the bars mean, and what the gates require."""
+    """Return what the colours of the bars mean."""
     questions = count(view.run.n_questions, "question")
     name = shorten(view.short_names[0], LONGEST_NAME)
     if compared:
@@ -240,21 +249,28 @@ def _remarks(view: StoryView, base: str, compared: bool, drawn: bool) -> list[Re
     elif base:
         base_note = f"{base} measures none of this on the same questions. "
     else:
-        base_note = f"{capital(view.baseline_facts.note)}. "
+        base_note = f"Baseline: {view.baseline_facts.note}. "
     line = f"Line: 95 % interval, {questions}." if drawn else f"{capital(questions)}; none of it is measured."
-    remarks = [Remark(name, f"{base_note}{line}", view.headline.state)]
-    gates = [_requirement(result) for result in _results(view, "percentile") if result.blocks]
-    if gates:
-        more = f"; and {len(gates) - MOST_GATES} more" if len(gates) > MOST_GATES else ""
-        remarks.append(Remark("Gates", f"{capital('; '.join(gates[:MOST_GATES]))}{more}."))
-    return remarks
+    return [Remark(name, f"{base_note}{line}", view.headline.state)]
 
 
-def _requirement(result: GateResult) -> str:
-    gate = result.gate
-    title = in_sentence(subject_of(gate))
-    if gate.kind == "questions":
-        return f"{percent(gate.threshold)} of the questions of the baseline"
-    if gate.kind == "regression":
-        return f"{title} not more than {number(gate.threshold)} worse"
-    return f"{title} at {'most' if gate.at_most else 'least'} {number(gate.threshold)}"
+def _caveats(view: StoryView, metrics: Sequence[str]) -> Iterator[str]:
+    """Return what limits the numbers: who wrote questions and labels, what is unchecked, how many."""
+    rules = {finding.rule for finding in view.findings}
+    questions, rate = count(view.run.n_questions, "question"), view.diagnosis.pass_rate
+    if "synthetic_only" in rules:
+        yield f"all {questions} were generated, none asked by users"
+    if "labels_by" in rules:
+        yield "a model labelled the answers, no person did"
+    if not view.diagnosis.answers.enough:
+        yield "too few answers were checked by people or against a reference, so faults may be missed"
+    estimated = [
+        in_sentence(title_of(name))
+        for name in metrics
+        if name in view.summary and set(view.summary[name].sources) == {"estimated"}
+    ]
+    if estimated:
+        yield f"estimated from words: {', '.join(estimated)}"
+    if isfinite(rate.low) and isfinite(rate.high):
+        name = in_sentence(rate_name(view.diagnosis.answers.enough))
+        yield f"with {questions}, {name} may lie anywhere from {percent(rate.low)} to {percent(rate.high)}"

@@ -163,18 +163,24 @@ def _write(written: Any, paragraph: Paragraph) -> None:
     if paragraph.lead:
         space = "  " if paragraph.text else ""
         _run(written, f"{paragraph.lead}{space}", paragraph, True, paragraph.lead_colour or paragraph.colour)
-    for at, line in enumerate(paragraph.text.split("\n")):
-        if at:
-            written.add_line_break()
-        if line:
-            _run(written, line, paragraph, paragraph.bold, paragraph.colour)
+    for piece, marked in paragraph.pieces:
+        for at, line in enumerate(piece.split("\n")):
+            if at:
+                written.add_line_break()
+            if line:
+                colour = paragraph.marked_colour if marked else paragraph.colour
+                _run(written, line, paragraph, paragraph.bold, colour, marked)
 
 
-def _run(written: Any, text: str, paragraph: Paragraph, bold: bool, colour: str) -> None:
+def _run(
+    written: Any, text: str, paragraph: Paragraph, bold: bool, colour: str, underline: bool = False
+) -> None:
     run = written.add_run()
     run.text = text
     run.font.size, run.font.bold = Pt(paragraph.size), bold
     run.font.color.rgb = RGBColor.from_string(hex_digits(colour))
+    if underline:
+        run.font.underline = True
 
 
 MOST_CASES = 12  # of a section; the HTML file has all
@@ -257,6 +263,8 @@ def _whole_texts(section: RenderedSection) -> list[str]:
     texts += [f"{tile.title}: {tile.value}, {tile.foot}" for tile in content.tiles]
     if content.question:
         texts.insert(0, f"Question: {content.question}")
+    passage = content.passage
+    texts += [f"{passage.heading}: {passage.text}"] if passage is not None else []
     return [*texts, f"Doubted: {content.doubt}" if content.doubt else ""]
 
 
