@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
@@ -75,7 +75,9 @@ def _folder() -> Path:
     return Path(str(files("ragtriage.data"))) / "bundled"
 
 
-def load_samples(store: RunStore, watch: Watch | None = None) -> list[ImportedRun]:
+def load_samples(
+    store: RunStore, watch: Watch | None = None, project: str | None = None
+) -> list[ImportedRun]:
     """Load the bundled samples that are missing, and what belongs to them: baselines, releases, gates.
 
     A sample with only some of its runs, because an earlier load was interrupted, is read again. What a user
@@ -84,26 +86,42 @@ def load_samples(store: RunStore, watch: Watch | None = None) -> list[ImportedRu
     Args:
         store: the runs of the workspace.
         watch: called with the progress.
+        project: the one project to load, without its grid searches; all where None.
 
     Returns:
         The result for each run that was read; empty where nothing was missing.
     """
     with (store.workspace.root / "samples.lock").open("ab") as file:
         lock_file(file, wait=True)  # a second process finds what the first one loaded
-        return _load_missing(store, watch)
+        entries = _manifest()
+        if project is not None:
+            entries = tuple(it for it in entries if it["project"] == project and "grid" not in it)
+        return _load_missing(store, entries, watch)
 
 
-def _load_missing(store: RunStore, watch: Watch | None) -> list[ImportedRun]:
-    loaded_runs = Counter((run.project, run.origin["file"]) for run in store.runs())
+def samples_are_missing(store: RunStore) -> bool:
+    """Return whether a sample, or a run of one, is not in the workspace."""
+    return bool(_missing(store, _manifest()))
+
+
+def _missing(store: RunStore, entries: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    runs = Counter((run.project, run.origin["file"]) for run in store.runs())
+    return [entry for entry in entries if runs[entry["project"], Path(entry["file"]).name] < entry["runs"]]
+
+
+def _load_missing(
+    store: RunStore, entries: Sequence[Mapping[str, Any]], watch: Watch | None
+) -> list[ImportedRun]:
+    missing = _missing(store, entries)
     loaded = []
-    for entry in _manifest():
-        if loaded_runs[entry["project"], Path(entry["file"]).name] < entry["runs"]:
+    for entry in entries:
+        if entry in missing:
             loaded += _load(store, entry, watch)
         if "replies" in entry:
             for run in store.runs(entry["project"]):
                 if run.origin["file"] == Path(entry["file"]).name:
                     publish_recorded(store.workspace, run, _replies(entry))
-    for entry in _manifest():
+    for entry in entries:
         _set_baseline(store, entry)
         if "release" in entry:
             _mark_release(store, entry)

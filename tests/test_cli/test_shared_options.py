@@ -84,6 +84,7 @@ def test_the_demo_takes_workspace_port_and_no_browser_after_its_name(
 ) -> None:
     started: list[Any] = []
     monkeypatch.setattr("ragtriage.dashboard.cli.demo.load_samples", lambda *_: [])
+    monkeypatch.setattr("ragtriage.dashboard.cli.demo.samples_are_missing", lambda _: False)
     monkeypatch.setattr("ragtriage.dashboard.cli.demo.run_dashboard", lambda *words: started.append(words))
     monkeypatch.setattr("ragtriage.dashboard.cli.demo.claimed_port", nullcontext)
     root = tmp_path / "demo"
