@@ -16,7 +16,7 @@ from ragtriage.metrics.diagnosis.slices import Concentration
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.number_text import count, percent
-from ragtriage.metrics.sanity.documents import read_first
+from ragtriage.metrics.sanity.documents import off_scale, read_first
 from ragtriage.metrics.sanity.rule import Finding
 
 MOST_VALUES = 3  # of a slice that are named
@@ -114,8 +114,7 @@ def known_statement(diagnosis: Diagnosis) -> str:
 
 def scale_statement(findings: Sequence[Finding]) -> str:
     """Return which metrics are on another scale than theirs, to be declared first; "" for none."""
-    off = [each for each in findings if each.rule == "scale" and each.severity == "error"]
-    names = [title_of(name) for each in off for name in each.metrics]
+    names = [title_of(name) for each in off_scale(findings) for name in each.metrics]
     if not names:
         return ""
     listed = ", ".join([names[0], *map(in_sentence, names[1:])])

@@ -18,16 +18,14 @@ CONTRADICTED = "contradicted_scores"
 FEWEST_DECIDED = 10  # questions whose answers the words decide
 # Of answers that people call right, the words call 6 % (EVOUNA), 8 % (the handbook) and 16 % (NQ-301) others.
 BY_CHANCE = 0.25
-MOST = 0.5  # share from which on the scores do not tell what is right, and the conclusion is open
 ALPHA = 0.05
 
 
 def contradicted_scores(scored: ScoredRun) -> list[Finding]:
     """Return the finding on scores of correctness that the words of the answers contradict.
 
-    It is a warning, which doubts the scores and all that rests on them, where that are at least half of the
-    answers that scores call right and words decide; a note where it is more than the words err by. The test
-    is exact and one-sided, over questions.
+    It is a warning, which doubts the scores and all that rests on them, where more of the answers that scores
+    call right and words decide are others than words err by. The test is exact and one-sided, over questions.
     """
     called_right = np.zeros(scored.n, dtype=np.bool_)
     open_rows: BoolArray = np.ones(scored.n, dtype=np.bool_)
@@ -42,7 +40,7 @@ def contradicted_scores(scored: ScoredRun) -> list[Finding]:
     decided = called_right & np.isin(outcome, (SAME, OTHER))
     other = decided & (outcome == OTHER)
     shares = question_means(np.where(decided, other, np.nan), scored.question)[0]
-    of, n = int(np.isfinite(shares).sum()), int((shares >= MOST).sum())
+    of, n = int(np.isfinite(shares).sum()), int((shares >= 0.5).sum())
     if of < FEWEST_DECIDED or not n or regularised_beta(n, of - n + 1, BY_CHANCE) >= ALPHA:
         return []
     name = " and ".join(title_of(metric).lower() for metric in metrics)
@@ -56,7 +54,7 @@ def contradicted_scores(scored: ScoredRun) -> list[Finding]:
     return [
         Finding(
             CONTRADICTED,
-            "warning" if n >= MOST * of else "note",
+            "warning",
             f"{n:,} of {of:,} answers that {name} {call} right differ from the reference by their words",
             message,
             (("answers called right", float(of)), ("others by their words", float(n))),

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.metrics.diagnosis.stage_rules import WHOLE
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, StrArray
 from ragtriage.metrics.schema.source import Source
 from ragtriage.metrics.statistics.label_correction import CorrectedMean
@@ -22,7 +23,6 @@ PART_TITLES: Mapping[PartKey, str] = {
 }
 LABEL, ANSWERABILITY = "label", "answerability"  # what right is taken from, apart from metrics
 FEWEST_COMPLETE = 10  # cases with all of the gold that show how often such cases pass
-_WHOLE = 1 - 1e-9  # a share of the gold at or above this is all of it
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def right_without_context(diagnosis: Diagnosis) -> BoolArray:
 
 def wrong_with_context(diagnosis: Diagnosis) -> BoolArray:
     """(n,) True where an answer is wrong although its context has all of the gold."""
-    return _answered_rightly(diagnosis, 0.0) & (diagnosis.scored.stage_features["gold_in_context"] >= _WHOLE)
+    return _answered_rightly(diagnosis, 0.0) & (diagnosis.scored.stage_features["gold_in_context"] >= WHOLE)
 
 
 def _answered_rightly(diagnosis: Diagnosis, good: float) -> BoolArray:
@@ -143,14 +143,14 @@ def right_by_context(diagnosis: Diagnosis) -> RightByContext:
     return RightByContext(
         int((known & (gold <= 0)).sum()),
         int(right_without_context(diagnosis).sum()),
-        int((known & (gold >= _WHOLE)).sum()),
+        int((known & (gold >= WHOLE)).sum()),
         int(wrong_with_context(diagnosis).sum()),
     )
 
 
 def passing_with_gold(diagnosis: Diagnosis) -> float:
     """Return the share of good cases among those with all of the gold in their context; 1 where too few."""
-    complete = diagnosis.measured & (diagnosis.scored.stage_features["gold_in_context"] >= _WHOLE)
+    complete = diagnosis.measured & (diagnosis.scored.stage_features["gold_in_context"] >= WHOLE)
     if complete.sum() < FEWEST_COMPLETE:
         return 1.0
     return float((~diagnosis.bad.bad[complete]).mean())

@@ -18,7 +18,7 @@ from ragtriage.metrics.diagnosis.slices import Concentration
 from ragtriage.metrics.diagnosis.stages import stage_code
 from ragtriage.metrics.gates.gates import GateResult
 from ragtriage.metrics.gates.wording import judged_title
-from ragtriage.metrics.sanity.documents import said_first
+from ragtriage.metrics.sanity.documents import off_scale, said_first
 from ragtriage.metrics.sanity.rule import Finding
 
 Horizon = Literal["now", "next", "later"]
@@ -117,15 +117,14 @@ def _is_explained(diagnosis: Diagnosis) -> bool:
 
 def _doubts(diagnosis: Diagnosis, findings: Sequence[Finding]) -> Iterator[NextStep]:
     """What must be settled before the stages are read: a finding, else the scores of the largest stage."""
-    contradicted = [each for each in findings if each.rule == CONTRADICTED and each.severity == "warning"]
+    contradicted = [each for each in findings if each.rule == CONTRADICTED]
     for finding in [*said_first(findings), *contradicted][:1]:
         yield NextStep("now", "finding", finding.rule, finding.n_affected, diagnosis.scored.n, finding.clause)
         return
-    off_scale = [each for each in findings if each.rule == "scale" and each.severity == "error"]
-    if off_scale:
-        names = ", ".join(name for finding in off_scale for name in finding.metrics)
+    if on_others := off_scale(findings):
+        names = ", ".join(name for finding in on_others for name in finding.metrics)
         because = f"no value of {names} is scored, for all are on another scale"
-        n = max(finding.n_affected for finding in off_scale)
+        n = max(finding.n_affected for finding in on_others)
         yield NextStep("now", "finding", "scale", n, diagnosis.scored.n, because)
         return
     for entry in diagnosis.fix_first[:1]:

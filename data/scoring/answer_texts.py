@@ -35,6 +35,7 @@ SHORTEST_QUESTION = 10  # characters; a shorter one is not a question of its own
 MOST_OTHERS = 200  # answers that are compared with
 _REASON = re.compile(r"(?i)(?:^|[._])(?:finish|stop|done)_?reasons?\Z")
 _REASON_INSIDE = re.compile(r'(?i)"(?:finish|stop|done)_?reasons?":\s*\[?\s*"([^"]{1,40})"')
+_NO_WORD = re.compile(r"\W+")
 _CUT = {
     "length",
     "max_tokens",
@@ -138,7 +139,7 @@ def _facts(sample: Mapping[str, Any]) -> dict[str, Any]:
     question = folded_question(sample["question"] or "")
     if len(question) < SHORTEST_QUESTION:
         question = sample["question_id"]
-    reference = folded_question(sample["reference_answer"] or "")
+    reference = _words(sample["reference_answer"])
     named = bool(sample["citations"]) or bool(answer and (names_a_source(answer) or find_marks(answer)))
     return {
         "error": None if answer else tags.get(ERROR),
@@ -151,7 +152,7 @@ def _facts(sample: Mapping[str, Any]) -> dict[str, Any]:
         "in_context": False,
         "contact": has_contact(answer),
         "asked": _digest(question, sample["history"], sample["account_id"]),
-        "said": _digest(folded_question(answer or "")),
+        "said": _digest(_words(answer)),
         "expected": _digest(reference) if reference else 0,
         "echo": bool(answer) and folded_question(answer or "") == folded_question(sample["question"] or ""),
         "wants_sources": any(map(asks_for_sources, asked)),
@@ -159,6 +160,12 @@ def _facts(sample: Mapping[str, Any]) -> dict[str, Any]:
         "names_language": any(map(names_a_language, asked)),
         "reference_language": language_of(sample["reference_answer"]),
     }
+
+
+def _words(text: str | None) -> str:
+    """Return what a text says, without case and punctuation; as it is where it has no words."""
+    folded = folded_question(text or "")
+    return " ".join(_NO_WORD.split(folded)).strip() or folded
 
 
 def _leaked(sample: Mapping[str, Any]) -> list[Secret]:

@@ -16,6 +16,7 @@ from ragtriage.data.suites.contexts import BatchWords, passages_of, with_text, w
 from ragtriage.data.text.estimated_refusals import estimated_refusals
 from ragtriage.data.text.refusal_detection import refused_answers
 from ragtriage.data.text.wordings import wordings_of
+from ragtriage.metrics.diagnosis.stage_rules import WHOLE
 from ragtriage.metrics.schema.batch import (
     ANSWERABLE,
     Answers,
@@ -197,25 +198,25 @@ def _context_has_gold(
         held = np.bincount(reference.sample[reference.supported.any(axis=1)], minlength=n)
         labelled = np.bincount(reference.sample[reference.support_known], minlength=n) == total
         judged = (total > 0) & labelled
-        known[judged] = _held(held[judged] / total[judged])
+        known[judged] = held_codes(held[judged] / total[judged])
     if ranked is not None:
         scored = ranked.status == Status.SCORED
         hit = np.isfinite(ranked.unit_rank)
         share = hit.sum(axis=1) / np.maximum(1, (~np.isnan(ranked.unit_rank)).sum(axis=1))
-        known[scored] = _held(share[scored])
+        known[scored] = held_codes(share[scored])
     if spans is not None:
         placed = placed_spans(table["retrieved"], spans)
         covered = np.nansum(spans.new_gold, axis=1)
-        known[placed] = _held(covered[placed] / spans.gold_chars[placed])
+        known[placed] = held_codes(covered[placed] / spans.gold_chars[placed])
     return known
 
 
 NOT_KNOWN, LACKS, HOLDS, HOLDS_PART = -1, 0, 1, 2
-_WHOLE = 1.0 - 1e-9  # a share of the gold at or above this is all of it
 
 
-def _held(share: FloatArray) -> NDArray[np.int8]:
-    codes = np.where(share >= _WHOLE, HOLDS, np.where(share > 0, HOLDS_PART, LACKS))
+def held_codes(share: FloatArray) -> NDArray[np.int8]:
+    """Return whether contexts with these shares of the gold hold the answer: HOLDS, HOLDS_PART or LACKS."""
+    codes = np.where(share >= WHOLE, HOLDS, np.where(share > 0, HOLDS_PART, LACKS))
     return np.asarray(codes, dtype=np.int8)
 
 

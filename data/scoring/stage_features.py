@@ -8,12 +8,11 @@ import numpy as np
 import pyarrow as pa
 
 from ragtriage.data.scoring.batch_inputs import (
-    HOLDS,
-    HOLDS_PART,
     LACKS,
     NOT_KNOWN,
     errored,
     has_reference,
+    held_codes,
     placed_spans,
 )
 from ragtriage.data.store.ragged import Ragged
@@ -23,7 +22,6 @@ from ragtriage.metrics.schema.scores import FloatArray, Status
 from ragtriage.metrics.schema.source import Source
 
 _WITHOUT_GOLD = [ANSWERABLE.index("no"), ANSWERABLE.index("conversational")]
-_WHOLE = 1.0 - 1e-9  # a share of the gold at or above this is all of it
 STAGE_FEATURES = (
     "refused",
     "refused_source",
@@ -71,8 +69,7 @@ def stage_features_of(table: pa.Table, batch: Batch) -> dict[str, FloatArray]:
     by_declaration = (mode == "oracle") & has_answer & ~(share > 0)
     gold = np.where(mode == "closed_book", np.nan, np.where(by_declaration, 1.0, share))
     # by its gold, else by the claims of the reference; for an unanswerable question it lacks the answer
-    whole = np.where(gold >= _WHOLE, HOLDS, np.where(gold > 0, HOLDS_PART, LACKS))
-    codes = np.where(np.isnan(gold), answers.context_has_gold, whole).astype(np.float64)
+    codes = np.where(np.isnan(gold), answers.context_has_gold, held_codes(gold)).astype(np.float64)
     codes[answers.answerable == ANSWERABLE.index("no")] = LACKS
     texts = table["answer"].to_pylist()
     return {

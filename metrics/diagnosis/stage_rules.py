@@ -10,7 +10,7 @@ import numpy as np
 from ragtriage.metrics.diagnosis.patterns import CaseThresholds
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, MetricsError
 
-_WHOLE = 1.0 - 1e-9  # a fraction at or above this is all of the gold
+WHOLE = 1.0 - 1e-9  # a share of the gold at or above this is all of it
 _SOME = 1e-9  # and at or above this some of it
 _UNANSWERABLE = 2.0  # code in ragtriage.metrics.schema.batch.ANSWERABLE
 
@@ -93,7 +93,7 @@ def answered_unanswerable(features: StageFeatures, _: CaseThresholds) -> BoolArr
 
 def refused_with_context(features: StageFeatures, _: CaseThresholds) -> BoolArray:
     """A refusal with all of the gold in the context."""
-    had_gold = reaches(features, "gold_in_context", _WHOLE)
+    had_gold = reaches(features, "gold_in_context", WHOLE)
     return equals(features, "refused", 1) & had_gold & ~equals(features, "answerable", _UNANSWERABLE)
 
 
@@ -123,7 +123,7 @@ def retrieval_miss(features: StageFeatures, _: CaseThresholds) -> BoolArray:
 
 def partial_gold(features: StageFeatures, _: CaseThresholds) -> BoolArray:
     """Some of the gold in the context, but not all."""
-    return reaches(features, "gold_in_context", _SOME) & below(features, "gold_in_context", _WHOLE)
+    return reaches(features, "gold_in_context", _SOME) & below(features, "gold_in_context", WHOLE)
 
 
 def inferred_miss(features: StageFeatures, thresholds: CaseThresholds) -> BoolArray:

@@ -24,6 +24,11 @@ def read_first(findings: Sequence[Finding]) -> list[Finding]:
     return [each for each in findings if each.rule in READ_FIRST and each.severity != "note"]
 
 
+def off_scale(findings: Sequence[Finding]) -> list[Finding]:
+    """Return the findings on metrics of which no value is scored, for all are on another scale."""
+    return [each for each in findings if each.rule == "scale" and each.severity == "error"]
+
+
 def said_first(findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings that are named before anything else: told secrets, then those to be read first."""
     return [*(each for each in findings if each.rule == "secrets"), *read_first(findings)]

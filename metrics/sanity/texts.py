@@ -19,7 +19,7 @@ MOST_NAMED = 3
 SHORTEST_ANSWER = 20  # characters; shorter answers may well be alike: yes, a year, a label
 FEWEST_SAME, SAME = 5, 0.2  # questions with one answer that no chance explains, and their share
 LONG_ANSWER = 60  # characters that two writers do not choose alike
-FEWEST_COPIED, NEARLY_ALL = 10, 0.9
+FEWEST_COPIED, COPIED = 10, 0.5
 
 
 def _truncated(run: CheckInput) -> list[Finding]:
@@ -161,16 +161,16 @@ def _echo(run: CheckInput) -> list[Finding]:
 
 
 def _copied_references(run: CheckInput) -> list[Finding]:
-    """Report references that are the answers themselves, to the letter, in nearly all long cases."""
+    """Report references that are the answers themselves, word for word, in most long cases."""
     texts = run.texts
     if texts is None:
         return []
     compared = texts.answered & (texts.expected != 0) & (texts.length >= LONG_ANSWER)
     rows = compared & (texts.said == texts.expected)
     of, n = int(compared.sum()), int(rows.sum())
-    if n < FEWEST_COPIED or n < NEARLY_ALL * of:
+    if n < FEWEST_COPIED or n < COPIED * of:
         return []
-    title = f"{n:,} of {of:,} long answers are their reference to the letter"
+    title = f"{n:,} of {of:,} long answers are their reference word for word"
     message = (
         "Hardly any answer of a sentence or more equals a reference that somebody else wrote. If the "
         "references were made from the answers, a comparison with them says nothing."
@@ -244,7 +244,7 @@ TEXT_RULES = (
     Rule(
         "copied_references",
         "Answers as references",
-        "nine in ten of the answers of a sentence or more are their reference to the letter",
+        "half of the answers of a sentence or more are their reference word for word",
         _copied_references,
     ),
     Rule(

@@ -230,13 +230,19 @@ def _copied(_at: int, sample: dict[str, Any]) -> None:
     sample["reference_answer"] = sample["answer"]
 
 
+def _copied_words(at: int, sample: dict[str, Any]) -> None:
+    words = sample["answer"] if at % 3 else f"Item {at * 7 % 31} and others."
+    sample["reference_answer"] = f" {words.rstrip('.').upper()} "
+
+
 @pytest.mark.parametrize(
     ("change", "rule", "title"),
     [
         (_one_text, "same_answer", "120 of 120 questions get the same answer"),
         (_one_long_text, "same_answer", "120 of 120 questions get the same answer"),
         (_repeated, "echo", "120 of 120 answers repeat their question"),
-        (_copied, "copied_references", "120 of 120 long answers are their reference to the letter"),
+        (_copied, "copied_references", "120 of 120 long answers are their reference word for word"),
+        (_copied_words, "copied_references", "80 of 120 long answers are their reference word for word"),
     ],
 )
 def test_answers_that_are_no_answers_are_said_first_and_do_not_ship(
