@@ -220,7 +220,7 @@ def test_a_stage_that_the_checks_doubt_is_not_recommended(capsys: Capture, demo:
         "question got the same 10 documents; context_precision and context_recall disagree). Check that "
         "first."
     )
-    assert "no gold is recorded, and Context recall (imported) stands in for it" in said
+    assert "no gold is recorded, so Context recall (imported) is used" in said
     assert "at most" not in said
     text = run(capsys, demo.workspace.root, "diagnose", found.scored.run.run_id).out
     assert fix_first_sentence(found, findings) in text

@@ -141,7 +141,7 @@ def test_secrets_stop_the_release_masked_and_are_the_first_thing_said(
     assert "In 1 answer it comes from the context" in found.message
     assert report.conclusion().state == "do_not_ship"
     assert report.exit_code() == 1
-    assert report_headline(report).detail.startswith("Critical: 120 of 120 answers tell an API key or a US")
+    assert report_headline(report).detail.startswith("Critical: 120 of 120 answers reveal an API key or a US")
     root: Path = workspace.workspace.root
     for command in ("gate", "diagnose", "check"):
         answer = ragtriage(capsys, root, command, report.run.run_id)
