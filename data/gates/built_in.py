@@ -27,6 +27,7 @@ from ragtriage.metrics.gates.gates import (
 from ragtriage.metrics.gates.wording import GOOD_SHARE, subject_of
 from ragtriage.metrics.metric_registry import declared
 from ragtriage.metrics.number_text import percent
+from ragtriage.metrics.sanity.documents import off_scale
 from ragtriage.metrics.sanity.rule import Finding
 from ragtriage.metrics.statistics.distributions import regularised_beta
 from ragtriage.metrics.statistics.intervals import interval
@@ -155,13 +156,20 @@ def quality_holds(results: Iterable[GateResult], run: Diagnosis) -> bool:
     )
 
 
-def stand_in(results: Sequence[GateResult], right: GateResult, run: Diagnosis) -> list[GateResult]:
+def stand_in(
+    results: Sequence[GateResult], right: GateResult, run: Diagnosis, findings: Sequence[Finding]
+) -> list[GateResult]:
     """Return results in which the share of right answers stands for gates that need not be measured then.
 
     It must not be few. Words alone tell too little for that, unless labels correct what they tell; right
-    refusals say nothing of answers, and right answers that say more than asked are not to the point.
+    refusals say nothing of answers, and right answers that say more than asked are not to the point. Scores
+    on a scale that nobody declared are no missing ones.
     """
-    excused = [each.verdict == "UNMEASURED" and each.gate.unless_right for each in results]
+    undeclared = {name for finding in off_scale(findings) for name in finding.metrics}
+    excused = [
+        each.verdict == "UNMEASURED" and each.gate.unless_right and each.gate.metric not in undeclared
+        for each in results
+    ]
     refused, say_more = run.scored.stage_features["refused"] == 1, run.answers.say_more
     too_little = (run.right_by_text and run.label_correction is None) or 2 * refused.sum() > run.scored.n
     too_much = say_more >= max(1, WORDY * run.answers.n)

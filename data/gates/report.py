@@ -286,7 +286,7 @@ def judge_run(
     # cases are judged by holds: then the conclusion is open.
     allowed = (RIGHT_ANSWERS,) if quality_holds(results, run) else (RIGHT_ANSWERS, GOOD_CASES)
     results += [result for result in fallen if not failing and result.gate in allowed][:1]
-    results = stand_in(results, halves[0], run)
+    results = stand_in(results, halves[0], run, findings)
     results = [replace(result, doubt=_doubt(result, run, findings)) for result in results]
     shared = None if base is None else match_questions(base.scored, run.scored)
     if base is not None and shared is not None:

@@ -188,3 +188,40 @@ def test_words_stand_for_no_gate_unless_labels_correct_them(workspace: RunStore,
         workspace.ledger.add_label((run.run_id, question, 0), "Ann", "pass", queue_id=queue.queue_id)
     state = gate(run.run_id, workspace=str(workspace.workspace.root)).conclusion().state
     assert state == ("ship" if labels else "not_checked")
+
+
+def test_right_answers_stand_for_no_score_on_an_undeclared_scale(workspace: RunStore) -> None:
+    root = str(workspace.workspace.root)
+    samples = [
+        {
+            "question": f"What does clause {at} say?",
+            "answer": f"Clause {at} says that item {at} is covered, up to {at + 90} euros.",
+            "scores": {"answer_correctness": 0.9 + at % 10 / 100, "faithfulness": 2 + at % 4},
+        }
+        for at in range(100)
+    ]
+    report = gate(add_run(samples, "V1", "shop", root).run_id, workspace=root)
+    assert report.conclusion().state == "cannot_tell"
+    assert "to be declared first" in report_headline(report).statement
+
+
+def test_right_refusals_and_wordy_answers_stand_for_nothing(workspace: RunStore) -> None:
+    root = str(workspace.workspace.root)
+    refused = [
+        {"question": f"Who owns plot {at}?", "answer": "I cannot answer that.", "answerable": "no"}
+        for at in range(60)
+    ]
+    report = gate(add_run(refused, "refusals", "shop", root).run_id, workspace=root)
+    assert report.conclusion().state == "not_checked"
+    claims = {"answer_f1": 0.2, "answer_precision": 0.1, "answer_recall": 1.0, "faithfulness": 0.95}
+    wordy = [
+        {
+            "question": f"Who owns plot {at}?",
+            "answer": f"Owner {at}, who came in {1900 + at}.",
+            "scores": claims,
+        }
+        for at in range(60)
+    ]
+    report = gate(add_run(wordy, "wordy", "shop", root).run_id, workspace=root)
+    assert report.conclusion().state == "cannot_tell"
+    assert report_headline(report).statement == "wordy: 60 of 60 answers say more than asked"
