@@ -64,7 +64,7 @@ def test_every_page_is_on_the_home_page() -> None:
     [
         ("gates.md#verdicts", None),
         ("#the-bundled-gates", None),
-        ("../README.md#what-to-do-next", None),
+        ("../README.md#four-things-to-do-next", None),
         ("triage.png", None),
         ("https://docs.astral.sh/uv/", None),
         ("gates.md#verdict", "leads to no heading of gates.md"),
