@@ -10,6 +10,7 @@ from streamlit.navigation.page import StreamlitPage
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.pages.registry import FIRST, PAGES
 from ragtriage.dashboard.shell.blocks import current_theme, draw_style_sheet, open_page
+from ragtriage.dashboard.shell.compared_base import base_word
 from ragtriage.dashboard.shell.components import begin_page
 from ragtriage.dashboard.shell.contents import empty_pages
 from ragtriage.dashboard.shell.costs import costs_told
@@ -109,7 +110,7 @@ try:
                     draw_header(view, page.url_path)
             else:
                 st.session_state["view"] = None
-            save_selection(view)
+            save_selection(view, base_word(view) if view is not None and page.url_path == "compare" else "")
             if view is not None and view.run.means and page.url_path not in SHOW_REPORTED_MEANS:
                 from ragtriage.dashboard.shell.reported_means import reported_means_page
 

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import streamlit as st
 
+from ragtriage.dashboard.shell.compared_base import compared_base
 from ragtriage.dashboard.shell.components import finding_list
-from ragtriage.dashboard.shell.session import View
+from ragtriage.dashboard.shell.session import View, keep
 from ragtriage.dashboard.shell.user import may_write
-from ragtriage.dashboard.shell.widgets import choose
+from ragtriage.dashboard.shell.widgets import choose, show_in
 from ragtriage.dashboard.wording.baselines import baseline_text
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.dashboard.wording.formatting import finding_counts
 
-CLEAR_RUN = {"baseline": "", "versions": (), "other": "", "slices": {}, "cohort": "", "grid": "", "page": 1}
+CLEAR_RUN = {
+    "baseline": "",
+    "since": "",
+    "versions": (),
+    "other": "",
+    "slices": {},
+    "cohort": "",
+    "grid": "",
+    "page": 1,
+}
 CONVENTIONS = {
     "default": "ragtriage (undefined stays undefined)",
     "ragchecker": "RAGChecker (empty lists give 0)",
@@ -27,6 +37,7 @@ def draw_header(view: View, page: str) -> None:
     """Draw the pickers, the findings and the menu to share a view."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="header"):
         _pick_run(view)
+        _pick_baseline(view, page)
         if not may_write():
             st.badge("Read only", icon=":material/lock:", color="gray", help="Nothing can be changed here.")
         if not view.run.means and page not in WITHOUT_FINDINGS:
@@ -56,23 +67,42 @@ def _pick_run(view: View) -> None:
         "run",
         newest,
         view.labels,
-        {"page": 1},
+        {"page": 1, "since": ""},
         shown=view.run.run_id,
         label_visibility="collapsed",
         width="stretch",
     )
+
+
+def _pick_baseline(view: View, page: str) -> None:
+    """Draw the choice of what the run is compared with; Compare shows what it compares with."""
     others = [run.run_id for run in reversed(view.sampled) if run.run_id != view.run.run_id]
-    if others:
-        note = markdown_text(baseline_text(view.found, view.previous, view.labels))
-        st.text("against")
-        choose(
-            f"Baseline: {note}",
-            "baseline",
-            ["", *others],
-            {**view.labels, "": _usual_baseline(view)},
+    if not others:
+        return
+    st.text("against")
+    base = compared_base(view) if page == "compare" else None
+    if base is not None and base != view.run:
+        show_in("pick_compared", base.run_id)
+        st.selectbox(
+            "Compared with",
+            others,
+            format_func=view.labels.__getitem__,
+            key="pick_compared",
+            on_change=lambda: keep(baseline=st.session_state["pick_compared"], versions=(), other=""),
             label_visibility="collapsed",
             width="stretch",
         )
+        return
+    note = markdown_text(baseline_text(view.found, view.previous, view.labels))
+    choose(
+        f"Baseline: {note}",
+        "baseline",
+        ["", *others],
+        {**view.labels, "": _usual_baseline(view)},
+        {"since": ""},
+        label_visibility="collapsed",
+        width="stretch",
+    )
 
 
 def _usual_baseline(view: View) -> str:

@@ -35,6 +35,7 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "bands": ("", *SCALE_TITLES),
     "use_case": ("", *USE_CASES),
     "verdict": ("", "passed", "unmeasured", "all"),
+    "since": ("", "before", "release", "baseline"),
 }
 _FORMER_KEYS = {  # names of fields in older links
     "signal": "context_metric",
@@ -58,6 +59,7 @@ class Selection:
     run: str = ""  # run id; "" for the newest of the project
     baseline: str = ""  # run id of the baseline; "" for the project's own
     before: str = ""  # RUN~BASE, what a link pins RUN to be compared with where its project has no baseline
+    since: str = ""  # word for what Compare compares with; "" for the baseline that is named, else the usual
     convention: str = "default"  # how the undefined is treated
     context_metric: str = ""  # metric that speaks for the context; "" for the first available
     context: float = 0.5  # case threshold of the context metric
@@ -122,8 +124,8 @@ class Selection:
     tab: str = ""  # which tab of the page is open; "" for the usual one
 
     def with_(self, **changes: Any) -> Selection:
-        """Return a copy with some values changed."""
-        return replace(self, **changes)
+        """Return a copy with some values changed; a baseline that is named is the one of Compare too."""
+        return replace(self, **({"since": "", **changes} if changes.get("baseline") else changes))
 
     def to_params(self) -> dict[str, str]:
         """Write the selection as URL parameters, leaving out what is at its default."""

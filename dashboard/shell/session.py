@@ -87,9 +87,16 @@ def restore_selection(page: str) -> None:
         st.session_state[_SELECTION] = current_selection().with_(tab="")
 
 
-def save_selection(shown: View | None = None) -> None:
-    """Write the selection into the URL, with what the run is compared with where nothing was chosen."""
+def save_selection(shown: View | None = None, since: str = "") -> None:
+    """Write the selection into the URL, with what the run is compared with where nothing was chosen.
+
+    Args:
+        shown: what the page shows.
+        since: word for what Compare compares with; "" on other pages.
+    """
     params = current_selection().to_params()
+    if since:
+        params["since"] = since
     if shown is not None and shown.found.run is not None:
         params["baseline"] = shown.found.run.run_id
     elif shown is not None and shown.previous is not None:  # no baseline to gates, which compare with none
@@ -201,8 +208,9 @@ class View:
         return cached_diagnosis(self.store.scored(run), DiagnosisSettings(), self.store.ledger)
 
     def comparison(self, base: Run, other: Run, metrics: Sequence[str] | None = None) -> Comparison:
-        """Compare two runs under this selection; a run before that stands in for a baseline is named."""
-        base_name = self.labels[base.run_id] if base == self.previous else "the baseline"
+        """Compare two runs under this selection; a run that is compared with and no baseline is named."""
+        usual = base == self.found.run or self.found.itself
+        base_name = "the baseline" if usual else self.labels[base.run_id]
         sides = self.diagnosis(base), self.diagnosis(other)
         family = pair_metrics(self.scored(base), self.scored(other)) if metrics is None else metrics
         return _comparison(*sides, tuple(family), self.primary, base_name)

@@ -64,6 +64,13 @@ def draw_tabs(tabs: Mapping[str, tuple[str, Callable[[], object]]], key: str, us
                 draw()
 
 
+def draw_folded(title: str, key: str, draw: Callable[[], object]) -> None:
+    """Draw a section that is folded at first, and computed only where it is open."""
+    with st.expander(title, key=key, on_change="rerun") as section:
+        if section.open:
+            draw()
+
+
 def choose(
     label: str,
     name: str,

@@ -20,9 +20,9 @@ MOST_DIGITS = 2  # of a value that is not rounded
 
 
 def published_table(
-    ours: Mapping[str, MetricSummary], shared: Sequence[str], against: PublishedRow
+    ours: Mapping[str, MetricSummary], shared: Sequence[str], against: PublishedRow, ranked: bool = True
 ) -> ResultTable:
-    """Return our means beside a published row, metric by metric."""
+    """Return our means beside a published row, metric by metric; their differences where it is ranked."""
     rows = []
     for name in shared:
         summary, published = ours[name], against.values.get(name)
@@ -37,6 +37,9 @@ def published_table(
                 "Difference, + is better": None if difference is None else _difference(name, difference),
             }
         )
+    if not ranked:
+        for row in rows:
+            del row["Difference, + is better"]
     return ResultTable(f"Ours compared with {against.name}", tuple(rows))
 
 

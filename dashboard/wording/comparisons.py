@@ -12,9 +12,10 @@ from ragtriage.data.comparison.compare import Comparison, MetricDifference
 from ragtriage.data.comparison.guardrails import CRITICAL, Loss
 from ragtriage.data.comparison.question_changes import SliceChange
 from ragtriage.data.declarations import HOW_TO_DECLARE
-from ragtriage.metrics.gates.wording import GOOD_SHARE
+from ragtriage.metrics.gates.gates import GateResult
+from ragtriage.metrics.gates.wording import GOOD_SHARE, guardrail_change
 from ragtriage.metrics.metric_registry import declared, is_share, title_of
-from ragtriage.metrics.number_text import count, interval_text, number, p_value, settled_by
+from ragtriage.metrics.number_text import count, interval_text, number, p_value, percent, settled_by
 from ragtriage.metrics.statistics.intervals import METHODS
 from ragtriage.metrics.statistics.margins import MarginTest, Outcome
 from ragtriage.metrics.statistics.paired import Verdict
@@ -88,7 +89,7 @@ def gain_bounds(difference: MetricDifference) -> tuple[float, float]:
     return (-high, -low) if is_flipped(difference.metric) else (low, high)
 
 
-MOST_NAMED = 6
+MOST_NAMED, MOST_SLICES = 6, 2
 # of differences that have no margin: effects of single changes, slices, ranks before and after reranking
 VERDICT_LABELS: Mapping[Verdict, str] = {
     "better": "▲ better",
@@ -228,6 +229,32 @@ def slices_text(changes: Sequence[SliceChange]) -> str:
     if not moved:
         return f"None of {count(len(changes), 'slice')} moved beyond chance, corrected for testing them all"
     return f"{count(len(moved), 'slice')} of {len(changes):,} moved beyond chance"
+
+
+def for_whom_text(changes: Sequence[SliceChange]) -> str:
+    """Return the slices whose pass rate moved beyond chance, with their pass rates; else that none did."""
+    moved = [change for change in changes if change.verdict in ("better", "worse")]
+    if not moved:
+        return slices_text(changes) if changes else "no slice has enough questions"
+    named = [
+        f"{change.name} {shorten(change.value, 24)} {change.verdict}, {percent(change.base)} to "
+        f"{percent(change.other)}"
+        for change in moved[:MOST_SLICES]
+    ]
+    more = len(moved) - len(named)
+    return "; ".join([*named, *([f"{more} more"] if more else [])])
+
+
+def cost_text(results: Sequence[GateResult]) -> str:
+    """Return each guardrail that both runs measured, in both, and which of latency and cost they lack."""
+    parts = [
+        f"{result.gate.metric} {guardrail_change(result).removeprefix('from ')}"
+        f"{' (worse)' if result.verdict == 'FAIL' else ''}"
+        for result in results
+    ]
+    measured = {result.gate.metric for result in results}
+    missing = [name for name in ("latency", "cost") if name not in measured]
+    return ", ".join([*parts, *([f"{' and '.join(missing)} not recorded"] if missing else [])])
 
 
 def paired_method_text(method: str) -> str:

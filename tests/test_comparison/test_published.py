@@ -182,6 +182,8 @@ def test_a_broken_file_and_a_live_date_do_no_harm_on_the_page(
     assert "](" not in words
     frame = app.dataframe[0].value.set_index("Metric")
     assert list(frame["Ours"]) == ["50.0", "100.000"]
+    app.session_state["published_all"] = True
+    app.run()
     charts = [json.loads(one.proto.spec) for one in app.get("plotly_chart")]
     assert charts[-1]["data"][-1]["y"] == ["Faithfulness"], "shares alone share an axis"
 

@@ -135,8 +135,10 @@ def test_every_row_of_compare_and_of_a_report_says_its_pairs(
     chosen = Selection(project="shop", run=run.run_id, baseline=base.run_id, versions=(run.run_id,))
     app = _triage(store.workspace.root, chosen, monkeypatch)
     app.switch_page("compare/compare.py").run()
-    table = next(one.value for one in app.dataframe if "n, V3" in one.value.columns)
-    assert set(table["n, V3"]) == {"12"}
+    app.session_state["compare_tab"] = "Numbers"
+    app.run()
+    table = next(one.value for one in app.dataframe if "Pairs" in one.value.columns)
+    assert set(table["Pairs"]) == {"12"}
     assert "12 shared questions" in _read(app)
 
 

@@ -23,7 +23,7 @@ from ragtriage.dashboard.present.page_html.blocks import MissingRow, Strip, miss
 from ragtriage.dashboard.shell.blocks import current_theme
 from ragtriage.dashboard.shell.components import clicked, draw, facts, finding_list, show_table
 from ragtriage.dashboard.shell.session import View, keep, open_cases
-from ragtriage.dashboard.shell.widgets import choose
+from ragtriage.dashboard.shell.widgets import choose, draw_folded
 from ragtriage.dashboard.tables.published import (
     band_table,
     conditions_table,
@@ -260,41 +260,44 @@ def against_section(view: View, table: PublishedTable, against: PublishedRow) ->
             "They need the labelled claims of answers and references, as RAGChecker writes them, or a judge."
         )
         return
-    name = view.labels[view.run.run_id]
-    shares = {metric: ours[metric] for metric in shared if is_share(metric)}
-    alt = "Our means with intervals beside the published ones; the numbers are in the tables below"
-    point = clicked(dot_plot(shares, name, table.rows), "dots", alt) if shares else None
+    conditions = conditions_of(view.run, _languages(view), table, against)
+    unlike = [condition.name for condition in conditions if not condition.alike]
+    if "questions" in unlike:
+        st.warning("**Other questions, so no ranking:** these rows do not show which system is better.")
+    show_table(published_table(ours, shared, against, ranked="questions" not in unlike))
     facts(
         _sample_sizes(ours, shared),
         f"{markdown_text(table.source)}, {markdown_text(table.date)}",
         "shares in percent",
-        "click ours for its cases" if view.run.n else "",
     )
-    st.warning(
-        "Published results were measured on other questions and perhaps by another judge. Differences are "
-        "shown without a claim of significance: they do not show which system is better."
+    draw_folded("All published rows", "published_all", lambda: _all_rows(view, ours, shared, table))
+    alike = f"{len(unlike)} of {len(conditions)} differ or are not known" if unlike else "all alike"
+    draw_folded(
+        f"Conditions of both: {alike}",
+        "published_conditions",
+        lambda: show_table(conditions_table(conditions, against)),
     )
-    show_table(published_table(ours, shared, against))
-    conditions = conditions_of(view.run, _languages(view), table, against)
-    unlike = sum(not condition.alike for condition in conditions)
-    st.caption(
-        f"{unlike} of {len(conditions)} conditions differ or are not known: as long as they do, the gap "
-        "says nothing about the pipeline."
-        if unlike
-        else "All conditions are alike: the gap is one of the pipelines and of their judges."
-    )
-    show_table(conditions_table(conditions, against))
-    gaps = explained_gaps({metric: ours[metric] for metric in shared}, conditions, table, against)
-    if unlike and gaps:
-        st.markdown("##### What of the gap the conditions explain")
-        show_table(explained_table(gaps, against))
-    with st.expander("All published rows, the best of each column marked ★"):
-        show_table(system_table(name, ours, table, shared))
+    if unlike:
+        gaps = {metric: ours[metric] for metric in shared}
+        draw_folded(
+            "What the conditions explain",
+            "published_explained",
+            lambda: show_table(explained_table(explained_gaps(gaps, conditions, table, against), against)),
+        )
+
+
+def _all_rows(
+    view: View, ours: Mapping[str, MetricSummary], shared: Sequence[str], table: PublishedTable
+) -> None:
+    """Draw our means among all rows of a table; a click on one of ours opens its cases, the worst first."""
+    name = view.labels[view.run.run_id]
+    shares = {metric: ours[metric] for metric in shared if is_share(metric)}
+    alt = "Our means with intervals beside the published ones; the numbers are in the table below"
+    point = clicked(dot_plot(shares, name, table.rows), "dots", alt) if shares else None
+    show_table(system_table(name, ours, table, shared))
+    facts("★ best of its column", "click ours for its cases" if view.run.n else "")
     if point is not None and view.run.n:
-        metric = str(point[0])
-        declaration = declared(metric)
-        lower_is_better = declaration is not None and declaration.higher_is_better is False
-        open_cases(sort=metric, descending=lower_is_better)  # the worst case first
+        _open(view, str(point[0]), "")
 
 
 def _languages(view: View) -> list[str]:

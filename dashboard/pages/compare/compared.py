@@ -21,10 +21,12 @@ from ragtriage.dashboard.headlines.compare import (
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.present.page_html.blocks import bars_legend, forest_legend
 from ragtriage.dashboard.shell.blocks import current_theme
+from ragtriage.dashboard.shell.compared_base import base_word, offered_bases
 from ragtriage.dashboard.shell.components import clicked, draw, metric_title
 from ragtriage.dashboard.shell.session import View, current_selection, keep, open_cases
 from ragtriage.dashboard.shell.widgets import choose, show_in
-from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.dashboard.wording.comparisons import cost_text, for_whom_text
+from ragtriage.dashboard.wording.escaping import capital, markdown_text
 from ragtriage.data.cases.comparison_cohorts import changed_cohort_key
 from ragtriage.data.comparison.compare import Comparison
 from ragtriage.data.comparison.compared_metrics import (
@@ -115,6 +117,7 @@ def draw_choices(compared: Compared) -> None:
     """Draw the choice of versions and metrics, and the warnings, in one row."""
     view, base = compared.view, compared.base
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        _base_switch(view)
         _versions_picker(view, base, list(compared.versions))
         shared = {
             name
@@ -141,6 +144,46 @@ def draw_choices(compared: Compared) -> None:
             with st.popover(count(len(warnings), "warning"), icon=":material/warning:", width=160):
                 for name, warning in warnings:
                     st.warning(f"{markdown_text(name)}: {markdown_text(warning)}")
+
+
+def _base_switch(view: View) -> None:
+    """Draw the choice between previous version, release and baseline, where there is more than one."""
+    offered = offered_bases(view)
+    if len(offered) < 2:
+        return
+    show_in("pick_since", base_word(view) or None)
+    st.segmented_control(
+        "Compared with",
+        list(offered),
+        format_func=lambda word: markdown_text(capital(offered[word].title)),
+        key="pick_since",
+        required=bool(base_word(view)),
+        on_change=lambda: keep(
+            since=st.session_state["pick_since"] or "", baseline="", versions=(), other="", case=""
+        ),
+        label_visibility="collapsed",
+    )
+
+
+def draw_answers(compared: Compared) -> None:
+    """Draw in a line each for whom the version of the headline changed, and what it costs."""
+    comparison, run = compared.comparisons[compared.subject], compared.versions[compared.subject]
+    cost = cost_text(compared.view.guardrails(compared.base, run))
+    lines = {
+        "slices": ("For whom", markdown_text(for_whom_text(comparison.slices))),
+        "cost": ("What it costs", cost),
+    }
+    for column, (word, (title, text)) in zip(st.columns(2, gap="medium"), lines.items(), strict=True):
+        with column, st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.button(
+                f"**{title}**",
+                icon=":material/arrow_downward:",
+                key=f"answer_{word}",
+                type="tertiary",
+                on_click=keep,
+                kwargs={"tab": word},
+            )
+            st.markdown(text, width="stretch")
 
 
 def _chosen_family() -> str:
@@ -174,7 +217,7 @@ def _chosen_versions(view: View, base: Run) -> list[Run]:
 
 
 def _others(view: View, base: Run) -> dict[str, Run]:
-    """Return run id -> run of all that the baseline can be compared with, the newest first."""
+    """Return run id -> run of all that the base can be compared with, the newest first."""
     return {run.run_id: run for run in reversed(view.sampled) if run.run_id != base.run_id}
 
 
@@ -204,6 +247,7 @@ def _alike(view: View, base: Run, run: Run, others: Sequence[Run]) -> list[str]:
         other
         for other in others[:MOST_VERSIONS]
         if other != run
+        and other.created_at >= base.created_at  # what came before it is no version to compare with it
         and (other.dataset, other.dataset_version) == (run.dataset, run.dataset_version)
         and other.n_questions == run.n_questions
         and not other.config.get("generated_from")

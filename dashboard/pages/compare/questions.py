@@ -22,20 +22,21 @@ from ragtriage.dashboard.wording.escaping import markdown_text, shorten
 from ragtriage.data.cases.cases import page_of, read_case
 from ragtriage.data.comparison.question_changes import ORDERS, Order, QuestionMatrix, question_matrix
 from ragtriage.data.text.shown_case import cuts_told, shown_case
-from ragtriage.metrics.number_text import count, number
+from ragtriage.metrics.number_text import NOT_MEASURED, count, number
 from ragtriage.metrics.schema.scores import FloatArray, IntArray
 
 PAGE, ROW = 12, 32
+PASS, FAIL = "✓", "✗"
 HEIGHT = ROW * (PAGE + 1) + 2  # pixels of the matrix, and of the answers beside it
 QUESTION = 90  # characters
 MATRIX, LEAST_QUESTION, CELL = 530, 140, 58  # pixels
+WIDEST_CELL, WIDEST_CELLS = 110, 260  # of a column, and of all of them where each has more than CELL
 NARROWEST = 440  # pixels of matrix and answers; a narrower page puts them below each other
 _matrix = kept(question_matrix)
 
 
 def draw_questions(compared: Compared) -> None:
     """Draw the matrix of questions and versions beside the answers of the open question."""
-    st.subheader("Every question in every version", anchor=False)
     with st.container(horizontal=True, vertical_alignment="center"):
         metric = metric_switch(compared)
         order: Order = st.selectbox(
@@ -74,12 +75,15 @@ def _page(
     texts = page_of(compared.view.scored(compared.base), matrix.rows[shown, 0], 1, PAGE).cases
     runs = [compared.base.run_id, *compared.versions]
     columns = [compared.names[run_id] for run_id in runs]
-    frame = pd.DataFrame(matrix.values[shown], columns=columns)
+    marked = _is_marked(matrix, metric)
+    values = matrix.values[shown]
+    frame = pd.DataFrame(_marks(values) if marked else values, columns=columns)
+    cell = min(WIDEST_CELL, max(CELL, WIDEST_CELLS // len(runs)))
     frame.insert(0, "Question", [shorten(text["question"], QUESTION) for text in texts])
     ids = [str(matrix.question_ids[position]) for position in shown]
     key = f"matrix_{metric}_{order}_{page}"
     st.dataframe(
-        frame.style.apply(_painted, axis=None, metric=metric, matrix=matrix),
+        frame.style.apply(_painted, axis=None, metric=metric, matrix=matrix, values=values, marked=marked),
         hide_index=True,
         key=key,
         on_select=lambda: _open_cell(key, ids, dict(zip(columns, runs, strict=True))),
@@ -88,11 +92,13 @@ def _page(
         row_height=ROW,
         column_config={
             "Question": st.column_config.TextColumn(
-                width=max(LEAST_QUESTION, MATRIX - CELL * len(runs)),
-                pinned=LEAST_QUESTION + CELL * len(runs) > MATRIX,
+                width=max(LEAST_QUESTION, MATRIX - cell * len(runs)),
+                pinned=LEAST_QUESTION + cell * len(runs) > MATRIX,
             ),
             **{
-                name: st.column_config.NumberColumn(format="%.2f", width=CELL, help=markdown_text(name))
+                name: st.column_config.TextColumn(width=cell, help=markdown_text(name))
+                if marked
+                else st.column_config.NumberColumn(format="%.2f", width=cell, help=markdown_text(name))
                 for name in columns
             },
         },
@@ -116,7 +122,9 @@ def _page(
     facts(
         count(len(ordered), "question"),
         "click a cell to read both answers, a header to sort the page",
-        f"{'by size' if direction(metric) is None else colours}, blank = not measured",
+        "✓ pass, ✗ fail, blank = not measured"
+        if marked
+        else f"{'by size' if direction(metric) is None else colours}, blank = not measured",
     )
 
 
@@ -124,16 +132,36 @@ def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     return [{str(name): value for name, value in record.items()} for record in frame.to_dict("records")]
 
 
-def _painted(frame: pd.DataFrame, metric: str, matrix: QuestionMatrix) -> pd.DataFrame:
+def _is_marked(matrix: QuestionMatrix, metric: str) -> bool:
+    """Return whether every value is a pass or a fail, as of a pass rate without repeats."""
+    known = matrix.values[np.isfinite(matrix.values)]
+    return direction(metric) is not None and on_share_scale(metric) and bool(np.isin(known, (0, 1)).all())
+
+
+def _marks(values: FloatArray) -> list[list[str | None]]:
+    return [
+        [None if not np.isfinite(value) else PASS if value else FAIL for value in line] for line in values
+    ]
+
+
+def _painted(
+    frame: pd.DataFrame, metric: str, matrix: QuestionMatrix, values: FloatArray, marked: bool
+) -> pd.DataFrame:
     """Return the style of each cell: its colour by the value, its text by what reads on the colour."""
-    tokens, values = THEMES[current_theme()], frame.iloc[:, 1:].to_numpy(dtype=np.float64)
+    tokens = THEMES[current_theme()]
     higher = direction(metric)
     scale = tokens.sequential if higher is None else tokens.diverging
     low, high = (0.0, 1.0) if on_share_scale(metric) else _ends(matrix.values)
     styles = pd.DataFrame("", index=frame.index, columns=frame.columns)
     for row, line in enumerate(values):
         for column, value in enumerate(line, 1):
-            if np.isfinite(value):
+            if not np.isfinite(value):
+                continue
+            if marked:
+                good = bool(value) == (higher is not False)
+                state = tokens.good if good else tokens.bad
+                styles.iat[row, column] = f"background-color: {state.tint}; color: {state.text}"
+            else:
                 share = min(1.0, max(0.0, (value - low) / (high - low)))
                 colour, text = cell_colours(1 - share if higher is False else share, scale, tokens)
                 styles.iat[row, column] = f"background-color: {colour}; color: {text}"
@@ -163,8 +191,14 @@ def _pair(compared: Compared, matrix: QuestionMatrix, position: int, column: int
     for run, at in zip(runs, (0, column), strict=True):
         row = int(matrix.rows[position, at])
         samples.append(shown_case(read_case(compared.view.scored(run), row)) if row >= 0 else None)
+    values = matrix.values[position]
+    texts = (
+        _marks(values[None])[0]
+        if _is_marked(matrix, compared.metric)
+        else [number(value) for value in values]
+    )
     sides = [
-        ComparedSide(compared.names[run.run_id], number(float(matrix.values[position, at])), sample)
+        ComparedSide(compared.names[run.run_id], texts[at] or NOT_MEASURED, sample)
         for run, at, sample in zip(runs, (0, column), samples, strict=True)
     ]
     question = next((sample["question"] for sample in samples if sample is not None), "")

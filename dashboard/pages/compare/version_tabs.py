@@ -73,11 +73,21 @@ MOST_PAIRS = 6  # pairs of runs offered for one effect
 
 
 def draw_numbers(compared: Compared) -> None:
-    """Draw all metrics of all versions, and all numbers of the version in detail."""
-    _metrics_table(compared)
-    if any(row.difference.n_pairs for row in compared.comparisons[compared.other].differences):
+    """Draw all numbers of the version in detail, or all metrics of all versions where that is chosen."""
+    everything = False
+    with st.container(horizontal=True, vertical_alignment="bottom"):
         run_id = _in_detail(compared)
-        comparison = compared.comparisons[run_id]
+        if len(compared.versions) > 1:
+            everything = st.toggle("All versions", key="compare_all_versions")
+    comparison = compared.comparisons[run_id]
+    undirected = undirected_text(comparison)
+    if undirected:
+        st.info(markdown_text(undirected))
+    if everything:
+        _metrics_table(compared)
+        return
+    facts(tested_text(comparison))
+    if any(row.difference.n_pairs for row in comparison.differences):
         show_table(difference_table(comparison.differences, compared.names[run_id]))
         method = next(row.difference.method for row in comparison.differences if row.difference.n_pairs)
         facts(paired_method_text(method), "paired on question, repeats averaged")
@@ -132,9 +142,6 @@ def _metrics_table(compared: Compared) -> None:
         else count(pairs[0], "shared question"),
         "n: those of them with a value in both runs; both means and the difference are over these",
     )
-    undirected = undirected_text(tested)
-    if undirected:
-        st.info(markdown_text(undirected))
 
 
 def draw_slices(compared: Compared) -> None:

@@ -12,6 +12,7 @@ from ragtriage.dashboard.shell.blocks import run_facts
 from ragtriage.dashboard.shell.components import config_section, facts, finding_list, tool_downloads
 from ragtriage.dashboard.shell.session import View, go_to_page, keep
 from ragtriage.dashboard.shell.user import attempt, current_user, may_write, name_box, only_reads
+from ragtriage.dashboard.shell.widgets import draw_folded
 from ragtriage.dashboard.wording.baselines import baseline_move_text
 from ragtriage.dashboard.wording.diagnosis import rate_name
 from ragtriage.dashboard.wording.escaping import markdown_text, shorten
@@ -195,15 +196,13 @@ def run_detail(view: View) -> None:
     for note in run.notes:
         st.caption(f"· {markdown_text(note)}")
     run_changes(view, run)
-    left, right = st.columns(2, gap="large")
-    with left:
-        st.markdown("**Configuration**")
-        config_section(view, [run])
-        st.markdown("**Fields recorded**")
-        st.caption(", ".join(run.fields))
-    with right:
-        st.markdown("**Sanity checks**")
-        finding_list(view.findings(run))
+    findings = view.findings(run)
+    checks = f"Sanity checks: {finding_counts(each.severity for each in findings)}"
+    settings = count(len(flat_settings(run.config)), "setting")
+    draw_folded(checks, "run_checks", lambda: finding_list(findings))
+    draw_folded(f"Configuration: {settings}", "run_settings", lambda: config_section(view, [run]))
+    fields = f"Fields recorded: {len(run.fields):,}"
+    draw_folded(fields, "run_fields", lambda: st.caption(", ".join(run.fields)))
 
 
 def run_card(view: View, digest: RunDigest | None) -> None:
@@ -238,7 +237,7 @@ def run_card(view: View, digest: RunDigest | None) -> None:
         if view.baseline is not None and st.button(
             "Compare", icon=":material/compare_arrows:", key="card_compare"
         ):
-            go_to_page("compare")
+            go_to_page("compare", since="baseline")
 
 
 def _differing_settings(base: Run, run: Run) -> dict[str, tuple[str, str]]:

@@ -14,7 +14,7 @@ from ragtriage.dashboard.charts.tokens import THEMES
 from ragtriage.dashboard.pages.runs.chosen_run import run_labels
 from ragtriage.dashboard.present.page_html.pictures import measured_image, pass_strip_image
 from ragtriage.dashboard.shell.blocks import current_theme
-from ragtriage.dashboard.shell.components import WITHOUT_BAR, draw
+from ragtriage.dashboard.shell.components import WITHOUT_BAR, draw, facts
 from ragtriage.dashboard.shell.kept_results import forget, kept
 from ragtriage.dashboard.shell.session import View, go_to_page, keep
 from ragtriage.dashboard.shell.user import attempt, current_user, may_write
@@ -30,7 +30,8 @@ PAUSE = 1.0  # seconds between these steps
 _READ = "runs_read"  # ids that were read beside the page, in the session state
 MOST_LISTED = 200
 LIST_HEIGHT = 330
-ALL, WARNED, UNRATED, BASELINES = "all", "warnings", "no pass rate", "baselines"
+OWN, ALL, WARNED, UNRATED = "this project", "all", "warnings", "no pass rate"
+BASELINES = "baselines"
 MOST_NAMED = 8
 
 
@@ -89,11 +90,11 @@ def strip_chart(view: View, runs: Sequence[Run], digests: Mapping[str, RunDigest
         )
 
 
-def strip_legend() -> None:
+def strip_legend(everywhere: bool) -> None:
     """Write how the dots of the chart are read."""
-    st.caption(
-        "One dot a run: ● 30 questions or more · ○ fewer · amber: a check warns. "
-        "Projects ask different questions: do not rank them against each other."
+    facts(
+        "one dot a run: ● 30 questions or more, ○ fewer, amber: a check warns",
+        "projects ask different questions: do not rank them against each other" if everywhere else "",
     )
 
 
@@ -102,9 +103,12 @@ def _choose(run: Run | None) -> None:
         keep(project=run.project, run=run.run_id, baseline="", versions=(), case="", page=1)
 
 
-def run_filters(runs: Sequence[Run], digests: Mapping[str, RunDigest], baselines: set[str]) -> None:
-    """Draw the search and the filters with their counts."""
+def run_filters(
+    view: View, runs: Sequence[Run], digests: Mapping[str, RunDigest], baselines: set[str]
+) -> None:
+    """Draw the search and the filters with their counts; the runs of the project are shown at first."""
     counts = {
+        OWN: len(view.runs),
         ALL: len(runs),
         WARNED: sum(_is_warned(digests.get(run.run_id)) for run in runs),
         UNRATED: sum(_is_unrated(digests.get(run.run_id)) for run in runs),
@@ -121,7 +125,7 @@ def run_filters(runs: Sequence[Run], digests: Mapping[str, RunDigest], baselines
     st.segmented_control(
         "Show",
         list(counts),
-        default=ALL,
+        default=OWN,
         format_func=lambda name: f"{name.capitalize()} {counts[name]:,}",
         key="runs_shown",
         required=True,
@@ -141,8 +145,9 @@ def matching_runs(
     view: View, runs: Sequence[Run], digests: Mapping[str, RunDigest], baselines: set[str]
 ) -> list[Run]:
     """Return the runs that the search and the filter leave: those of the project on display first."""
-    shown = st.session_state.get("runs_shown", ALL)
+    shown = st.session_state.get("runs_shown", OWN)
     ids = {
+        OWN: {run.run_id for run in view.runs},
         ALL: {run.run_id for run in runs},
         WARNED: {run.run_id for run in runs if _is_warned(digests.get(run.run_id))},
         UNRATED: {run.run_id for run in runs if _is_unrated(digests.get(run.run_id))},

@@ -17,6 +17,7 @@ from ragtriage.dashboard.pages.runs.project import (
 )
 from ragtriage.dashboard.pages.runs.run_list import (
     LIST_HEIGHT,
+    OWN,
     all_digests,
     matching_runs,
     read_on,
@@ -62,13 +63,14 @@ open_page(
         f"to {runs[-1].created_at:%Y-%m-%d}",
     ],
 )
-strip_chart(view, runs, digests)
-strip_legend()
+everywhere = st.session_state.get("runs_shown", OWN) != OWN  # of other projects the headline has a count
+strip_chart(view, runs if everywhere else view.runs, digests)
+strip_legend(everywhere)
 read_on(store, own_last, digests)
 load_results()
 tell_unreadable(store)
 with st.container(horizontal=True, vertical_alignment="center"):
-    run_filters(runs, digests, baselines)
+    run_filters(view, runs, digests, baselines)
     st.space("stretch")
     load_button(view)
 left, right = st.columns([0.66, 0.34], gap="medium")

@@ -260,7 +260,7 @@ def change_list(view: View, comparison: Comparison | None, report: GateReport | 
             if st.button(broke, icon=":material/trending_down:", key="open_broken", type="tertiary"):
                 open_cases(cohort=newly_failing_cohort_key(report.baseline.run.run_id))
         if st.button("Compare in full", icon=":material/compare_arrows:", key="to_compare", type="tertiary"):
-            go_to_page("compare")
+            go_to_page("compare", since="baseline")
 
 
 def _worth_showing(comparison: Comparison) -> list[MetricDifference]:
