@@ -298,6 +298,12 @@ def _doubt(
     """Return what is doubted about the differences that the statement names, and about the pair of runs."""
     named = [row for row in rows if row.verdict in ("better", "worse")] or rows[:1]
     clauses = [clause for row in named for clause in doubts.get(row.metric, ())]
+    return "; ".join(dict.fromkeys([*clauses, *pair_doubts(named, comparison)]))
+
+
+def pair_doubts(named: Sequence[MetricDifference], comparison: Comparison) -> list[str]:
+    """List what makes two runs unequal: refusals that leave out questions of a named metric, and the rest."""
+    clauses = []
     for pairs in comparison.refusals:
         if pairs.metric in [row.metric for row in named]:
             title = gain_title(pairs.metric)
@@ -305,5 +311,5 @@ def _doubt(
             clauses.append(f"{title} excludes {refused} that only one run refuses")
     unequal = comparison.warnings[: len(comparison.warnings) - len(comparison.refusals)]
     readings = {comparison.labels, *(f"{asked.both}." for asked in comparison.asked or ())}
-    clauses += [each.rstrip(".") for each in unequal if not each.endswith(tuple(filter(None, readings)))]
-    return "; ".join(dict.fromkeys(clauses))
+    others = [each.rstrip(".") for each in unequal if not each.endswith(tuple(filter(None, readings)))]
+    return [*clauses, *others]

@@ -18,7 +18,7 @@ from ragtriage.data.comparison.compare import Comparison, MetricDifference
 from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.number_text import count, signed
 
-LONGEST_NAME = 20
+LONGEST_NAME, LONGEST_BASE = 20, 36
 MOST_NAMED = 2
 LONGEST_STATEMENT = 70
 
@@ -61,7 +61,7 @@ def trend_headline(facts: TrendFacts) -> Headline:
 
 def _compared(facts: TrendFacts, comparison: Comparison, doubt: str) -> Headline:
     """Return the conclusion where two versions were compared."""
-    newest, base = (shorten(name, LONGEST_NAME) for name in (facts.newest, facts.baseline))
+    newest, base = shorten(facts.newest, LONGEST_NAME), shorten(facts.baseline, LONGEST_BASE)
     tested = [row for row in comparison.differences if row.difference.n_pairs]
     if not tested:
         detail = "They share no question that has a value in both"

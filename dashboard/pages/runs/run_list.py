@@ -178,6 +178,9 @@ def run_list(view: View, runs: Sequence[Run], digests: Mapping[str, RunDigest]) 
     frame = pd.DataFrame(
         [_row(run, digests.get(run.run_id), names, labels.get(run.run_id, []), theme) for run in listed]
     )
+    one_project = len({run.project for run in listed}) == 1
+    if one_project:
+        del frame["Project"]
     chosen = [run.run_id == view.run.run_id for run in listed]
     tint = f"background-color: {THEMES[theme].flow}"
     styled = frame.style.apply(lambda row: [tint if chosen[row.name] else ""] * len(row), axis=1)
@@ -202,7 +205,7 @@ def run_list(view: View, runs: Sequence[Run], digests: Mapping[str, RunDigest]) 
             "Rate": st.column_config.TextColumn(
                 width=90, help="Unchecked: nothing checked whether the answers are right"
             ),
-            "Run": st.column_config.TextColumn(width=150),
+            "Run": st.column_config.TextColumn(width=220 if one_project else 150),
             "Cases": st.column_config.TextColumn(width=56),
         },
         alt="Runs with cases, pass rate, what is measured, findings and date",

@@ -3,44 +3,63 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import streamlit as st
 
 from ragtriage.dashboard.charts.tokens import THEMES
 from ragtriage.dashboard.charts.version_lines import small_trend
-from ragtriage.dashboard.headlines.trend import TrendFacts
+from ragtriage.dashboard.headlines.compare import pair_doubts
+from ragtriage.dashboard.headlines.trend import LONGEST_NAME, TrendFacts
 from ragtriage.dashboard.pages.trend.versions import Trend, compared_with, levels_of
 from ragtriage.dashboard.shell.blocks import current_theme
 from ragtriage.dashboard.shell.components import WITHOUT_BAR, draw, metric_title
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, keep
-from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.dashboard.wording.escaping import markdown_text, shorten
 from ragtriage.data.comparison.compare import Comparison
 from ragtriage.data.comparison.trend import Versions, later_than
+from ragtriage.data.store.versions import releases_of
 from ragtriage.data.store.workspace import Run
 
 MOST_SMALL = 6
 STATES: Mapping[str, str] = {"better": "good", "worse": "bad"}
 
 
-def newest_comparison(view: View, trend: Trend) -> tuple[Run, Comparison] | None:
-    """Compare the newest version that has the metric with the baseline; None where there is none."""
+class NewestComparison(NamedTuple):
+    """The newest version beside the last release before it, or beside the baseline where that is later."""
+
+    run: Run  # the newest version that has the metric
+    base: Run  # what it is compared with
+    base_name: str  # its label, with the name of the release
+    comparison: Comparison
+
+
+def newest_comparison(view: View, trend: Trend) -> NewestComparison | None:
+    """Compare the newest version that has the metric; None where there is none."""
     base = trend.baseline
     if base is None:
         return None
     later = [run for run in later_than(trend.versions.runs, base) if run.run_id in trend.changes]
     if not later:
         return None
-    return later[-1], compared_with(view, base, later[-1])
+    newest, releases = later[-1], releases_of(view.store.ledger, view.project)
+    last = next((run for run in reversed(later[:-1]) if run.run_id in releases), base)
+    release = releases.get(last.run_id)
+    name = view.labels[last.run_id]
+    if last != base and release is not None:
+        name = f"{shorten(name, LONGEST_NAME)} ({release.name})"
+    return NewestComparison(newest, last, name, compared_with(view, last, newest))
 
 
 def trend_facts(
-    view: View, trend: Trend, compared: tuple[Run, Comparison] | None, drawn: Sequence[str]
+    view: View, trend: Trend, compared: NewestComparison | None, drawn: Sequence[str]
 ) -> TrendFacts:
     """Return what the headline of the page rests on."""
     base = trend.baseline
-    run, comparison = (None, None) if compared is None else compared
-    warnings = () if run is None else trend.changes[run.run_id].warnings
+    run, comparison = (None, None) if compared is None else (compared.run, compared.comparison)
+    moved = [] if comparison is None else [row for row in comparison.differences if row.verdict in STATES]
+    doubts = () if comparison is None else pair_doubts(moved, comparison)
     others = [
         change.row.verdict for run_id, change in trend.changes.items() if run is None or run_id != run.run_id
     ]
@@ -49,18 +68,20 @@ def trend_facts(
         trend.measured,
         trend.metric,
         "" if run is None else view.labels[run.run_id],
-        "" if base is None else view.labels[base.run_id],
+        compared.base_name if compared else "" if base is None else view.labels[base.run_id],
         comparison,
         frozenset(drawn),
-        tuple(warning.rstrip(".") for warning in warnings),
+        tuple(doubts),
         any(verdict in ("better", "worse") for verdict in others),
     )
 
 
-def small_metrics(metrics: Sequence[str], chosen: str, compared: tuple[Run, Comparison] | None) -> list[str]:
+def small_metrics(metrics: Sequence[str], chosen: str, compared: NewestComparison | None) -> list[str]:
     """Return the metrics that are drawn small: those that changed first, without the one drawn large."""
     moved = (
-        [] if compared is None else [row.metric for row in compared[1].differences if row.verdict in STATES]
+        []
+        if compared is None
+        else [row.metric for row in compared.comparison.differences if row.verdict in STATES]
     )
     others = [name for name in metrics if name != chosen]
     return [*(name for name in others if name in moved), *(name for name in others if name not in moved)][
@@ -69,10 +90,12 @@ def small_metrics(metrics: Sequence[str], chosen: str, compared: tuple[Run, Comp
 
 
 def show_small_charts(
-    view: View, versions: Versions, metrics: Sequence[str], compared: tuple[Run, Comparison] | None
+    view: View, versions: Versions, metrics: Sequence[str], compared: NewestComparison | None
 ) -> None:
     """Draw metrics over the versions, small; a click on one draws it large."""
-    verdicts = {} if compared is None else {row.metric: row.verdict for row in compared[1].differences}
+    verdicts = (
+        {} if compared is None else {row.metric: row.verdict for row in compared.comparison.differences}
+    )
     labels = [view.labels[run.run_id] for run in versions.runs]
     grid = st.grid(2, min_column_width=150)
     for metric in metrics:

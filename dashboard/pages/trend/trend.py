@@ -26,7 +26,7 @@ from ragtriage.dashboard.pages.trend.versions import (
 from ragtriage.dashboard.shell.blocks import bundled_example, open_page
 from ragtriage.dashboard.shell.components import facts, metric_title
 from ragtriage.dashboard.shell.session import current_view
-from ragtriage.dashboard.shell.widgets import choose, chosen_of, draw_tabs, pick
+from ragtriage.dashboard.shell.widgets import choose, chosen_of, draw_folded, draw_tabs, pick
 from ragtriage.dashboard.wording.diagnosis import rate_title
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.data.declarations import HOW_TO_DECLARE
@@ -36,7 +36,6 @@ from ragtriage.metrics.metric_registry import declared
 from ragtriage.metrics.number_text import count
 
 AXES = {"": "Equal steps", "time": "By time"}
-MOST_WARNINGS = 6
 view = current_view()
 versions = versions_shown(view)
 metrics = metrics_of(view, versions)
@@ -48,7 +47,7 @@ trend = trend_of(view, versions, chosen_of("metric", metrics))
 base, versions, metric = trend.baseline, trend.versions, trend.metric
 compared = newest_comparison(view, trend)
 small = small_metrics(metrics, metric, compared)
-family = f"{count(compared[1].n_family + 1, 'headline metric')} tested" if compared else ""
+family = f"{count(compared.comparison.n_family + 1, 'headline metric')} tested" if compared else ""
 open_page(
     trend_headline(trend_facts(view, trend, compared, [metric, *small])),
     [count(len(versions.runs), "version"), family],
@@ -66,7 +65,8 @@ with left:
     show_chart(view, trend, rate_title(view.diagnosis(view.run)) if of_rate else metric_title(metric))
 with right:
     if small:
-        st.caption("Other metrics: ▲ better, ▼ worse than the baseline; hollow: cannot tell")
+        than = markdown_text(compared.base_name) if compared else "the baseline"
+        st.caption(f"Other metrics: ▲ better, ▼ worse than {than}; hollow: cannot tell")
         show_small_charts(view, versions, small, compared)
 
 st.markdown(tally(trend.changes, versions.older))
@@ -99,13 +99,8 @@ if unanswered:
     )
 warnings = [markdown_text(line) for line in comparability_warnings(trend.changes, view.labels)]
 if warnings:
-    shown = warnings[:MOST_WARNINGS]
-    if len(warnings) > len(shown):
-        shown.append(f"and {len(warnings) - len(shown)} more, in the table")
-    st.warning(
-        "\n".join(f"- {line}" for line in shown),
-        title="Not fully comparable with the baseline (squares in the chart)",
-    )
+    title = f"Not fully comparable with the baseline (squares in the chart): {count(len(warnings), 'note')}"
+    draw_folded(title, "trend_caveats", lambda: st.markdown("\n".join(f"- {line}" for line in warnings)))
 
 n_releases = len(releases_of(view.store.ledger, view.project))
 TABS = {
