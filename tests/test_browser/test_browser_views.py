@@ -271,7 +271,7 @@ def test_the_open_tab_lives_in_the_address(site: Site) -> None:
     expect(tab).to_have_attribute("aria-selected", "true", timeout=30_000)
     site.page.get_by_role("link", name="Compare").first.click()
     expect(site.page).to_have_url(re.compile("/compare"), timeout=30_000)
-    expect(site.page.get_by_role("tab", name="Numbers")).to_have_attribute(
+    expect(site.page.get_by_role("tab", name="Every question")).to_have_attribute(
         "aria-selected", "true", timeout=30_000
     )
     assert "tab=" not in site.page.url

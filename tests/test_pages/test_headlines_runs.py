@@ -127,8 +127,11 @@ def test_the_page_lists_filters_and_finds(workspace: RunStore, monkeypatch: pyte
 def test_the_whole_demo_is_listed(own_demo: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     app = _open(own_demo.workspace.root, monkeypatch)
     assert not app.exception
-    assert len(app.dataframe[0].value) == len(own_demo.runs())
     n_shown = len(own_demo.runs("handbook"))
+    assert len(app.dataframe[0].value) == n_shown, "it opens on its project"
+    app.session_state["runs_shown"] = "all"
+    app.run()
+    assert len(app.dataframe[0].value) == len(own_demo.runs())
     assert f"of {n_shown} runs of handbook can be read" in headline(app)
 
 

@@ -353,6 +353,8 @@ def test_a_name_cannot_break_out(workspace: RunStore, monkeypatch: pytest.Monkey
     hostile = "<img src=x onerror=alert(1)> [a](http://b)"
     _add(workspace, hostile, [0.4 - at / 100 for at in range(12)], 1, dataset="**x** <b>")
     at = _open(workspace, monkeypatch, metric="faithfulness")
+    at.session_state["trend_caveats"] = True
+    at.run()
     written = " ".join(one.value for one in [*at.markdown, *at.caption, *at.warning])
     assert "\\<img" in written
     assert not re.search(r"(?<!\\)(<img|<b>|\]\()", written)
