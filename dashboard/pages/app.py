@@ -10,11 +10,10 @@ from streamlit.navigation.page import StreamlitPage
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.pages.registry import FIRST, PAGES
 from ragtriage.dashboard.shell.blocks import current_theme, draw_style_sheet, open_page
-from ragtriage.dashboard.shell.compared_base import base_word
 from ragtriage.dashboard.shell.components import begin_page
 from ragtriage.dashboard.shell.contents import empty_pages
 from ragtriage.dashboard.shell.costs import costs_told
-from ragtriage.dashboard.shell.header import draw_header
+from ragtriage.dashboard.shell.header import base_word, draw_header
 from ragtriage.dashboard.shell.session import (
     View,
     current_selection,

@@ -21,8 +21,8 @@ from ragtriage.dashboard.headlines.compare import (
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.present.page_html.blocks import bars_legend, forest_legend
 from ragtriage.dashboard.shell.blocks import current_theme
-from ragtriage.dashboard.shell.compared_base import base_word, offered_bases
 from ragtriage.dashboard.shell.components import clicked, draw, metric_title
+from ragtriage.dashboard.shell.header import base_word, offered_bases
 from ragtriage.dashboard.shell.session import View, current_selection, keep, open_cases
 from ragtriage.dashboard.shell.widgets import choose, show_in
 from ragtriage.dashboard.wording.comparisons import cost_text, for_whom_text
