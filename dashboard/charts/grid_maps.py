@@ -82,7 +82,7 @@ def _details(entry: TrialValue | None) -> str:
     )
 
 
-HERO_HEIGHT, COST_HEIGHT = 430, 150  # pixels
+HERO_HEIGHT = 430  # pixels
 CHEAPEST = "◆"
 MOST_INTERVALS = 5  # columns of a map that leave room for an interval in each cell
 LARGE, SMALL, CELL = 16, 12, 60  # pixels: of a number, of its interval, of what takes a click
@@ -106,17 +106,6 @@ def grid_map(grid: Grid, ranking: GridRanking, cheapest: str, tokens: Tokens) ->
         named = {"text": chart_text(f"{title}{unit}"), "font": {"size": 13}}
         axis.update(title=named, domain=[0, MAP_END if ranking.marginal_effects else 1.0])
     return figure
-
-
-def cost_map(grid: Grid, ranking: GridRanking, title: str, tokens: Tokens) -> go.Figure:
-    """Draw a further metric over size and overlap, small, with its title above."""
-    figure = _cells(grid, ranking, "", tokens, SMALL, intervals=False)
-    figure.add_annotation(
-        text=chart_text(title), x=0, xref="paper", y=1, yref="paper", yanchor="bottom", xanchor="left",
-        showarrow=False, font={"size": 13, "color": tokens.text},
-    )  # fmt: skip
-    margin = {"l": 8, "r": 8, "t": 24, "b": 8}
-    return with_tokens(figure, tokens, COST_HEIGHT, clickmode="event+select", margin=margin)
 
 
 def _cells(

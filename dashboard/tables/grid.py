@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ragtriage.data.chunking.costs import TrialCost
 from ragtriage.data.chunking.grids import TrialValue
 from ragtriage.metrics.metric_registry import title_of
-from ragtriage.metrics.result_table import Cell, Change, PValue, ResultTable, Row, ends_of
+from ragtriage.metrics.result_table import Cell, Change, Number, PValue, ResultTable, Row, ends_of
 
 OUTCOMES = {
     "best": "★ best",
@@ -24,6 +25,25 @@ def trial_table(metric: str, entries: Sequence[TrialValue]) -> ResultTable:
     rows = tuple(map(_row, entries))
     title = f"Configurations with {title_of(metric)}, differences to the best, and index sizes"
     return ResultTable(title, rows)
+
+
+def trial_cost_table(costs: Sequence[tuple[str, TrialCost]], k: int) -> ResultTable:
+    """Return what a question costs in each configuration, without the columns that none records."""
+    columns = {
+        f"Tokens, top {k}": [Number(cost.tokens, 0) for _, cost in costs],
+        "ms": [Number(cost.milliseconds, 1) for _, cost in costs],
+        "USD": [Number(cost.usd, 4) for _, cost in costs],
+    }
+    known = {
+        title: cells for title, cells in columns.items() if any(cell.value is not None for cell in cells)
+    }
+    missing = [title for title in ("ms", "USD") if title not in known]
+    rows: list[Row] = [
+        {"Chunking": name, **{title: cells[at] for title, cells in known.items()}}
+        for at, (name, _) in enumerate(costs)
+    ]
+    note = f"means a question; {' and '.join(missing)} not recorded" if missing else "means a question"
+    return ResultTable("Costs of a question by configuration", tuple(rows), note)
 
 
 def _row(entry: TrialValue) -> Row:

@@ -8,7 +8,7 @@ from ragtriage.data.cases.alignment_cohorts import ALIGNMENT_COHORTS
 from ragtriage.data.cases.cohort import Cohort
 from ragtriage.data.cases.comparison_cohorts import COMPARISON_COHORTS
 from ragtriage.data.cases.context_cohorts import CITATION_COHORTS, CONTEXT_COHORTS
-from ragtriage.data.cases.diagnosis_cohorts import DIAGNOSIS_COHORTS, F1_COHORTS
+from ragtriage.data.cases.diagnosis_cohorts import ANSWER_COHORTS, DIAGNOSIS_COHORTS, F1_COHORTS
 from ragtriage.data.cases.judge_cohorts import AGREEMENT_COHORTS, JUDGE_COHORTS
 from ragtriage.data.cases.refusal_cohorts import REFUSAL_COHORTS
 from ragtriage.data.cases.retrieval_cohorts import RETRIEVAL_COHORTS
@@ -30,6 +30,7 @@ COHORTS: Mapping[str, Cohort] = {
     **SAFETY_COHORTS,
     **SUITE_COHORTS,
     **F1_COHORTS,
+    **ANSWER_COHORTS,
     **CONTEXT_COHORTS,
 }
 

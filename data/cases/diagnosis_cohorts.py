@@ -1,16 +1,20 @@
-"""Cohorts of the Diagnosis page: bubbles of its map, and the cases whose F1 a perfect part would raise."""
+"""Cohorts of bubbles of the map on Diagnosis, of cases whose F1 a part would raise, of kinds of answers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 import numpy as np
 
 from ragtriage.data.cases.cohort import Cohort
+from ragtriage.data.diagnosis.case_scores import case_scores
 from ragtriage.data.diagnosis.context import context_choice, context_metrics_of
 from ragtriage.data.diagnosis.f1_tree import f1_cases
+from ragtriage.data.scoring.batch_inputs import LACKS
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.metrics.diagnosis.f1_tree import F1_PARTS
+from ragtriage.metrics.diagnosis.patterns import CaseThresholds
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray
 
 MAP_CELLS = 10  # along each side: cells of 0.1
@@ -67,3 +71,33 @@ def _part_title(key: str) -> str:
 
 
 F1_COHORTS: Mapping[str, Cohort] = {"f1": Cohort(_part_title, f1_cases)}
+
+ANSWER_KINDS: Mapping[str, str] = MappingProxyType(
+    {
+        "contradicted": "a document contradicts the answer",
+        "right_without_context": "the answer is right, and the context lacks it",
+    }
+)
+
+
+def _kind_title(key: str) -> str:
+    if key not in ANSWER_KINDS:
+        raise ValueError(f"{key[:30]!r}; accepted: {', '.join(ANSWER_KINDS)}")
+    return ANSWER_KINDS[key]
+
+
+def _kind_rows(scored: ScoredRun, key: str) -> BoolArray:
+    """(n,) True for the answers of a kind, at the usual thresholds."""
+    _kind_title(key)
+    thresholds = CaseThresholds()
+    scores = case_scores(scored, context_choice(scored, None), thresholds)
+    if key == "contradicted":
+        return np.asarray(scores.contradictions["contradicts_context"] > 0, dtype=np.bool_)
+    features = scored.stage_features
+    right = scores.right.values >= thresholds.correctness
+    return np.asarray(
+        right & (features["context_holds"] == LACKS) & (features["refused"] != 1), dtype=np.bool_
+    )
+
+
+ANSWER_COHORTS: Mapping[str, Cohort] = {"answer": Cohort(_kind_title, _kind_rows)}

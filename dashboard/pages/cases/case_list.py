@@ -15,7 +15,7 @@ from ragtriage.dashboard.charts.tokens import THEMES, Tokens
 from ragtriage.dashboard.headlines.cases import CaseCounts, count_cases, stage_counts
 from ragtriage.dashboard.present.page_html.pictures import ScoreBar, score_bars
 from ragtriage.dashboard.shell.blocks import current_theme
-from ragtriage.dashboard.shell.components import metric_title, tool_downloads
+from ragtriage.dashboard.shell.components import facts, metric_title, tool_downloads
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, current_selection, keep
 from ragtriage.dashboard.shell.widgets import choose, search, show_in, toggle
@@ -50,6 +50,11 @@ ANY = "All"
 YES_NO = {"": ANY, "yes": "Yes", "no": "No"}
 AS_IMPORTED = "imported"
 NAMED_ORDERS = {"": "Fix first, then worst", "worst": "Most reasons first", AS_IMPORTED: "As imported"}
+KINDS = {  # cohorts of answers that the filters offer
+    "answer:contradicted": "Contradicted",
+    "refusal:over_refusal": "Over-refused",
+    "answer:right_without_context": "Right without context",
+}
 LABELS = {"": ANY, "any": "Labelled", "none": "Not labelled", "pass": "Pass", "fail": "Fail"}
 
 
@@ -86,6 +91,7 @@ def case_list(page: CasePage, diagnosis: Diagnosis, current: int | None) -> None
         },
         alt=f"Cases that the filters keep, {page.total:,} in all",
     )
+    facts("C context, F faithfulness, R relevancy; line: threshold; dashed: not measured")
 
 
 def _list_row(case: dict[str, Any], diagnosis: Diagnosis, tokens: Tokens) -> dict[str, object]:
@@ -230,6 +236,10 @@ def _state_chips(diagnosis: Diagnosis, candidates: IntArray) -> None:
     )
 
 
+def _take_kind() -> None:
+    keep(**FIRST_PAGE, cohort=st.session_state["answer_kind"] or "")
+
+
 def _take_state() -> None:
     state = st.session_state["state_chips"]
     flag = {"bad": "yes", "good": "no"}.get(state, "")
@@ -237,6 +247,11 @@ def _take_state() -> None:
 
 
 def _popover(diagnosis: Diagnosis) -> None:
+    cohort = current_selection().cohort
+    show_in("answer_kind", cohort if cohort in KINDS else None)
+    st.pills(
+        "Only answers", list(KINDS), format_func=KINDS.__getitem__, key="answer_kind", on_change=_take_kind
+    )
     patterns = {"": ANY, **{entry.key: entry.title for entry in PATTERNS}}
     choose("Pattern of the metrics", "pattern", list(patterns), patterns, FIRST_PAGE)
     with st.container(horizontal=True):

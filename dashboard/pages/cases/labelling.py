@@ -128,7 +128,7 @@ def _label(
     st.session_state[MORE] = False
     if after is not None and (verdict is not None or queue_id is None):  # a note alone rates nothing
         keep(case=after)
-    st.toast(f"Labelled {verdict or 'with a note'}. Press U to undo.")
+    st.toast(f"Labelled {verdict or 'with a note'}. Press U to undo.", duration=2)
 
 
 def run_is_there(view: View, run_id: str) -> bool:
@@ -145,7 +145,7 @@ def _undo(view: View, run_id: str) -> None:
         st.toast("You have nothing to undo in this run.")
         return
     keep(case=f"{undone.question_id}~{undone.repeat}")
-    st.toast(f"Undone: {undone.verdict or 'note'}.")
+    st.toast(f"Undone: {undone.verdict or 'note'}.", duration=2)
 
 
 def attack_bar(view: View, case: Case, sample: Mapping[str, Any], after: str | None) -> None:

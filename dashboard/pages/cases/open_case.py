@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -80,6 +81,8 @@ def open_case(view: View, diagnosis: Diagnosis, sample: dict[str, Any]) -> None:
     row, findings = int(sample["row"]), view.findings(view.run)
     shown = shown_case(sample)
     highlights = highlights_of(shown)
+    if diagnosis.scored.stage_features["refused"][row] == 1:  # a refusal claims nothing to be supported
+        highlights = replace(highlights, attribution=None)
     head = head_of(shown, case_chips(diagnosis, findings, row))
     # how the run on display cites; None for not at all
     # a height in pixels that question and answer fill in a wide window

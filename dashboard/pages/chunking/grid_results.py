@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from ragtriage.dashboard.charts.grid_maps import MOST_INTERVALS, OUTCOME_SYMBOLS, cost_map, grid_map
+from ragtriage.dashboard.charts.grid_maps import MOST_INTERVALS, OUTCOME_SYMBOLS, grid_map
 from ragtriage.dashboard.charts.tokens import THEMES
 from ragtriage.dashboard.headlines.chunking import cheapest, chunking_headline
 from ragtriage.dashboard.shell.blocks import current_theme, open_page
@@ -15,8 +15,9 @@ from ragtriage.dashboard.shell.components import clicked, draw, export_menu, fac
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, current_selection, go_to_page, keep, open_cases
 from ragtriage.dashboard.shell.widgets import choose, chosen_of, show_in
-from ragtriage.dashboard.tables.grid import trial_table
+from ragtriage.dashboard.tables.grid import trial_cost_table, trial_table
 from ragtriage.dashboard.wording.escaping import capital, markdown_text, shorten
+from ragtriage.data.chunking.costs import trial_cost
 from ragtriage.data.chunking.grids import (
     Grid,
     GridRanking,
@@ -30,7 +31,7 @@ from ragtriage.data.chunking.grids import (
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.metrics.definitions.spans import BUDGETS
 from ragtriage.metrics.metric_registry import DEFAULT_KS, bounds_of, declared, ordered, title_of
-from ragtriage.metrics.number_text import count
+from ragtriage.metrics.number_text import count, number
 from ragtriage.metrics.result_table import ResultTable, plain_rows
 
 SPAN_METRICS = ("span_recall", "span_precision", "span_iou", "span_ndcg")
@@ -44,11 +45,11 @@ USUAL_METRICS = (
     "context_precision",
     "answer_f1",
 )
-MOST_HEATMAPS = 4
 PRECISION = "span_precision"
 AT_EVERY_K = "top 1 to 10"
 ranking_of = kept(rank_trials)
 same_chunks_of = kept(same_chunks)
+_trial_cost = kept(trial_cost)
 _metrics = kept(grid_metrics)
 
 
@@ -185,17 +186,15 @@ def metric_at_cutoff(base: str, scored_runs: Sequence[ScoredRun]) -> str:
 
 
 def size_and_overlap(grid: Grid, scored_runs: Sequence[ScoredRun], chosen: str, ranking: GridRanking) -> None:
-    """Draw the chosen metric over size and overlap, and beside it the cost; a click opens the cases."""
+    """Draw the chosen metric over size and overlap, and beside it the costs; a click opens the cases."""
     tokens = THEMES[current_theme()]
-    usual = [base for base in metric_names(scored_runs) if base in USUAL_METRICS][:MOST_HEATMAPS]
-    costs = [base for base in usual if base != chosen]
-    points = []
-    left, right = st.columns([5, 3] if costs else [1, 0.001], gap="medium")
+    left, right = st.columns([5, 3], gap="medium")
     with left:
         st.markdown(f"##### {markdown_text(capital(title_of(ranking.metric)))}")
         pick = cheapest(ranking, precision_of(grid, scored_runs))
         figure = grid_map(grid, ranking, pick.trial.run.run_id if pick else "", tokens)
-        points.append(clicked(figure, f"heatmap_{chosen}", _map_alt(ranking), theme=None))
+        _best_off_the_map(ranking)
+        point = clicked(figure, f"heatmap_{chosen}", _map_alt(ranking), theme=None)
         facts(
             legend(ranking),
             "small: 95 % interval, each mean by itself" if len(grid.sizes) <= MOST_INTERVALS else "",
@@ -212,15 +211,22 @@ def size_and_overlap(grid: Grid, scored_runs: Sequence[ScoredRun], chosen: str, 
             "click a cell for its cases",
         )
     with right:
-        if costs:
-            st.markdown("##### What it costs")
-        for base in costs:
-            other = ranking_of(grid, scored_runs, metric_at_cutoff(base, scored_runs))
-            figure = cost_map(grid, other, capital(title_of(other.metric)), tokens)
-            points.append(clicked(figure, f"heatmap_{base}", _map_alt(other), theme=None))
-    point = next((point for point in points if point is not None), None)
+        st.markdown("##### What it costs")
+        k = current_selection().k if current_selection().k in DEFAULT_KS else 5
+        by_run = {scored.run.run_id: scored for scored in scored_runs}
+        runs = [entry.trial.run for entry in best_first(ranking)]
+        costs = [(run.name, _trial_cost(by_run[run.run_id], k)) for run in runs]
+        show_table(trial_cost_table(costs, k))
     if point is not None:
         open_cases(run=str(point[0]), case="")
+
+
+def _best_off_the_map(ranking: GridRanking) -> None:
+    """Say which configuration is best where it has no size and overlap of the map."""
+    best = ranking.best
+    if best is not None and best.value is not None and best.trial.run.run_id not in ranking.heatmap:
+        name = markdown_text(best.trial.run.name)
+        st.markdown(f"★ Best, and not on this map: **{name}**, {number(best.value.mean, 3)}")
 
 
 def means_page(grid: Grid, grids: Sequence[Grid]) -> None:
