@@ -19,6 +19,9 @@ class TrialCost:
     usd: float | None
 
 
+NO_COST = TrialCost(None, None, None)
+
+
 def trial_cost(scored: ScoredRun, k: int) -> TrialCost:
     """Return what a question costs in a run of which k chunks are handed on."""
     lists = pq.read_table(scored.samples_path, columns=["retrieved_tokens"])["retrieved_tokens"].to_pylist()

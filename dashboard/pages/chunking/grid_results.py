@@ -17,7 +17,7 @@ from ragtriage.dashboard.shell.session import View, current_selection, go_to_pag
 from ragtriage.dashboard.shell.widgets import choose, chosen_of, show_in
 from ragtriage.dashboard.tables.grid import trial_cost_table, trial_table
 from ragtriage.dashboard.wording.escaping import capital, markdown_text, shorten
-from ragtriage.data.chunking.costs import trial_cost
+from ragtriage.data.chunking.costs import NO_COST, trial_cost
 from ragtriage.data.chunking.grids import (
     Grid,
     GridRanking,
@@ -216,7 +216,10 @@ def size_and_overlap(grid: Grid, scored_runs: Sequence[ScoredRun], chosen: str, 
         by_run = {scored.run.run_id: scored for scored in scored_runs}
         runs = [entry.trial.run for entry in best_first(ranking)]
         costs = [(run.name, _trial_cost(by_run[run.run_id], k)) for run in runs]
-        show_table(trial_cost_table(costs, k))
+        if any(cost != NO_COST for _, cost in costs):
+            show_table(trial_cost_table(costs, k))
+        else:
+            facts("no tokens, milliseconds or money are recorded")
     if point is not None:
         open_cases(run=str(point[0]), case="")
 
