@@ -58,4 +58,4 @@ def experiment_parts(summary: ExperimentSummary) -> Sequence[Part]:
     """Return what stands below the headline, its arms alone while it has no findings."""
     if summary.findings is None:
         return [arm_chart(summary)]
-    return VIEWS[summary.experiment.kind].parts(summary, summary.findings)
+    return VIEWS[summary.experiment.kind].parts(summary, summary.findings) or [arm_chart(summary)]

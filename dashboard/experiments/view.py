@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Any, Generic, TypeVar
 
 import plotly.graph_objects as go
@@ -67,8 +68,15 @@ MCNEMAR = "exact McNemar test, paired on the question; p corrected by Holm over 
 
 
 def name_of(summary: ExperimentSummary) -> str:
-    """Return the system under test, short enough for a headline."""
-    return shorten(summary.experiment.system, LONGEST_NAME)
+    """Return what the owner calls the system, short enough for a headline: no address, and no command."""
+    experiment = summary.experiment
+    if experiment.name:
+        return shorten(experiment.name, LONGEST_NAME)
+    first = experiment.system.split(" ")[0]
+    if "://" in first:
+        return "The system"
+    script = next((word for word in experiment.system.split() if word.endswith((".py", ".js", ".sh"))), "")
+    return shorten(PurePath(script).stem if script else experiment.system, LONGEST_NAME)
 
 
 def quality_title(summary: ExperimentSummary) -> str:

@@ -51,8 +51,13 @@ def test_an_experiment_is_concluded_and_drawn(
     text = page_text(app)
     assert "n = 60 questions measured at every place" in text
     assert "another data set and other models" in text
-    assert "Gold at rank 6 of 10" in text
-    assert app.selectbox(key="pick_experiment").value == experiment.experiment_id
+    assert app.button(key=f"experiment_{experiment.experiment_id}").label == "Lost in the middle"
+    assert "points in the middle" in text
+    turned = app.dataframe[-1].value
+    assert turned[""].tolist() == ["✕"] * len(turned)  # wrong in the middle, right at rank 1
+    app.session_state["experiment_tabs"] = "Arms"
+    app.run()
+    assert "Gold at rank 6 of 10" in page_text(app)
 
 
 def test_hostile_names_are_text(workspace: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

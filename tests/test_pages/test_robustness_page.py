@@ -15,6 +15,7 @@ from streamlit.testing.v1 import AppTest
 from yielding_systems import Changeable, Obedient, found_code
 
 from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.data.experiments.languages import run_language_experiment
 from ragtriage.data.experiments.parallel_questions import read_multilingual
 from ragtriage.data.experiments.parsed_pages import ParsedPages
@@ -149,6 +150,8 @@ def test_stability_lists_the_questions_that_flip(
     assert not app.exception
     assert "the verdict of 17 % of the questions flips" in headline(app)
     assert "![a](http://x.test)" not in page_text(app)
+    app.session_state["experiment_tabs"] = "The questions that flip"
+    app.run()
     (flipped,) = [table.value for table in app.dataframe if "Flips when" in table.value.columns]
     assert flipped.values.tolist() == [["q002", "reworded"]]
 
@@ -179,6 +182,8 @@ def test_parsers_show_all_scores_and_two_denominators(
     assert not app.exception
     assert "keeps the most text of 2 parsers" in headline(app)
     assert not [each.value for each in app.markdown if "![a](" in each.value]
+    app.session_state["experiment_tabs"] = markdown_text("One number, two denominators")
+    app.run()
     (overall,) = [table.value for table in app.dataframe if "Mean of three means" in table.value.columns]
     assert overall.iloc[1].tolist()[1:] == ["1.000", "1.000"]
     assert [float(value) for value in overall.iloc[0, 1:].tolist()] == sorted(

@@ -1,50 +1,107 @@
-"""The experiment on display: its choice, its findings and its arms."""
+"""The chosen experiment: its picture, the questions that turn, its other findings and its arms."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 import streamlit as st
 
 from ragtriage.dashboard.charts.plotly_figure import plotly_figure
 from ragtriage.dashboard.charts.tokens import THEMES
+from ragtriage.dashboard.experiments.effects import ShownEffect, effect_of
 from ragtriage.dashboard.experiments.registry import experiment_parts
 from ragtriage.dashboard.experiments.view import Opening, Part, arm_table
+from ragtriage.dashboard.pages.experiments.experiment_list import MOST_SHOWN, title_of
 from ragtriage.dashboard.shell.blocks import current_theme
-from ragtriage.dashboard.shell.components import choose_row, clicked, draw, facts, show_table
+from ragtriage.dashboard.shell.components import choose_row, clicked, draw, facts, how_measured, show_table
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, go_to_page, keep, open_cases
-from ragtriage.dashboard.shell.widgets import choose
-from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.dashboard.shell.widgets import draw_tabs
+from ragtriage.dashboard.wording.escaping import markdown_text, shorten
 from ragtriage.data.experiments.experiment import ArmRecord, Experiment, experiments
-from ragtriage.data.experiments.registry import KINDS
+from ragtriage.data.experiments.registry import KINDS, kind_of
 from ragtriage.data.experiments.summary import ExperimentSummary, summary_of_runs
+from ragtriage.data.experiments.turned import turned_questions
 from ragtriage.metrics.number_text import count
+from ragtriage.metrics.result_table import ResultTable
 
+MOST_TURNED = 8
 MOST_OFFERED = 12  # experiments of other projects
 
 
-def show_experiment(view: View, summary: ExperimentSummary) -> None:
-    """Draw the parts of an experiment, a part beside the one before it where it says so, then its arms."""
-    parts = experiment_parts(summary)
-    for at, part in enumerate(parts):
-        after = parts[at + 1] if at + 1 < len(parts) else None
-        if part.beside and at:
-            continue  # drawn with the part before it
-        if after is not None and after.beside:
-            left, right = st.columns([1.5, 1], gap="medium")
-            with left:
-                _show(view, part)
-            with right:
-                _show(view, after)
-        else:
-            _show(view, part)
-    # list the arms; a chosen one can be opened, and compared with the first
-    st.markdown("##### Arms")
+def show_chosen(view: View, summary: ExperimentSummary) -> None:
+    """Draw the picture of an experiment, with what its numbers rest on behind one line."""
+    first = experiment_parts(summary)[0]
+    st.markdown(f"##### {markdown_text(first.heading or kind_of(summary.experiment.kind).title)}")
+    if first.chart is not None:
+        _show_chart(view, first)
+    elif first.table is not None:
+        show_table(replace(first.table, note=""))
+    _buttons(view, first.openings)
+    notes = [text for part in experiment_parts(summary) for text in part.facts]
+    notes += [arm_table(summary).note, *summary.experiment.notes]
+    changes = kind_of(summary.experiment.kind).changes
+    system = f"Changed: {changes}. System: {summary.experiment.system}. Every arm asks the same questions."
+    how_measured(*map(markdown_text, [system, *notes]))
+
+
+def experiment_tabs(view: View, summary: ExperimentSummary) -> None:
+    """Draw the questions that turn, the other parts of the experiment, and its arms, each as a tab."""
+    effect, tabs = effect_of(summary), dict[str, tuple[str, Callable[[], object]]]()
+    if effect is not None and all(effect.arms):
+        tabs["questions"] = ("Questions that turn", lambda: _turned(view, summary, effect))
+    first, *others = experiment_parts(summary)
+    kept_table = replace(first, heading="", chart=None, facts=(), openings=(), folded="")
+    parts = [*([kept_table] if first.table is not None and first.chart is not None else []), *others]
+    for at, part in enumerate(part for part in parts if part.chart is not None or part.table is not None):
+        title = part.heading or (part.table.title if part.table is not None else part.alt)
+        tabs[f"part{at}"] = (markdown_text(title), partial(_show, view, replace(part, heading="", folded="")))
+    tabs["arms"] = ("Arms", lambda: _arms(view, summary))
+    draw_tabs(tabs, "experiment_tabs")
+
+
+def _arms(view: View, summary: ExperimentSummary) -> None:
+    """List the arms; a chosen one can be opened, and compared with the first."""
     chosen = choose_row(arm_table(summary), "arms_table", "choose a row to open its cases or to compare it")
     if chosen is not None:
         _arm_buttons(view, summary, summary.arms[chosen].arm)
+
+
+def _turned(view: View, summary: ExperimentSummary, effect: ShownEffect) -> None:
+    """List the questions that pass under one of two conditions alone; a row opens its case."""
+    runs = {run.run_id: run for run in view.runs}
+    if not all(run_id in runs for run_id in effect.arms):
+        st.caption("A run of this experiment was deleted.")
+        return
+    first, second = (runs[run_id] for run_id in effect.arms)
+    turned = _turned_questions(view.scored(first), view.scored(second), summary.quality)
+    lost = sum(question.is_lost for question in turned)
+    before, after = view.labels[first.run_id], view.labels[second.run_id]
+    with st.container(horizontal=True, vertical_alignment="center"):
+        won = len(turned) - lost
+        turn = f"{count(lost, 'question')} turned wrong and {won:,} right, from {before} to {after}"
+        st.markdown(markdown_text(turn), width="stretch")
+        together = {"run": second.run_id, "baseline": first.run_id, "versions": (second.run_id,), "other": ""}
+        _buttons(view, [Opening("Compare the two arms", together, "compare")])
+    if not turned:
+        return
+    rows = tuple(
+        {
+            "": "✕" if question.is_lost else "✓",
+            "Question": shorten(question.question, 90),
+            shorten(before, 40): shorten(question.first, 90),
+            shorten(after, 40): shorten(question.second, 90),
+        }
+        for question in turned[:MOST_TURNED]
+    )
+    rest = f"the first {MOST_TURNED} of {len(turned):,}, all on Compare; " if turned[MOST_TURNED:] else ""
+    table = ResultTable("Questions that turn", rows)
+    chosen = choose_row(table, "turned", f"{rest}click a row for its case")
+    if chosen is not None:
+        open_cases(project=view.project, run=second.run_id, case=f"{turned[chosen].question_id}~0")
 
 
 def _show(view: View, part: Part) -> None:
@@ -115,27 +172,6 @@ def chosen_experiment(view: View, listed: list[Experiment]) -> Experiment:
     return next((entry for entry in listed if entry.experiment_id == wanted), listed[0])
 
 
-def experiment_picker(listed: list[Experiment], shown: Experiment) -> None:
-    """Draw the box with the experiments of the project."""
-    titles = {entry.experiment_id: _title(entry) for entry in listed}
-    choose(
-        "Experiment",
-        "experiment",
-        list(titles),
-        titles,
-        {"shown_metric": ""},
-        shown=shown.experiment_id,
-        width=520,
-    )
-
-
-def _title(entry: Experiment) -> str:
-    state = "" if entry.state == "done" else ", unfinished"
-    return (
-        f"{KINDS[entry.kind].title}: {entry.questions} on {entry.system} ({entry.created_at:%Y-%m-%d}{state})"
-    )
-
-
 def elsewhere(view: View) -> None:
     """Offer the experiments of other projects, folded away."""
     others = [entry for entry in experiments(view.store.workspace) if entry.project != view.project]
@@ -153,8 +189,16 @@ def elsewhere(view: View) -> None:
                 **{"baseline": "", "versions": (), "other": "", "case": "", "page": 1},
             )
 
-        label = f"Open {markdown_text(_title(entry))}"
+        label = f"Open {markdown_text(title_of(entry))}"
         box.button(label, key=f"experiment_{entry.experiment_id}", type="tertiary", on_click=show)
+
+
+def summaries_of(
+    view: View, listed: Sequence[Experiment], chosen: Experiment
+) -> dict[str, ExperimentSummary]:
+    """Return what the newest experiments of a project and the chosen one show, by their id."""
+    shown = [chosen, *(entry for entry in listed if entry != chosen)][:MOST_SHOWN]
+    return {entry.experiment_id: summary_of(view, entry) for entry in shown}
 
 
 def summary_of(view: View, experiment: Experiment, quality: str = "") -> ExperimentSummary:
@@ -165,3 +209,4 @@ def summary_of(view: View, experiment: Experiment, quality: str = "") -> Experim
 
 
 _summary = kept(summary_of_runs)
+_turned_questions = kept(turned_questions)

@@ -8,19 +8,18 @@ import streamlit as st
 
 from ragtriage.dashboard.experiments.registry import experiment_headline, no_experiment
 from ragtriage.dashboard.pages.experiments.begin import begin_button, begin_form, running_experiments
+from ragtriage.dashboard.pages.experiments.experiment_list import experiment_list, what_follows
 from ragtriage.dashboard.pages.experiments.experiment_results import (
     chosen_experiment,
     elsewhere,
-    experiment_picker,
+    experiment_tabs,
     project_experiments,
-    show_experiment,
-    summary_of,
+    show_chosen,
+    summaries_of,
 )
 from ragtriage.dashboard.shell.blocks import open_page
 from ragtriage.dashboard.shell.examples import example_section
 from ragtriage.dashboard.shell.session import current_view
-from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.data.experiments.registry import kind_of
 from ragtriage.metrics.number_text import count
 
 view = current_view()
@@ -33,7 +32,8 @@ if not listed:
     st.stop()
 
 experiment = chosen_experiment(view, listed)
-summary = summary_of(view, experiment)
+summaries = summaries_of(view, listed, experiment)
+summary = summaries[experiment.experiment_id]
 arms_done = f"{len(experiment.run_ids)} of {count(len(experiment.arms), 'arm')}"
 open_page(
     experiment_headline(summary),
@@ -42,15 +42,12 @@ open_page(
         f"{arms_done} · {experiment.created_at:%Y-%m-%d}",
     ],
 )
-with st.container(horizontal=True, vertical_alignment="bottom"):
-    experiment_picker(listed, experiment)
-    st.space("stretch")
+sides = st.grid(2, min_column_width=400, gap="medium")
+with sides.container(gap="xsmall"):
+    experiment_list(listed, summaries, experiment)
+    what_follows(summaries, experiment)
     begin_button(view)
-running_experiments(view.store)
-st.caption(
-    f"Changed: {kind_of(experiment.kind).changes}. System: {markdown_text(experiment.system)}. "
-    "Every arm asks the same questions."
-)
-show_experiment(view, summary)
-for note in experiment.notes:
-    st.caption(f"Note: {markdown_text(note)}.")
+    running_experiments(view.store)
+with sides.container(gap="xsmall"):
+    show_chosen(view, summary)
+experiment_tabs(view, summary)
