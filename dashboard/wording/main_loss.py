@@ -138,6 +138,9 @@ def _place(loss: MainLoss) -> str:
     if loss.mostly_from_memory:
         are = "is" if loss.from_memory == 1 else "are"
         text += f", and {loss.from_memory:,} of these {are} answered correctly from the model's memory"
+    if loss.mostly_supported:
+        are = "is" if loss.supported == 1 else "are"
+        text += f", and {loss.supported:,} of these {are} right and supported by it: check the gold first"
     return text
 
 

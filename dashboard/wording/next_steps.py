@@ -85,6 +85,9 @@ def _other_words(step: NextStep) -> tuple[str, str]:
     if step.kind in ("finding", "scores"):
         what = FINDINGS.get(step.key, "Check the numbers" if step.kind == "finding" else "Check the scores")
         return what, f"{capital(step.because)}; what follows rests on it."
+    if step.kind == "gold":
+        what = f"Check the gold of {count(step.n, 'question')}"
+        return what, "Their answers are right and supported by the context, in which no document is gold."
     if step.kind == "labels":
         what = f"Label {count(step.n, 'random answer')} by hand"
         return what, "Labels show whether the answers are right and the scores can be trusted."

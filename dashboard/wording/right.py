@@ -48,7 +48,8 @@ def right_by_import_sentence(diagnosis: Diagnosis) -> str:
 def right_by_text_sentence(diagnosis: Diagnosis) -> str:
     """Return how many answers are right by their words; "" where something better is known of them."""
     wording, corrected = diagnosis.right.wording, corrected_right_rate(diagnosis)
-    if not wording.n:
+    declined = int((diagnosis.refusals.wrong & diagnosis.right.decided_by(RIGHT_BY_TEXT)).sum())
+    if wording.n == declined:  # no answer among them
         return ""
     if corrected is not None:
         ends = f"{percent(corrected.low)} to {percent(corrected.high)}"
@@ -65,7 +66,6 @@ def right_by_text_sentence(diagnosis: Diagnosis) -> str:
     left = f"; the words of {wording.undecided:,} more do not decide" if wording.undecided else ""
     are = "is" if wording.same == 1 else "are"
     of = count(wording.same + wording.other, "answer")
-    declined = int((diagnosis.refusals.wrong & diagnosis.right.decided_by(RIGHT_BY_TEXT)).sum())
     decline = "refuses or says nothing" if declined == 1 else "refuse or say nothing"
     rest = f"; {declined:,} of the others {decline}" if declined else ""
     return f"{wording.same:,} of {of} {are} right by their words, an estimate{rest}{left}."
@@ -92,10 +92,17 @@ def context_sentences(diagnosis: Diagnosis) -> list[str]:
     sentences = []
     lost = main_loss(diagnosis)
     # where retrieval loses most cases, the first sentence on the run says so
-    if counts.right_without >= fewest and not (lost and lost.mostly_from_memory):
-        are = "is" if counts.right_without == 1 else "are"
+    memory, supported = counts.right_without - counts.supported_without, counts.supported_without
+    if supported >= fewest and not (lost and lost.mostly_supported):
+        are = "is" if supported == 1 else "are"
         sentences.append(
-            f"Right without its context: {counts.right_without:,} of {count(counts.n_without, 'answer')} "
+            f"Supported without gold: {supported:,} of {count(counts.n_without, 'answer')} whose context has "
+            f"none of the gold {are} right and faithful to that context. Check the gold before the retriever."
+        )
+    if memory >= fewest and not (lost and lost.mostly_from_memory):
+        are = "is" if memory == 1 else "are"
+        sentences.append(
+            f"Right without its context: {memory:,} of {count(counts.n_without, 'answer')} "
             f"whose context has none of the gold {are} right all the same, from the model's memory. "
             "Correctness hides that retrieval fails."
         )

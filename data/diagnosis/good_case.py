@@ -116,7 +116,8 @@ class RightByContext:
     """How right answers and complete contexts go together, of answered cases where both are known."""
 
     n_without: int  # cases whose context has none of the gold
-    right_without: int  # of them, the right ones: known without the context
+    right_without: int  # of them, the right ones
+    supported_without: int  # of these, the ones that their context supports: gold is missing, no document
     n_complete: int  # cases whose context has all of the gold
     wrong_complete: int  # of them, the wrong ones: lost by the generator
 
@@ -124,6 +125,12 @@ class RightByContext:
 def right_without_context(diagnosis: Diagnosis) -> BoolArray:
     """(n,) True where an answer is right and its context has none of the gold."""
     return _answered_rightly(diagnosis, 1.0) & (diagnosis.scored.stage_features["gold_in_context"] <= 0)
+
+
+def supported_without_gold(diagnosis: Diagnosis) -> BoolArray:
+    """(n,) True where an answer is right and faithful to a context that has none of the gold."""
+    grounded = parts_of(diagnosis)["grounded"].good == 1
+    return np.asarray(right_without_context(diagnosis) & grounded, dtype=np.bool_)
 
 
 def wrong_with_context(diagnosis: Diagnosis) -> BoolArray:
@@ -143,6 +150,7 @@ def right_by_context(diagnosis: Diagnosis) -> RightByContext:
     return RightByContext(
         int((known & (gold <= 0)).sum()),
         int(right_without_context(diagnosis).sum()),
+        int(supported_without_gold(diagnosis).sum()),
         int((known & (gold >= WHOLE)).sum()),
         int(wrong_with_context(diagnosis).sum()),
     )

@@ -32,7 +32,8 @@ class MainLoss:
     lacking: int = 0  # of them, the bad ones whose context lacks the gold or part of it, where these are many
     partial: int = 0  # of those, the ones with part of the gold
     part: tuple[str, int] | None = None  # the part of the gold that most of these lack, with their number
-    from_memory: int = 0  # answers that are right though their context has none of the gold
+    from_memory: int = 0  # answers that are right though nothing in their context supports them
+    supported: int = 0  # answers that are right and supported by a context that has none of the gold
     stage: str = ""  # the stage that loses many cases, where the context does not
     n: int = 0  # its cases
     where: Concentration | None = None  # the slice that most bad cases come from
@@ -44,6 +45,11 @@ class MainLoss:
     def mostly_from_memory(self) -> bool:
         """Whether most of the answers that lack the gold are right all the same."""
         return self.lacking > 0 and 2 * self.from_memory >= self.lacking
+
+    @property
+    def mostly_supported(self) -> bool:
+        """Whether most of the cases that lack the gold are right and supported all the same."""
+        return self.lacking > 0 and 2 * self.supported >= self.lacking
 
 
 def many_bad(diagnosis: Diagnosis) -> bool:
@@ -77,8 +83,10 @@ def main_loss(diagnosis: Diagnosis, findings: Sequence[Finding] = ()) -> MainLos
     lacking = sum(entry.n_bad for entry in sure if entry.owner in UPSTREAM)
     if sure and lacking >= CONCLUSIVE * of:
         part = next(iter(diagnosis.gold_parts.items()), None)
-        partial, right = diagnosis.stage_counts()["partial_gold"], right_by_context(diagnosis).right_without
-        return replace(loss, lacking=lacking, partial=partial, part=part, from_memory=right)
+        partial, counts = diagnosis.stage_counts()["partial_gold"], right_by_context(diagnosis)
+        memory = counts.right_without - counts.supported_without
+        lacks = replace(loss, lacking=lacking, partial=partial, part=part)
+        return replace(lacks, from_memory=memory, supported=counts.supported_without)
     if sure and sure[0].owner != UNEXPLAINED and sure[0].n_bad >= CONCLUSIVE * of:
         return replace(loss, stage=sure[0].key, n=sure[0].n_bad)
     return loss if loss.where or loss.say_more else None

@@ -9,26 +9,29 @@ from typing import Any, Literal
 from ragtriage.data.diagnosis.contradicted_scores import CONTRADICTED
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import stage_doubt
-from ragtriage.data.diagnosis.good_case import passing_with_gold
+from ragtriage.data.diagnosis.good_case import passing_with_gold, supported_without_gold
 from ragtriage.data.diagnosis.main_loss import WORDY, many_bad
 from ragtriage.metrics.diagnosis.check_kinds import CRITICAL_SUITES
 from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED, FixFirst
-from ragtriage.metrics.diagnosis.repairs import Effort, Gain, expected_gain
+from ragtriage.metrics.diagnosis.repairs import UPSTREAM, Effort, Gain, expected_gain
+from ragtriage.metrics.diagnosis.right import CORRECTNESS
 from ragtriage.metrics.diagnosis.slices import Concentration
 from ragtriage.metrics.diagnosis.stages import stage_code
 from ragtriage.metrics.gates.gates import GateResult
 from ragtriage.metrics.gates.wording import judged_title
 from ragtriage.metrics.sanity.documents import off_scale, said_first
 from ragtriage.metrics.sanity.rule import Finding
+from ragtriage.metrics.schema.source import Source
 
 Horizon = Literal["now", "next", "later"]
 HORIZONS: tuple[Horizon, ...] = ("now", "next", "later")
-StepKind = Literal["stage", "wordy", "finding", "scores", "labels", "gates", "questions", "measure"]
+StepKind = Literal["stage", "wordy", "finding", "scores", "gold", "labels", "gates", "questions", "measure"]
 # of the steps that repair no stage; gates are met by the other steps
 EFFORTS: dict[StepKind, Effort] = {
     "wordy": "hours",
     "finding": "hours",
     "scores": "hours",
+    "gold": "hours",
     "labels": "hours",
     "questions": "days",
     "measure": "hours",
@@ -47,7 +50,7 @@ class NextStep:
     # costs most of the rest, later what costs little
     horizon: Horizon
     # of step: repair a failure stage, shorten answers that say more than asked, settle a finding or
-    # doubted scores, label answers, meet gates, ask more questions, measure what gates need
+    # doubted scores, check the gold, label answers, meet gates, ask more questions, measure what gates need
     kind: StepKind
     key: str  # of the stage, or the rule of the finding; "" for the others
     n: int  # cases, answers or gates that it concerns
@@ -101,13 +104,26 @@ def next_steps(
         others = [step for step in stages if step.key not in _CRITICAL]
         n, checked = diagnosis.scored.n, diagnosis.answers.enough
         labels = NextStep("later" if checked else "now", "labels", "", min(MOST_LABELS, n), n)
+        by_people = _labelled(diagnosis)
         doubts, wordy = list(_doubts(diagnosis, findings)), _wordy(diagnosis)
         leads = 1 if not doubts and _is_explained(diagnosis) and many_bad(diagnosis) else 0
         if not checked:
             others.insert(leads, labels)
         steps = [*critical, *doubts, *others, *wordy, *steps]
-        steps += [labels] if checked else []
+        steps += [labels] if checked and not by_people else []
     return tuple(sorted(steps, key=lambda step: HORIZONS.index(step.horizon)))
+
+
+def _labelled(diagnosis: Diagnosis) -> bool:
+    """Return whether people have said of as many answers as a step would ask for whether they are right."""
+    scored = diagnosis.scored
+    rated, wanted = 0, min(MOST_LABELS, scored.n)
+    for metric in CORRECTNESS:
+        column = scored.column(metric)
+        if column is not None:
+            by_people = diagnosis.right.decided_by(metric) & (column.source == Source.HUMAN)
+            rated += int(by_people.sum())
+    return diagnosis.answers.drawn >= wanted or rated >= max(wanted, 0.5 * scored.n)
 
 
 def _is_explained(diagnosis: Diagnosis) -> bool:
@@ -131,6 +147,11 @@ def _doubts(diagnosis: Diagnosis, findings: Sequence[Finding]) -> Iterator[NextS
         doubt = stage_doubt(diagnosis, findings, entry.key)
         if doubt is not None:
             yield NextStep("now", "scores", entry.key, doubt.n, doubt.n_cases, doubt.because[0])
+            return
+        lost = diagnosis.stages.stage == stage_code(entry.key)
+        without = int((lost & supported_without_gold(diagnosis)).sum())
+        if entry.owner in UPSTREAM and without >= FEWEST_CASES and 2 * without >= entry.n_bad:
+            yield NextStep("now", "gold", "", without, entry.n_bad)
 
 
 def _wordy(diagnosis: Diagnosis) -> Iterator[NextStep]:

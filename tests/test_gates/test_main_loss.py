@@ -61,6 +61,26 @@ def test_answers_right_from_memory_do_not_hide_that_retrieval_fails(workspace: R
     assert not any("without its context" in sentence for sentence in right_sentences(diagnosis))
 
 
+def test_right_answers_that_a_context_without_gold_supports_cast_doubt_on_the_gold(
+    workspace: RunStore,
+) -> None:
+    scores = {"faithfulness": 1.0, "answer_relevancy": 0.9, "correctness": 1.0}
+    samples = [_sample(at, 2 if at < 20 else 0, _right(at), scores=scores) for at in range(40)]
+    _, detail, steps = _diagnosed(workspace, samples)
+    assert "20 of 40 cases lack the answer in the context" in detail
+    assert "20 of these are right and supported by it: check the gold first." in detail
+    assert "memory" not in detail
+    assert step_words(steps[0]).what == "Check the gold of 20 questions"
+    assert steps[1].key == "retrieval_miss"
+
+
+def test_few_right_answers_without_gold_are_named_beside_the_pass_rate(workspace: RunStore) -> None:
+    scores = {"faithfulness": 1.0, "answer_relevancy": 0.9, "correctness": 1.0}
+    samples = [_sample(at, 2 if at < 34 else 0, _right(at), scores=scores) for at in range(40)]
+    diagnosis, _, _ = _diagnosed(workspace, samples)
+    assert "Supported without gold: 6 of 6 answers" in " ".join(right_sentences(diagnosis))
+
+
 def test_refusals_with_the_answer_in_the_context_are_the_conclusion(workspace: RunStore) -> None:
     samples = [_sample(at, 2, MISSING if at % 2 else _right(at)) for at in range(40)]
     _, detail, steps = _diagnosed(workspace, samples)

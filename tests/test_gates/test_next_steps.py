@@ -63,6 +63,23 @@ def test_where_all_gates_hold_labels_come_later(workspace: RunStore) -> None:
     assert _kinds(steps) == [("later", "labels")]
 
 
+def test_answers_that_people_rated_are_not_labelled_again(workspace: RunStore) -> None:
+    samples: list[dict[str, Any]] = []
+    for at in range(40):
+        rating = {
+            "annotator": "ann",
+            "metric": "correctness",
+            "value": 5 if at % 3 else 1,
+            "low": 1,
+            "high": 5,
+        }
+        samples.append(
+            {"question_id": f"q{at}", "question": f"What is {at}?", "answer": "x", "human": [rating]}
+        )
+    run = add_run(samples, "run", "shop", str(workspace.workspace.root))
+    assert "labels" not in [step.kind for step in _steps(workspace, run, GATES.format("block"))]
+
+
 def test_labels_come_now_where_nothing_checked_the_answers(workspace: RunStore) -> None:
     steps = _steps(workspace, _run(workspace, SPREAD), GATES.format("block"))
     assert _kinds(steps) == [("now", "labels")]

@@ -158,6 +158,13 @@ def test_right_without_its_context_and_wrong_with_it_are_counted_and_named(works
     assert wrong.startswith("Wrong with complete context: 2 of 3 answers")
 
 
+def test_refusals_alone_are_no_answers_that_are_right_by_their_words(workspace: RunStore) -> None:
+    scores = {"correctness": 1.0}
+    samples = [{**_sample(at, OTHER), "scores": scores} for at in range(6)]
+    samples += [_sample(at, REFUSED) for at in range(6, 9)]
+    assert right_by_text_sentence(_diagnosis(workspace, samples)) == ""
+
+
 def test_twenty_labels_drawn_at_random_correct_the_share(workspace: RunStore) -> None:
     run_id = _add(workspace, _answers(right=30, open=20))
     for at in range(20):  # every third answer whose words do not decide is right
