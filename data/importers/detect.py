@@ -15,6 +15,7 @@ from ragtriage.data.importers.importer import Importer, Options, Peek, recognise
 from ragtriage.data.importers.parsing.documents_in_json import (
     SeveralListsError,
     beginning,
+    chosen_list,
     lists_with_question,
     outline,
 )
@@ -172,11 +173,18 @@ def _importer_for(source: InputFile, options: Options) -> Importer:
 
 def _runs_of_sheets(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     sheets = {name: [row for _, row in sheet.rows] for name, sheet in sheets_of(source).items()}
+    read = lists_with_question(sheets)
     runs = []
-    for sheet in lists_with_question(sheets):
+    for sheet in read:
+        _, of_others = chosen_list(sheets, sheet, source)
+        _, of_unread = chosen_list(
+            {name: rows for name, rows in sheets.items() if name == sheet or name not in read}, sheet, source
+        )
         for run in read_runs(source, replace(options, rows=sheet, name=None), errors):
             name = sheet if run.name == source.stem else f"{sheet} {run.name}"
-            runs.append(replace(run, name=f"{options.name} {name}" if options.name else name))
+            notes = (*of_unread, *(note for note in run.notes if note not in of_others))
+            name = f"{options.name} {name}" if options.name else name
+            runs.append(replace(run, name=name, notes=notes))
     if not runs:
         raise source.error("has no sheet with questions", "a sheet with a question column")
     return [replace(run, named_by_content=True) for run in _distinctly_named(runs)]

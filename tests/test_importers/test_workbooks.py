@@ -13,6 +13,7 @@ from ragtriage.data.importers.detect import read_runs
 from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.parsing.documents_in_json import SeveralListsError
 from ragtriage.data.importers.parsing.input_file import InputFile, Limits
+from ragtriage.data.importers.parsing.workbook import sheets_of
 
 TITLED = FIXTURES / "exports2" / "excel" / "qa_with_title_row_and_three_sheets.xlsx"
 
@@ -60,6 +61,19 @@ def test_of_several_sheets_with_questions_one_is_asked_for() -> None:
     assert [record["answer"] for record in read(BOTH, rows="june")["book"]] == ["b", "c"]
     with pytest.raises(InputError, match=r"no list of rows named 'july'; accepted: 'may' \(1\), 'june'"):
         read(BOTH, rows="july")
+
+
+@pytest.mark.parametrize(("total", "left"), [("1 of 2", 2), ("50 %", 2), ("ask the desk", 3)])
+def test_a_total_may_be_written_as_a_text(total: str, left: int) -> None:
+    rows = (("No", "question", "answer"), ("1", "q?", "a"), ("2", "r?", "b"), ("Total", "", total))
+    (table,) = sheets_of(InputFile.from_bytes("book.xlsx", workbook(may=cells(*rows)))).values()
+    assert len(table.rows) == left
+
+
+def test_sheets_that_are_read_are_not_said_to_be_left_out() -> None:
+    source = InputFile.from_bytes("book.xlsx", BOTH)
+    for run in read_runs(source, Options(rows="*"), ValidationErrors("book.xlsx")):
+        assert run.notes == (f"rows are read from {run.name!r}; lists of rows that are left out: 'notes' (1)",)
 
 
 def test_every_sheet_with_questions_is_a_run() -> None:

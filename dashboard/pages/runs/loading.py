@@ -10,7 +10,8 @@ import streamlit as st
 
 from ragtriage.dashboard.pages.runs.project import chosen_question_set
 from ragtriage.dashboard.shell.components import facts, show_table
-from ragtriage.dashboard.shell.session import View, keep
+from ragtriage.dashboard.shell.loaded import keep_results, show_errors
+from ragtriage.dashboard.shell.session import View, go_to_page, keep
 from ragtriage.dashboard.shell.user import may_write, only_reads, path_input
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.dashboard.wording.imports import (
@@ -22,7 +23,7 @@ from ragtriage.dashboard.wording.imports import (
     note_on_page,
 )
 from ragtriage.data.diagnosis.run_digest import digest_new_runs
-from ragtriage.data.errors import DataError, InputError
+from ragtriage.data.errors import DataError
 from ragtriage.data.importers.formats.table import QUESTIONS
 from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.load import Input, Step, inputs_of, joined, load_source
@@ -35,19 +36,19 @@ from ragtriage.data.importers.registry import importers
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.access import allowed_path
 from ragtriage.data.store.parsed_run import MappedColumn
-from ragtriage.data.store.workspace import SCALES
+from ragtriage.data.store.workspace import SCALES, Run
 from ragtriage.metrics.definitions.wording import RIGHT_BY_TEXT
 from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.number_text import count
 from ragtriage.metrics.result_table import ResultTable
 from ragtriage.metrics.sanity.columns import USUAL_SCALES
 
-_LOADED = "load_results"
 _OPEN = "loader_is_open"
 _PROPOSED = "upload_project_proposed"
 PASTED, PASTED_EXAMPLE = "pasted.csv", "rows copied from a spreadsheet, CSV, JSON or Markdown"
 NO_ANSWERS = "No answers in this file"
 JUDGES = {"scores": "A tool or model", "human": "People"}
+RIGHT, RIGHT_SAID = "human.correctness", "People: right or wrong"
 
 
 def load_button(view: View) -> None:
@@ -79,7 +80,7 @@ def loader(store: RunStore, project: str) -> None:
     try:
         options = replace(options, questions=chosen_question_set(store.workspace))
     except DataError as error:
-        _show_errors(error)
+        show_errors(error)
         return
     if not uploads and not path.strip() and not pasted.strip():
         # list the formats that are read, folded: there are many
@@ -104,7 +105,7 @@ def loader(store: RunStore, project: str) -> None:
             inputs += inputs_of(str(allowed_path(path)), options)
         inputs = joined(inputs)
     except DataError as error:
-        _show_errors(error)
+        show_errors(error)
         return
     previews = [_previewed(file, file_options) for file, file_options in inputs]
     ready = [file_and_options for file_and_options in previews if file_and_options is not None]
@@ -162,7 +163,7 @@ def _previewed(file: InputFile, options: Options) -> tuple[InputFile, Options] |
         st.caption(f"The file holds {count_of} of questions: choose the one to read.")
         return None
     except DataError as error:
-        _show_errors(error)
+        show_errors(error)
         return None
     _show_preview(file_preview)
     if file_preview.total_errors or not asked_for_answers(file, file_preview):
@@ -296,23 +297,34 @@ def _ask_for_answers(file: InputFile, columns: Sequence[str]) -> str | None:
 
 
 def _judges(file: InputFile, columns: Sequence[MappedColumn], changed: Mapping[str, str]) -> dict[str, str]:
-    """Ask who gave the verdicts and ratings of a column: labels of people correct what a tool says."""
-    answers = {}
+    """Ask who gave the verdicts and ratings of a column: labels of people correct what a tool says.
+
+    Where no column says whether an answer is right, a column of yes and no may be what people say of it.
+    """
+    fields = {mapped.column: changed.get(mapped.column, mapped.field) for mapped in columns}
+    is_judged = any(field.endswith(".correctness") for field in fields.values())
+    answers: dict[str, str] = {}
     for mapped in columns:
-        field = changed.get(mapped.column, mapped.field)
-        kind, _, key = field.partition(".")
+        kind, _, key = fields[mapped.column].partition(".")
         if not mapped.judges or kind not in JUDGES or not key:
             continue
+        says_right = not is_judged and RIGHT not in answers.values() and _is_yes_or_no(mapped)
+        options = JUDGES | ({RIGHT: RIGHT_SAID} if says_right else {})
         chosen = st.segmented_control(
             f"Who judged “{markdown_text(mapped.column)}”?",
-            list(JUDGES),
+            list(options),
             default=kind,
-            format_func=JUDGES.__getitem__,
+            format_func=options.__getitem__,
             key=f"judges_{mapped.column}_{file.name}",
         )
         if chosen and chosen != kind:
-            answers[mapped.column] = f"{chosen}.{key}"
+            answers[mapped.column] = chosen if chosen == RIGHT else f"{chosen}.{key}"
     return answers
+
+
+def _is_yes_or_no(mapped: MappedColumn) -> bool:
+    values = (mapped.example, *mapped.more)
+    return all(value in ("0", "1") or not any(map(str.isdigit, value)) for value in values)
 
 
 def _scales(file: InputFile, off_scale: Mapping[str, tuple[float, float]]) -> dict[str, list[float]]:
@@ -360,15 +372,6 @@ def _show_preview(file_preview: Preview) -> None:
         show_table(ResultTable("Metrics that cannot be computed", tuple(rows)))
 
 
-def _show_errors(error: DataError) -> None:
-    lines = [str(line) for line in error.errors] if isinstance(error, InputError) else [str(error)]
-    total = error.total if isinstance(error, InputError) else 1
-    st.error(
-        "\n".join(f"- {markdown_text(line)}" for line in lines),
-        title=f"Cannot be read ({count(total, 'problem')})",
-    )
-
-
 def _load(store: RunStore, ready: Sequence[tuple[InputFile, Options]], project: str) -> None:
     bar = st.progress(0.0, "Reading …")
 
@@ -377,6 +380,7 @@ def _load(store: RunStore, ready: Sequence[tuple[InputFile, Options]], project: 
         bar.progress(min(share, 1.0), f"{step.doing} {markdown_text(step.run)}: {step.done:,}")
 
     results: list[DataError | str] = []
+    last: Run | None = None
     for file, options in ready:
         try:
             loaded = load_source(store, file, options, project, watch)
@@ -392,15 +396,8 @@ def _load(store: RunStore, ready: Sequence[tuple[InputFile, Options]], project: 
         last = loaded.runs[-1].run
         keep(project=last.project, run=last.run_id, baseline="", case="")
     bar.empty()
-    st.session_state[_LOADED] = results
+    keep_results(results)
     _close()
-    st.rerun()  # the list below was drawn before these runs were there
-
-
-def load_results() -> None:
-    """Show what came of the last load, once: a message for each file, and the errors of those that failed."""
-    for result in st.session_state.pop(_LOADED, []):
-        if isinstance(result, str):
-            st.success(markdown_text(result))
-        else:
-            _show_errors(result)
+    if last is None or any(isinstance(result, DataError) for result in results):
+        st.rerun()  # the list below was drawn before these runs were there
+    go_to_page("triage")

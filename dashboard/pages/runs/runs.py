@@ -8,7 +8,7 @@ import streamlit as st
 
 from ragtriage.dashboard.headlines.runs import runs_headline
 from ragtriage.dashboard.pages.runs.chosen_run import run_card, run_detail
-from ragtriage.dashboard.pages.runs.loading import load_button, load_results, loader
+from ragtriage.dashboard.pages.runs.loading import load_button, loader
 from ragtriage.dashboard.pages.runs.project import (
     declaration_section,
     means_section,
@@ -27,6 +27,7 @@ from ragtriage.dashboard.pages.runs.run_list import (
     strip_legend,
 )
 from ragtriage.dashboard.shell.blocks import open_page
+from ragtriage.dashboard.shell.loaded import show_results
 from ragtriage.dashboard.shell.session import View, current_selection, open_store, tell_unreadable
 from ragtriage.dashboard.shell.user import may_write, only_reads
 from ragtriage.dashboard.shell.widgets import draw_tabs
@@ -39,7 +40,7 @@ runs = tuple(store.runs())
 
 if view is None:
     open_page(runs_headline((), {}, {}, len(store.unreadable())))
-    load_results()
+    show_results()
     tell_unreadable(store)
     if may_write():
         loader(store, "default")
@@ -67,7 +68,7 @@ everywhere = st.session_state.get("runs_shown", OWN) != OWN  # of other projects
 strip_chart(view, runs if everywhere else view.runs, digests)
 strip_legend(everywhere)
 read_on(store, own_last, digests)
-load_results()
+show_results()
 tell_unreadable(store)
 with st.container(horizontal=True, vertical_alignment="center"):
     run_filters(view, runs, digests, baselines)

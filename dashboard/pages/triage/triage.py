@@ -19,6 +19,7 @@ from ragtriage.dashboard.pages.triage.run_tabs import (
 from ragtriage.dashboard.present.page_html.blocks import page_style
 from ragtriage.dashboard.shell.blocks import current_theme, draw_tiles, open_page, run_facts
 from ragtriage.dashboard.shell.components import finding_list
+from ragtriage.dashboard.shell.loaded import show_results
 from ragtriage.dashboard.shell.session import current_view
 from ragtriage.dashboard.shell.widgets import draw_tabs
 from ragtriage.data.errors import DataError
@@ -31,6 +32,7 @@ found = gate_report(view)
 report = None if isinstance(found, DataError) else found
 headline = report_headline(report) if report else gates_unreadable(view.run.name, str(found))
 open_page(headline, meta=run_facts(view))
+show_results()
 st.html(page_style("triage", current_theme()))
 
 comparison = compared_with_baseline(view)

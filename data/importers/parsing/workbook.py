@@ -22,6 +22,7 @@ TOTALS = re.compile(
     r"|media|suma|média|soma|среднее|итого|平均|平均值|合计|合計|总计|總計|المتوسط|المجموع)\W*",
     re.IGNORECASE,
 )
+COUNTED = re.compile(r"[\d.,]+ *%?( *(/|\w+) *[\d.,]+)?")  # 62 %, 5 / 8, 5 of 8
 
 
 @dataclass(frozen=True)
@@ -131,9 +132,10 @@ def _header_row(cells: Sequence[Sequence[Any]]) -> int | None:
 
 
 def _is_total(row: dict[str, Any]) -> bool:
-    """Return whether a row sums up others: it begins with such a word, and has no other text."""
-    texts = [value for value in row.values() if isinstance(value, str)]
-    return bool(texts) and len(texts) == 1 and TOTALS.fullmatch(texts[0].strip()) is not None
+    """Return whether a row sums up others: it begins with such a word, and its other texts are counts."""
+    texts = [value.strip() for value in row.values() if isinstance(value, str)]
+    sums_up = bool(texts) and TOTALS.fullmatch(texts[0]) is not None
+    return sums_up and all(COUNTED.fullmatch(text) is not None for text in texts[1:])
 
 
 def _value(cell: Any) -> Any:
