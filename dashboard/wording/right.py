@@ -28,18 +28,22 @@ def right_sentences(diagnosis: Diagnosis) -> list[str]:
 
 
 def named_score(diagnosis: Diagnosis, metric: str) -> str:
-    """Return a score by which answers are right as it stands in a sentence: "imported answer correctness"."""
-    imported = Source.IMPORTED in diagnosis.scored.sources.get(metric, ())
+    """Return by what answers are right as it stands in a sentence: "imported answer correctness", "people"."""
+    sources = diagnosis.scored.sources.get(metric, ())
+    if Source.HUMAN in sources:
+        return "people"
+    imported = Source.IMPORTED in sources
     return f"{'imported ' if imported else ''}{in_sentence(title_of(metric))}"
 
 
 def right_by_import_sentence(diagnosis: Diagnosis) -> str:
-    """Return how many answers are right by which imported score; "" where none decides."""
+    """Return how many answers are right by which imported score, or by people; "" where none decides."""
     right, least = diagnosis.right, diagnosis.settings.thresholds.correctness
     parts = []
     for metric in CORRECTNESS:
         decided = right.decided_by(metric)
-        if decided.any() and Source.IMPORTED in diagnosis.scored.sources[metric]:
+        sources = diagnosis.scored.sources.get(metric, ())
+        if decided.any() and (Source.IMPORTED in sources or Source.HUMAN in sources):
             n, of = int((right.values[decided] >= least).sum()), count(int(decided.sum()), "answer")
             parts.append(f"{n:,} of {of} by {named_score(diagnosis, metric)} ({number(least)} or more)")
     return f"Right: {'; '.join(parts)}." if parts else ""
@@ -56,6 +60,8 @@ def right_by_text_sentence(diagnosis: Diagnosis) -> str:
         by = f"by {corrected.n_labelled} labels and the words of the others"
         return f"{percent(corrected.mean)} of the answers are right ({ends}), {by}."
     if not wording.enough:
+        if wording.n < int(diagnosis.right.decided_by(*CORRECTNESS).sum()):
+            return ""
         low, high = wording.same / wording.n, (wording.same + wording.undecided) / wording.n
         between = f"Between {percent(low)} and {percent(high)} of {count(wording.n, 'answer')} are right by"
         other = "says something else: read it" if wording.other == 1 else "say something else: read them"

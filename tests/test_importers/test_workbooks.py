@@ -73,7 +73,9 @@ def test_a_total_may_be_written_as_a_text(total: str, left: int) -> None:
 def test_sheets_that_are_read_are_not_said_to_be_left_out() -> None:
     source = InputFile.from_bytes("book.xlsx", BOTH)
     for run in read_runs(source, Options(rows="*"), ValidationErrors("book.xlsx")):
-        assert run.notes == (f"rows are read from {run.name!r}; lists of rows that are left out: 'notes' (1)",)
+        assert run.notes == (
+            f"rows are read from {run.name!r}; lists of rows that are left out: 'notes' (1)",
+        )
 
 
 def test_every_sheet_with_questions_is_a_run() -> None:
