@@ -28,7 +28,7 @@ def right_sentences(diagnosis: Diagnosis) -> list[str]:
 
 
 def named_score(diagnosis: Diagnosis, metric: str) -> str:
-    """Return by what answers are right as it stands in a sentence: "imported answer correctness", "people"."""
+    """Return by what answers are right as it stands in a sentence: "imported correctness", "people"."""
     sources = diagnosis.scored.sources.get(metric, ())
     if Source.HUMAN in sources:
         return "people"

@@ -136,3 +136,21 @@ def test_who_judged_decides_between_score_and_label(
     (run,) = workspace.runs()
     assert run.name == "pasted"
     assert "human" in run.fields
+
+
+def test_yes_and_no_may_be_what_people_say_of_an_answer_and_triage_opens(
+    workspace: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = _runs_page(workspace, monkeypatch)
+    table = "Question\tAnswer\tHelpful\tRating\nWho?\tAnn did.\tyes\t4\nWhen?\tIn May.\tno\t2\n"
+    app.text_area(key="upload_text").set_value(table).run()
+    judges = {each.label: each for each in app.segmented_control if each.label.startswith("Who judged")}
+    assert judges["Who judged “Helpful”?"].options == ["A tool or model", "People", "People: right or wrong"]
+    assert "People: right or wrong" not in judges["Who judged “Rating”?"].options
+    judges["Who judged “Helpful”?"].set_value("human.correctness").run()
+    app.button(key="load").click().run()
+    assert not app.exception
+    assert "2 samples from Table" in app.success[0].value
+    assert "triage_tabs" in app.session_state
+    (run,) = workspace.runs()
+    assert sorted(workspace.scored(run).values("correctness")) == [0, 1]

@@ -39,4 +39,4 @@ def commands_stopped() -> Iterator[None]:
     try:
         yield
     finally:
-        print(f"::{token}::", flush=True)  # noqa: T201
+        print(f"::{token}::", flush=True)  # noqa: T201 -- as above

@@ -28,7 +28,7 @@ def report(environment: Mapping[str, str]) -> int:
         print(line)  # noqa: T201 -- the runner reads standard output
     wanted = environment.get("INPUT_COMMENT", "true").strip().lower() == "true"
     if wanted and (said := _comment(folder, result, environment)):
-        print(annotation("notice", said, "ragtriage"))  # noqa: T201
+        print(annotation("notice", said, "ragtriage"))  # noqa: T201 -- as above
     return 0
 
 

@@ -46,6 +46,7 @@ from ragtriage.metrics.sanity.columns import USUAL_SCALES
 _OPEN = "loader_is_open"
 _PROPOSED = "upload_project_proposed"
 PASTED, PASTED_EXAMPLE = "pasted.csv", "rows copied from a spreadsheet, CSV, JSON or Markdown"
+NOT_READ = "-"  # an empty cell would be shown as "None"
 NO_ANSWERS = "No answers in this file"
 JUDGES = {"scores": "A tool or model", "human": "People"}
 RIGHT, RIGHT_SAID = "human.correctness", "People: right or wrong"
@@ -109,7 +110,7 @@ def loader(store: RunStore, project: str) -> None:
         return
     previews = [_previewed(file, file_options) for file, file_options in inputs]
     ready = [file_and_options for file_and_options in previews if file_and_options is not None]
-    if st.button(f"Load {count(len(ready), 'file')}", key="load", disabled=not ready):
+    if st.button(f"Load {count(len(ready), 'file')}", key="load", type="primary", disabled=not ready):
         _load(store, ready, target.strip() or "default")
 
 
@@ -234,7 +235,7 @@ def _mapping(file: InputFile, file_preview: Preview) -> dict[str, str]:
     rows = [
         {
             "Column": mapped.column,
-            "Read as": mapped.field,
+            "Read as": mapped.field or NOT_READ,
             "Because": mapped.why,
             **{f"Row {at}": value for at, value in enumerate((mapped.example, *mapped.more), start=1)},
         }
@@ -249,8 +250,8 @@ def _mapping(file: InputFile, file_preview: Preview) -> dict[str, str]:
         column_config={
             **{name: st.column_config.Column(width=width) for name, width in _WIDTHS.items()},
             "Read as": st.column_config.SelectboxColumn(
-                options=_meanings(columns),
-                format_func=lambda name: meaning_of(str(name or "")),
+                options=[name or NOT_READ for name in _meanings(columns)],
+                format_func=lambda name: meaning_of(str(name or "").removeprefix(NOT_READ)),
                 width=190,
             ),
         },
@@ -258,7 +259,7 @@ def _mapping(file: InputFile, file_preview: Preview) -> dict[str, str]:
         height="content",
     )
     for row, mapped in zip(edited, columns, strict=True):
-        field = str(row["Read as"] or "").strip()
+        field = str(row["Read as"] or "").strip().removeprefix(NOT_READ)
         changed |= {mapped.column: field} if field != mapped.field else {}
     return changed | _judges(file, columns, changed)
 
