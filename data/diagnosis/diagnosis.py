@@ -266,7 +266,7 @@ class Diagnosis:
         if unlabelled.right_by_text:
             compared = scored.stage_features["text_outcome"]
             outcome, fewest = np.where(np.isnan(compared), outcome, compared), ENOUGH_LABELS
-        corrected = corrected_share(outcome, drawn, scored.question, _OUTCOMES, fewest)
+        corrected = corrected_share(outcome, drawn, scored.question, _OUTCOMES, fewest, scored.clusters)
         return None if corrected is None else replace(corrected, raw=pass_rate(unlabelled).mean)
 
     @property

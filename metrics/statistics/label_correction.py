@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -110,6 +111,7 @@ def corrected_share(
     question: IntArray,
     n_outcomes: int,
     fewest: int = FEWEST_LABELS,
+    clusters: IntArray | None = None,
 ) -> CorrectedMean | None:
     """Correct a share of good cases: of each outcome, its share of the questions times that of its labels.
 
@@ -120,6 +122,8 @@ def corrected_share(
         question: (n,) codes of the question of each sample.
         n_outcomes: how many outcomes there are.
         fewest: labelled questions that it takes.
+        clusters: (q,) codes of the independent group of each question; None where each stands alone. Where
+            the questions of a group go together, the interval is wider by the root of the design effect.
 
     Returns:
         The estimate, whose raw mean is NaN; None with too few labels.
@@ -142,5 +146,18 @@ def corrected_share(
             values[mine & known] += (good - good.mean()) * mine.sum() / len(good)
     by_question = np.full(len(codes), np.nan)
     by_question[about] = values
-    ends = estimate.low, estimate.high
+    wider = 1.0 if clusters is None else math.sqrt(_design_effect(values, clusters[about]))
+    mean = estimate.estimate
+    ends = max(0.0, mean - wider * (mean - estimate.low)), min(1.0, mean + wider * (estimate.high - mean))
     return CorrectedMean(estimate.estimate, *ends, np.nan, int(known.sum()), "post-stratified", by_question)
+
+
+def _design_effect(values: FloatArray, clusters: IntArray) -> float:
+    """Return by how much clusters raise the variance of the mean of the values; at least 1."""
+    away = values - values.mean()
+    _, code = np.unique(clusters, return_inverse=True)
+    groups, alone = np.bincount(code, weights=away), float(away @ away)
+    n, of = len(groups), len(away)
+    if n < 2 or not alone:
+        return 1.0
+    return max(1.0, float(groups @ groups) / alone * (n / (n - 1)) * ((of - 1) / of))

@@ -53,3 +53,18 @@ def test_a_share_takes_each_outcome_by_its_share_of_the_questions() -> None:
     repeated = corrected_share(np.repeat(outcome, 2), np.repeat(drawn, 2), np.repeat(np.arange(100), 2), 3)
     assert repeated is not None
     assert (repeated.n_labelled, repeated.mean) == (40, share.mean)
+
+
+def test_turns_of_one_conversation_widen_the_interval_of_a_share() -> None:
+    good = np.tile(np.repeat([1.0, 0.0], 5), 10)  # all five turns of a conversation are alike
+    drawn = np.where(np.arange(100) < 50, good, np.nan)
+    outcome, question = np.ones(100), np.arange(100)
+    alone = corrected_share(outcome, drawn, question, 3)
+    one_each = corrected_share(outcome, drawn, question, 3, clusters=question)
+    turns = corrected_share(outcome, drawn, question, 3, clusters=question // 5)
+    assert alone is not None
+    assert one_each is not None
+    assert turns is not None
+    assert (one_each.low, one_each.high) == (alone.low, alone.high)
+    assert turns.mean == alone.mean
+    assert turns.high - turns.low > 1.5 * (alone.high - alone.low)
