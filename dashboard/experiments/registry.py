@@ -45,7 +45,7 @@ def experiment_headline(summary: ExperimentSummary) -> Headline:
         return Headline(
             "not measured",
             f"{kind_of(experiment.kind).title}: {done} of {count(len(experiment.arms), 'arm')} done",
-            "The same command goes on from here; nothing is asked twice",
+            "Begun again, it goes on from here; nothing is asked twice",
         )
     if summary.findings is None:
         is_measured = any(arm.quality.n_scored for arm in summary.arms)

@@ -45,7 +45,7 @@ def begin_form(view: View) -> None:
         return
     sets = {entry.name: f"question set {entry.name}" for entry in question_sets(view.store.workspace)}
     runs = {run.run_id: f"questions of {view.labels[run.run_id]}" for run in reversed(view.sampled)}
-    sources = {"": "a file, uploaded at the right", **sets, **runs}
+    sources = {"": "a file, uploaded below", **sets, **runs}
     with st.form("experiment_form", border=False):
         left, right = st.columns(2, gap="medium")
         with left:

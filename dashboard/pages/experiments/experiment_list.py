@@ -35,7 +35,7 @@ def experiment_list(
     effects = {key: effect_of(summary) for key, summary in summaries.items()}
     drawn = [entry for entry in listed if entry.experiment_id in summaries]
     drawn.sort(key=lambda entry: _loss(effects[entry.experiment_id]))
-    st.markdown(f"##### {count(len(drawn), 'experiment')}, by what they cost")
+    st.markdown(f"##### {count(len(drawn), 'experiment')}, by cost")
     for entry in drawn:
         key = entry.experiment_id
         with st.container(horizontal=True, wrap=False, vertical_alignment="center", gap="small"):
@@ -101,7 +101,7 @@ def what_follows(summaries: Mapping[str, ExperimentSummary], chosen: Experiment)
     steps.sort(key=lambda step: step[0].difference)
     st.markdown("##### What follows")
     if not steps:
-        st.caption("No experiment shows a loss.")
+        st.caption("Nothing: no experiment shows a loss so far.")
     for at, (effect, key) in enumerate(steps[:MOST_STEPS], 1):
         with st.container(horizontal=True, wrap=False, vertical_alignment="center", gap="small"):
             st.markdown(f"**{at}** {markdown_text(effect.follows)}", width="stretch")
