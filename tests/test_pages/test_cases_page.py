@@ -120,7 +120,9 @@ def test_chips_count_what_the_other_filters_keep(
     workspace: RunStore, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = _open(workspace, monkeypatch)
-    (chips,) = app.get("button_group")
+    chips, kinds = app.get("button_group")
+    offered = [option.content for option in kinds.proto.options]
+    assert offered == ["Contradicted", "Over-refused", "Right without context"]
     assert [option.content for option in chips.proto.options] == [
         "Bad 4",
         "Unfaithful 3",
@@ -128,7 +130,7 @@ def test_chips_count_what_the_other_filters_keep(
         "Good 1",
     ]
     app = _open(workspace, monkeypatch, text="river 3", stage="unfaithful")
-    (chips,) = app.get("button_group")
+    chips, _ = app.get("button_group")
     assert [option.content for option in chips.proto.options] == ["Unfaithful 1"]
     assert headline(app) == "V1: 1 of 6 cases shown, all bad"
 
