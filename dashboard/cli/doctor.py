@@ -322,7 +322,7 @@ def _database(subject: str, path: Path, state: State, remedy: str) -> Iterator[R
     except sqlite3.OperationalError as error:  # in use, or not to be opened for reading alone
         yield Result("warning", subject, f"{homeless(path)} cannot be opened ({error})", "cannot be opened")
         return
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         answer, version = str(error), 0
     if answer == "ok":
         yield Result("ok", subject, f"intact{f', version {version}' if version else ''}")

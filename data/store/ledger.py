@@ -95,7 +95,7 @@ class Ledger:
             raise WorkspaceError(
                 f"ledger {self.path}: {error}; accepted: a writable file on a disk with free space"
             ) from error
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # SQLite quotes what it cannot read
             raise self._damaged(str(error)) from error
 
     def _damaged(self, fault: str) -> WorkspaceError:

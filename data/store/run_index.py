@@ -82,7 +82,7 @@ class RunIndex:
                     connection.execute(_TABLE)
                     add_costs(queries=1)
                     return connection.execute(statement, parameters).fetchall()
-            except sqlite3.DatabaseError as error:
+            except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # SQLite quotes what it cannot read
                 code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF  # without the detail
                 damaged = code in (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
                 if not damaged:  # locked, full or read-only

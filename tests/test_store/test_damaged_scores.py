@@ -164,7 +164,12 @@ def _bad_entries(path: Path) -> None:
         )
 
 
-@pytest.mark.parametrize("damage", [*DAMAGES.values(), _other_table, _bad_entries])
+def _bad_schema(path: Path) -> None:
+    body = path.read_bytes()
+    path.write_bytes(body.replace(b"CREATE TABLE entries", b"CRE\xdfTE TABLE entries"))
+
+
+@pytest.mark.parametrize("damage", [*DAMAGES.values(), _other_table, _bad_entries, _bad_schema])
 def test_a_damaged_index_is_made_anew(
     workspace: RunStore, scored: Run, damage: Callable[[Path], Any], capsys: pytest.CaptureFixture[str]
 ) -> None:

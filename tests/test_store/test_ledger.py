@@ -101,6 +101,15 @@ def test_a_label_without_a_name_is_refused(ledger: Ledger) -> None:
         ledger.add_label(("r", "q", 0), "  ", "pass")
 
 
+def test_a_flipped_byte_in_the_tables_of_a_ledger_is_damage(ledger: Ledger) -> None:
+    ledger.add_label(("r", "q", 0), "Ann", "pass")
+    body = ledger.path.read_bytes().replace(b"CREATE TABLE", b"CRE\xdfTE TABLE")
+    ledger.path.write_bytes(body)
+    with pytest.raises(WorkspaceError, match="move it aside"):
+        Ledger(ledger.path).labels("r")
+    assert ledger.path.read_bytes() == body
+
+
 def test_a_broken_ledger_is_never_overwritten(ledger: Ledger) -> None:
     ledger.path.write_bytes(b"somebody's only copy, damaged" * 50)
     with pytest.raises(WorkspaceError, match="move it aside"):
