@@ -127,12 +127,30 @@ class WholeNumbers(click.ParamType[Any]):
 
 def key_value_pairs(_: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
     """Read the KEY=VALUE texts of an option that may be repeated."""
-    pairs = {}
+    pairs: dict[str, str] = {}
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals or not key:
             raise click.BadParameter(f"{text!r}; accepted: {parameter.metavar}")
-        pairs[key] = value
+        if pairs.setdefault(key, value) != value:
+            raise click.BadParameter(
+                f"{key!r} is given twice, as {pairs[key]!r} and as {value!r}; accepted: each name once"
+            )
+    return pairs
+
+
+def column_mapping(
+    context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
+) -> dict[str, str]:
+    """Read the FIELD=COLUMN texts of an option; each field and each column may be named once."""
+    pairs = key_value_pairs(context, parameter, texts)
+    for field, column in pairs.items():
+        if not column.strip() or not all(part.strip() for part in field.split(".")):
+            raise click.BadParameter(f"'{field}={column}'; accepted: FIELD=COLUMN, both named in full")
+    columns = list(pairs.values())
+    if twice := next((column for column in columns if columns.count(column) > 1), ""):
+        named = " and ".join(field for field, column in pairs.items() if column == twice)
+        raise click.BadParameter(f"column {twice!r} is given to {named}; accepted: one field for a column")
     return pairs
 
 

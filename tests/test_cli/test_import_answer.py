@@ -261,3 +261,22 @@ def test_runs_of_one_project_can_be_listed(capsys: Capture, tmp_path: Path) -> N
     assert "shop" not in run(capsys, root, "runs", "--project", "bank").out
     wrong = run(capsys, root, "runs", "--project", "bnak")
     assert (wrong.code, "accepted: 'bank', 'shop'" in wrong.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "said"),
+    [
+        (["answer=a", "answer=b"], "'answer' is given twice"),
+        (["answer=a", "question=a"], "column 'a' is given to answer and question"),
+        (["scores..x=b"], "both named in full"),
+        (["answer="], "both named in full"),
+        (["=b"], "'=b'; accepted: FIELD=COLUMN"),
+    ],
+)
+def test_a_mapping_in_doubt_is_refused(capsys: Capture, tmp_path: Path, pairs: list[str], said: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("q,a,b\nWhat?,Some words,0.5\n", "utf-8")
+    options = [word for pair in pairs for word in ("--map", pair)]
+    answer = run(capsys, tmp_path / "ws", "import", str(path), *options)
+    assert answer.code == 2
+    assert said in answer.err

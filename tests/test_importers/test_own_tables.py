@@ -426,3 +426,57 @@ def test_models_under_equal_headings_are_a_run_each() -> None:
         "1": ("Ann did it", [5.0, 4.0]),
         "2": ("Bob did it", [1.0, 2.0]),
     }
+
+
+def test_rows_with_a_document_each_are_one_sample() -> None:
+    table = "qid,question,answer,rank,passage,score,reviewed\n" + "".join(
+        f"q{q},What is {q}?,It is number {q}.,{rank},The passage {rank} about {q},0.{9 - rank},{rank * 7}\n"
+        for q in (1, 2)
+        for rank in (2, 1, 3)
+    )
+    samples = rows(table)
+    assert [sample["question_id"] for sample in samples] == ["q1", "q2"]
+    found = [(document["text"], document["score"]) for document in samples[0]["retrieved"]]
+    assert found == [(f"The passage {rank} about 1", (9 - rank) / 10) for rank in (1, 2, 3)]
+    said = notes(table)
+    assert "put together by 'rank': 2 samples" in said
+    assert "left out, as it differs between the rows of a sample: 'reviewed'" in said
+
+
+def test_answers_that_are_ranked_are_not_put_together() -> None:
+    table = "question,answer,rank,doc\n" + "".join(
+        f"What is {q}?,The answer {rank} to {q}.,{rank},A passage of some words\n"
+        for q in (1, 2)
+        for rank in (1, 2)
+    )
+    assert len(rows(table)) == 4
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (("1 min 5 s", "12 s", "2 min"), [65_000, 12_000, 120_000]),
+        (("00:01:05", "01:00:00"), [65_000, 3_600_000]),
+    ],
+)
+def test_times_in_minutes_and_hours_are_read(cells: tuple[str, ...], expected: list[float]) -> None:
+    table = "question,answer,Latency\n" + "".join(
+        f"What {at}?,Some words,{c}\n" for at, c in enumerate(cells)
+    )
+    assert [sample["latency_ms"] for sample in rows(table)] == expected
+
+
+def test_percent_and_fractions_in_one_column_are_shares() -> None:
+    cells = ("85%", "0.5", "40 %", "1.0")
+    table = "question,answer,faithfulness\n" + "".join(
+        f"What {at}?,Words,{c}\n" for at, c in enumerate(cells)
+    )
+    assert [sample["scores"][0]["value"] for sample in rows(table)] == [0.85, 0.5, 0.4, 1.0]
+
+
+@pytest.mark.parametrize(
+    "words", [("grounded", "hallucinated"), ("supported", "not supported"), ("belegt", "nicht belegt")]
+)
+def test_grounded_or_hallucinated_is_a_verdict(words: tuple[str, str]) -> None:
+    table = "question,answer,Verdict\n" + "".join(f"What {at}?,Words,{w}\n" for at, w in enumerate(words))
+    assert f"holds {'/'.join(words)}, read as 1 and 0" in notes(table)

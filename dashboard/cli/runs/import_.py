@@ -12,7 +12,7 @@ from typing import Any
 import click
 from tqdm import tqdm
 
-from ragtriage.dashboard.cli.options import JSON, NEW_PROJECT, key_value_pairs
+from ragtriage.dashboard.cli.options import JSON, NEW_PROJECT, column_mapping, key_value_pairs
 from ragtriage.dashboard.cli.runs.import_answer import answer_lines, preview_answer, preview_text
 from ragtriage.dashboard.cli.terminal import error_text, plain, print_json, screen_width
 from ragtriage.dashboard.wording.imports import formats
@@ -55,7 +55,7 @@ NARROWEST, PIPED = 24, 80  # columns of a line; the second where the text goes t
     "mapping",
     multiple=True,
     metavar="FIELD=COLUMN",
-    callback=key_value_pairs,
+    callback=column_mapping,
     help="Read FIELD from COLUMN.",
 )
 @click.option(

@@ -12,7 +12,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ragtriage.data.importers.formats.wide_tables import Proposed, Row, changed, pivoted, side_by_side
+from ragtriage.data.importers.formats.wide_tables import (
+    Proposed,
+    Row,
+    changed,
+    documents_grouped,
+    pivoted,
+    side_by_side,
+)
 from ragtriage.data.importers.parsing.cells import is_blank
 from ragtriage.data.importers.parsing.columns import guessed, head_columns
 from ragtriage.data.importers.parsing.head_column import HeadColumn
@@ -41,7 +48,8 @@ def reshaped(table: Table, overrides: Mapping[str, str] | None = None) -> Reshap
     """
     table, proposed = _lifted(table, overrides or {})
     steps = (_without_emails, _documents_joined, _units_read, _turns_split, pivoted)
-    for step in (*steps, partial(side_by_side, mapped={*(overrides or {})})):
+    grouped = () if overrides else (documents_grouped,)
+    for step in (*steps, *grouped, partial(side_by_side, mapped={*(overrides or {})})):
         table, own = step(table)
         proposed = {**proposed, **own}
     return Reshaped(table, {name: given for name, given in proposed.items() if name in table.columns})
@@ -264,15 +272,42 @@ def _units_read(table: Table) -> tuple[Table, Proposed]:
     return changed(table, change, table.columns, "; ".join(notes)), proposed
 
 
+def _share(cell: object) -> float | None:
+    """Return a share written as 85% or as 0.85; None for anything else."""
+    if converted := _converted(cell):
+        return converted[0] if converted[1] == "share" else None
+    plain = re.fullmatch(r"[01](?:[.,]\d+)?", str(cell).strip())
+    return float(plain[0].replace(",", ".")) if plain else None
+
+
 def _unit_of(column: HeadColumn) -> str:
     """Return the unit that all cells of a column are in, once converted; "" where they are in none."""
     if not column.values or not all(isinstance(value, str) for value in column.values):
         return ""
     units = {converted[1] if (converted := _converted(value)) else "" for value in column.values}
+    if all(isinstance(value, str) and _CLOCK.fullmatch(value.strip()) for value in column.values):
+        return "ms" if says(column.name, "latency") and not plain_name(column.name).endswith("time") else ""
+    shares = [number for value in column.values if (number := _share(value)) is not None]
+    if units == {"share", ""} and len(shares) == len(column.values) and max(shares) <= 1:
+        return "share"
     return units.pop() if len(units) == 1 else ""
 
 
+_CLOCK = re.compile(r"(\d{1,2}):([0-5]\d):([0-5]\d(?:[.,]\d+)?)")
+_MINUTES = re.compile(r"(\d+)\s*min\.?\s*(\d+(?:[.,]\d+)?)\s*s(?:ec|ek)?\.?")
+
+
+def _duration(cell: str) -> tuple[float, str] | None:
+    """Return a time such as 1 min 5 s or 00:01:05 in milliseconds; None for other text."""
+    if match := _CLOCK.fullmatch(cell) or _MINUTES.fullmatch(cell):
+        *larger, seconds = (float(part.replace(",", ".")) for part in match.groups())
+        return sum(part * 60.0**at for at, part in enumerate([seconds, *reversed(larger)])) * 1000, "ms"
+    return None
+
+
 def _converted(cell: object) -> tuple[float, str] | None:
+    if isinstance(cell, str) and (duration := _duration(cell.strip())):
+        return duration
     match = _WITH_UNIT.fullmatch(cell.strip()) if isinstance(cell, str) else None
     if match is None:
         return None

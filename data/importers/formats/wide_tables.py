@@ -11,6 +11,7 @@ from typing import Any
 from ragtriage.data.importers.parsing.cells import is_blank
 from ragtriage.data.importers.parsing.columns import guessed, head_columns
 from ragtriage.data.importers.parsing.head_column import HeadColumn
+from ragtriage.data.importers.parsing.headings import holds_ids
 from ragtriage.data.importers.parsing.names import heading_words, plain_name, role_of, says
 from ragtriage.data.importers.parsing.rows import Table
 from ragtriage.data.store.parsed_run import Record
@@ -74,6 +75,64 @@ def _may_be_value(column: HeadColumn) -> bool:
 
 def _key(row: Row, columns: Iterable[str]) -> str:
     return repr([row.get(name) for name in columns])
+
+
+RANK = {"rank", "rang", "position", "doc_rank", "排名", "順位"}
+
+
+def documents_grouped(table: Table) -> tuple[Table, Proposed]:
+    """Put rows together that have one retrieved document each of the same question and answer, by rank."""
+    columns = head_columns(table)
+    fields = guessed(columns)
+    rank = next((c for c in columns if plain_name(c.name) in RANK and c.numeric == 1), None)
+    parts = {c.name: part for c in columns if (part := _part_of_document(c, fields))}
+    same = [name for name, field in fields.items() if field in ("question_id", "question", "answer")]
+    if rank is None or not {"id", "text"} & {*parts.values()} or len({*parts.values()}) < len(parts):
+        return table, {}
+    if not {"question", "answer"} <= {fields[name] for name in same}:
+        return table, {}
+    ranks: dict[str, list[str]] = {}
+    for _, row in table.head:
+        if not isinstance(row, dict):
+            return table, {}
+        ranks.setdefault(_key(row, same), []).append(str(row.get(rank.name)))
+    if len(ranks) * 2 > len(table.head) or any(len({*each}) < len(each) for each in ranks.values()):
+        return table, {}
+    groups: dict[str, list[tuple[int, Row]]] = {}
+    for line, row in table.rows():
+        if not isinstance(row, dict):
+            continue
+        groups.setdefault(_key(row, same), []).append((line, row))
+    others = [c.name for c in columns if c.name not in {rank.name, *parts}]
+    vary = [
+        n for n in others if any(len({_key(row, [n]) for _, row in rows}) > 1 for rows in groups.values())
+    ]
+    kept = [name for name in others if name not in vary]
+    documents = "retrieved documents"
+
+    def samples() -> Iterator[Record]:
+        for rows in groups.values():
+            ranked = sorted((row for _, row in rows), key=lambda row: float(str(row.get(rank.name) or "inf")))
+            found = [{part: row[name] for name, part in parts.items() if row.get(name)} for row in ranked]
+            yield rows[0][0], {name: rows[0][1].get(name) for name in kept} | {documents: found}
+
+    note = f"rows with one document each are put together by {rank.name!r}: {len(groups):,} samples"
+    if vary:
+        note += f"; left out, as it differs between the rows of a sample: {', '.join(map(repr, vary))}"
+    grouped = Table.of(table.kind, samples(), [*kept, documents], (*table.notes, note))
+    return grouped, {documents: ("retrieved", "a row for each document")}
+
+
+def _part_of_document(column: HeadColumn, fields: Mapping[str, str]) -> str:
+    """Return what a column holds of the one document of its row; "" where it holds something else."""
+    plain = plain_name(column.name)
+    if plain in ("score", "similarity", "retrieval_score") and column.numeric > MOST_NUMBERS:
+        return "score"
+    if plain in ("doc_id", "document_id", "chunk_id", "passage_id"):
+        return "id"
+    if not (fields.get(column.name) == "retrieved" or plain in ("doc", "document", "chunk", "passage")):
+        return ""
+    return "text" if _is_text(column) and not holds_ids(column) else "id"
 
 
 SIDES = ("answer", "score", "judged_right", "judgement", "helpful", "latency", "cost")

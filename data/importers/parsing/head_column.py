@@ -91,6 +91,9 @@ PAIRS = (
     *(("pass", "fail"), ("passed", "failed"), ("passes", "fails"), ("good", "bad"), ("right", "wrong")),
     *(("correct", "incorrect"), ("accurate", "inaccurate"), ("faithful", "unfaithful"), ("valid", "invalid")),
     *(("grounded", "ungrounded"), ("supported", "unsupported"), ("relevant", "irrelevant")),
+    *(("grounded", "hallucinated"), ("grounded", "not grounded"), ("supported", "not supported")),
+    *(("faithful", "hallucinated"), ("faithful", "not faithful"), ("supported", "hallucinated")),
+    *(("belegt", "nicht belegt"), ("belegt", "halluziniert")),
     *(("success", "failure"), ("helpful", "unhelpful"), ("safe", "unsafe"), ("acceptable", "unacceptable")),
 )
 FLAGS = (("true", "false"), ("yes", "no"), ("1", "0"), ("1.0", "0.0"), ("y", "n"))
