@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import re
+from typing import Any
 
 import pytest
 from pptx import Presentation
+from pypdf import PdfReader
 
 from ragtriage.dashboard.charts.chart import Chart
 from ragtriage.dashboard.charts.tokens import LIGHT
@@ -29,6 +31,7 @@ RUNS = [
     "clapnq: GPT-3.5 (Turbo)",
     "city_guide: Keyword guide",
 ]
+FOOT = 57  # points that the page number stands in
 MARKS = re.compile(r"\*\*|__|`|(^|\s)#{1,6} |\]\(http")
 
 
@@ -144,3 +147,20 @@ def test_marks_of_markdown_go_and_words_stay() -> None:
 def test_a_text_is_split_at_what_is_marked() -> None:
     assert marked_pieces("a (b) c", ("(b)",)) == [("a ", False), ("(b)", True), (" c", False)]
     assert marked_pieces("abc", ()) == [("abc", False)]
+
+
+@pytest.mark.usefixtures("chromium")
+def test_no_page_of_the_pdf_is_two_thirds_empty(demo: RunStore) -> None:
+    view = _view(demo, RUNS[1])
+    sections = [section for section, _ in _deck(view).values()]
+    reader = PdfReader(io.BytesIO(export_report(view, Story("T", view.run.run_id), sections, "pdf")))
+    for page in reader.pages:
+        places: list[float] = []
+
+        def visit(text: str, cm: Any, tm: Any, _font: Any, _size: Any, places: list[float] = places) -> None:
+            if text.strip():
+                places.append(cm[1] * tm[4] + cm[3] * tm[5] + cm[5])
+
+        page.extract_text(visitor_text=visit)
+        body = [place for place in places if place > FOOT]
+        assert min(body) < 2 / 3 * float(page.mediabox.height)
