@@ -89,20 +89,12 @@ def documents_grouped(table: Table) -> tuple[Table, Proposed]:
     same = [name for name, field in fields.items() if field in ("question_id", "question", "answer")]
     if rank is None or not {"id", "text"} & {*parts.values()} or len({*parts.values()}) < len(parts):
         return table, {}
-    if not {"question", "answer"} <= {fields[name] for name in same}:
-        return table, {}
-    ranks: dict[str, list[str]] = {}
-    for _, row in table.head:
-        if not isinstance(row, dict):
-            return table, {}
-        ranks.setdefault(_key(row, same), []).append(str(row.get(rank.name)))
-    if len(ranks) * 2 > len(table.head) or any(len({*each}) < len(each) for each in ranks.values()):
+    if not {"question", "answer"} <= {fields[name] for name in same} or not _repeats(table, same, rank.name):
         return table, {}
     groups: dict[str, list[tuple[int, Row]]] = {}
     for line, row in table.rows():
-        if not isinstance(row, dict):
-            continue
-        groups.setdefault(_key(row, same), []).append((line, row))
+        if isinstance(row, dict):
+            groups.setdefault(_key(row, same), []).append((line, row))
     others = [c.name for c in columns if c.name not in {rank.name, *parts}]
     vary = [
         n for n in others if any(len({_key(row, [n]) for _, row in rows}) > 1 for rows in groups.values())
@@ -121,6 +113,15 @@ def documents_grouped(table: Table) -> tuple[Table, Proposed]:
         note += f"; left out, as it differs between the rows of a sample: {', '.join(map(repr, vary))}"
     grouped = Table.of(table.kind, samples(), [*kept, documents], (*table.notes, note))
     return grouped, {documents: ("retrieved", "a row for each document")}
+
+
+def _repeats(table: Table, same: list[str], rank: str) -> bool:
+    """Return whether the first rows repeat some cells, each time with another rank."""
+    rows = [row for _, row in table.head if isinstance(row, dict)]
+    ranks: dict[str, list[str]] = {}
+    for row in rows:
+        ranks.setdefault(_key(row, same), []).append(str(row.get(rank)))
+    return len(ranks) * 2 <= len(rows) and all(len({*each}) == len(each) for each in ranks.values())
 
 
 def _part_of_document(column: HeadColumn, fields: Mapping[str, str]) -> str:
