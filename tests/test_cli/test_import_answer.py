@@ -247,7 +247,7 @@ def test_a_file_that_was_imported_before_is_recognised(capsys: Capture, tmp_path
     assert "warning" not in again
     other = run(capsys, root, "import", path, "--scale", "faithfulness=1..5").out
     assert f"warning: graded was imported before, as {first}, and both are kept: " in other
-    assert f"`ragtriage delete {first}` removes the earlier one, --name tells them apart." in other
+    assert f"`ragtriage delete {first}` removes the earlier one, --name renames the new one." in other
     assert "warning" not in run(capsys, root, "import", path, "--name", "second").out
 
 

@@ -480,3 +480,41 @@ def test_percent_and_fractions_in_one_column_are_shares() -> None:
 def test_grounded_or_hallucinated_is_a_verdict(words: tuple[str, str]) -> None:
     table = "question,answer,Verdict\n" + "".join(f"What {at}?,Words,{w}\n" for at, w in enumerate(words))
     assert f"holds {'/'.join(words)}, read as 1 and 0" in notes(table)
+
+
+@pytest.mark.parametrize(
+    ("heading", "cells", "later", "expected"),
+    [
+        ("Sterne", ("★★★★☆", "★★☆☆☆"), "★★★☆☆", [0.8, 0.4, 0.6]),
+        ("Rating", ("⭐⭐⭐⭐", "⭐⭐⭐⭐⭐"), "⭐", [0.8, 1.0, 0.2]),
+        ("Note", ("7/10", "10/10"), "3/10", [0.7, 1.0, 0.3]),
+        ("Bewertung", ("4 von 5", "2,5 von 5"), "1 von 5", [0.8, 0.5, 0.2]),
+    ],
+)
+def test_stars_and_marks_out_of_the_greatest_are_shares(
+    heading: str, cells: tuple[str, str], later: str, expected: list[float]
+) -> None:
+    filling = [cells[at % 2] for at in range(2, 300)]  # the last cell is none of the first rows
+    table = f"question;answer;{heading}\n" + "".join(
+        f"What {at}?;Words;{cell}\n" for at, cell in enumerate((*cells, *filling, later))
+    )
+    values = [sample["scores"][0]["value"] for sample in rows(table)]
+    assert values[:2] + values[-1:] == pytest.approx(expected)
+    assert ", read as shares" in notes(table)
+
+
+def test_a_fraction_that_nothing_says_is_a_mark_is_none() -> None:
+    table = "question,answer,Section\nWhat?,Words,7/10\nWho?,Words,3/10\n"
+    assert not any(sample["scores"] for sample in rows(table))
+
+
+def test_addresses_in_comments_are_left_out_and_said() -> None:
+    table = "question,answer,Comment\nWhat?,Words,ask anna@firm.example about it\nWho?,Words,fine\n"
+    (run,) = read_runs(InputFile.from_bytes("t.csv", table.encode()), Options(), ValidationErrors("t.csv"))
+    assert [record["Comment"] for _, record in run.records] == ["ask [e-mail] about it", "fine"]
+    assert "e-mail addresses are [e-mail] in 'Comment'" in notes(table)
+
+
+def test_a_table_in_another_encoding_is_refused_with_the_way_to_save_it() -> None:
+    with pytest.raises(InputError, match=r"not UTF-8.*in Excel: save as CSV UTF-8"):
+        read(InputFile.from_bytes("t.csv", "question,answer\nWas gilt für Öl?,Nichts.\n".encode("cp1252")))

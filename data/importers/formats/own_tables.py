@@ -23,7 +23,7 @@ from ragtriage.data.importers.formats.wide_tables import (
 from ragtriage.data.importers.parsing.cells import is_blank
 from ragtriage.data.importers.parsing.columns import guessed, head_columns
 from ragtriage.data.importers.parsing.head_column import HeadColumn
-from ragtriage.data.importers.parsing.headings import EMAIL, holds_emails, holds_ids
+from ragtriage.data.importers.parsing.headings import EMAIL, holds_emails, holds_ids, names_people
 from ragtriage.data.importers.parsing.names import heading_words, plain_name, says, synonyms
 from ragtriage.data.importers.parsing.ratings import is_given
 from ragtriage.data.importers.parsing.rows import Table
@@ -160,26 +160,32 @@ def _at(row: Mapping[str, Any], path: str) -> object:
 
 
 RATER = "rater"
+NO_ADDRESS = "[e-mail]"
 
 
 def _without_emails(table: Table) -> tuple[Table, Proposed]:
-    """Leave out columns of e-mail addresses; beside ratings, people stay apart under numbers."""
+    """Leave out e-mail addresses, as columns and in comments; who judged stays apart under a number."""
     columns = head_columns(table)
     addresses = [column.name for column in columns if holds_emails(column)]
-    if not addresses:
+    comments = [column.name for column in columns if says(column.name, "comment") and names_people(column)]
+    if not addresses and not comments:
         return table, {}
     numbers: dict[str, str] = {}
-    keeps = RATER not in table.columns and any(is_given(column) for column in columns)
+    keeps = bool(addresses) and RATER not in table.columns and any(map(is_given, columns))
 
     def change(row: Row) -> Iterator[Row]:
         kept = {name: value for name, value in row.items() if name not in addresses}
-        address = str(row.get(addresses[0]) or "").strip().lower()
+        for name in comments:
+            kept[name] = EMAIL.sub(NO_ADDRESS, value) if isinstance(value := row.get(name), str) else value
+        address = str(row.get(addresses[0]) or "").strip().lower() if addresses else ""
         if keeps and EMAIL.fullmatch(address):
             kept[RATER] = numbers.setdefault(address, f"rater {len(numbers) + 1}")
         yield kept
 
-    named = ", ".join(map(repr, addresses))
-    note = f"left out, as it holds e-mail addresses: {named}"
+    note = f"left out, as it holds e-mail addresses: {', '.join(map(repr, addresses))}" if addresses else ""
+    if comments:
+        masked = f"e-mail addresses are {NO_ADDRESS} in {', '.join(map(repr, comments))}"
+        note = f"{note}; {masked}" if note else masked
     if keeps:
         note += "; those who judged are rater 1, rater 2 and so on"
     left = [name for name in table.columns if name not in addresses] + [RATER] * keeps

@@ -150,7 +150,13 @@ def verdict_of(name: str, cells: Collection[object]) -> Verdict | None:
             return Verdict({good: 1.0, bad: 0.0}, True, shown, note, judges_right=judges)
     if last in heading_words("about_text") and not says(name, "score"):
         return _of_flags(words, name)
-    return _of_flags(words, name) or _in_words(words, name) or _on_a_scale(words, name)
+    return (
+        _of_flags(words, name)
+        or _in_words(words, name)
+        or _on_a_scale(words, name)
+        or _in_stars(words, name)
+        or _out_of(words, name)
+    )
 
 
 def _of_flags(words: Mapping[str, str], name: str) -> Verdict | None:
@@ -202,6 +208,48 @@ def _on_a_scale(words: Mapping[str, str], name: str) -> Verdict | None:
             shown = f"{scale[0]} to {scale[-1]}"
             return Verdict(values, is_plain(name), shown, _steps(name, words, values, frozenset()))
     return None
+
+
+STARS = re.compile(r"([★⭐]+)(☆*)")
+OUT_OF = re.compile(r"\d+(?:[.,]5)?(\s*(?:/|out of|of|von|sur|de|di|из)\s*)(\d{1,3})")
+MOST_STARS = 5
+
+
+def _in_stars(words: Mapping[str, str], name: str) -> Verdict | None:
+    """Return how stars are read, ★★★★☆ as 4 of 5; None for other words."""
+    rated = [STARS.fullmatch(word) for word in words]
+    if not all(rated):
+        return None
+    most = max(MOST_STARS, *(len(word) for word in words))
+    forms = {(match[1][0], bool(match[2])) for match in rated if match}
+    values = {
+        star * at + "☆" * (most - at) * filled: at / most
+        for star, _ in forms
+        for filled in (False, True)
+        for at in range(most + 1)
+        if at or filled
+    }
+    note = f"column {name!r} holds stars, read as shares of {most}"
+    return Verdict(values, is_plain(name), f"stars of {most}", note)
+
+
+def _out_of(words: Mapping[str, str], name: str) -> Verdict | None:
+    """Return how marks out of the greatest one are read, 7/10 as 0.7; None for other words."""
+    marks = [OUT_OF.fullmatch(word) for word in words]
+    kinds = {(mark[1], int(mark[2])) for mark in marks if mark}
+    if not all(marks) or len(kinds) != 1 or not (_judges(name) or "?" in name):
+        return None
+    ((between, most),) = kinds
+    if not 2 <= most <= 100:  # a mark out of 1 is a flag, one out of more a count
+        return None
+    halves = [at / 2 for at in range(2 * most + 1)]
+    values = {
+        text: half / most
+        for half in halves
+        for text in (f"{half:g}{between}{most}", f"{half:g}{between}{most}".replace(".", ","))
+    }
+    note = f"column {name!r} holds marks out of {most}, read as shares: {most / 2:g} is 0.5"
+    return Verdict(values, is_plain(name), f"marks out of {most}", note)
 
 
 def _steps(name: str, words: Mapping[str, str], values: Mapping[str, float], refused: Collection[str]) -> str:

@@ -73,6 +73,11 @@ def holds_emails(column: HeadColumn) -> bool:
     return bool(column.values) and all(EMAIL.fullmatch(str(cell).strip()) for cell in column.values)
 
 
+def names_people(column: HeadColumn) -> bool:
+    """Return whether some cells hold an e-mail address."""
+    return any(EMAIL.search(cell) for cell in column.values if isinstance(cell, str))
+
+
 def metric_of(column: HeadColumn) -> str:
     """Return the key of the metric that a column of scores or verdicts holds, by its heading."""
     key, is_known = metric_name(without_scale(column.name))

@@ -60,7 +60,7 @@ def parsed_bytes(content: bytes) -> int:
     return len(content) + 60 * values + 150 * objects + 64 * lists
 
 
-TEXT_ACCEPTED = "UTF-8 text, or UTF-16 with a byte order mark"
+TEXT_ACCEPTED = "UTF-8 text (in Excel: save as CSV UTF-8), or UTF-16 with a byte order mark"
 
 ErrorFactory = Callable[[str, str], InputError]
 
