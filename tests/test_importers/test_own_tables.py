@@ -510,8 +510,7 @@ def test_a_fraction_that_nothing_says_is_a_mark_is_none() -> None:
 
 def test_addresses_in_comments_are_left_out_and_said() -> None:
     table = "question,answer,Comment\nWhat?,Words,ask anna@firm.example about it\nWho?,Words,fine\n"
-    (run,) = read_runs(InputFile.from_bytes("t.csv", table.encode()), Options(), ValidationErrors("t.csv"))
-    assert [record["Comment"] for _, record in run.records] == ["ask [e-mail] about it", "fine"]
+    assert [sample["tags"][0]["value"] for sample in rows(table)] == ["ask [e-mail] about it", "fine"]
     assert "e-mail addresses are [e-mail] in 'Comment'" in notes(table)
 
 
