@@ -1,4 +1,4 @@
-"""Take the pictures of the docs anew, from the bundled samples: `python docs/take_pictures.py [NAME ...]`.
+"""Take the pictures of the docs anew, from the bundled samples: `python tests/take_pictures.py [NAME ...]`.
 
 Each picture is a page of a fresh workspace at 1440 x 900 (the loader: its dialog alone; the report: how its
 HTML opens), in light and, as `NAME-dark.png`, in dark. Needs a Chromium, as the browser tests do.
@@ -17,20 +17,18 @@ from pathlib import Path
 from typing import Literal
 
 import click
+from browser_site import QUIET, serving
+from chromium import FLAGS, find_chromium
 from PIL import Image
+from places import REPOSITORY
 from playwright.sync_api import Browser, FilePayload, Page, sync_playwright
 
-DOCS = Path(__file__).resolve().parent
-sys.path.insert(0, str(DOCS.parent / "tests"))
+from ragtriage.dashboard.present.stories.sections import add_sample_stories
+from ragtriage.data.demo import load_samples
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Workspace
 
-from browser_site import QUIET, serving  # noqa: E402 -- lies in the folder named above
-from chromium import FLAGS, find_chromium  # noqa: E402 -- as above
-
-from ragtriage.dashboard.present.stories.sections import add_sample_stories  # noqa: E402
-from ragtriage.data.demo import load_samples  # noqa: E402
-from ragtriage.data.scoring.run_store import RunStore  # noqa: E402
-from ragtriage.data.store.workspace import Workspace  # noqa: E402
-
+DOCS = REPOSITORY / "docs"
 TABLE = (
     "Question;Bot answer;Expected answer;Docs;Helpful\n"
     "How long is the warranty?;Two years.;2 years;warranty.md;yes\n"
@@ -84,7 +82,7 @@ def picture_of_report(root: str, page: Page, _: str) -> bytes:
             "V4 rerank",
         ]
         options = ["--baseline", "V1 baseline", "--audience", "lead", "-o", str(file)]
-        subprocess.run([*command, *options], check=True)  # noqa: S603 -- words of this file
+        subprocess.run([*command, *options], check=True)
         page.goto(file.as_uri())
         page.wait_for_timeout(1500)
         return page.screenshot()
