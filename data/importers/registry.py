@@ -161,7 +161,7 @@ GENERAL: tuple[Format, ...] = (
     Format("formats.inspectorraget", "inspectorraget", "tasks"),
     Format("formats.versions", "pipeline_results", "pipeline_results"),
     Format("formats.trec", "scores_json", "kind:json"),
-    Format("formats.ragchecker", "ragchecker", "gt_answer response_claims"),
+    Format("formats.ragchecker", "ragchecker_pairs ragchecker", "gt_answer response_claims"),
     Format("formats.versions", "versions", f"version {TABLES}"),
     Format("formats.native", "native_questions native", "question samples ragtriage_run"),
     Format("formats.ragas", "ragas", "user_input contexts"),

@@ -142,6 +142,7 @@ def test_our_point_among_published_ones_opens_its_cases(site: Site) -> None:
     site.open("benchmarks?project=ragchecker&against=ragchecker_clapnq%3A2")
     box = site.page.get_by_role("combobox", name="Against")
     expect(box.or_(site.page.get_by_text("E5-Mistral + GPT-4").first).first).to_be_visible(timeout=30_000)
+    site.page.get_by_text("All published rows").click()
     ours = _chart(site, "dots").evaluate("plot => plot._fullData.length") - 1
     metric = _chart(site, "dots").evaluate("plot => plot._fullData.at(-1).customdata[0][0]")
     _click_point(site, "dots", ours, 0)

@@ -132,7 +132,7 @@ def test_the_runs_page_moves_the_baseline_and_says_who_did(
     _add(workspace, "first", 0.9)
     second = _add(workspace, "second", 0.8)
     at = _opened(workspace, monkeypatch)
-    assert any("none is set" in one.value for one in at.caption)
+    assert any("No baseline is set" in one.value for one in at.caption)
     at.text_input(key="annotator_name").input("Ann <b>").run()
     at.button(key="set_baseline").click().run()
     assert workspace.ledger.baselines() == {"p": second.run_id}

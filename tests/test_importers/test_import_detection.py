@@ -24,6 +24,7 @@ FORMAT_OF = {
     "ragas/v0_2.csv": "ragas",
     "ragas/v0_1.jsonl": "ragas",
     "ragchecker/checking_outputs.json": "ragchecker",
+    "ragchecker/pairs.json": "ragchecker_pairs",
     "mtrag/small.json": "inspectorraget",
     "inspectorraget/small.json": "inspectorraget",
     "iris_vector_rag/detailed_small.csv": "table",

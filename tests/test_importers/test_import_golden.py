@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -132,3 +133,22 @@ def test_a_conversation_is_split_and_a_missing_target_stays_missing() -> None:
     assert "reference_answer" not in by_answerable["no"]
     assert "relevant" not in by_answerable["no"]
     assert by_answerable["yes"]["relevant"] == [{"id": by_answerable["yes"]["retrieved"][0]["id"]}]
+
+
+def test_two_models_a_row_are_a_run_each_and_a_pair_compared_twice_is_one_sample(tmp_path: Path) -> None:
+    def side(name: str, answer: str, precision: float) -> dict[str, Any]:
+        labels = {"correctness_label": precision, "completeness_label": 0.5, "overall_label": 0.5}
+        return {"model_name": name, "response": answer, "ragchecker": labels}
+
+    row = {"dataset": "kiwi", "query_id": "41", "query": "How deep?", "gt_answer": "Two metres."}
+    pair = {"model1": side("bm25", "One metre.", 0.25), "model2": side("e5", "Two metres.", 1.0)}
+    rows = [row | pair | {"correctness_label": label} for label in (1, 2)]  # by two annotators
+    path = tmp_path / "pairs.json"
+    path.write_text(json.dumps(rows), encoding="utf-8")
+    source = InputFile.from_path(path)
+    assert detect(source) == "ragchecker_pairs"
+    runs = {run.name: list(run.records) for run in read_runs(source, Options(), ValidationErrors(path.name))}
+    assert {name: len(records) for name, records in runs.items()} == {"bm25": 1, "e5": 1}
+    ((_, record),) = runs["bm25"]
+    assert (record["answer"], record["reference_answer"]) == ("One metre.", "Two metres.")
+    assert record["scores"] == {"answer_precision": 0.25, "answer_recall": 0.5, "answer_f1": 0.5}

@@ -231,7 +231,7 @@ def test_marks_filter_cases_and_live_in_the_address(workspace: RunStore) -> None
     worded |= {"gold_part": "gold_part:hop 1", "refusal": "refusal:answered", "map_cell": "map_cell::9:0"}
     worded |= {"reach": "reach:top:3", "hop_at": "hop_at:1:nowhere", "used_by_gold": "used_by_gold:top:1"}
     worded |= {"part": "part:filter/field/area"}
-    worded |= {"route": "route:a>b"}
+    worded |= {"route": "route:a>b", "answer": "answer:contradicted"}
     worded |= {"calls": "calls:missing", "f1": "f1:precision"}
     attacks = ("attack_succeeded", "attack_not_measured")
     worded |= {key: f"{key}:direct_injection" for key in attacks}

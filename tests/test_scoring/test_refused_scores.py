@@ -32,7 +32,7 @@ def test_a_mean_that_differs_from_the_tools_says_why(
     file = FIXTURES / "exports/trulens/records_v2.16.0.jsonl"  # its leaderboard: faithfulness 0.845242 of 12
     answer = run(capsys, tmp_path, "import", str(file), "--explain")
     assert answer.code == 0
-    said = "1 answer reads as a refusal, so its imported scores are left out"
+    said = "1 answer looks like a refusal, so its imported scores are left out"
     assert said in " ".join(answer.out.split())
     store = RunStore(Workspace(tmp_path))
     (stored,) = store.runs()

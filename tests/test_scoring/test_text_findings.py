@@ -147,7 +147,7 @@ def test_secrets_stop_the_release_masked_and_are_the_first_thing_said(
         answer = ragtriage(capsys, root, command, report.run.run_id)
         assert KEY not in answer.out
         assert "123-45-6789" not in answer.out
-        assert "120 answers tell an API key" in " ".join(answer.out.split())
+        assert "120 answers reveal an API key" in " ".join(answer.out.split())
 
 
 def test_what_the_question_or_the_reference_gives_is_no_leak(workspace: RunStore) -> None:

@@ -157,7 +157,59 @@ class _Row:
         self.errors.add(self.line, field, f"found {shown}", accepted)
 
 
+OF_PAIRS = {  # its overall is the F1 of its correctness and its completeness
+    "correctness_label": "answer_precision",
+    "completeness_label": "answer_recall",
+    "overall_label": "answer_f1",
+}
+SIDES = ("model1", "model2")
+
+
+def read_pairs(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+    """Read the meta-evaluation, two models a row, as a run for each model.
+
+    An answer that two rows hold, since two people compared it, is one sample. What people said of a pair
+    belongs to neither answer: `agreement` reads it.
+    """
+    table = open_table(source, errors, options.limit, rows=options.rows)
+    runs: dict[str, dict[tuple[str, str], Record]] = {}
+    for line, row in object_rows(table.rows(), errors, "an object with query, model1 and model2"):
+        for side in SIDES:
+            model = row.get(side)
+            if not isinstance(model, dict) or not isinstance(model.get("model_name"), str):
+                errors.add(line, side, f"found {type(model).__name__}", "an object with model_name, response")
+                continue
+            record = _answer_of(row, model)
+            answers = runs.setdefault(model["model_name"], {})
+            answers.setdefault((str(record["question"]), str(record["answer"])), (line, record))
+    notes = ("two models a row: a run for each; labels of the pair are not imported",)
+    return [
+        run_of(source, "ragchecker_pairs", answers.values(), name, notes=notes)
+        for name, answers in runs.items()
+    ]
+
+
+def _answer_of(row: Mapping[str, Any], model: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the answer of one model of a row in the native form."""
+    record = {field: row.get(name) for name, field in NAMES.items() if name != "response"}
+    record["question_id"] = f"{row.get('dataset')}/{row.get('query_id')}"  # ids are those of a dataset
+    record["answer"] = model.get("response")
+    record["tags"] = {"dataset": row["dataset"]} if isinstance(row.get("dataset"), str) else {}
+    measured = model.get("ragchecker")
+    if isinstance(measured, dict):
+        record["scores"] = {OF_PAIRS[name]: measured[name] for name in OF_PAIRS if name in measured}
+    return record
+
+
 IMPORTERS = (
+    Importer(
+        "ragchecker_pairs",
+        "RAGChecker, meta-evaluation",
+        "rows with query, model1 and model2: two models a row",
+        lambda peek: {"query", *SIDES} <= (*peek.rows_at("results"), {})[0].keys(),
+        read_pairs,
+        unit="row",
+    ),
     Importer(
         "ragchecker",
         "RAGChecker",

@@ -39,6 +39,7 @@ EVALUATIONS = ("eval", "eval_root")
 RELEVANT_FROM = 0.5
 OF_CONTEXTS = "context_relevance"
 FAILED = "ERROR"
+FAILED_SCORE = -1  # of a feedback that failed, with an error or without one
 LOWER = {"direction": "lower"}
 DOCUMENTS = ("retrieval.retrieved_contexts", "reranking.contexts", "gen_ai.retrieval.documents")
 
@@ -128,8 +129,8 @@ def _keep_evaluation(traces: Traces, relevance: Spool, line: int, record_id: str
             relevance.add(record_id, line, [context, score])
         return
     error, score = attributes.text("eval_root.error"), attributes.number("eval_root.score")
-    if error:  # with a score of -1 beside it
-        value: dict[str, Any] = {"value": None, "reason": last_line(error)}
+    if error or score == FAILED_SCORE:
+        value: dict[str, Any] = {"value": None, "reason": last_line(error or "the feedback failed")}
     elif score is not None:
         value = {"value": score, "reason": attributes.text("eval.explanation")}
     else:
