@@ -150,5 +150,6 @@ def test_two_models_a_row_are_a_run_each_and_a_pair_compared_twice_is_one_sample
     runs = {run.name: list(run.records) for run in read_runs(source, Options(), ValidationErrors(path.name))}
     assert {name: len(records) for name, records in runs.items()} == {"bm25": 1, "e5": 1}
     ((_, record),) = runs["bm25"]
+    assert isinstance(record, dict)
     assert (record["answer"], record["reference_answer"]) == ("One metre.", "Two metres.")
     assert record["scores"] == {"answer_precision": 0.25, "answer_recall": 0.5, "answer_f1": 0.5}
