@@ -35,6 +35,7 @@ _WORDS = (
 _NUMBERED = re.compile(rf"{_WORDS}\s?[:#.]?\s?({_NUMBERS})\Z", re.IGNORECASE)
 _NAMED = re.compile(rf"{_WORDS}\s?[:#]\s?(.{{1,180}})\Z", re.IGNORECASE)
 _PAGED = re.compile(rf"(?:.{{0,120}}[\s,;:]|)(?:pages?|pp?|стр|页)\.?\s?({_PAGES})\Z", re.IGNORECASE)
+_DATA = re.compile(rf"data\s?:[^()]{{0,80}}\bsources?\s?\(({_NUMBERS})(?:,? ?\+more)?\)", re.IGNORECASE)
 _LOOKS = re.compile(rf"{_WORDS}\b|citation|\?\Z", re.IGNORECASE)
 _YEARS = range(1000, 10_000)
 
@@ -138,6 +139,10 @@ def _usual(content: str, ids: Collection[str]) -> tuple[Kind, tuple[str, ...]] |
     """Return what the text between brackets names; None where it is not a citation."""
     if content in ids:
         return "id", (content,)
+    data = _DATA.match(content)
+    if data:  # as GraphRAG and benchmark-qed write them: ids of rows of the context
+        names = _listed(data[1])
+        return ("id" if ids and set(names) <= set(ids) else "number"), names
     numbers = _NUMBER.match(content) or _NUMBERED.match(content)
     if numbers:
         names = _listed(numbers[1])

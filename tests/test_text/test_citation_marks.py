@@ -139,3 +139,10 @@ def test_a_section_on_sources_in_the_middle_is_no_list() -> None:
 )
 def test_which_sentences_need_a_citation(sentence: str, needed: bool) -> None:
     assert needs_citation(sentence) is needed
+
+
+def test_sources_in_a_data_reference_are_ids_of_the_context_or_numbers() -> None:
+    answer = "The harbour is deep [Data: Reports 2, Sources (15, 16, +more)]. It is old [Data: Sources (3)]."
+    (both, one) = find_marks(answer, (), {"15", "16", "3"})
+    assert (both.kind, both.names, one.names) == ("id", ("15", "16"), ("3",))
+    assert [mark.kind for mark in find_marks(answer)] == ["number", "number"]
