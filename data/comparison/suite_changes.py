@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -44,7 +44,7 @@ def suite_changes(base: ScoredRun, run: ScoredRun) -> dict[str, SuiteChange]:
         both = np.isfinite(first) & np.isfinite(second)
         if not both.any():
             continue
-        passes = [np.where(both, share == 1, np.nan)[both].astype(np.float64) for share in (first, second)]
+        passes = [(share[both] == 1).astype(np.float64) for share in (first, second)]
         ids = run.question_ids[matched.other][both]
         fixed, broken = (
             tuple(map(str, ids[gain > 0])) for gain in (passes[1] - passes[0], passes[0] - passes[1])
@@ -53,6 +53,5 @@ def suite_changes(base: ScoredRun, run: ScoredRun) -> dict[str, SuiteChange]:
         changes[key] = SuiteChange(len(ids), means[0], means[1], fixed, broken, mcnemar(*passes))
     adjusted = holm([change.p for change in changes.values()])
     return {
-        key: SuiteChange(change.n, change.before, change.now, change.fixed, change.broken, float(p))
-        for (key, change), p in zip(changes.items(), adjusted, strict=True)
+        key: replace(change, p=float(p)) for (key, change), p in zip(changes.items(), adjusted, strict=True)
     }

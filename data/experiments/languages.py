@@ -22,6 +22,7 @@ from ragtriage.data.experiments.experiment import (
     keep_experiment,
 )
 from ragtriage.data.experiments.parallel_questions import (
+    NOT_RECORDED,
     LanguagePassage,
     LanguageQuestion,
     MultilingualSet,
@@ -288,7 +289,7 @@ def _question_languages(run: ScoredRun) -> tuple[IntArray, tuple[str, ...]]:
     for group in run.groups:
         if group.name == "language":
             return group.codes, group.labels
-    return np.zeros(run.n, dtype=np.int64), ("not recorded",)
+    return np.zeros(run.n, dtype=np.int64), (NOT_RECORDED,)
 
 
 def _rows(run: ScoredRun, language: str) -> IntArray:
@@ -348,7 +349,7 @@ def _lists(run: ScoredRun, rows: IntArray, codes: dict[str, int]) -> RankedLists
             counts[at] = len(gold)
             for rank, entry in enumerate((sample["retrieved"] or ())[:DEPTH]):
                 language[at, rank] = codes.setdefault(
-                    str(further_fields(entry["extra"], "language").get("language") or "not recorded"),
+                    str(further_fields(entry["extra"], "language").get("language") or NOT_RECORDED),
                     len(codes),
                 )
                 relevant[at, rank] = entry["id"] in gold

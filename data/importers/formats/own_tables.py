@@ -23,7 +23,7 @@ from ragtriage.data.importers.formats.wide_tables import (
 from ragtriage.data.importers.parsing.cells import is_blank
 from ragtriage.data.importers.parsing.columns import guessed, head_columns
 from ragtriage.data.importers.parsing.head_column import HeadColumn
-from ragtriage.data.importers.parsing.headings import EMAIL, holds_emails, holds_ids, names_people
+from ragtriage.data.importers.parsing.headings import EMAIL, holds_emails, holds_ids, mentions_emails
 from ragtriage.data.importers.parsing.names import heading_words, plain_name, says, synonyms
 from ragtriage.data.importers.parsing.ratings import is_given
 from ragtriage.data.importers.parsing.rows import Table
@@ -167,7 +167,7 @@ def _without_emails(table: Table) -> tuple[Table, Proposed]:
     """Leave out e-mail addresses, as columns and in comments; who judged stays apart under a number."""
     columns = head_columns(table)
     addresses = [column.name for column in columns if holds_emails(column)]
-    comments = [column.name for column in columns if says(column.name, "comment") and names_people(column)]
+    comments = [column.name for column in columns if says(column.name, "comment") and mentions_emails(column)]
     if not addresses and not comments:
         return table, {}
     numbers: dict[str, str] = {}

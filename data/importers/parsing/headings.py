@@ -73,7 +73,7 @@ def holds_emails(column: HeadColumn) -> bool:
     return bool(column.values) and all(EMAIL.fullmatch(str(cell).strip()) for cell in column.values)
 
 
-def names_people(column: HeadColumn) -> bool:
+def mentions_emails(column: HeadColumn) -> bool:
     """Return whether some cells hold an e-mail address."""
     return any(EMAIL.search(cell) for cell in column.values if isinstance(cell, str))
 
