@@ -8,8 +8,8 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from threading import Event, Thread, current_thread, main_thread
 from types import TracebackType
@@ -18,6 +18,7 @@ from typing import IO, Any, Literal, Self, get_args
 from ragtriage.data.errors import DataError
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.workspace import utc_now
+from ragtriage.metrics.schema.scores import MetricsError
 
 JobState = Literal["running", "done", "stopped", "failed", "died"]
 STATES = get_args(JobState)
@@ -244,3 +245,41 @@ def lock_file(file: IO[bytes], wait: bool) -> bool:
             raise
         return False
     return True
+
+
+@dataclass
+class RecordedJob:
+    """A job of this process while it is recorded; what runs it says how far it is, and that it stopped."""
+
+    heartbeat: Heartbeat
+    progress: dict[str, Any]
+    state: JobState = "done"  # how it ends, unless an exception ends it
+    message: str = ""
+
+    def stopped(self, why: str) -> None:
+        """Say that it ends before its work is done, by intent."""
+        self.state, self.message = "stopped", why
+
+
+@contextmanager
+def recorded_job(
+    ledger: Ledger, kind: str, spec: Mapping[str, Any], project: str, progress: dict[str, Any]
+) -> Iterator[RecordedJob]:
+    """Record a job from entering to leaving: its heartbeat, its progress, and how it ended.
+
+    Raises:
+        DataError: a job of that kind is running for that project already.
+    """
+    job_id = begin_job(ledger, kind, "", spec, project)
+    job = RecordedJob(Heartbeat(ledger, job_id, progress.copy), progress)
+    try:
+        with job.heartbeat:
+            yield job
+    # also what is not an Exception: the job would else look as if it still ran
+    except BaseException as error:
+        if job.state != "stopped":
+            plain = isinstance(error, DataError | MetricsError)
+            job.state, job.message = "failed", str(error) if plain else f"{type(error).__name__}: {error}"
+        raise
+    finally:
+        end_job(ledger, job_id, job.state, job.message, progress)

@@ -34,12 +34,11 @@ from ragtriage.data.chunking.questions import open_questions, own_corpus
 from ragtriage.data.chunking.retrievers import WORDS, open_retriever
 from ragtriage.data.errors import DataError
 from ragtriage.data.interpreter import python_module
-from ragtriage.data.jobs import Heartbeat, Job, JobState, begin_job, end_job, jobs_of
+from ragtriage.data.jobs import Job, jobs_of, recorded_job
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.stored_file import replace_file
 from ragtriage.data.store.workspace import Run, Workspace
-from ragtriage.metrics.schema.scores import MetricsError
 
 _IDENTITY = ("grid", "chunking", "chunk_size", "chunk_overlap", "chunk_unit", "chunk_headings")
 
@@ -379,36 +378,22 @@ def run_grid_job(
         DataError: this grid is running already, or its retriever cannot be opened.
     """
     spec = {**asdict(options), "project": project, "name": plan.title, "folder": str(Path.cwd())}
-    job_id = begin_job(store.ledger, _KIND + plan.key, "", spec, project)
     progress: dict[str, Any] = {"total": len(plan.chunkings), "done": 0}
-    heartbeat = Heartbeat(store.ledger, job_id, progress.copy)
+    with recorded_job(store.ledger, _KIND + plan.key, spec, project, progress) as job:
 
-    def follow(step: GridStep) -> None:
-        progress.update(asdict(step))
-        if watch is not None:
-            watch(step)
-        # between configurations alone: one that has begun is worth its end
-        if heartbeat.stop_asked and step.done < step.total:
-            raise GridStoppedError(STOPPED)
+        def follow(step: GridStep) -> None:
+            job.progress.update(asdict(step))
+            if watch is not None:
+                watch(step)
+            # between configurations alone: one that has begun is worth its end
+            if job.heartbeat.stop_asked and step.done < step.total:
+                raise GridStoppedError(STOPPED)
 
-    state: JobState = "failed"
-    message = ""
-    try:
-        with heartbeat:
-            runs = run_grid(store, plan, project, follow)
-        state = "done"
-    except (GridStoppedError, KeyboardInterrupt):
-        state, message = "stopped", STOPPED
-        raise
-    # also what is not an Exception: the job would else look as if it still ran
-    except BaseException as error:
-        message = (
-            str(error) if isinstance(error, DataError | MetricsError) else f"{type(error).__name__}: {error}"
-        )
-        raise
-    finally:
-        end_job(store.ledger, job_id, state, message, progress)
-    return runs
+        try:
+            return run_grid(store, plan, project, follow)
+        except (GridStoppedError, KeyboardInterrupt):
+            job.stopped(STOPPED)
+            raise
 
 
 def grid_jobs(ledger: Ledger) -> list[Job]:

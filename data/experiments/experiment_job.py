@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-from ragtriage.data.errors import DataError
 from ragtriage.data.experiments.plan import PlannedExperiment
 from ragtriage.data.experiments.run_experiment import ExperimentOutcome, run_experiment
-from ragtriage.data.jobs import Heartbeat, Job, JobState, begin_job, end_job, jobs_of
+from ragtriage.data.jobs import Job, jobs_of, recorded_job
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.systems.runner import AskProgress
@@ -32,29 +30,19 @@ def run_experiment_job(
     """
     experiment = planned.experiment
     spec = {"title": planned.kind.title, "questions": experiment.questions, "system": experiment.system}
-    kind = _KIND + experiment.experiment_id
-    job_id = begin_job(store.ledger, kind, "", spec, experiment.project)
-    progress: dict[str, Any] = {"total": 0, "done": 0}
-    heartbeat = Heartbeat(store.ledger, job_id, progress.copy)
+    kind, progress = _KIND + experiment.experiment_id, {"total": 0, "done": 0}
+    with recorded_job(store.ledger, kind, spec, experiment.project, progress) as job:
 
-    def follow(step: AskProgress) -> None:
-        progress.update(total=step.total, done=step.done, failed=step.failed)
-        watch(step)
+        def follow(step: AskProgress) -> None:
+            job.progress.update(total=step.total, done=step.done, failed=step.failed)
+            watch(step)
 
-    state: JobState = "failed"
-    message = ""
-    try:
-        with heartbeat:
-            outcome = run_experiment(
-                store, planned, system, limits, follow, lambda: heartbeat.stop_asked or stopped()
-            )
-        state, message = ("stopped", outcome.stopped) if outcome.stopped else ("done", "")
-    # also what is not an Exception: the job would else look as if it still ran
-    except BaseException as error:
-        message = str(error) if isinstance(error, DataError) else f"{type(error).__name__}: {error}"
-        raise
-    finally:
-        end_job(store.ledger, job_id, state, message, progress)
+        def stops() -> bool:
+            return job.heartbeat.stop_asked or stopped()
+
+        outcome = run_experiment(store, planned, system, limits, follow, stops)
+        if outcome.stopped:
+            job.stopped(outcome.stopped)
     return outcome
 
 
