@@ -81,7 +81,7 @@ def picture_of_report(root: str, page: Page, _: str) -> bytes:
             "report",
             "V4 rerank",
         ]
-        options = ["--baseline", "V1 baseline", "--audience", "lead", "-o", str(file)]
+        options = ["--baseline", "V1 baseline", "-o", str(file)]
         subprocess.run([*command, *options], check=True)
         page.goto(file.as_uri())
         page.wait_for_timeout(1500)

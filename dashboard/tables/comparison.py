@@ -9,6 +9,7 @@ from ragtriage.dashboard.wording.comparisons import (
     VERDICT_LABELS,
     effect_label,
     outcome_label,
+    slice_title,
 )
 from ragtriage.dashboard.wording.escaping import capital
 from ragtriage.dashboard.wording.formatting import mean_text
@@ -136,11 +137,6 @@ def slice_table(changes: Sequence[SliceChange], base_name: str, name: str) -> Re
         for change in changes
     ]
     return ResultTable("Pass rate by slice", tuple(rows))
-
-
-def slice_title(change: SliceChange) -> str:
-    """Return the name of a slice with its value."""
-    return f"{change.name}: {change.value}"
 
 
 def leaderboard_table(board: Leaderboard, names: Mapping[str, str]) -> ResultTable:

@@ -231,14 +231,19 @@ def slices_text(changes: Sequence[SliceChange]) -> str:
     return f"{count(len(moved), 'slice')} of {len(changes):,} moved beyond chance"
 
 
+def slice_title(change: SliceChange) -> str:
+    """Return the name of a slice with its value."""
+    return f"{change.name}: {change.value}"
+
+
 def for_whom_text(changes: Sequence[SliceChange]) -> str:
     """Return the slices whose pass rate moved beyond chance, with their pass rates; else that none did."""
     moved = [change for change in changes if change.verdict in ("better", "worse")]
     if not moved:
         return slices_text(changes) if changes else "no slice has enough questions"
     named = [
-        f"{change.name} {shorten(change.value, 24)} {change.verdict}, {percent(change.base)} to "
-        f"{percent(change.other)}"
+        f"{shorten(slice_title(change), 40)} {change.verdict} ({percent(change.base)} to "
+        f"{percent(change.other)})"
         for change in moved[:MOST_SLICES]
     ]
     more = len(moved) - len(named)

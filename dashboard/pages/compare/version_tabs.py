@@ -31,7 +31,6 @@ from ragtriage.dashboard.tables.comparison import (
     factor_table,
     leaderboard_table,
     slice_table,
-    slice_title,
     version_table,
 )
 from ragtriage.dashboard.wording.comparisons import (
@@ -40,6 +39,7 @@ from ragtriage.dashboard.wording.comparisons import (
     not_compared_text,
     on_share_scale,
     paired_method_text,
+    slice_title,
     slices_text,
     tested_text,
     undirected_text,
