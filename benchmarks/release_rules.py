@@ -20,7 +20,7 @@ from importlib.util import find_spec
 import numpy as np
 
 from ragtriage.metrics.schema.scores import FloatArray
-from ragtriage.metrics.statistics.margins import margin_test
+from ragtriage.metrics.statistics.max_t import margin_test
 from ragtriage.metrics.statistics.paired import MARGIN, SIGNIFICANCE, mcnemar, paired
 
 BASE, FLIPS = 0.75, 0.10

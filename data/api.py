@@ -50,8 +50,7 @@ from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import REGISTRY, declared, ordered
 from ragtriage.metrics.sanity.documents import said_first
 from ragtriage.metrics.sanity.rule import Finding
-from ragtriage.metrics.statistics.intervals import Interval
-from ragtriage.metrics.statistics.question_means import question_means
+from ragtriage.metrics.statistics.intervals import Interval, question_means
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,8 +14,8 @@ from ragtriage.data.gates.report import GateReport
 from ragtriage.data.importers.registry import GENERAL, QUESTION_FILES, TOOLS, loaded
 from ragtriage.metrics.diagnosis.check_kinds import CHECK_KINDS, FORMAT, FORMAT_NAMES
 from ragtriage.metrics.diagnosis.context_metric import CONTEXT_METRICS
+from ragtriage.metrics.diagnosis.fix_first import REPAIRS
 from ragtriage.metrics.diagnosis.patterns import PATTERNS, CaseThresholds
-from ragtriage.metrics.diagnosis.repairs import REPAIRS
 from ragtriage.metrics.diagnosis.stages import STAGES
 from ragtriage.metrics.gates.gates import Gate, GateResult
 from ragtriage.metrics.gates.wording import gate_title, subject_of

@@ -3,8 +3,7 @@
 from ragtriage.metrics.metric_registry import REGISTRY, compute, lookup, unavailable
 from ragtriage.metrics.schema.batch import Batch
 from ragtriage.metrics.schema.metric import CONVENTIONS, Convention, Metric, MetricKey
-from ragtriage.metrics.schema.scores import MetricsError, Scores, Status
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import MetricsError, Scores, Source, Status
 
 __all__ = [
     "CONVENTIONS",

@@ -13,34 +13,32 @@ import numpy as np
 
 from ragtriage.metrics.definitions import (
     alignment,
+    answer_text,
     citations,
     context_quality,
-    experiments,
-    hallucination,
     imported,
     judged,
     refusal,
     retrieval,
-    similarity,
     spans,
     system,
-    wording,
 )
 from ragtriage.metrics.definitions.claims import METRICS as CLAIM_METRICS
 from ragtriage.metrics.definitions.spans import BUDGET_METRICS, BUDGETS, CHUNK_COUNT_METRICS
-from ragtriage.metrics.schema.applicability import ANSWERABLE_LABEL, missing
 from ragtriage.metrics.schema.batch import Batch
 from ragtriage.metrics.schema.metric import (
+    ANSWERABLE_LABEL,
     CONVENTIONS,
     Component,
     Convention,
     Metric,
     MetricKey,
     find_key,
+    missing,
     parse_key,
+    whole_number,
 )
 from ragtriage.metrics.schema.scores import MetricsError, Scores
-from ragtriage.metrics.schema.whole_number import whole_number
 
 __all__ = [
     "DEFAULT_KS",
@@ -74,13 +72,13 @@ REGISTRY: dict[str, Metric] = {
         context_quality.METRICS,
         context_quality.LOCAL_MODEL_METRICS,
         CLAIM_METRICS,
-        hallucination.METRICS,
+        judged.HALLUCINATION_METRICS,
         alignment.METRICS,
         judged.METRICS,
-        wording.METRICS,
+        answer_text.WORDING_METRICS,
         imported.ANSWERS,
-        similarity.METRICS,
-        experiments.METRICS,
+        answer_text.SIMILARITY_METRICS,
+        answer_text.EXPERIMENT_METRICS,
         refusal.METRICS,
         citations.METRICS,
         system.METRICS,

@@ -23,8 +23,7 @@ from ragtriage.metrics.schema.batch import (
     SpanRankings,
     Wordings,
 )
-from ragtriage.metrics.schema.scores import FloatArray, Status
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import FloatArray, Source, Status
 
 WIDTH = 6  # ranks in the arrays of a sample
 

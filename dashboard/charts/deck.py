@@ -11,7 +11,7 @@ from ragtriage.dashboard.charts.tokens import LIGHT
 from ragtriage.dashboard.wording.escaping import shorten
 from ragtriage.metrics.diagnosis.stages import Owner
 from ragtriage.metrics.number_text import MINUS, count, interval_text, number, signed
-from ragtriage.metrics.statistics.margins import Outcome
+from ragtriage.metrics.statistics.max_t import Outcome
 
 BASE_COLOUR = "#A9B6C2"
 VERDICT_COLOURS: dict[Outcome, str] = {"better": LIGHT.good_mark, "worse": LIGHT.bad.text}

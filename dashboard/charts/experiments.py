@@ -38,8 +38,7 @@ from ragtriage.data.experiments.parsing import ParsingFindings
 from ragtriage.data.experiments.position import PublishedCurves
 from ragtriage.data.experiments.stability import FlipsByChange
 from ragtriage.data.experiments.summary import ArmResult
-from ragtriage.metrics.experiments.noise import NoiseEffect
-from ragtriage.metrics.experiments.position import PositionEffect
+from ragtriage.metrics.experiments.contexts import NoiseEffect, PositionEffect
 from ragtriage.metrics.number_text import interval_text, number, percent
 from ragtriage.metrics.statistics.intervals import Interval
 

@@ -113,7 +113,7 @@ class WholeNumbers(click.ParamType[Any]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Read the numbers."""
-        from ragtriage.metrics.schema.whole_number import whole_number  # here: it loads NumPy
+        from ragtriage.metrics.schema.metric import whole_number  # here: it loads NumPy
 
         parts = [part.strip() for part in str(value).split(",")]
         if not all((number := whole_number(part)) is not None and number >= self.least for part in parts):

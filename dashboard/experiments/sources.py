@@ -19,7 +19,7 @@ from ragtriage.dashboard.headlines.headline import Headline, State
 from ragtriage.dashboard.wording.formatting import span
 from ragtriage.data.experiments.sources import SOURCES, TITLES, SourceFindings
 from ragtriage.data.experiments.summary import ExperimentSummary
-from ragtriage.metrics.experiments.sources import Need, SourceVerdict
+from ragtriage.metrics.experiments.contexts import Need, SourceVerdict
 from ragtriage.metrics.number_text import count, percent, points
 from ragtriage.metrics.result_table import Change, Ends, Of, PValue, ResultTable, Row
 from ragtriage.metrics.statistics.intervals import Interval

@@ -32,7 +32,7 @@ from ragtriage.metrics.number_text import MINUS, count, number, percent, settled
 from ragtriage.metrics.statistics.paired import MARGIN, SIGNIFICANCE
 
 LONGEST_NAME = 40
-_FIELD = re.compile(r": (`[^`]+`)")  # as ragtriage.metrics.schema.applicability names what a metric lacks
+_FIELD = re.compile(r": (`[^`]+`)")  # as ragtriage.metrics.schema.metric names what a metric lacks
 MOST_QUOTED = 3  # gates in the second line
 MOST_DOUBTS = 2
 TIMES = 2.0  # as a multiple of the baseline from here on, as a percentage below

@@ -26,8 +26,8 @@ from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.versions import releases_of
 from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.schema.metric import whole_number
 from ragtriage.metrics.schema.scores import MetricsError
-from ragtriage.metrics.schema.whole_number import whole_number
 
 MOST_RUNS = 100
 MOST_PROJECTS = 30  # that an answer names

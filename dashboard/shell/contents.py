@@ -11,8 +11,7 @@ from ragtriage.data.chunking.grids import grids_of
 from ragtriage.data.comparison.published_results import read_published
 from ragtriage.data.errors import DataError
 from ragtriage.data.store.workspace import Run
-from ragtriage.metrics.schema.scores import MetricsError
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import MetricsError, Source
 
 CHECKED = "check_pass_rate"  # metric of a run that decides a check
 PAIRED = ("compare", "trend")  # pages that need two runs

@@ -18,8 +18,7 @@ from ragtriage.data.strategy.plan import USE_CASES
 from ragtriage.metrics.diagnosis.patterns import PATTERNS, CaseThresholds
 from ragtriage.metrics.diagnosis.stages import DEFAULT_ORDER, STAGES
 from ragtriage.metrics.diagnosis.symptoms import SymptomEdges
-from ragtriage.metrics.schema.metric import CONVENTIONS
-from ragtriage.metrics.schema.whole_number import whole_number
+from ragtriage.metrics.schema.metric import CONVENTIONS, whole_number
 
 LONGEST = 500  # characters of a text taken from a URL
 MOST_VERSIONS = 20

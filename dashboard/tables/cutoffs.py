@@ -10,7 +10,7 @@ from ragtriage.data.analysis.gold_reach import Change as RankingChange
 from ragtriage.data.analysis.question_types import TypeCurve
 from ragtriage.data.analysis.retrieval_curves import Curve
 from ragtriage.data.scoring.summaries import MetricSummary
-from ragtriage.metrics.analysis.cutoff_curves import LEAST_GAIN
+from ragtriage.metrics.analysis.retrieval import LEAST_GAIN
 from ragtriage.metrics.metric_registry import REGISTRY, title_of
 from ragtriage.metrics.number_text import interval_text, number, signed
 from ragtriage.metrics.result_table import (

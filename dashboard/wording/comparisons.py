@@ -17,7 +17,7 @@ from ragtriage.metrics.gates.wording import GOOD_SHARE, guardrail_change
 from ragtriage.metrics.metric_registry import declared, is_share, title_of
 from ragtriage.metrics.number_text import count, interval_text, number, p_value, percent, settled_by
 from ragtriage.metrics.statistics.intervals import METHODS
-from ragtriage.metrics.statistics.margins import MarginTest, Outcome
+from ragtriage.metrics.statistics.max_t import MarginTest, Outcome
 from ragtriage.metrics.statistics.paired import Verdict
 
 _TURNED: Mapping[str, str] = MappingProxyType(

@@ -10,7 +10,7 @@ from ragtriage.data.analysis.citations import citations_of_run
 from ragtriage.data.diagnosis.context import part_title
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.main_loss import MainLoss, main_loss, many_bad, many_refused
-from ragtriage.metrics.definitions.wording import RIGHT_BY_TEXT
+from ragtriage.metrics.definitions.answer_text import RIGHT_BY_TEXT
 from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED
 from ragtriage.metrics.diagnosis.slices import Concentration
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ragtriage.dashboard.wording.escaping import capital
 from ragtriage.dashboard.wording.main_loss import slice_values
 from ragtriage.data.gates.next_steps import NextStep
-from ragtriage.metrics.diagnosis.repairs import Gain
+from ragtriage.metrics.diagnosis.fix_first import Gain
 from ragtriage.metrics.diagnosis.stages import STAGES, Owner, stage_code
 from ragtriage.metrics.gates.wording import gate_title
 from ragtriage.metrics.number_text import count, percent

@@ -6,11 +6,11 @@ from ragtriage.dashboard.wording.escaping import in_sentence
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.good_case import corrected_right_rate, right_by_context
 from ragtriage.data.diagnosis.main_loss import WORDY, main_loss
-from ragtriage.metrics.definitions.wording import RIGHT_BY_TEXT
+from ragtriage.metrics.definitions.answer_text import RIGHT_BY_TEXT
 from ragtriage.metrics.diagnosis.right import CORRECTNESS
 from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.number_text import count, number, percent
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import Source
 
 LABELS, HALF_WIDTH = 20, 14  # so many labels settle the share of right answers to so many points
 NAMED_FROM = 0.1  # share of the cases from which on a count is worth a sentence

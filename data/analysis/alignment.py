@@ -12,7 +12,7 @@ from ragtriage.data.analysis.retrieval_curves import block_of
 from ragtriage.data.scoring.context_use import ORIGINS, RunContextUse
 from ragtriage.data.scoring.ranked_lists import ranked_lists
 from ragtriage.data.scoring.scored_run import ScoredRun
-from ragtriage.metrics.analysis.cutoff_curves import curve_intervals
+from ragtriage.metrics.analysis.retrieval import curve_intervals
 from ragtriage.metrics.definitions.alignment import (
     deep_reliance,
     ignored_top_ranked,
@@ -23,8 +23,7 @@ from ragtriage.metrics.definitions.alignment import (
 from ragtriage.metrics.metric_registry import bounds_of
 from ragtriage.metrics.schema.batch import ContextUse, Rankings
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Scores
-from ragtriage.metrics.statistics.intervals import Interval, interval
-from ragtriage.metrics.statistics.question_means import question_means
+from ragtriage.metrics.statistics.intervals import Interval, interval, question_means
 
 ALERT = 0.30  # above this share of ignored first documents the gate warns
 DEEPEST = 20  # ranks that a chart shows at most

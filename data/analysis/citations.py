@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from ragtriage.data.scoring.scored_run import ScoredRun
-from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Source, Status
 from ragtriage.metrics.statistics.intervals import Interval, interval
 
 

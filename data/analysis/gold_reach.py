@@ -20,13 +20,12 @@ from ragtriage.data.analysis.retrieval_curves import (
 from ragtriage.data.scoring.gold_join import hop_order
 from ragtriage.data.scoring.ranked_lists import RankedLists
 from ragtriage.data.scoring.scored_run import ScoredRun
-from ragtriage.metrics.analysis.retrieval_breakdowns import RankMoves, rank_moves
+from ragtriage.metrics.analysis.retrieval import RankMoves, rank_moves
 from ragtriage.metrics.schema.batch import Rankings
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, Status
-from ragtriage.metrics.statistics.intervals import Interval, interval
+from ragtriage.metrics.statistics.intervals import Interval, interval, question_means
 from ragtriage.metrics.statistics.max_t import cluster_sums, max_t
 from ragtriage.metrics.statistics.paired import PairedDifference, Verdict, paired, verdict
-from ragtriage.metrics.statistics.question_means import question_means
 
 Need = Literal["hops", "gold", "any gold"]
 Step = Literal["top", "list", "candidates", "nowhere"]

@@ -19,8 +19,7 @@ from ragtriage.data.analysis.retrieval_curves import (
 )
 from ragtriage.data.scoring.ranked_lists import RankedLists
 from ragtriage.data.scoring.scored_run import ScoredRun
-from ragtriage.metrics.analysis.cutoff_curves import curve_intervals, suggested_k
-from ragtriage.metrics.analysis.retrieval_breakdowns import KINDS, query_type_named
+from ragtriage.metrics.analysis.retrieval import KINDS, curve_intervals, query_type_named, suggested_k
 from ragtriage.metrics.schema.batch import Rankings
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray
 from ragtriage.metrics.statistics.intervals import Interval

@@ -10,17 +10,16 @@ import numpy as np
 from ragtriage.data.scoring.gold_join import hop_order
 from ragtriage.data.scoring.ranked_lists import RankedLists, missed_names
 from ragtriage.data.scoring.scored_run import ScoredRun
-from ragtriage.metrics.analysis.cutoff_curves import (
+from ragtriage.metrics.analysis.retrieval import (
     DOCUMENT_CURVES,
     SPAN_CURVES,
     curve_intervals,
     curve_values,
+    hop_outcomes,
 )
-from ragtriage.metrics.analysis.retrieval_breakdowns import hop_outcomes
 from ragtriage.metrics.schema.batch import Rankings, SpanRankings
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
-from ragtriage.metrics.statistics.intervals import Interval
-from ragtriage.metrics.statistics.question_means import question_means
+from ragtriage.metrics.statistics.intervals import Interval, question_means
 
 LONGEST_K = 50
 HOPS = "all_hops_recall"

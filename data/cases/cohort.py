@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.metrics.schema.metric import whole_number
 from ragtriage.metrics.schema.scores import BoolArray
-from ragtriage.metrics.schema.whole_number import whole_number
 
 HIGHEST_RANK = 10**6
 

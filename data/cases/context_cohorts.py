@@ -9,8 +9,7 @@ import numpy as np
 from ragtriage.data.analysis.citations import CitationCounts, citation_counts
 from ragtriage.data.cases.cohort import Cohort
 from ragtriage.data.scoring.scored_run import ScoredRun
-from ragtriage.metrics.schema.scores import BoolArray, FloatArray
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, Source
 
 Chosen = Callable[[FloatArray], BoolArray]
 

@@ -20,8 +20,7 @@ from ragtriage.data.scoring.scored_run import MetricColumn
 from ragtriage.data.store.sample_schema import SCHEMA, conform
 from ragtriage.metrics.diagnosis.patterns import PATTERNS
 from ragtriage.metrics.diagnosis.stages import STAGES
-from ragtriage.metrics.schema.scores import IntArray, Status
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import IntArray, Source, Status
 
 BATCH = 512  # samples a row group
 LICENCE = (

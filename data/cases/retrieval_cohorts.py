@@ -12,7 +12,7 @@ from ragtriage.data.cases.cohort import Cohort, parse_rank
 from ragtriage.data.diagnosis.context import gold_parts, part_title
 from ragtriage.data.scoring.ranked_lists import RankedLists, missed_names, ranked_lists
 from ragtriage.data.scoring.scored_run import ScoredRun
-from ragtriage.metrics.analysis.retrieval_breakdowns import HopOutcome, hop_outcomes, rank_moves
+from ragtriage.metrics.analysis.retrieval import HopOutcome, hop_outcomes, rank_moves
 from ragtriage.metrics.schema.scores import BoolArray
 
 

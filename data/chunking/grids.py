@@ -16,12 +16,11 @@ import numpy as np
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.workspace import Run, flat_settings, setting_text
 from ragtriage.metrics.metric_registry import bounds_of, declared, ordered
+from ragtriage.metrics.schema.metric import whole_number
 from ragtriage.metrics.schema.scores import FloatArray
-from ragtriage.metrics.schema.whole_number import whole_number
-from ragtriage.metrics.statistics.intervals import Interval, interval
+from ragtriage.metrics.statistics.intervals import Interval, interval, question_means
 from ragtriage.metrics.statistics.max_t import FamilyTest, cluster_sums, max_t
 from ragtriage.metrics.statistics.paired import SIGNIFICANCE, PairedDifference, paired
-from ragtriage.metrics.statistics.question_means import question_means
 
 T = TypeVar("T", int, str, bool)
 

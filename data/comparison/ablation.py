@@ -14,9 +14,9 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.workspace import Run, flat_settings, setting_text
 from ragtriage.metrics.metric_registry import bounds_of, declared
 from ragtriage.metrics.schema.scores import FloatArray
+from ragtriage.metrics.statistics.intervals import question_means
 from ragtriage.metrics.statistics.max_t import cluster_sums, max_t
 from ragtriage.metrics.statistics.paired import PairedDifference, Verdict, paired, verdict
-from ragtriage.metrics.statistics.question_means import question_means
 
 NOT_SET = "(not set)"
 _SKIPPED = BOOKKEEPING  # paths, as a whole

@@ -16,8 +16,8 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.stored_file import reading
 from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray
+from ragtriage.metrics.statistics.intervals import question_means
 from ragtriage.metrics.statistics.paired import PairedDifference, paired
-from ragtriage.metrics.statistics.question_means import question_means
 
 
 @dataclass(frozen=True)

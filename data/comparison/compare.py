@@ -33,9 +33,16 @@ from ragtriage.metrics.gates.gates import GateResult
 from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import bounds_of, is_share, title_of
 from ragtriage.metrics.schema.scores import FloatArray, IntArray
-from ragtriage.metrics.statistics.label_correction import CorrectedMean
-from ragtriage.metrics.statistics.margins import MarginTest, Outcome, margin_test
-from ragtriage.metrics.statistics.max_t import ClusterSums, FamilyTest, cluster_sums, max_t
+from ragtriage.metrics.statistics.intervals import question_means
+from ragtriage.metrics.statistics.max_t import (
+    ClusterSums,
+    FamilyTest,
+    MarginTest,
+    Outcome,
+    cluster_sums,
+    margin_test,
+    max_t,
+)
 from ragtriage.metrics.statistics.paired import (
     MARGIN,
     PairedDifference,
@@ -43,7 +50,7 @@ from ragtriage.metrics.statistics.paired import (
     comparability,
     paired,
 )
-from ragtriage.metrics.statistics.question_means import question_means
+from ragtriage.metrics.statistics.ppi import CorrectedMean
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,8 @@ from ragtriage.metrics.definitions.refusal import METRICS as REFUSALS
 from ragtriage.metrics.diagnosis.right import CORRECTNESS
 from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import REGISTRY, declared, imported_declarations, lookup, ordered
-from ragtriage.metrics.schema.scores import FloatArray, MetricsError
-from ragtriage.metrics.schema.source import Source
-from ragtriage.metrics.statistics.question_means import question_means
+from ragtriage.metrics.schema.scores import FloatArray, MetricsError, Source
+from ragtriage.metrics.statistics.intervals import question_means
 
 SHOWN_K = 5
 DEFAULT_FAMILY = "headline"

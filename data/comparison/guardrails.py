@@ -28,8 +28,8 @@ from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import bounds_of
 from ragtriage.metrics.schema.scores import FloatArray, IntArray
 from ragtriage.metrics.statistics.distributions import normal_quantile, normal_tail
+from ragtriage.metrics.statistics.intervals import question_means
 from ragtriage.metrics.statistics.paired import MARGIN, SIGNIFICANCE, drop_of, holm, paired
-from ragtriage.metrics.statistics.question_means import question_means
 
 _DRAWS = 999
 _MOST_VALUES = 4_000_000  # draws x questions held at once

@@ -16,11 +16,10 @@ from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import bounds_of
 from ragtriage.metrics.schema.scores import FloatArray
-from ragtriage.metrics.statistics.intervals import Interval, interval
+from ragtriage.metrics.statistics.intervals import Interval, interval, question_means
 from ragtriage.metrics.statistics.max_t import ClusterSums, FamilyTest, max_t
 from ragtriage.metrics.statistics.paired import SIGNIFICANCE, PairedDifference, paired
 from ragtriage.metrics.statistics.pareto import pareto_front
-from ragtriage.metrics.statistics.question_means import question_means
 
 Standing = Literal["best", "same", "worse", "not compared", "no direction"]
 LEAST_SHARE = 0.5  # of the questions that the fullest version has scored, for a version to be the best

@@ -22,11 +22,9 @@ from ragtriage.metrics.diagnosis.patterns import CaseThresholds
 from ragtriage.metrics.diagnosis.right import CORRECTNESS
 from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import declared, ordered
-from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray
-from ragtriage.metrics.schema.source import Source
-from ragtriage.metrics.statistics.intervals import interval
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Source
+from ragtriage.metrics.statistics.intervals import interval, question_means
 from ragtriage.metrics.statistics.paired import paired
-from ragtriage.metrics.statistics.question_means import question_means
 
 OUTCOME_METRIC = (
     *CORRECTNESS,

@@ -11,7 +11,7 @@ from ragtriage.data.comparison.question_match import QuestionMatch
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.store.question_sets import QuestionSet, question_sets
 from ragtriage.metrics.number_text import percent
-from ragtriage.metrics.statistics.question_means import question_means
+from ragtriage.metrics.statistics.intervals import question_means
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ragtriage.data.scoring.ranked_lists import missed_names, ranked_lists
 from ragtriage.data.scoring.scored_run import ScoredRun
-from ragtriage.metrics.analysis.retrieval_breakdowns import hop_outcomes
+from ragtriage.metrics.analysis.retrieval import hop_outcomes
 from ragtriage.metrics.diagnosis.context_metric import (
     ContextChoice,
     ContextColumn,
@@ -17,9 +17,8 @@ from ragtriage.metrics.diagnosis.context_metric import (
     is_context_metric,
 )
 from ragtriage.metrics.metric_registry import ordered
-from ragtriage.metrics.schema.scores import BoolArray, FloatArray, Status
-from ragtriage.metrics.schema.source import Source
-from ragtriage.metrics.schema.whole_number import whole_number
+from ragtriage.metrics.schema.metric import whole_number
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, Source, Status
 
 GOLD_IN_CONTEXT = "gold_in_context"
 _usual_choices: WeakKeyDictionary[ScoredRun, ContextChoice] = WeakKeyDictionary()  # follow from no setting

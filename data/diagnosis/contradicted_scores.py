@@ -12,7 +12,7 @@ from ragtriage.metrics.sanity.rule import Finding, rows_of
 from ragtriage.metrics.schema.batch import OTHER, SAME
 from ragtriage.metrics.schema.scores import BoolArray
 from ragtriage.metrics.statistics.distributions import regularised_beta
-from ragtriage.metrics.statistics.question_means import question_means
+from ragtriage.metrics.statistics.intervals import question_means
 
 CONTRADICTED = "contradicted_scores"
 FEWEST_DECIDED = 10  # questions whose answers the words decide

@@ -17,7 +17,7 @@ from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.grouping import NOT_GIVEN
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.ledger import Label
-from ragtriage.metrics.definitions.wording import RIGHT_BY_TEXT
+from ragtriage.metrics.definitions.answer_text import RIGHT_BY_TEXT
 from ragtriage.metrics.diagnosis.context_metric import ContextChoice
 from ragtriage.metrics.diagnosis.fix_first import FixFirst, fix_first
 from ragtriage.metrics.diagnosis.patterns import (
@@ -29,7 +29,6 @@ from ragtriage.metrics.diagnosis.patterns import (
     pattern,
     refusals,
 )
-from ragtriage.metrics.diagnosis.precision_recall import PAIRS, PairReading, pair_readings
 from ragtriage.metrics.diagnosis.right import Right
 from ragtriage.metrics.diagnosis.slices import Concentration, SliceFinding, concentration, worst_slices
 from ragtriage.metrics.diagnosis.stage_rules import StageFeatures
@@ -40,12 +39,19 @@ from ragtriage.metrics.diagnosis.stages import (
     attribute_failures,
     stage_code,
 )
-from ragtriage.metrics.diagnosis.symptoms import SYMPTOMS, Symptom, SymptomEdges, symptoms
+from ragtriage.metrics.diagnosis.symptoms import (
+    PAIRS,
+    SYMPTOMS,
+    PairReading,
+    Symptom,
+    SymptomEdges,
+    pair_readings,
+    symptoms,
+)
 from ragtriage.metrics.metric_registry import declared
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray
-from ragtriage.metrics.statistics.intervals import Interval, interval
-from ragtriage.metrics.statistics.label_correction import FEWEST_LABELS, CorrectedMean, corrected_share
-from ragtriage.metrics.statistics.question_means import question_means
+from ragtriage.metrics.statistics.intervals import Interval, interval, question_means
+from ragtriage.metrics.statistics.ppi import FEWEST_LABELS, CorrectedMean, corrected_share
 
 MOST_SLICES = 10
 SYMPTOM_METRICS = tuple(sorted({name for symptom in SYMPTOMS for need in symptom.needs for name in need}))

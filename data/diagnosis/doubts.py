@@ -12,8 +12,7 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.metrics.diagnosis.right import CORRECTNESS, RIGHT_SOURCES
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 from ragtriage.metrics.sanity.rule import Finding
-from ragtriage.metrics.schema.scores import BoolArray
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import BoolArray, Source
 
 _TWO_VALUES = ("recomputed", "recomputed_means")  # the one in use is computed, and not the doubtful one
 _OF_IMPORTED = ("zero_column", "constant_column")

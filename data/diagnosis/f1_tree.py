@@ -20,8 +20,7 @@ from ragtriage.metrics.diagnosis.f1_tree import (
     f1_tree,
     perfect_f1,
 )
-from ragtriage.metrics.schema.scores import BoolArray, FloatArray
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, Source
 from ragtriage.metrics.statistics.intervals import Interval
 
 _METRICS: Mapping[str, str] = {  # field of F1Shares -> metric

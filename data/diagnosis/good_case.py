@@ -10,9 +10,8 @@ import numpy as np
 
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.metrics.diagnosis.stage_rules import WHOLE
-from ragtriage.metrics.schema.scores import BoolArray, FloatArray, StrArray
-from ragtriage.metrics.schema.source import Source
-from ragtriage.metrics.statistics.label_correction import CorrectedMean
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, Source, StrArray
+from ragtriage.metrics.statistics.ppi import CorrectedMean
 
 PartKey = Literal["right", "grounded", "found", "on_question"]
 PART_TITLES: Mapping[PartKey, str] = {

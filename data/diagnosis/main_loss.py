@@ -10,13 +10,11 @@ import numpy as np
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import stage_doubt
 from ragtriage.data.diagnosis.good_case import right_by_context
-from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED
-from ragtriage.metrics.diagnosis.repairs import UPSTREAM
+from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED, UPSTREAM
 from ragtriage.metrics.diagnosis.slices import Concentration
 from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.sanity.rule import Finding
-from ragtriage.metrics.statistics.intervals import interval
-from ragtriage.metrics.statistics.question_means import question_means
+from ragtriage.metrics.statistics.intervals import interval, question_means
 
 FEWEST = 10  # measured cases from which on a share of them is a conclusion
 LARGE = 0.1  # share of the cases that must be bad beyond chance for the fault to lead

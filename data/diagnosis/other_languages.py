@@ -12,7 +12,7 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.text.language import language_name
 from ragtriage.data.text.refusal_grammar import LANGUAGES
 from ragtriage.data.text.right_by_text import MEASURED_IN
-from ragtriage.metrics.definitions.wording import RIGHT_BY_TEXT
+from ragtriage.metrics.definitions.answer_text import RIGHT_BY_TEXT
 from ragtriage.metrics.sanity.rule import Finding, Severity, rows_of
 from ragtriage.metrics.schema.scores import BoolArray
 

@@ -9,7 +9,7 @@ import numpy as np
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.scoring.summaries import MetricSummary, summarise
 from ragtriage.metrics.metric_registry import ordered
-from ragtriage.metrics.statistics.question_means import question_means
+from ragtriage.metrics.statistics.intervals import question_means
 
 
 @dataclass(frozen=True)

@@ -32,11 +32,9 @@ from ragtriage.metrics.sanity.columns import zero_columns
 from ragtriage.metrics.sanity.means import Means, check_means, looks_uncomputed
 from ragtriage.metrics.sanity.rule import SAMPLES_NAMED, AnswerShift, CheckInput, Finding, IdMismatch, rows_of
 from ragtriage.metrics.sanity.run import check_numbers
-from ragtriage.metrics.schema.metric import Convention
-from ragtriage.metrics.schema.scores import FloatArray, Scores, Status
-from ragtriage.metrics.schema.source import Source
-from ragtriage.metrics.schema.whole_number import whole_number
-from ragtriage.metrics.statistics.question_means import question_means
+from ragtriage.metrics.schema.metric import Convention, whole_number
+from ragtriage.metrics.schema.scores import FloatArray, Scores, Source, Status
+from ragtriage.metrics.statistics.intervals import question_means
 
 MOST_NAMED, MOST_FAILED_NAMED, MOST_REFUSED_NAMED = 8, 6, 3
 LONGEST_AUTHOR = 120

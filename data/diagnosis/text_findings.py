@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from ragtriage.data.scoring.grouping import common_languages
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.text.language import language_name
-from ragtriage.metrics.sanity.answer_texts import AnswerTexts
-from ragtriage.metrics.schema.scores import BoolArray
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.sanity.rule import AnswerTexts
+from ragtriage.metrics.schema.scores import BoolArray, Source
 
 TELLING = 60  # characters of an answer in letters, from which on its language is sure enough
 TELLING_IDEOGRAPHS = 15

@@ -15,8 +15,7 @@ from ragtriage.metrics.diagnosis.patterns import CaseThresholds
 from ragtriage.metrics.metric_registry import declared, is_share, title_of
 from ragtriage.metrics.number_text import count, interval_text, number
 from ragtriage.metrics.sanity.rule import Finding
-from ragtriage.metrics.schema.scores import BoolArray, FloatArray
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, Source
 from ragtriage.metrics.statistics.agreement import misses_bad, rate_intervals
 from ragtriage.metrics.statistics.intervals import Interval
 

@@ -31,7 +31,7 @@ from ragtriage.data.experiments.questions import Questions
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.text.answer_match import holds_answer
 from ragtriage.data.text.folding import folded
-from ragtriage.metrics.experiments.injection import (
+from ragtriage.metrics.experiments.contexts import (
     AttackOutcome,
     PoisonedRetrieval,
     attack_outcome,

@@ -34,7 +34,7 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 from ragtriage.data.store.sample_reader import AT_ONCE, further_fields
 from ragtriage.data.store.workspace import utc_now
-from ragtriage.metrics.experiments.languages import (
+from ragtriage.metrics.experiments.questions import (
     RankedLists,
     average_precision,
     language_shares,
@@ -42,8 +42,7 @@ from ragtriage.metrics.experiments.languages import (
     transfer_ratio,
 )
 from ragtriage.metrics.schema.scores import IntArray
-from ragtriage.metrics.statistics.intervals import Interval, mean_over_questions
-from ragtriage.metrics.statistics.question_means import question_means
+from ragtriage.metrics.statistics.intervals import Interval, mean_over_questions, question_means
 
 K1, B = 0.9, 0.4  # Anserini's, as in the multilingual benchmarks
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"

@@ -27,7 +27,7 @@ from ragtriage.data.experiments.experiment import (
 )
 from ragtriage.data.experiments.questions import AskedQuestion, Passage, Questions, draw_distractors
 from ragtriage.data.text.answer_match import holds_answer
-from ragtriage.metrics.experiments.noise import NoiseEffect, Outcome, noise_effect, outcome_of, shares_of
+from ragtriage.metrics.experiments.contexts import NoiseEffect, Outcome, noise_effect, outcome_of, shares_of
 from ragtriage.metrics.number_text import percent
 from ragtriage.metrics.statistics.intervals import Interval, mean_over_questions
 

@@ -35,8 +35,7 @@ from ragtriage.data.store.workspace import utc_now
 from ragtriage.data.text.answer_match import holds_answer
 from ragtriage.metrics.number_text import count
 from ragtriage.metrics.schema.scores import FloatArray, IntArray
-from ragtriage.metrics.statistics.intervals import Interval, interval, mean_over_questions
-from ragtriage.metrics.statistics.question_means import question_means
+from ragtriage.metrics.statistics.intervals import Interval, interval, mean_over_questions, question_means
 
 KEY = "parsing"
 OVERALL = ("nid", "teds", "mhs")  # what the benchmark's overall number is made of

@@ -25,7 +25,7 @@ from ragtriage.data.experiments.experiment import (
     asked_from,
 )
 from ragtriage.data.experiments.questions import AskedQuestion, Passage, Questions, draw_distractors
-from ragtriage.metrics.experiments.position import PositionEffect, position_effect, positions_of
+from ragtriage.metrics.experiments.contexts import PositionEffect, position_effect, positions_of
 from ragtriage.metrics.schema.scores import MetricsError
 from ragtriage.metrics.statistics.intervals import Interval, mean_over_questions
 

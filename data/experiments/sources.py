@@ -21,7 +21,7 @@ from ragtriage.data.experiments.experiment import (
     scores_and_refusal,
 )
 from ragtriage.data.experiments.questions import AskedQuestion, Questions
-from ragtriage.metrics.experiments.sources import (
+from ragtriage.metrics.experiments.contexts import (
     BOTH,
     DOCUMENT,
     RIGHT_FROM,

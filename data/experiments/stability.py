@@ -21,7 +21,7 @@ from ragtriage.data.judge.requests import ModelCall, Request
 from ragtriage.data.prompts.prompt import JudgedCase, case_message, load_prompt
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.systems.system import SystemRequest
-from ragtriage.metrics.experiments.stability import Flips, flips
+from ragtriage.metrics.experiments.questions import Flips, flips
 
 _PREFIX = re.compile(r"^(what|who|when|where|which|how|why)\b", re.IGNORECASE)
 

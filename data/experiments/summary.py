@@ -14,8 +14,7 @@ from ragtriage.data.experiments.registry import kind_of
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.metrics.schema.scores import FloatArray
-from ragtriage.metrics.statistics.intervals import Interval, mean_over_questions
-from ragtriage.metrics.statistics.question_means import question_means
+from ragtriage.metrics.statistics.intervals import Interval, mean_over_questions, question_means
 
 
 @dataclass(frozen=True)

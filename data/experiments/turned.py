@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ragtriage.data.scoring.scored_run import ScoredRun
-from ragtriage.metrics.statistics.question_means import question_means
+from ragtriage.metrics.statistics.intervals import question_means
 
 PASSES_FROM = 0.5
 

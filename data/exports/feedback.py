@@ -22,8 +22,7 @@ from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.sample_reader import further_fields
 from ragtriage.metrics.diagnosis.stages import STAGES
 from ragtriage.metrics.metric_registry import declared, known_name, ordered
-from ragtriage.metrics.schema.scores import IntArray, Status
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import IntArray, Source, Status
 
 SOURCES = tuple(source.label for source in Source)
 OURS = tuple(source.label for source in (Source.HUMAN, Source.JUDGED, Source.COMPUTED))

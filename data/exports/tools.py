@@ -34,8 +34,7 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.text.printable import printable
 from ragtriage.metrics.metric_registry import ordered
-from ragtriage.metrics.schema.scores import IntArray
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import IntArray, Source
 
 _OURS = uuid.uuid5(uuid.NAMESPACE_OID, "ragtriage")
 

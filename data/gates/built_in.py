@@ -30,8 +30,7 @@ from ragtriage.metrics.number_text import percent
 from ragtriage.metrics.sanity.documents import off_scale
 from ragtriage.metrics.sanity.rule import Finding
 from ragtriage.metrics.statistics.distributions import regularised_beta
-from ragtriage.metrics.statistics.intervals import interval
-from ragtriage.metrics.statistics.question_means import question_means
+from ragtriage.metrics.statistics.intervals import interval, question_means
 
 RIGHT_ANSWERS = Gate("right answers", 0.5, False, "block", "most of its answers are wrong")
 FEWEST_READ = 5  # cases that people read

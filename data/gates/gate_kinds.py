@@ -37,12 +37,10 @@ from ragtriage.metrics.gates.gates import (
 )
 from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import REGISTRY, bounds_of, declared, is_share, ordered
-from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Source, Status
 from ragtriage.metrics.statistics.distributions import quantile_interval
-from ragtriage.metrics.statistics.intervals import METHODS, Interval, interval
+from ragtriage.metrics.statistics.intervals import METHODS, Interval, interval, question_means
 from ragtriage.metrics.statistics.max_t import FamilyTest
-from ragtriage.metrics.statistics.question_means import question_means
 
 
 def judge_mean_gate(

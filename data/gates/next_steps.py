@@ -12,8 +12,7 @@ from ragtriage.data.diagnosis.doubts import stage_doubt
 from ragtriage.data.diagnosis.good_case import passing_with_gold, supported_without_gold
 from ragtriage.data.diagnosis.main_loss import WORDY, many_bad
 from ragtriage.metrics.diagnosis.check_kinds import CRITICAL_SUITES
-from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED, FixFirst
-from ragtriage.metrics.diagnosis.repairs import UPSTREAM, Effort, Gain, expected_gain
+from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED, UPSTREAM, Effort, FixFirst, Gain, expected_gain
 from ragtriage.metrics.diagnosis.right import CORRECTNESS
 from ragtriage.metrics.diagnosis.slices import Concentration
 from ragtriage.metrics.diagnosis.stages import stage_code
@@ -21,7 +20,7 @@ from ragtriage.metrics.gates.gates import GateResult
 from ragtriage.metrics.gates.wording import judged_title
 from ragtriage.metrics.sanity.documents import off_scale, said_first
 from ragtriage.metrics.sanity.rule import Finding
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import Source
 
 Horizon = Literal["now", "next", "later"]
 HORIZONS: tuple[Horizon, ...] = ("now", "next", "later")

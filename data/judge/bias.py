@@ -34,8 +34,7 @@ from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.sample_schema import SCHEMA
 from ragtriage.metrics.metric_registry import compute
 from ragtriage.metrics.schema.batch import Batch
-from ragtriage.metrics.schema.scores import FloatArray, IntArray, Status
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import FloatArray, IntArray, Source, Status
 from ragtriage.metrics.statistics.agreement import Agreement, bootstrap_interval, bootstrapped, spearman
 from ragtriage.metrics.statistics.distributions import normal_quantile
 

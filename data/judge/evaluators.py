@@ -31,8 +31,7 @@ from ragtriage.data.suites.check import CheckedSample, stored_value
 from ragtriage.data.suites.check_table import check_table
 from ragtriage.data.suites.evaluate import outcome_of
 from ragtriage.data.suites.safety import ATTACK_RESULT, SAFETY, WAITS, question_of
-from ragtriage.metrics.schema.scores import FloatArray, Status
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import FloatArray, Source, Status
 from ragtriage.metrics.statistics.prevalence import EvaluatorAccuracy, evaluator_accuracy
 
 ANSWERS = ("yes", "no", "cannot_tell")  # yes: the failure is there

@@ -29,7 +29,7 @@ from ragtriage.data.store.judge_replies import EVALUATION, QuoteCheck, quote_che
 from ragtriage.data.store.judge_results import CallStatus
 from ragtriage.data.store.workspace import Run
 from ragtriage.data.suites.safety import ATTACK_RESULT, SAFETY
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import Source
 
 CHECKS_ALONE = "checks: accepted: a run, without calibrate, evaluator and shuffle"
 NONE_WAITS = "no safety check waits for the judge"

@@ -16,8 +16,7 @@ from ragtriage.data.scoring.scored_run import MetricColumn, ScoredRun
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.metrics.diagnosis.right import CORRECTNESS
 from ragtriage.metrics.metric_registry import bounds_of, declared, ordered, title_of
-from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Source, Status
 from ragtriage.metrics.statistics.agreement import (
     Agreement,
     Confusion,

@@ -31,8 +31,7 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.judge_replies import EVALUATION
 from ragtriage.data.store.judge_results import JudgeResult, judge_results_of
 from ragtriage.data.store.workspace import Run
-from ragtriage.metrics.schema.scores import FloatArray, IntArray
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import FloatArray, IntArray, Source
 from ragtriage.metrics.statistics.agreement import Agreement, binary_agreement, spearman
 from ragtriage.metrics.statistics.class_agreement import (
     Ceiling,

@@ -23,8 +23,7 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, Status
 from ragtriage.metrics.statistics.intervals import Interval, interval
-from ragtriage.metrics.statistics.label_correction import ppi_by_question
-from ragtriage.metrics.statistics.ppi import PpiMean
+from ragtriage.metrics.statistics.ppi import PpiMean, ppi_by_question
 
 FEW_LABELS = 50  # below this the corrected mean is reported as uncertain
 ADVISED_LABELS = (150, 300)  # ARES (Saad-Falcon et al. 2024) uses 150 and more

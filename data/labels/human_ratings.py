@@ -24,8 +24,7 @@ from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.ragged import Ragged, numbers, padded
 from ragtriage.metrics.metric_registry import bounds_of, declared, known_name, title_of
 from ragtriage.metrics.schema.batch import ANSWERABLE
-from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Source, Status
 from ragtriage.metrics.statistics.agreement import Level
 
 IMPORTED = "imported:"  # prefix of the key of a metric that humans scored in the file

@@ -30,8 +30,8 @@ from ragtriage.data.labels.ratings import (
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.sample_reader import StoredSamples
+from ragtriage.metrics.schema.metric import whole_number
 from ragtriage.metrics.schema.scores import FloatArray, IntArray
-from ragtriage.metrics.schema.whole_number import whole_number
 
 ARES: Mapping[str, str] = {
     "Context_Relevance_Label": "context_relevance",

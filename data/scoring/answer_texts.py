@@ -25,7 +25,7 @@ from ragtriage.data.text.faults.secrets import Secret, folded_text, has_contact,
 from ragtriage.data.text.faults.wishes import asks_for_sources, names_a_language, names_a_source
 from ragtriage.data.text.folding import folded_question
 from ragtriage.data.text.language import language_of
-from ragtriage.metrics.sanity.answer_texts import BARE, CUT, DANGLING, ENDED, OPEN
+from ragtriage.metrics.sanity.rule import BARE, CUT, DANGLING, ENDED, OPEN
 from ragtriage.metrics.schema.batch import Batch
 
 LONGEST_ERROR = 80  # characters

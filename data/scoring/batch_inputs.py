@@ -28,8 +28,7 @@ from ragtriage.metrics.schema.batch import (
     ReferenceClaims,
     SpanRankings,
 )
-from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Source, Status
 
 
 def heuristic_use(

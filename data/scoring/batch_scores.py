@@ -46,8 +46,7 @@ from ragtriage.data.suites.evaluate import with_evaluated_checks
 from ragtriage.metrics.metric_registry import compute, declared, lookup, unavailable
 from ragtriage.metrics.schema.batch import Batch
 from ragtriage.metrics.schema.metric import CONVENTIONS, Convention
-from ragtriage.metrics.schema.scores import BoolArray, FloatArray, Scores, Status
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, Scores, Source, Status
 
 SCORES_VERSION = 30  # raise when a definition, a heuristic or a file of the scores changes
 DEFAULT_KS = (1, 3, 5, 10)

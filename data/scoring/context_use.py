@@ -17,8 +17,7 @@ from ragtriage.data.scoring.scored_run import MetricColumn, ScoredRun
 from ragtriage.data.store.ragged import Ragged, flags, padded
 from ragtriage.data.text.context_attribution import ContextAttributor
 from ragtriage.metrics.schema.batch import Batch, ContextUse
-from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Source, Status
 
 ORIGINS: Mapping[str, str] = {  # sources of context use, most trusted first
     "judge": "judged",

@@ -13,8 +13,7 @@ from ragtriage.data.errors import DataError
 from ragtriage.data.store.ragged import Ragged, numbers
 from ragtriage.data.store.workspace import SCALES
 from ragtriage.metrics.metric_registry import REGISTRY, known_name
-from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Scores, Status
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Scores, Source, Status
 
 FAILED = "the tool that scored it reported no number"
 FAILED_CODE = "stored as -1 among values of 0 and more, which marks a failed judgement"

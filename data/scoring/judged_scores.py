@@ -33,8 +33,7 @@ from ragtriage.data.suites.citations import CitationStyle
 from ragtriage.metrics.metric_registry import REGISTRY, compute, cutoffs_of
 from ragtriage.metrics.schema.batch import IN_PART, Batch, JudgeLabels
 from ragtriage.metrics.schema.metric import Convention, Metric, MetricKey
-from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Scores, Status, StrArray
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Scores, Source, Status, StrArray
 
 LACKING: Mapping[str, str] = {
     "answer": "no answer was recorded",

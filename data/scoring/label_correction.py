@@ -13,7 +13,7 @@ import numpy as np
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.metrics.metric_registry import bounds_of
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray
-from ragtriage.metrics.statistics.label_correction import CorrectedMean, corrected_mean
+from ragtriage.metrics.statistics.ppi import CorrectedMean, corrected_mean
 
 if TYPE_CHECKING:
     from ragtriage.data.scoring.scored_run import ScoredRun

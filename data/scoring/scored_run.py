@@ -38,8 +38,7 @@ from ragtriage.data.store.sample_reader import StoredSamples
 from ragtriage.data.store.stored_file import reading
 from ragtriage.data.store.workspace import Run, Workspace
 from ragtriage.data.suites.safety import Verdict
-from ragtriage.metrics.schema.scores import FloatArray, IntArray, Status
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import FloatArray, IntArray, Source, Status
 
 CHECK_PASS_RATE = "check_pass_rate"  # noqa: S105 -- a metric
 INDEX_FILE = "index.parquet"

@@ -18,8 +18,7 @@ from ragtriage.data.scoring.batch_inputs import (
 from ragtriage.data.store.ragged import Ragged
 from ragtriage.metrics.diagnosis.check_kinds import ANSWER_SUITES, FORMAT, suite_code
 from ragtriage.metrics.schema.batch import ANSWERABLE, Batch, Checks, Claims, Rankings, SpanRankings
-from ragtriage.metrics.schema.scores import FloatArray, Status
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import FloatArray, Source, Status
 
 _WITHOUT_GOLD = [ANSWERABLE.index("no"), ANSWERABLE.index("conversational")]
 STAGE_FEATURES = (

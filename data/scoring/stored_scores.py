@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from ragtriage.data.read_costs import add_costs
 from ragtriage.data.store.stored_file import reading
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import Source
 
 SUMMARY = "summary.json"
 

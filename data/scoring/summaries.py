@@ -12,10 +12,8 @@ from ragtriage.data.scoring.label_correction import corrected
 from ragtriage.data.scoring.scored_run import MetricColumn, ScoredRun
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.metric_registry import bounds_of, declared, ordered
-from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
-from ragtriage.metrics.schema.source import Source
-from ragtriage.metrics.statistics.intervals import intervals, missing_bounds
-from ragtriage.metrics.statistics.question_means import question_means
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Source, Status
+from ragtriage.metrics.statistics.intervals import intervals, missing_bounds, question_means
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,7 @@ from ragtriage.data.suites.evaluate import evaluated, outcome_of
 from ragtriage.data.suites.safety import SAFETY, AttackVerdicts, Verdict
 from ragtriage.metrics.definitions.system import check_pass_rate
 from ragtriage.metrics.schema.batch import Checks
-from ragtriage.metrics.schema.scores import FloatArray, IntArray, Status
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import FloatArray, IntArray, Source, Status
 
 READ = ("answer", "extra", "tags", "checks")  # what the rule of a safety check looks at
 

@@ -19,10 +19,9 @@ from ragtriage.data.store.workspace import Run
 from ragtriage.data.suites.check_table import check_table
 from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import bounds_of
-from ragtriage.metrics.schema.scores import BoolArray, FloatArray
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, Source
+from ragtriage.metrics.statistics.intervals import question_means
 from ragtriage.metrics.statistics.power import questions_for_difference
-from ragtriage.metrics.statistics.question_means import question_means
 
 TRACERS = ("langfuse", "langsmith", "opentelemetry", "phoenix", "opik", "mlflow", "weave", "trulens")
 HELD: Mapping[str, str] = {  # field of Holdings -> what it is

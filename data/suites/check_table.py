@@ -18,11 +18,15 @@ from ragtriage.data.store.sample_reader import StoredSamples
 from ragtriage.data.suites.check import stored_value
 from ragtriage.data.suites.safety import Verdict
 from ragtriage.metrics.diagnosis.check_kinds import CRITICAL_SUITES, suite_title
-from ragtriage.metrics.schema.applicability import ratio
-from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray
-from ragtriage.metrics.schema.source import Source
-from ragtriage.metrics.statistics.intervals import Interval, interval, intervals, mean_over_questions
-from ragtriage.metrics.statistics.question_means import question_means
+from ragtriage.metrics.schema.metric import ratio
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Source
+from ragtriage.metrics.statistics.intervals import (
+    Interval,
+    interval,
+    intervals,
+    mean_over_questions,
+    question_means,
+)
 
 
 class CheckedRun(Protocol):

@@ -15,8 +15,7 @@ from ragtriage.data.suites.citations import Citation, CitationStyle, CitedAnswer
 from ragtriage.data.text.context_attribution import ContextAttributor
 from ragtriage.data.text.tokens import content_tokens, lowered
 from ragtriage.metrics.schema.batch import Batch, Citations
-from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Source, Status
 
 Basis = Literal["labels", "claims", "words", ""]
 FOLLOWS = 0.75  # share of the words that claims in the order of the answer keep

@@ -37,7 +37,7 @@ from ragtriage.data.suites.suite import (
     part_cohort,
     suite_checks,
 )
-from ragtriage.metrics.suites.filter import (
+from ragtriage.metrics.suites.items import (
     OPERATORS,
     Constraint,
     Operator,

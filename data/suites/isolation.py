@@ -40,7 +40,7 @@ from ragtriage.data.suites.suite import (
     suite_checks,
 )
 from ragtriage.data.text.folding import folded_question
-from ragtriage.metrics.suites.memory import leak_of
+from ragtriage.metrics.suites.items import leak_of
 
 KEY = "isolation"
 RANKS = (1, 3, 5, 10)

@@ -15,7 +15,7 @@ import orjson
 
 from ragtriage.data.suites.check import CheckedSample, MalformedCheckError, shown
 from ragtriage.data.text.refusal_detection import detect_refusal
-from ragtriage.metrics.suites.filter import Constraint, holds
+from ragtriage.metrics.suites.items import Constraint, holds
 
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\u0e01-\u0e5b]")  # no spaces part words
 _NAME = re.compile(r"[\W_]+")

@@ -32,8 +32,7 @@ from ragtriage.data.suites.suite import (
     suite_checks,
 )
 from ragtriage.data.text.folding import folded_question
-from ragtriage.metrics.suites.filter import number_of
-from ragtriage.metrics.suites.memory import GAPS, gap_label
+from ragtriage.metrics.suites.items import GAPS, gap_label, number_of
 
 FORGOTTEN = "what was to be remembered is not there"
 KEY = "memory"

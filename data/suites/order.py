@@ -28,8 +28,7 @@ from ragtriage.data.suites.check import (
 from ragtriage.data.suites.check_table import CheckedRun, counts_of
 from ragtriage.data.suites.items import Items, items_of, named_items
 from ragtriage.data.suites.suite import Figure, Part, Suite, figure_values, suite_checks
-from ragtriage.metrics.suites.filter import haversine_km, number_of, place_of
-from ragtriage.metrics.suites.order import ordering_of
+from ragtriage.metrics.suites.items import haversine_km, number_of, ordering_of, place_of
 
 KEY = "order"
 WRONG = "not in the expected order"

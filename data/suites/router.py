@@ -18,10 +18,14 @@ from ragtriage.data.suites.check_table import (
     rate_values,
 )
 from ragtriage.data.suites.suite import Suite
-from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray
-from ragtriage.metrics.schema.source import Source
-from ragtriage.metrics.statistics.intervals import Interval, interval, intervals, mean_over_questions
-from ragtriage.metrics.statistics.question_means import question_means
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Source
+from ragtriage.metrics.statistics.intervals import (
+    Interval,
+    interval,
+    intervals,
+    mean_over_questions,
+    question_means,
+)
 from ragtriage.metrics.suites.router import (
     Added,
     RouteScores,

@@ -10,9 +10,8 @@ from functools import partial
 
 import numpy as np
 
-from ragtriage.metrics.schema.applicability import ratio, require
 from ragtriage.metrics.schema.batch import ContextUse
-from ragtriage.metrics.schema.metric import Compute, Metric
+from ragtriage.metrics.schema.metric import Compute, Metric, ratio, require
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Scores, Status
 
 PERSISTENCE = 0.9  # p of rank-biased overlap: the first ten ranks carry about 86 % of the weight

@@ -15,11 +15,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from ragtriage.metrics.schema.applicability import ratio, require
 from ragtriage.metrics.schema.batch import Claims, ReferenceClaims, entailment
-from ragtriage.metrics.schema.metric import Compute, Convention, Metric
-from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Scores, Status
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.metric import Compute, Convention, Metric, ratio, require
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Scores, Source, Status
 
 Rule = tuple[BoolArray, Status, str]
 _NO_CLAIMS = "the answer makes no claims"

@@ -9,11 +9,9 @@ from functools import partial
 
 import numpy as np
 
-from ragtriage.metrics.schema.applicability import ratio, require
 from ragtriage.metrics.schema.batch import Batch, Claims, Facets, Passages, ReferenceClaims
-from ragtriage.metrics.schema.metric import Convention, Metric
-from ragtriage.metrics.schema.scores import BoolArray, FloatArray, Scores, Status
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.metric import Convention, Metric, ratio, require
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, Scores, Source, Status
 
 MOST_PAIRED = 10  # passages that are compared with each other
 ALPHA = 0.5  # what a facet is still worth when it was seen once

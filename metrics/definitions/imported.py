@@ -11,9 +11,8 @@ from functools import partial
 
 import numpy as np
 
-from ragtriage.metrics.schema.applicability import ratio, require
 from ragtriage.metrics.schema.batch import Batch
-from ragtriage.metrics.schema.metric import Compute, Convention, Metric
+from ragtriage.metrics.schema.metric import Compute, Convention, Metric, ratio, require
 from ragtriage.metrics.schema.scores import BoolArray, IntArray, Scores, Status
 
 LabelArray = np.ndarray[tuple[int, int], np.dtype[np.int8]]

@@ -7,9 +7,8 @@ from functools import partial
 
 import numpy as np
 
-from ragtriage.metrics.schema.applicability import require
 from ragtriage.metrics.schema.batch import ANSWERABLE, Answers
-from ragtriage.metrics.schema.metric import Compute, Metric
+from ragtriage.metrics.schema.metric import Compute, Metric, require
 from ragtriage.metrics.schema.scores import BoolArray, Scores, Status
 
 Rule = tuple[BoolArray, Status, str]

@@ -23,9 +23,8 @@ from functools import partial
 
 import numpy as np
 
-from ragtriage.metrics.schema.applicability import from_lists, ratio, require
 from ragtriage.metrics.schema.batch import Rankings
-from ragtriage.metrics.schema.metric import Compute, Metric
+from ragtriage.metrics.schema.metric import Compute, Metric, from_lists, ratio, require
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Scores
 
 _NO_GOLD = "the question has no relevant document"

@@ -13,9 +13,8 @@ from functools import partial
 
 import numpy as np
 
-from ragtriage.metrics.schema.applicability import from_lists, ratio, require
 from ragtriage.metrics.schema.batch import SpanRankings
-from ragtriage.metrics.schema.metric import Compute, Metric
+from ragtriage.metrics.schema.metric import Compute, Metric, from_lists, ratio, require
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, Scores, Status
 
 _NO_GOLD = "the question has no gold text"

@@ -6,9 +6,8 @@ from functools import partial
 
 import numpy as np
 
-from ragtriage.metrics.schema.applicability import ratio, require
 from ragtriage.metrics.schema.batch import Batch, Checks
-from ragtriage.metrics.schema.metric import Convention, Metric
+from ragtriage.metrics.schema.metric import Convention, Metric, ratio, require
 from ragtriage.metrics.schema.scores import Scores, Status
 
 

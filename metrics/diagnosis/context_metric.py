@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ragtriage.metrics.schema.metric import whole_number
 from ragtriage.metrics.schema.scores import FloatArray
-from ragtriage.metrics.schema.whole_number import whole_number
 
 Origin = Literal["own", "imported", "any"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-from ragtriage.metrics.definitions.wording import RIGHT_BY_TEXT
+from ragtriage.metrics.definitions.answer_text import RIGHT_BY_TEXT
 from ragtriage.metrics.diagnosis.check_kinds import CHECK_KINDS, OTHER_CHECK
 from ragtriage.metrics.diagnosis.right import RIGHT_BY_CLAIMS
 from ragtriage.metrics.diagnosis.stages import stage_code

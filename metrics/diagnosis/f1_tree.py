@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray
-from ragtriage.metrics.statistics.intervals import Interval, intervals
-from ragtriage.metrics.statistics.question_means import question_means
+from ragtriage.metrics.statistics.intervals import Interval, intervals, question_means
 
 _ROUNDING = 1e-6
 _ROUNDED = 2e-3  # imported shares often have three digits

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ragtriage.metrics.definitions.wording import MOST_UNDECIDED, RIGHT_BY_TEXT
+from ragtriage.metrics.definitions.answer_text import MOST_UNDECIDED, RIGHT_BY_TEXT
 from ragtriage.metrics.diagnosis.patterns import CaseThresholds
 from ragtriage.metrics.schema.batch import OTHER, SAME, UNDECIDED
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, StrArray

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, MetricsError
 from ragtriage.metrics.statistics.distributions import normal_tail
+from ragtriage.metrics.statistics.intervals import question_means
 from ragtriage.metrics.statistics.paired import SIGNIFICANCE, holm
-from ragtriage.metrics.statistics.question_means import question_means
 
 MIN_SLICE = 5  # smaller slices say nothing, and testing them costs the others their significance
 _EXACT_TOTAL = 1_000_000  # the tail is summed exactly up to here; beyond it the normal limit is the same

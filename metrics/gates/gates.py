@@ -9,8 +9,7 @@ from typing import Literal
 
 from ragtriage.metrics.schema.scores import MetricsError
 from ragtriage.metrics.statistics.distributions import QuantileInterval, normal_quantile
-from ragtriage.metrics.statistics.margins import margin_test
-from ragtriage.metrics.statistics.max_t import FamilyTest
+from ragtriage.metrics.statistics.max_t import FamilyTest, margin_test
 from ragtriage.metrics.statistics.paired import MARGIN, PairedDifference
 
 GateVerdict = Literal["PASS", "FAIL", "INCONCLUSIVE", "UNMEASURED"]
@@ -268,7 +267,7 @@ def judge_regression(
 
     By the interval, a metric tested alone fails where the drop is at least the threshold and a one-sided
     exact test says worse, and passes where the one-sided 95 % bound of the drop is within it (see
-    ragtriage.metrics.statistics.margins). In a family it fails with the adjusted p, and passes where the
+    ragtriage.metrics.statistics.max_t). In a family it fails with the adjusted p, and passes where the
     whole interval of the family is within the threshold.
 
     Args:

@@ -8,8 +8,8 @@ from itertools import pairwise
 import numpy as np
 
 from ragtriage.metrics.sanity.rule import CheckInput, Finding, Rule, Severity, columns, rows_of
+from ragtriage.metrics.schema.metric import whole_number
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray
-from ragtriage.metrics.schema.whole_number import whole_number
 
 TOLERANCE = 0.005  # the rounding error of values written with two decimals
 _PERCENT = 1.5  # above this a column is on another scale, which the scale rule reports

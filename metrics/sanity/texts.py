@@ -8,8 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ragtriage.metrics.number_text import count, percent
-from ragtriage.metrics.sanity.answer_texts import CUT, WHOLE
-from ragtriage.metrics.sanity.rule import CheckInput, Finding, Rule, Severity, rows_of
+from ragtriage.metrics.sanity.rule import CUT, WHOLE, CheckInput, Finding, Rule, Severity, rows_of
 from ragtriage.metrics.schema.scores import BoolArray
 
 MANY = 0.1  # share of the answers from which on a finding on them is read before any number

@@ -8,7 +8,21 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from ragtriage.metrics.schema.source import Source
+
+class Source(IntEnum):
+    """How a value was obtained, in order of precedence: the lowest number wins."""
+
+    HUMAN = 0
+    JUDGED = 1
+    COMPUTED = 2
+    IMPORTED = 3
+    ESTIMATED = 4
+
+    @property
+    def label(self) -> str:
+        """The word shown on screen."""
+        return self.name.lower()
+
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

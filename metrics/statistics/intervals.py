@@ -9,13 +9,15 @@ from typing import Literal
 import numpy as np
 
 from ragtriage.metrics.schema.scores import FloatArray, IntArray, MetricsError
-from ragtriage.metrics.statistics.dirichlet import (
+from ragtriage.metrics.statistics.distributions import (
     DIFFERENCE_WEIGHT,
     MEAN_WEIGHT,
     BoundedClusters,
+    beta_quantile,
     dirichlet_ends,
+    normal_quantile,
+    t_quantile,
 )
-from ragtriage.metrics.statistics.distributions import beta_quantile, normal_quantile, t_quantile
 
 Method = Literal[
     "dirichlet",
@@ -115,7 +117,7 @@ def intervals(
     - "exact": Clopper-Pearson with one trial per cluster, for values of only 0 and 1 in a metric bounded by 0
       and 1, with fewer than 10 clusters or no variance.
     - "dirichlet": other metrics with two bounds, below 2,000 clusters; see
-      ragtriage.metrics.statistics.dirichlet.
+      ragtriage.metrics.statistics.distributions.
     - "t": cluster-robust Student's t for metrics that lack a bound, below 2,000 clusters.
     - "normal": cluster-robust normal interval from 2,000 clusters.
     - "no variance": other values that do not vary between clusters. With 97.5 % confidence at most a share
@@ -338,3 +340,27 @@ def _interval(
     low = float(np.clip(min(ends[0], column.mean), *column.bounds))
     high = float(np.clip(max(ends[1], column.mean), *column.bounds))
     return Interval(column.mean, low, high, n_scored, n_applicable, len(column.sums), method, few)
+
+
+def question_means(values: FloatArray, question: IntArray) -> tuple[FloatArray, IntArray]:
+    """Average the repeats of each question, leaving out unscored (NaN) ones.
+
+    Args:
+        values: (n,) or (n, M) values of the samples.
+        question: (n,) codes 0..q-1 of the question of each sample.
+
+    Returns:
+        The means, (q,) or (q, M), NaN where no repeat is scored, and the counts of scored repeats.
+    """
+    same_length(values, question)
+    size = int(question.max()) + 1 if len(question) else 0
+    if size == len(question) and values.ndim == 1 and (np.bincount(question) == 1).all():
+        single = np.empty(len(values))
+        single[question] = values + 0.0  # a sum that starts at 0 has no -0
+        scored = np.isfinite(single)
+        return np.where(scored, single, np.nan), scored.astype(np.int64)
+    columns = values.reshape(len(values), -1)
+    sums, counts = sum_by(columns, question, size)
+    means = np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
+    shape = (size, *values.shape[1:])
+    return means.reshape(shape), counts.astype(np.int64).reshape(shape)

@@ -18,8 +18,7 @@ from ragtriage.metrics.statistics.agreement import (
     confusion,
     rate_intervals,
 )
-from ragtriage.metrics.statistics.intervals import FEW_CLUSTERS, Interval, interval
-from ragtriage.metrics.statistics.question_means import question_means
+from ragtriage.metrics.statistics.intervals import FEW_CLUSTERS, Interval, interval, question_means
 
 LEAST_LABELS = 20  # with fewer labelled cases the rate of an evaluator is not shown
 MOST_UNDEFINED = 0.05  # share of draws without a corrected rate above which no interval is given

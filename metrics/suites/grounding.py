@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from ragtriage.metrics.suites.filter import Day, day_of, days_in, is_near
+from ragtriage.metrics.suites.items import Day, day_of, days_in, is_near
 
 ValueKind = Literal["identifier", "date", "number", "code", "text"]
 SHORTEST = 3  # characters of a text that can be told from chance

@@ -31,7 +31,7 @@ from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Workspace
 from ragtriage.data.systems.system import SystemLimits
 from ragtriage.data.text.answer_match import holds_answer
-from ragtriage.metrics.experiments.injection import attack_outcome, poisoned_retrieval
+from ragtriage.metrics.experiments.contexts import attack_outcome, poisoned_retrieval
 
 POISONED = [
     json.loads(line)

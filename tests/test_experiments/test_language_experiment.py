@@ -15,7 +15,7 @@ from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.load import import_source, inputs_of, joined
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Workspace
-from ragtriage.metrics.experiments.languages import (
+from ragtriage.metrics.experiments.questions import (
     RankedLists,
     average_precision,
     language_shares,

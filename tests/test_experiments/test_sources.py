@@ -22,7 +22,7 @@ from ragtriage.data.experiments.sources import SOURCES, SourceFindings
 from ragtriage.data.experiments.summary import ExperimentSummary, experiment_summary
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.systems.system import SystemLimits, SystemReply, SystemRequest
-from ragtriage.metrics.experiments.sources import needs_of, source_effect
+from ragtriage.metrics.experiments.contexts import needs_of, source_effect
 from ragtriage.metrics.result_table import text_rows
 
 Capture = pytest.CaptureFixture[str]

@@ -19,7 +19,7 @@ from ragtriage.data.experiments.summary import experiment_summary
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Workspace
 from ragtriage.data.systems.system import SystemLimits
-from ragtriage.metrics.experiments.stability import flips
+from ragtriage.metrics.experiments.questions import flips
 
 NAN = float("nan")
 

@@ -17,8 +17,7 @@ from exports_oracle import EXPORTS
 from ragtriage.data.labels.ratings import rate
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun
-from ragtriage.metrics.schema.scores import Status
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import Source, Status
 
 Capture = pytest.CaptureFixture[str]
 MACHINE = [source for source in Source if source != Source.HUMAN]

@@ -16,7 +16,7 @@ from ragtriage.data.labels.ratings import RATING_DIMENSIONS
 from ragtriage.data.scoring.judged_scores import JudgedBatch, evaluator_scores
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.metrics.metric_registry import REGISTRY
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import Source
 
 
 def test_every_project_has_it_and_nobody_else_its_name(workspace: RunStore) -> None:

@@ -30,8 +30,7 @@ from ragtriage.data.judge.run_job import run_task
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.judge_results import judge_result_path, judge_results_of, read_task_results
 from ragtriage.data.store.workspace import Workspace
-from ragtriage.metrics.schema.scores import Status
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import Source, Status
 
 EXAMPLE = REPOSITORY / "data" / "bundled" / "ragchecker" / "checking_outputs.json"
 PASSING = ("429", "529", "500", "drop", "slow", "cut")

@@ -19,8 +19,7 @@ from ragtriage.data.judge.run_job import run_task
 from ragtriage.data.prompts.prompt import Document
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Run, Workspace
-from ragtriage.metrics.schema.scores import Status
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import Source, Status
 
 
 @pytest.fixture(autouse=True)

@@ -24,7 +24,7 @@ from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.judge_replies import EVALUATION, reply_from
 from ragtriage.data.store.judge_results import JudgeResult, judge_results_of
 from ragtriage.data.store.workspace import Run, Workspace
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import Source
 from ragtriage.metrics.statistics.agreement import spearman
 
 REPLIES = BUNDLED / "mtrag" / "judge_replies.jsonl.gz"

@@ -28,8 +28,7 @@ from ragtriage.data.labels.ratings import queue_state, rate, start_queue
 from ragtriage.data.scoring.context_use import LEXICAL_GROUNDEDNESS, lexical_groundedness
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun
-from ragtriage.metrics.schema.scores import Status
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import Source, Status
 from ragtriage.metrics.statistics.ppi import ppi_mean
 
 HUMAN = "imported:faithfulness"

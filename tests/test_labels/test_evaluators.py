@@ -34,8 +34,7 @@ from ragtriage.data.scoring.scored_run import MetricColumn
 from ragtriage.data.store.judge_replies import RequestedLabels
 from ragtriage.data.store.judge_results import JudgeResult, TaskResult, publish
 from ragtriage.data.store.ledger import Ledger
-from ragtriage.metrics.schema.scores import FloatArray, Status
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import FloatArray, Source, Status
 from ragtriage.metrics.statistics.prevalence import corrected_rate, evaluator_accuracy, rogan_gladen
 
 DATE = Evaluator("date", "wrong date", "Is a date wrong?", "A date that no document states.")

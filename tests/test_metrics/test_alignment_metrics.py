@@ -14,8 +14,7 @@ from ragtriage.metrics.definitions.alignment import (
     wasted_context,
 )
 from ragtriage.metrics.schema.batch import ContextUse
-from ragtriage.metrics.schema.scores import Scores, Status
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import Scores, Source, Status
 
 FIVE = ["a", "b", "c", "d", "e"]
 NAN = float("nan")

@@ -8,8 +8,7 @@ from metric_batches import ClaimRow, Row, batch
 
 from ragtriage.metrics.metric_registry import compute
 from ragtriage.metrics.schema.metric import Convention
-from ragtriage.metrics.schema.scores import Scores, Status
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import Scores, Source, Status
 
 # Two relevant documents (1, 2), one irrelevant (3), one document nobody needs (4).
 REFERENCE = [

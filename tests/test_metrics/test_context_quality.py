@@ -11,8 +11,7 @@ from metric_batches import ClaimRow, Row, batch
 from ragtriage.data.suites.contexts import passage_overlap, word_coverage
 from ragtriage.metrics.definitions.context_quality import alpha_dcg
 from ragtriage.metrics.metric_registry import compute
-from ragtriage.metrics.schema.scores import Status
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import Source, Status
 
 
 def test_coverage_takes_claims_before_facets_before_words() -> None:

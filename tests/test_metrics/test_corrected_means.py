@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ragtriage.metrics.statistics.label_correction import FEWEST_LABELS, corrected_mean, corrected_share
+from ragtriage.metrics.statistics.ppi import FEWEST_LABELS, corrected_mean, corrected_share
 
 BOUNDS = (0.0, 1.0)
 

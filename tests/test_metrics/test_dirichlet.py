@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ragtriage.metrics.schema.scores import FloatArray, IntArray
-from ragtriage.metrics.statistics.dirichlet import BoundedClusters, dirichlet_ends
+from ragtriage.metrics.statistics.distributions import BoundedClusters, dirichlet_ends
 from ragtriage.metrics.statistics.intervals import interval, intervals
 from ragtriage.metrics.statistics.paired import paired
 

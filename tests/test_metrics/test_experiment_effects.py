@@ -10,8 +10,15 @@ import pytest
 from places import REPOSITORY
 
 from ragtriage.data.experiments.position import published_positions
-from ragtriage.metrics.experiments.noise import noise_effect, outcome_of, shares_of
-from ragtriage.metrics.experiments.position import middle_gap, position_effect, positions_of, quadratic_fit
+from ragtriage.metrics.experiments.contexts import (
+    middle_gap,
+    noise_effect,
+    outcome_of,
+    position_effect,
+    positions_of,
+    quadratic_fit,
+    shares_of,
+)
 from ragtriage.metrics.schema.scores import FloatArray, MetricsError
 from ragtriage.metrics.statistics.repeated_measures import chi_square_tail, cochran_q, pair_tests
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ragtriage.data.scoring import gold_join as gold_module
 from ragtriage.data.scoring.gold_join import rankings
 from ragtriage.data.store.sample_schema import SCHEMA
-from ragtriage.metrics.analysis.retrieval_breakdowns import rank_moves
+from ragtriage.metrics.analysis.retrieval import rank_moves
 
 COLUMNS = ("retrieved", "candidates", "relevant", "context_mode")
 IDS = st.lists(st.sampled_from("abcdefgh"), max_size=6)

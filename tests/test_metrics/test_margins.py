@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from ragtriage.metrics.schema.scores import FloatArray
-from ragtriage.metrics.statistics.margins import Outcome, margin_test
-from ragtriage.metrics.statistics.max_t import FamilyTest
+from ragtriage.metrics.statistics.max_t import FamilyTest, Outcome, margin_test
 from ragtriage.metrics.statistics.paired import PairedDifference, drop_of, paired
 
 

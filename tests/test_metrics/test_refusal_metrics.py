@@ -11,8 +11,7 @@ from metric_batches import Row, answers, checks
 from ragtriage.metrics.definitions import refusal
 from ragtriage.metrics.definitions.system import check_pass_rate
 from ragtriage.metrics.schema.batch import ANSWERABLE, Answers
-from ragtriage.metrics.schema.scores import Scores, Status
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import Scores, Source, Status
 
 YES, PARTIAL, NO, TALK = range(len(ANSWERABLE))
 REFUSED, ANSWERED, UNKNOWN = 1, 0, -1

@@ -16,8 +16,13 @@ from ragtriage.metrics.statistics.distributions import (
     regularised_beta,
     t_quantile,
 )
-from ragtriage.metrics.statistics.intervals import interval, intervals, mean_over_questions, missing_bounds
-from ragtriage.metrics.statistics.question_means import question_means
+from ragtriage.metrics.statistics.intervals import (
+    interval,
+    intervals,
+    mean_over_questions,
+    missing_bounds,
+    question_means,
+)
 
 unit = st.floats(0, 1, allow_nan=False).map(lambda value: round(value, 6))
 

@@ -25,7 +25,7 @@ from ragtriage.data.labels.ratings import (
 )
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import Source
 from ragtriage.metrics.statistics.agreement import Agreement, Confusion
 
 CASES = REPOSITORY / "dashboard" / "pages" / "cases"

@@ -30,7 +30,7 @@ from ragtriage.data.comparison.compare import Comparison, MetricDifference, comp
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.metrics.result_table import text_rows
-from ragtriage.metrics.statistics.margins import MarginTest, Outcome
+from ragtriage.metrics.statistics.max_t import MarginTest, Outcome
 from ragtriage.metrics.statistics.paired import PairedDifference
 
 LOW, HIGH = 0.3, 0.9

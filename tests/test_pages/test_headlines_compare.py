@@ -21,8 +21,7 @@ from ragtriage.data.comparison.answered import RefusalPairs
 from ragtriage.data.comparison.compare import Comparison, MetricDifference
 from ragtriage.data.comparison.question_match import QuestionMatch
 from ragtriage.metrics.gates.wording import GOOD_SHARE
-from ragtriage.metrics.statistics.margins import margin_test
-from ragtriage.metrics.statistics.max_t import FamilyTest
+from ragtriage.metrics.statistics.max_t import FamilyTest, margin_test
 from ragtriage.metrics.statistics.paired import PairedDifference, paired
 
 

@@ -12,7 +12,7 @@ from ragtriage.dashboard.headlines.judge import judge_headline
 from ragtriage.data.labels.agreement import EvaluatedMetric
 from ragtriage.data.labels.agreement_report import MetricAgreement
 from ragtriage.data.scoring.run_store import RunStore
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import Source
 from ragtriage.metrics.statistics.agreement import Agreement
 from ragtriage.metrics.statistics.class_agreement import Ceiling
 

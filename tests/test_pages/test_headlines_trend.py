@@ -11,7 +11,7 @@ from ragtriage.dashboard.headlines.trend import TrendFacts, trend_headline
 from ragtriage.data.comparison.compare import Comparison, MetricDifference
 from ragtriage.data.comparison.question_match import QuestionMatch
 from ragtriage.metrics.gates.wording import GOOD_SHARE
-from ragtriage.metrics.statistics.margins import MarginTest, Outcome
+from ragtriage.metrics.statistics.max_t import MarginTest, Outcome
 from ragtriage.metrics.statistics.paired import PairedDifference
 
 FACTS = TrendFacts(4, 4, GOOD_SHARE, "V4", "V1", None, frozenset({GOOD_SHARE, "faithfulness"}))

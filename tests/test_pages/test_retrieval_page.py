@@ -32,7 +32,7 @@ from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.sample_schema import SCHEMA
 from ragtriage.data.store.workspace import Workspace
-from ragtriage.metrics.analysis.cutoff_curves import suggested_k
+from ragtriage.metrics.analysis.retrieval import suggested_k
 from ragtriage.metrics.schema.scores import MetricsError
 
 HOPS = [{"id": "g1", "hop": "1"}, {"id": "g2", "hop": "2"}]

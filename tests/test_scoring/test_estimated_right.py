@@ -12,8 +12,7 @@ from ragtriage.data.api import add_run
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.text.right_by_text import right_by_text
-from ragtriage.metrics.schema.scores import Status
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import Source, Status
 
 RIGHT, OTHER, OPEN = "It is Ann Lee.", "It is Bob Ray.", "It is Ann Ray."
 REFUSED = "I cannot answer that."

@@ -29,8 +29,7 @@ from ragtriage.data.scoring.judged_scores import averaged, judged_rounds
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.judge_results import current_results, judge_of, judge_results_of
 from ragtriage.data.store.workspace import Workspace
-from ragtriage.metrics.schema.scores import Scores, Status
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import Scores, Source, Status
 
 
 @pytest.fixture(autouse=True)

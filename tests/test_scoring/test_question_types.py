@@ -14,7 +14,7 @@ from ragtriage.data.api import add_run
 from ragtriage.data.scoring.ranked_lists import ranked_lists
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun
-from ragtriage.metrics.analysis.cutoff_curves import curve_intervals
+from ragtriage.metrics.analysis.retrieval import curve_intervals
 from ragtriage.metrics.result_table import text_rows
 from ragtriage.metrics.statistics.intervals import intervals
 

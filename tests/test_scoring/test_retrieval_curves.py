@@ -30,13 +30,14 @@ from ragtriage.data.cases.cohorts import cohort_rows
 from ragtriage.data.scoring.ranked_lists import RankedLists, ranked_lists
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun
-from ragtriage.metrics.analysis.cutoff_curves import (
+from ragtriage.metrics.analysis.retrieval import (
     DOCUMENT_CURVES,
+    KINDS,
     SPAN_CURVES,
     curve_intervals,
     curve_values,
+    query_type_named,
 )
-from ragtriage.metrics.analysis.retrieval_breakdowns import KINDS, query_type_named
 from ragtriage.metrics.definitions import retrieval, spans
 from ragtriage.metrics.schema.scores import MetricsError
 from ragtriage.metrics.statistics.intervals import intervals

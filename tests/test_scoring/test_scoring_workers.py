@@ -31,8 +31,7 @@ from ragtriage.data.scoring.batches.worker import (
 )
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.summaries import summarise
-from ragtriage.metrics.schema.scores import Scores
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import Scores, Source
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.stories import remove_story, stories
 from ragtriage.data.store.versions import releases_of, unmark_release
 from ragtriage.data.store.workspace import Run, Workspace
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import Source
 
 FOLDER = BUNDLED / "handbook"
 NAMES = {"V1": "V1 baseline", "V2": "V2 smaller chunks", "V3": "V3 strict prompt", "V4": "V4 rerank"}

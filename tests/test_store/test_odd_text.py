@@ -19,7 +19,7 @@ from ragtriage.data.cases.cohort import parse_rank
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Workspace
 from ragtriage.data.text.printable import UNPRINTABLE
-from ragtriage.metrics.schema.whole_number import whole_number
+from ragtriage.metrics.schema.metric import whole_number
 
 RLO, ISOLATE = "\u202e", "\u2066"
 BRACKETS = "[" * 1900

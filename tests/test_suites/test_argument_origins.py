@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from ragtriage.metrics.suites.filter import day_of, days_in, is_near
 from ragtriage.metrics.suites.grounding import ArgumentValue, Reading, argument_values, value_kind
+from ragtriage.metrics.suites.items import day_of, days_in, is_near
 
 
 @pytest.mark.parametrize(

@@ -9,16 +9,18 @@ import numpy as np
 import pytest
 
 from ragtriage.metrics.schema.scores import MetricsError
-from ragtriage.metrics.suites.filter import (
+from ragtriage.metrics.suites.items import (
     Constraint,
     agreement,
     empty_result,
+    gap_label,
     haversine_km,
     holds,
+    kendall_tau_b,
+    leak_of,
+    ordering_of,
     violations,
 )
-from ragtriage.metrics.suites.memory import gap_label, leak_of
-from ragtriage.metrics.suites.order import kendall_tau_b, ordering_of
 
 
 @pytest.mark.parametrize(

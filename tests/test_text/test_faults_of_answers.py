@@ -9,7 +9,7 @@ from ragtriage.data.text.faults.error_texts import is_error_text, is_placeholder
 from ragtriage.data.text.faults.secrets import has_contact, is_card, is_iban, secrets_in
 from ragtriage.data.text.faults.wishes import asks_for_sources, names_a_language
 from ragtriage.data.text.shown_case import shown_case
-from ragtriage.metrics.sanity.answer_texts import DANGLING, OPEN, UNDECIDED, WHOLE
+from ragtriage.metrics.sanity.rule import DANGLING, OPEN, UNDECIDED, WHOLE
 
 
 @pytest.mark.parametrize(

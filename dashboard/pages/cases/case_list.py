@@ -33,8 +33,8 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.metrics.diagnosis.patterns import PATTERNS
 from ragtriage.metrics.diagnosis.stages import STAGES, FailureStage, stage_code
 from ragtriage.metrics.metric_registry import ordered
+from ragtriage.metrics.schema.metric import whole_number
 from ragtriage.metrics.schema.scores import IntArray
-from ragtriage.metrics.schema.whole_number import whole_number
 
 MARKS = {"pass": "✓", "fail": "✗", None: "✎"}  # of human labels
 KEY = "case_list"

@@ -42,7 +42,7 @@ from ragtriage.data.labels.ratings import (
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.text.shown_case import cuts_told, shown_case
 from ragtriage.metrics.number_text import count
-from ragtriage.metrics.schema.whole_number import whole_number
+from ragtriage.metrics.schema.metric import whole_number
 
 _NO_HIGHLIGHTS = CaseHighlights(frozenset(), "", None, frozenset(), {})
 _HIDDEN_FIELDS = ("claims", "reference_claims", "used", "human")  # the judgement of others would bias a label

@@ -41,7 +41,7 @@ from ragtriage.data.store.judge_replies import EVALUATION
 from ragtriage.data.store.judge_results import judge_of
 from ragtriage.data.suites.citations import citation_style
 from ragtriage.data.text.shown_case import cuts_told, shown_case
-from ragtriage.metrics.definitions.wording import NOT_DECIDED, RIGHT_BY_TEXT
+from ragtriage.metrics.definitions.answer_text import NOT_DECIDED, RIGHT_BY_TEXT
 from ragtriage.metrics.diagnosis.right import CORRECTNESS
 from ragtriage.metrics.diagnosis.stages import STAGES
 from ragtriage.metrics.metric_registry import compute, ordered
@@ -49,8 +49,7 @@ from ragtriage.metrics.number_text import NOT_MEASURED, number
 from ragtriage.metrics.result_table import Number, ResultTable
 from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.sanity.rule import Finding
-from ragtriage.metrics.schema.scores import Status
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import Source, Status
 
 JUDGED_LABELS = {
     "addresses": "addresses the question",

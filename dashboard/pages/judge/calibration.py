@@ -52,7 +52,7 @@ from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.metrics.number_text import count, interval_text, number, signed
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import Source
 from ragtriage.metrics.statistics.agreement import Agreement
 from ragtriage.metrics.statistics.intervals import METHODS
 

@@ -32,11 +32,9 @@ from ragtriage.data.labels.failure_taxonomy import LabelCount, label_counts
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.judge_results import JudgeResult, judge_results_of
 from ragtriage.metrics.number_text import count, percent
-from ragtriage.metrics.schema.scores import Status
-from ragtriage.metrics.schema.source import Source
-from ragtriage.metrics.statistics.intervals import missing_bounds
+from ragtriage.metrics.schema.scores import Source, Status
+from ragtriage.metrics.statistics.intervals import missing_bounds, question_means
 from ragtriage.metrics.statistics.prevalence import LEAST_LABELS, EvaluatorAccuracy
-from ragtriage.metrics.statistics.question_means import question_means
 
 
 @kept

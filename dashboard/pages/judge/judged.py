@@ -27,7 +27,7 @@ from ragtriage.data.store.judge_results import JudgeResult, judge_results_of
 from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.number_text import count, percent
 from ragtriage.metrics.result_table import ResultTable, Row
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import Source
 from ragtriage.metrics.statistics.intervals import FEW_CLUSTERS
 
 FIRST = (

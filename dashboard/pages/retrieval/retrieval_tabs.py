@@ -32,8 +32,7 @@ from ragtriage.data.scoring.grouping import MOST_SLICE_VALUES
 from ragtriage.data.scoring.ranked_lists import RankedLists, ranked_lists
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.scoring.summaries import MetricSummary
-from ragtriage.metrics.analysis.cutoff_curves import LEAST_GAIN
-from ragtriage.metrics.analysis.retrieval_breakdowns import KINDS
+from ragtriage.metrics.analysis.retrieval import KINDS, LEAST_GAIN
 from ragtriage.metrics.definitions.context_quality import LOCAL_MODEL_METRICS, METRICS
 from ragtriage.metrics.number_text import count, percent
 

@@ -37,7 +37,7 @@ from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.access import allowed_path
 from ragtriage.data.store.parsed_run import MappedColumn
 from ragtriage.data.store.workspace import SCALES, Run
-from ragtriage.metrics.definitions.wording import RIGHT_BY_TEXT
+from ragtriage.metrics.definitions.answer_text import RIGHT_BY_TEXT
 from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.number_text import count
 from ragtriage.metrics.result_table import ResultTable

@@ -38,7 +38,7 @@ from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.number_text import NOT_MEASURED, count, interval_text, signed
 from ragtriage.metrics.result_table import Count, Number, Of, PValue, ResultTable, Row, ends_of, text_rows
 from ragtriage.metrics.statistics.intervals import METHODS
-from ragtriage.metrics.statistics.margins import Outcome
+from ragtriage.metrics.statistics.max_t import Outcome
 from ragtriage.metrics.statistics.paired import MARGIN
 
 STANDINGS = {

@@ -40,7 +40,7 @@ from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import declared, title_of
 from ragtriage.metrics.number_text import count, interval_text, number, signed
 from ragtriage.metrics.sanity.documents import read_first
-from ragtriage.metrics.statistics.margins import Outcome
+from ragtriage.metrics.statistics.max_t import Outcome
 
 COLUMNS = (  # as many as a slide has room for
     *("Metric", "Baseline", "Version", "Difference", "Interval", "Unadjusted 95 %"),

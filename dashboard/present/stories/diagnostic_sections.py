@@ -43,7 +43,7 @@ from ragtriage.data.suites.check_table import suite_summaries
 from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.number_text import count, interval_text, number, percent
 from ragtriage.metrics.result_table import Number, ResultTable, ends_of
-from ragtriage.metrics.schema.whole_number import whole_number
+from ragtriage.metrics.schema.metric import whole_number
 
 USUAL_K = 5
 

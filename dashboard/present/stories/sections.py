@@ -63,7 +63,7 @@ from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.number_text import count, percent
 from ragtriage.metrics.result_table import Number, ResultTable, ends_of
 from ragtriage.metrics.sanity.documents import read_first
-from ragtriage.metrics.schema.whole_number import whole_number
+from ragtriage.metrics.schema.metric import whole_number
 
 MOST_CASES, USUAL_CASES, MOST_SLICES = 50, 3, 8
 

@@ -17,8 +17,7 @@ from ragtriage.data.scoring.batch_scores import ScoredChunk, ScoreKey
 from ragtriage.data.scoring.batches.wire import PARTS, BatchFile, from_table, score_column
 from ragtriage.data.scoring.scored_run import MetricColumn
 from ragtriage.data.scoring.stage_features import STAGE_FEATURES
-from ragtriage.metrics.schema.scores import FloatArray, Status
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import FloatArray, Source, Status
 
 WORTH_PACKING = 500  # samples; of fewer, a metric's values take more time to pack than room
 HELD_WHOLE = 25_000  # samples of a run whose values stay in memory until they are summarised

@@ -13,8 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ragtriage.data.scoring.batch_scores import ScoredChunk, ScoreKey
-from ragtriage.metrics.schema.scores import Scores
-from ragtriage.metrics.schema.source import Source
+from ragtriage.metrics.schema.scores import Scores, Source
 
 PARTS = ("value", "status", "reason")  # of the scores of a metric
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ragtriage.data.text.tokens import count_words, word_list
-from ragtriage.metrics.sanity.answer_texts import BARE, DANGLING, OPEN, UNDECIDED, WHOLE
+from ragtriage.metrics.sanity.rule import BARE, DANGLING, OPEN, UNDECIDED, WHOLE
 
 FEWEST_WORDS = 8  # a name, a number or a title needs no end mark
 FEWEST_CHARACTERS = 16  # of a text without spaces

@@ -1,4 +1,4 @@
-"""Filters: extracted and expected constraints, dates among them, returned items, and empty results."""
+"""Items that a system returns: filters and dates, their order, and what a memory recalls by age or leaks."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Literal
+
+import numpy as np
+
+from ragtriage.metrics.schema.scores import FloatArray, MetricsError
 
 Day = tuple[int | None, int, int]  # year (None where it is not written), month, day
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -233,3 +237,100 @@ def place_of(value: Any) -> tuple[float, float] | None:
         return None
     latitude, longitude = number_of(value[0]), number_of(value[1])
     return None if latitude is None or longitude is None else (latitude, longitude)
+
+
+@dataclass(frozen=True)
+class Ordering:
+    """The order of returned items, held against a key."""
+
+    n: int  # items that have a key
+    tau: float  # Kendall's tau-b of place and key, 1 in order, -1 reversed; NaN below two different keys
+    # 1-based place of the first item that should stand before one above it; None in order
+    first_inversion: int | None
+
+    @property
+    def in_order(self) -> bool:
+        """Whether no item should stand before one above it; ties may stand in any order."""
+        return self.first_inversion is None
+
+
+def ordering_of(keys: Sequence[float], descending: bool = False) -> Ordering:
+    """Return how far items stand in the order of their keys.
+
+    Args:
+        keys: (n,) finite key of each item, in the order in which the items were returned.
+        descending: whether the largest key comes first.
+    """
+    values = np.asarray(keys, dtype=np.float64) * (-1.0 if descending else 1.0)
+    places = np.arange(len(values), dtype=np.float64)
+    before = np.maximum.accumulate(values)
+    inverted = np.flatnonzero(values < before)
+    first = int(inverted[0]) + 1 if len(inverted) else None
+    return Ordering(len(values), kendall_tau_b(places, values), first)
+
+
+def kendall_tau_b(first: FloatArray, second: FloatArray) -> float:
+    """Return Kendall's tau-b, the correlation of two rankings with ties; NaN where one is constant.
+
+    (concordant - discordant) / sqrt((pairs - ties in first) (pairs - ties in second)), over all n (n - 1) / 2
+    pairs. Source: Kendall 1945, "The treatment of ties in ranking problems", Biometrika 33.
+
+    Args:
+        first: (n,) finite values.
+        second: (n,) finite values.
+
+    Raises:
+        MetricsError: the two differ in length, or hold a value that is not finite.
+    """
+    if first.shape != second.shape or first.ndim != 1:
+        raise MetricsError(f"shapes {first.shape} and {second.shape}; accepted: two of one shape (n,)")
+    if not (np.isfinite(first).all() and np.isfinite(second).all()):
+        raise MetricsError("a value that is not finite; accepted: finite values")
+    total, ties_first, ties_second = 0, 0, 0
+    for at in range(len(first) - 1):  # a row of pairs at a time: memory stays linear in n
+        first_sign, other = np.sign(first[at + 1 :] - first[at]), np.sign(second[at + 1 :] - second[at])
+        total += int((first_sign * other).sum())
+        ties_first += int((first_sign == 0).sum())
+        ties_second += int((other == 0).sum())
+    pairs = len(first) * (len(first) - 1) // 2
+    scale = float((pairs - ties_first) * (pairs - ties_second))
+    return float(total / np.sqrt(scale)) if scale > 0 else float("nan")
+
+
+GAPS = ((0, "same day"), (1, "1 day"), (3, "2 to 3 days"), (7, "4 to 7 days"), (30, "8 to 30 days"))
+_OLDER = "over 30 days"
+
+
+def gap_label(days: float) -> str:
+    """Return the group that an age in days belongs to: recall is reported by it.
+
+    Args:
+        days: from the day of what is remembered to the day of the question, 0 or more.
+    """
+    return next((label for most, label in GAPS if days <= most), _OLDER)
+
+
+@dataclass(frozen=True)
+class Leak:
+    """Documents of other accounts in one retrieved list."""
+
+    n_documents: int  # documents that name an account
+    n_foreign: int  # those of another account than the one that asks
+    first_rank: int | None  # 1-based rank of the first of these; None without one
+
+    def at(self, k: int) -> bool:
+        """Return whether a document of another account is among the first k."""
+        return self.first_rank is not None and self.first_rank <= k
+
+
+def leak_of(account: str, owners: Sequence[str | None]) -> Leak:
+    """Return what a retrieved list holds of other accounts.
+
+    Args:
+        account: the account that asks.
+        owners: account of each document in order of rank; None for a document that belongs to none, which is
+            shared and never a leak.
+    """
+    foreign = [rank for rank, owner in enumerate(owners, start=1) if owner is not None and owner != account]
+    known = sum(owner is not None for owner in owners)
+    return Leak(known, len(foreign), foreign[0] if foreign else None)
