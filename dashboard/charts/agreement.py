@@ -9,14 +9,14 @@ from math import isfinite
 import numpy as np
 import plotly.graph_objects as go
 
-from ragtriage.dashboard.charts.chart import count_step
-from ragtriage.dashboard.charts.style import (
+from ragtriage.dashboard.charts.chart import (
     BLUE,
     FRAME,
     GREY,
     ORANGE,
     ROW,
     VERMILION,
+    count_step,
     error_bars,
     with_layout,
 )

@@ -7,8 +7,22 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from ragtriage.dashboard.charts.chart import Axis, Chart, ErrorBars, Note, ReferenceLine, Series, finite
-from ragtriage.dashboard.charts.style import BLUE, FRAME, GREEN, GREY, HOVER, ROW, VERMILION
+from ragtriage.dashboard.charts.chart import (
+    BLUE,
+    FRAME,
+    GREEN,
+    GREY,
+    HOVER,
+    ROW,
+    VERMILION,
+    Axis,
+    Chart,
+    ErrorBars,
+    Note,
+    ReferenceLine,
+    Series,
+    finite,
+)
 from ragtriage.dashboard.charts.tokens import FONT, Tokens
 from ragtriage.dashboard.wording.diagnosis import GAP_PARTS, depth_of
 from ragtriage.dashboard.wording.escaping import chart_text, shorten

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 
-from ragtriage.dashboard.charts.style import HOVER, interval_bars, with_tokens
+from ragtriage.dashboard.charts.chart import HOVER, interval_bars, with_tokens
 from ragtriage.dashboard.charts.tokens import Tokens, contrast
 from ragtriage.dashboard.wording.comparisons import drawable, gain, gain_bounds, gain_title
 from ragtriage.dashboard.wording.escaping import chart_text, shorten

@@ -11,13 +11,6 @@ import numpy as np
 import plotly.graph_objects as go
 
 from ragtriage.dashboard.charts.chart import (
-    Axis,
-    Chart,
-    ErrorBars,
-    ReferenceLine,
-    interval_series,
-)
-from ragtriage.dashboard.charts.style import (
     BLUE,
     FRAME,
     GREEN,
@@ -27,7 +20,12 @@ from ragtriage.dashboard.charts.style import (
     PURPLE,
     ROW,
     VERMILION,
+    Axis,
+    Chart,
+    ErrorBars,
+    ReferenceLine,
     interval_bars,
+    interval_series,
     with_layout,
 )
 from ragtriage.dashboard.wording.escaping import chart_text, shorten

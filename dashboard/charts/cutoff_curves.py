@@ -9,16 +9,6 @@ from math import inf, isfinite
 import plotly.graph_objects as go
 
 from ragtriage.dashboard.charts.chart import (
-    Axis,
-    Band,
-    Chart,
-    ErrorBars,
-    ReferenceLine,
-    Series,
-    count_step,
-    finite,
-)
-from ragtriage.dashboard.charts.style import (
     BLUE,
     FRAME,
     GREEN,
@@ -28,6 +18,14 @@ from ragtriage.dashboard.charts.style import (
     PURPLE,
     ROW,
     VERMILION,
+    Axis,
+    Band,
+    Chart,
+    ErrorBars,
+    ReferenceLine,
+    Series,
+    count_step,
+    finite,
     with_layout,
 )
 from ragtriage.dashboard.charts.tokens import FONT, Tokens

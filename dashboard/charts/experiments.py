@@ -8,24 +8,22 @@ import numpy as np
 import plotly.graph_objects as go
 
 from ragtriage.dashboard.charts.chart import (
-    Axis,
-    Chart,
-    ErrorBars,
-    Heatmap,
-    ReferenceLine,
-    Series,
-    finite,
-    interval_series,
-)
-from ragtriage.dashboard.charts.style import (
     BLUE,
     FRAME,
     GREY,
     LEGEND,
     ORANGE,
     PURPLE,
+    Axis,
+    Chart,
+    ErrorBars,
+    Heatmap,
+    ReferenceLine,
+    Series,
     error_bars,
+    finite,
     interval_bars,
+    interval_series,
     with_tokens,
 )
 from ragtriage.dashboard.charts.tokens import Tokens

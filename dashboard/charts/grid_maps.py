@@ -7,8 +7,7 @@ from math import isfinite
 
 import plotly.graph_objects as go
 
-from ragtriage.dashboard.charts.chart import Axis, Dash, Frame, Heatmap, finite
-from ragtriage.dashboard.charts.style import HOVER, ORANGE, with_tokens
+from ragtriage.dashboard.charts.chart import HOVER, ORANGE, Axis, Dash, Frame, Heatmap, finite, with_tokens
 from ragtriage.dashboard.charts.tokens import Tokens, text_on
 from ragtriage.dashboard.wording.escaping import chart_text
 from ragtriage.data.chunking.grids import Grid, GridRanking, MarginalEffect, TrialValue

@@ -7,8 +7,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from ragtriage.dashboard.charts.chart import Axis, Chart, Heatmap, Series
-from ragtriage.dashboard.charts.style import HOVER, LEGEND, with_layout
+from ragtriage.dashboard.charts.chart import HOVER, LEGEND, Axis, Chart, Heatmap, Series, with_layout
 from ragtriage.dashboard.wording.escaping import chart_text
 
 BAR_GAP = 0.35

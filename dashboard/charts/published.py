@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import plotly.graph_objects as go
 
-from ragtriage.dashboard.charts.style import (
+from ragtriage.dashboard.charts.chart import (
     BLUE,
     FRAME,
     GREEN,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from ragtriage.dashboard.charts.style import HOVER
+from ragtriage.dashboard.charts.chart import HOVER
 from ragtriage.dashboard.charts.tokens import FONT, Tokens
 from ragtriage.dashboard.wording.escaping import chart_text, shorten
 from ragtriage.data.diagnosis.diagnosis import Diagnosis

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from ragtriage.dashboard.charts.style import HOVER
+from ragtriage.dashboard.charts.chart import HOVER
 from ragtriage.dashboard.charts.tokens import FONT, Tokens, luminance
 from ragtriage.dashboard.wording.escaping import chart_text, shorten
 from ragtriage.data.analysis.alignment import ALERT, GOLD_GROUPS, Group, UseGrid

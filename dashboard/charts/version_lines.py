@@ -9,12 +9,17 @@ from math import floor, isfinite, log10
 
 import plotly.graph_objects as go
 
-from ragtriage.dashboard.charts.chart import Axis, Chart, ErrorBars, ReferenceLine, Series, finite
-from ragtriage.dashboard.charts.style import (
+from ragtriage.dashboard.charts.chart import (
     BLUE,
     GREY,
     HOVER,
+    Axis,
+    Chart,
+    ErrorBars,
+    ReferenceLine,
+    Series,
     error_bars,
+    finite,
     set_places,
     with_tokens,
 )

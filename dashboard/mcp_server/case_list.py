@@ -11,20 +11,18 @@ import numpy as np
 from pydantic import Field
 
 from ragtriage.dashboard.headlines.cases import cases_headline, count_cases, nothing_newly_fails
-from ragtriage.dashboard.mcp_server.bounded import (
+from ragtriage.dashboard.mcp_server.chosen_runs import (
     DATA_NOTE,
     MOST_BYTES,
-    json_text,
-    name_text,
-    page_of,
-    quoted,
-)
-from ragtriage.dashboard.mcp_server.chosen_runs import (
     Cursor,
     RunName,
     Tools,
     first_entry,
     headline_values,
+    json_text,
+    name_text,
+    page_of,
+    quoted,
 )
 from ragtriage.dashboard.mcp_server.single_case import case_values
 from ragtriage.dashboard.wording.diagnosis import stage_advice

@@ -10,15 +10,18 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from ragtriage.dashboard.mcp_server.bounded import (
+from ragtriage.dashboard.mcp_server.chosen_runs import (
     DATA_NOTE,
     MOST_BYTES,
+    Cursor,
     Quoting,
+    RunName,
+    Tools,
+    first_entry,
     json_text,
     name_text,
     quoted,
 )
-from ragtriage.dashboard.mcp_server.chosen_runs import Cursor, RunName, Tools, first_entry
 from ragtriage.dashboard.wording.diagnosis import case_conclusion, stage_advice, stage_evidence
 from ragtriage.data.cases.cases import read_case
 from ragtriage.data.cases.checks import failed_checks_text

@@ -10,8 +10,15 @@ from pydantic import Field
 from ragtriage.dashboard.headlines.compare import compare_headline, drawn_metrics, metric_doubts_of
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.headlines.triage import gates_unreadable, report_headline, reported_means_headline
-from ragtriage.dashboard.mcp_server.bounded import DATA_NOTE, name_text, quoted
-from ragtriage.dashboard.mcp_server.chosen_runs import Cursor, RunName, Tools, headline_values
+from ragtriage.dashboard.mcp_server.chosen_runs import (
+    DATA_NOTE,
+    Cursor,
+    RunName,
+    Tools,
+    headline_values,
+    name_text,
+    quoted,
+)
 from ragtriage.dashboard.wording.diagnosis import (
     doubted_metrics,
     fix_first_sentence,

@@ -1,4 +1,4 @@
-"""The conclusion of the page Checks: what the worst suite of a run says."""
+"""The counts of check suites in sentences and tables, and the conclusion of the page: its worst suite."""
 
 from __future__ import annotations
 
@@ -7,20 +7,106 @@ from dataclasses import replace
 
 from ragtriage.dashboard.headlines.headline import Headline, State
 from ragtriage.dashboard.suites.registry import VIEWS
-from ragtriage.dashboard.suites.summary import bounds_text, share_text
 from ragtriage.dashboard.wording.escaping import shorten
 from ragtriage.dashboard.wording.formatting import span
+from ragtriage.data.cases.suite_cohorts import check_cohort
 from ragtriage.data.comparison.suite_changes import SuiteChange
 from ragtriage.data.suites.check import DIFFERS
 from ragtriage.data.suites.check_table import SuiteSummary
 from ragtriage.data.suites.safety import OVER_REFUSAL, SAFETY
 from ragtriage.metrics.diagnosis.check_kinds import CRITICAL_SUITES
+from ragtriage.metrics.gates.wording import no_failure_text
 from ragtriage.metrics.number_text import count, percent
+from ragtriage.metrics.result_table import Of, ResultTable, Row
+from ragtriage.metrics.statistics.intervals import FEW_CLUSTERS
 from ragtriage.metrics.statistics.power import still_possible
 
+SOURCE = "recorded or computed verdicts; rate: mean over questions, 95 % interval"
 ENOUGH = 0.9  # share of questions whose checks pass; a gate sets the team's own threshold
 LONGEST_NAME, LONGEST_SUITE = 24, 30
 CRITICAL = "Critical: one failure is too many. "
+
+
+def share_text(share: float) -> str:
+    """Format a share with a decimal below 10 %, where whole percents hide too much; only none reads 0 %."""
+    return percent(share, 1 if share < 0.095 else 0)
+
+
+def bounds_text(summary: SuiteSummary) -> str:
+    """Return the pass rate of a suite; its bounds where checks have no verdict: they are not passes."""
+    if not summary.n_not_measured:
+        return percent(summary.rate.mean)
+    low, high = summary.bounds
+    return f"between {percent(low)} and {percent(high)}"
+
+
+def counts_text(summary: SuiteSummary) -> str:
+    """Return how many checks a suite has and what became of them, in one sentence."""
+    unmeasured = summary.n_not_measured
+    verdicts = (
+        f"{summary.n_passed:,} of {summary.n_decided:,} passed" if summary.n_decided else "none was decided"
+    )
+    also = f"; {unmeasured:,} not measured" if unmeasured else ""
+    also += f", so that {bounds_text(summary)} pass" if unmeasured and summary.n_decided else ""
+    return f"{count(summary.n_checks, 'check')} in {count(summary.n_samples, 'case')}: {verdicts}{also}."
+
+
+def source_of(summary: SuiteSummary) -> list[str]:
+    """Return what the numbers of a suite rest on, as facts of small print."""
+    clusters, decided = summary.rate.n_clusters, bool(summary.n_decided)
+    few = "too few questions for more than a hint" if decided and clusters < FEW_CLUSTERS else ""
+    return [SOURCE, few, no_failure_text(clusters) if decided and not summary.n_failed else ""]
+
+
+def suite_table(summaries: Sequence[SuiteSummary]) -> ResultTable:
+    """Return what became of the checks of each suite."""
+    undecided = any(summary.n_not_measured and summary.n_decided for summary in summaries)
+    rows: list[Row] = [
+        {
+            "Suite": summary.title,
+            "Checks": summary.n_checks,
+            "Cases": summary.n_samples,
+            "Passed": Of(summary.n_passed, summary.n_decided),
+            "Not measured": summary.n_not_measured,
+            "Pass rate": summary.rate,
+            **(
+                {"Undecided counted": bounds_text(summary) if summary.n_decided else None}
+                if undecided
+                else {}
+            ),
+            "Commonest reason": summary.reasons[0][0] if summary.reasons else "",
+        }
+        for summary in summaries
+    ]
+    return ResultTable("Check suites", tuple(rows))
+
+
+def check_name_table(summary: SuiteSummary) -> ResultTable:
+    """Return what became of the checks of each name; a row leads to those that fail."""
+    rows: list[Row] = [
+        {
+            "Check": name.name,
+            "Checks": name.n_checks,
+            "Passed": Of(name.n_passed, name.n_decided),
+            "Not measured": name.n_checks - name.n_decided,
+            "Pass rate": name.rate,
+        }
+        for name in summary.names
+    ]
+    cohorts = [check_cohort(summary.key, name.name) for name in summary.names]
+    return ResultTable(f"{summary.title} by check", tuple(rows), cohorts=tuple(cohorts))
+
+
+def reason_table(summary: SuiteSummary) -> ResultTable:
+    """Return the commonest reasons, failures first; a row of these leads to its cases."""
+    rows: list[Row] = [
+        {"Result": result, "Reason": reason, "Checks": n}
+        for result, reasons in (("failed", summary.reasons), ("not measured", summary.not_measured))
+        for reason, n in reasons
+    ]
+    cohorts = [check_cohort(summary.key, "", reason) for reason, _ in summary.reasons]
+    cohorts += [""] * len(summary.not_measured)
+    return ResultTable(f"{summary.title}: reasons", tuple(rows), cohorts=tuple(cohorts))
 
 
 def no_checks_headline(name: str) -> Headline:

@@ -6,8 +6,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ragtriage.dashboard.charts.chart import Axis, Chart, ErrorBars, ReferenceLine, Series, finite
-from ragtriage.dashboard.charts.style import BLUE, GREY, VERMILION
+from ragtriage.dashboard.charts.chart import (
+    BLUE,
+    GREY,
+    VERMILION,
+    Axis,
+    Chart,
+    ErrorBars,
+    ReferenceLine,
+    Series,
+    finite,
+)
 from ragtriage.dashboard.suites.view import Failing, SuiteChart, SuiteView
 from ragtriage.data.cases.suite_cohorts import WAITING
 from ragtriage.data.suites.safety_findings import (

@@ -1,22 +1,34 @@
-"""One run: its metrics, worst slices, what it does not measure, reported means, citations and the F1 tree."""
+"""One run: its metrics, where its cases fail, what it does not measure, its citations and the F1 tree."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
 from ragtriage.dashboard.wording.comparisons import OUTCOME_MARKS
-from ragtriage.dashboard.wording.diagnosis import depth_of, f1_part_title
+from ragtriage.dashboard.wording.diagnosis import (
+    GAP_PARTS,
+    depth_of,
+    f1_part_title,
+    pattern_meaning,
+    stage_advice,
+    stage_title,
+)
 from ragtriage.dashboard.wording.escaping import capital
-from ragtriage.dashboard.wording.formatting import metric_label, source_text
+from ragtriage.dashboard.wording.formatting import method_text, metric_label, source_text
+from ragtriage.dashboard.wording.next_steps import concerned, step_words
 from ragtriage.data.analysis.citations import RunCitations
 from ragtriage.data.comparison.compare import MetricDifference
+from ragtriage.data.comparison.oracle_gap import OracleGap
+from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.data.gates.next_steps import NextStep
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.data.strategy.expected_gains import ExpectedGain
 from ragtriage.metrics.analysis.bands import BandScale, Interpretation
 from ragtriage.metrics.diagnosis.f1_tree import F1Branch, F1Tree
+from ragtriage.metrics.diagnosis.patterns import PATTERNS
 from ragtriage.metrics.diagnosis.slices import SliceFinding
 from ragtriage.metrics.metric_registry import declared, imported_declarations, title_of
-from ragtriage.metrics.number_text import interval_text, signed
+from ragtriage.metrics.number_text import interval_text, percent, signed
 from ragtriage.metrics.result_table import (
     Change,
     Count,
@@ -29,6 +41,7 @@ from ragtriage.metrics.result_table import (
     ShareEnds,
     ends_of,
 )
+from ragtriage.metrics.sanity.rule import Finding
 
 
 def metric_table(
@@ -178,3 +191,74 @@ def expected_table(gains: Sequence[ExpectedGain]) -> ResultTable:
         for entry in gains
     ]
     return ResultTable("Expected gains in F1, all assumptions", tuple(rows))
+
+
+def pattern_table(diagnosis: Diagnosis) -> ResultTable:
+    """Return the patterns that occur with their cases and what they mean."""
+    counts, bad = diagnosis.pattern_counts(), diagnosis.pattern_counts(diagnosis.bad.bad)
+    rows: list[Row] = [
+        {
+            "Pattern": pattern.title,
+            "Cases": counts[pattern.key],
+            "Bad": bad[pattern.key],
+            "Meaning": pattern_meaning(diagnosis, pattern),
+        }
+        for pattern in PATTERNS
+        if counts[pattern.key]
+    ]
+    return ResultTable("Cases by pattern", tuple(rows))
+
+
+def stage_table(diagnosis: Diagnosis, findings: Sequence[Finding]) -> ResultTable:
+    """Return the failure stages, most bad cases first, with what fixing each could bring."""
+    rows: list[Row] = [
+        {
+            "Failure stage": stage_title(diagnosis, entry.key, findings),
+            "Bad cases": entry.n_bad,
+            "Owner": entry.owner,
+            "Pass rate if fixed": f"{entry.bound} {percent(entry.pass_rate_if_perfect)}",
+            "What to try": stage_advice(diagnosis, entry.key, findings),
+        }
+        for entry in diagnosis.fix_first
+    ]
+    return ResultTable("Bad cases by failure stage", tuple(rows))
+
+
+def action_table(steps: Sequence[NextStep]) -> ResultTable:
+    """Return the next steps in their order, each with its horizon, its reason and what it may bring."""
+    rows = tuple(
+        {
+            "When": step.horizon,
+            "What": words.what,
+            "Why": words.why,
+            "Concerns": concerned(step) or None,
+            "Expected": words.outlook,
+        }
+        for step, words in zip(steps, map(step_words, steps), strict=True)
+    )
+    return ResultTable("Next steps", rows)
+
+
+def finding_table(findings: Sequence[Finding]) -> ResultTable:
+    """Return what the sanity checks found."""
+    rows = tuple(
+        {"Kind": finding.severity, "Finding": finding.title, "Explanation": finding.message}
+        for finding in findings
+    )
+    return ResultTable("Findings of the sanity checks", rows)
+
+
+def gap_table(gap: OracleGap) -> ResultTable:
+    """Return what is lost in retrieval and in generation, and what the context adds."""
+    title = capital(title_of(gap.outcome_metric))
+    rows: list[Row] = [
+        {
+            "Part": GAP_PARTS[part.key],
+            title: Change(part.value, 2) if part.key == "context" else Number(part.value, 2),
+            "95 % interval": ends_of(part, 2),
+            "Interval by": method_text(part.method, part.too_few),
+            "n": Count(part.n),
+        }
+        for part in gap.gaps
+    ]
+    return ResultTable("Retrieval and generation error with intervals", tuple(rows))

@@ -18,8 +18,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from places import REPOSITORY
 
-from ragtriage.dashboard.cli.github.commands import annotation
-from ragtriage.dashboard.cli.github.comments import LONGEST_BODY, CommentError, Comments
+from ragtriage.dashboard.cli.github import annotation
+from ragtriage.dashboard.cli.github_comments import LONGEST_BODY, CommentError, Comments
 
 TOKEN, COMMIT = "a-token-that-nobody-prints", "0123456789abcdef"
 BOT, PERSON = {"login": "github-actions[bot]", "type": "Bot"}, {"login": "jane", "type": "User"}

@@ -21,9 +21,8 @@ from mcp.client.stdio import StdioServerParameters
 from mcp_types import CallToolResult, ListToolsResult, TextContent
 from places import REPOSITORY
 
-from ragtriage.dashboard.mcp_server.bounded import MOST_BYTES, json_text
 from ragtriage.dashboard.mcp_server.case_list import CaseListTools
-from ragtriage.dashboard.mcp_server.chosen_runs import RunTools
+from ragtriage.dashboard.mcp_server.chosen_runs import MOST_BYTES, RunTools, json_text
 from ragtriage.dashboard.mcp_server.single_case import SingleCaseTools
 from ragtriage.dashboard.mcp_server.verdicts import VerdictTools
 from ragtriage.data.api import add_run

@@ -20,7 +20,7 @@ from ragtriage.dashboard.pages.chunking.grid_results import (
     same_chunks_text,
     unfinished_text,
 )
-from ragtriage.dashboard.tables.grid import trial_table
+from ragtriage.dashboard.tables.comparison import trial_table
 from ragtriage.data.api import add_run
 from ragtriage.data.chunking.grids import Grid, GridRanking, grids_of, rank_trials, same_chunks
 from ragtriage.data.scoring.run_store import RunStore

@@ -16,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 
 from ragtriage.dashboard.cli.main import COMMANDS, app
 from ragtriage.dashboard.shell.selection import Selection
-from ragtriage.dashboard.tables.plan import size_text
+from ragtriage.dashboard.tables.project import size_text
 from ragtriage.data.api import add_run, diagnosis_of
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings
 from ragtriage.data.errors import DataError, ValidationErrors

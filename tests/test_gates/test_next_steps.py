@@ -13,7 +13,7 @@ from page_text import page_text
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from ragtriage.dashboard.cli.results.ci_files import junit_xml, markdown_summary
+from ragtriage.dashboard.cli.results.gate import junit_xml, markdown_summary
 from ragtriage.dashboard.mcp_server.verdicts import VerdictTools
 from ragtriage.dashboard.present.stories.causes_slides import LONGEST_TITLE, STEPS
 from ragtriage.dashboard.present.stories.context import StoryView

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ragtriage.dashboard.cli.results.ci_files import junit_xml, markdown_summary
+from ragtriage.dashboard.cli.results.gate import junit_xml, markdown_summary
 from ragtriage.data.api import add_run
 from ragtriage.data.errors import DataError
 from ragtriage.data.gates.baseline import baseline_of

@@ -24,7 +24,7 @@ from ragtriage.dashboard.present.case_html.case import (
 )
 from ragtriage.dashboard.present.case_html.compared_case import diff_html
 from ragtriage.dashboard.shell.selection import Selection
-from ragtriage.dashboard.suites.summary import share_text
+from ragtriage.dashboard.suites.headline import share_text
 from ragtriage.dashboard.wording.escaping import chart_text, markdown_text, shorten
 from ragtriage.dashboard.wording.formatting import finding_counts, method_text
 from ragtriage.data.errors import ValidationErrors

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from command_line import run
 
-from ragtriage.dashboard.cli.results.ci_files import junit_xml, markdown_summary
+from ragtriage.dashboard.cli.results.gate import junit_xml, markdown_summary
 from ragtriage.dashboard.present.stories.context import StoryView
 from ragtriage.dashboard.present.stories.sections import render_section
 from ragtriage.dashboard.present.stories.story import StorySection

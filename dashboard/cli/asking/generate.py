@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from ragtriage.dashboard.cli.asking.model_job import job_text, plan_agreed, with_bar
+from ragtriage.dashboard.cli.asking.judging import job_text, plan_agreed, with_bar
 from ragtriage.dashboard.cli.options import BASE_URL, BUDGET, DRY_RUN, JSON, MODEL, YES, concurrency_option
 from ragtriage.dashboard.cli.terminal import plain, print_answer
 from ragtriage.dashboard.wording.imports import kept_text

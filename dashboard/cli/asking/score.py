@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import click
 
-from ragtriage.dashboard.cli.asking.model_job import plan_agreed, with_bar
+from ragtriage.dashboard.cli.asking.judging import plan_agreed, with_bar
 from ragtriage.dashboard.cli.options import BASE_URL, BUDGET, JSON, MODEL, YES, FiniteFloat
 from ragtriage.dashboard.cli.terminal import mean_cells, plain, print_answer, progress_bar, row_table
 from ragtriage.data.api import open_store

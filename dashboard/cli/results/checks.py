@@ -10,9 +10,15 @@ import click
 
 from ragtriage.dashboard.cli.options import JSON, RUN, named_numbers
 from ragtriage.dashboard.cli.terminal import plain, print_answer, print_json, result_text, row_table, wrapped
-from ragtriage.dashboard.suites.headline import checks_headline, no_checks_headline
+from ragtriage.dashboard.suites.headline import (
+    check_name_table,
+    checks_headline,
+    counts_text,
+    no_checks_headline,
+    reason_table,
+    suite_table,
+)
 from ragtriage.dashboard.suites.registry import shown_suite
-from ragtriage.dashboard.suites.summary import check_name_table, counts_text, reason_table, suite_table
 from ragtriage.dashboard.tables.run import citation_table
 from ragtriage.dashboard.wording.citations import NOT_CITED, citation_facts, citations_sentence
 from ragtriage.dashboard.wording.escaping import shorten

@@ -9,7 +9,7 @@ import click
 
 from ragtriage.dashboard.cli.options import JSON, RUN, named_numbers
 from ragtriage.dashboard.cli.terminal import plain, print_json, row_table, step_list, wrapped
-from ragtriage.dashboard.tables.causes import pattern_table, stage_table
+from ragtriage.dashboard.tables.run import pattern_table, stage_table
 from ragtriage.dashboard.wording.diagnosis import (
     bad_cases_text,
     context_metric_text,

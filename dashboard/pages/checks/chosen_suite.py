@@ -22,10 +22,15 @@ from ragtriage.dashboard.shell.components import (
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, current_selection, keep, open_cases
 from ragtriage.dashboard.shell.widgets import choose, draw_tabs, pick, show_in
-from ragtriage.dashboard.suites.headline import flips_text
+from ragtriage.dashboard.suites.headline import (
+    check_name_table,
+    counts_text,
+    flips_text,
+    reason_table,
+    source_of,
+)
 from ragtriage.dashboard.suites.registry import ShownSuite, shown_suite
 from ragtriage.dashboard.suites.router import ROUTE_COSTS
-from ragtriage.dashboard.suites.summary import check_name_table, counts_text, reason_table, source_of
 from ragtriage.dashboard.suites.view import SuiteChart
 from ragtriage.dashboard.wording.escaping import markdown_text, shorten
 from ragtriage.data.cases.suite_cohorts import check_cohort

@@ -12,7 +12,7 @@ from ragtriage.dashboard.shell.components import clicked, facts, metric_title, s
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, keep, open_cases
 from ragtriage.dashboard.shell.widgets import choose
-from ragtriage.dashboard.tables.causes import gap_table
+from ragtriage.dashboard.tables.run import gap_table
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.data.cases.comparison_cohorts import oracle_gap_cohort_key
 from ragtriage.data.comparison.oracle_gap import (

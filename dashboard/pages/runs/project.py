@@ -9,8 +9,16 @@ from ragtriage.dashboard.shell.components import facts, show_table
 from ragtriage.dashboard.shell.session import View
 from ragtriage.dashboard.shell.user import attempt, may_write
 from ragtriage.dashboard.shell.widgets import choose
-from ragtriage.dashboard.tables.plan import deciding_table, held_text, plan_sentence, size_text, step_table
-from ragtriage.dashboard.tables.project import declaration_table, question_set_table, run_table
+from ragtriage.dashboard.tables.project import (
+    deciding_table,
+    declaration_table,
+    held_text,
+    plan_sentence,
+    question_set_table,
+    run_table,
+    size_text,
+    step_table,
+)
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.dashboard.wording.formatting import metric_label
 from ragtriage.dashboard.wording.imports import set_argument

@@ -19,9 +19,9 @@ from ragtriage.dashboard.present.page_html.blocks import Strip, Tile, band, styl
 from ragtriage.dashboard.present.stories.context import StoryView
 from ragtriage.dashboard.present.stories.verdict_slide import TILES, foot_of, verdict_section
 from ragtriage.dashboard.present.templating import render
-from ragtriage.dashboard.tables.causes import stage_table
 from ragtriage.dashboard.tables.comparison import difference_table
 from ragtriage.dashboard.tables.gates import gate_table
+from ragtriage.dashboard.tables.run import stage_table
 from ragtriage.dashboard.wording.comparisons import outcome_text, tested_text
 from ragtriage.dashboard.wording.diagnosis import context_metric_text, no_bad_case
 from ragtriage.dashboard.wording.escaping import capital

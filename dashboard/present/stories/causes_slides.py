@@ -11,7 +11,7 @@ from ragtriage.dashboard.headlines.deck import next_title, why_title
 from ragtriage.dashboard.present.stories.context import StoryView
 from ragtriage.dashboard.present.stories.story import BigNumber, RenderedSection, SlideContent, Step
 from ragtriage.dashboard.present.stories.verdict_slide import foot_of
-from ragtriage.dashboard.tables.causes import action_table, stage_table
+from ragtriage.dashboard.tables.run import action_table, stage_table
 from ragtriage.dashboard.wording.diagnosis import fix_first_sentence, no_bad_case
 from ragtriage.dashboard.wording.escaping import capital, shorten
 from ragtriage.dashboard.wording.next_steps import concerned, step_words

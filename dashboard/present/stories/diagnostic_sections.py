@@ -14,12 +14,10 @@ from ragtriage.dashboard.experiments.registry import experiment_headline, experi
 from ragtriage.dashboard.experiments.view import arm_chart, arm_table
 from ragtriage.dashboard.present.stories.context import StoryView
 from ragtriage.dashboard.present.stories.story import RenderedSection, unmeasured
-from ragtriage.dashboard.suites.headline import checks_headline
+from ragtriage.dashboard.suites.headline import checks_headline, suite_table
 from ragtriage.dashboard.suites.registry import shown_suite
-from ragtriage.dashboard.suites.summary import suite_table
-from ragtriage.dashboard.tables.causes import gap_table
-from ragtriage.dashboard.tables.grid import trial_table
-from ragtriage.dashboard.tables.run import citation_table, f1_table
+from ragtriage.dashboard.tables.comparison import trial_table
+from ragtriage.dashboard.tables.run import citation_table, f1_table, gap_table
 from ragtriage.dashboard.wording.citations import NOT_CITED, citation_facts, citations_sentence
 from ragtriage.dashboard.wording.diagnosis import BOUND_NOTE, expected_text, f1_sentence, left_out_text
 from ragtriage.dashboard.wording.escaping import capital

@@ -33,9 +33,8 @@ from ragtriage.dashboard.present.stories.story import (
 )
 from ragtriage.dashboard.present.stories.users_slide import users_section
 from ragtriage.dashboard.present.stories.verdict_slide import HEADLINE, verdict_section
-from ragtriage.dashboard.tables.causes import finding_table, pattern_table
 from ragtriage.dashboard.tables.gates import gate_table
-from ragtriage.dashboard.tables.run import metric_table, worst_slice_table
+from ragtriage.dashboard.tables.run import finding_table, metric_table, pattern_table, worst_slice_table
 from ragtriage.dashboard.wording.diagnosis import (
     context_metric_text,
     doubted_by,

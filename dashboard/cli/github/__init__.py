@@ -1,1 +1,0 @@
-"""The two steps of the GitHub action: judging a run, and reporting it on the pull request."""
