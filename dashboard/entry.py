@@ -18,7 +18,7 @@ from starlette.middleware import Middleware
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ragtriage.dashboard.shell.preload import start_preloading, wait_for_preload
+from ragtriage.dashboard.shell.process import start_preloading, wait_for_preload
 
 ALLOWED_HOSTS = "RAGTRIAGE_ALLOWED_HOSTS"  # set by `ragtriage serve`, separated by commas
 

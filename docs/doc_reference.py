@@ -16,8 +16,7 @@ from doc_tables import renewed
 from docstring_parser import DocstringStyle, parse
 
 import ragtriage
-from ragtriage.dashboard.cli.main import COMMANDS, app
-from ragtriage.dashboard.cli.stored_help import HELP_FILE, help_record
+from ragtriage.dashboard.cli.main import COMMANDS, HELP_FILE, app, help_record
 
 __all__ = ["PAGES", "command_help", "commands_reference", "python_reference"]
 

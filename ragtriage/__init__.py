@@ -24,8 +24,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ragtriage.errors import RagtriageError
-
 if TYPE_CHECKING:
     from ragtriage.actions import grid, judge, label, report
     from ragtriage.functions import add_run, compare, diagnose, gate, runs, samples, scores, summarize
@@ -68,6 +66,11 @@ __all__ = [
 __version__ = "0.2.0"
 
 ACTIONS = ("grid", "judge", "label", "report")
+
+
+class RagtriageError(Exception):
+    """A call that cannot be done; the message says what is wrong, where, and what would be accepted."""
+
 
 _here = Path(__file__).parent
 if not (_here / "metrics").is_dir():  # a checkout without symbolic links, as Git makes on Windows

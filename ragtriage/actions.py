@@ -8,8 +8,8 @@ from os import PathLike, fspath
 from pathlib import Path as File
 from typing import TYPE_CHECKING, Any, Literal
 
+from ragtriage import RagtriageError
 from ragtriage.arguments import checked
-from ragtriage.errors import RagtriageError
 from ragtriage.functions import Path, RunName, isolated, run_name, with_store
 from ragtriage.results import GridSearch, Judgement, JudgePlan, Run, StoredLabels
 

@@ -10,7 +10,7 @@ from numbers import Integral, Real
 from os import PathLike
 from typing import Any, ParamSpec, TypeAlias, TypeVar
 
-from ragtriage.errors import RagtriageError
+from ragtriage import RagtriageError
 from ragtriage.results import Run
 
 Parameters = ParamSpec("Parameters")

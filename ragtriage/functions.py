@@ -9,8 +9,8 @@ from datetime import datetime
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
+from ragtriage import RagtriageError
 from ragtriage.arguments import checked
-from ragtriage.errors import RagtriageError
 from ragtriage.results import Comparison, Diagnosis, GateReport, Interval, Run, Shown
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
-from ragtriage.errors import RagtriageError
+from ragtriage import RagtriageError
 from ragtriage.functions import gate_answer, isolated, run_of_entry, with_store
 from ragtriage.results import Run
 

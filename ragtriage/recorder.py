@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from ragtriage import RagtriageError
 from ragtriage.data.importers.parsing.shapes import Numbering
 from ragtriage.data.importers.parsing.values import error_line
 from ragtriage.data.importers.spans.samples import sample_of_trace
 from ragtriage.data.importers.spans.span import Span
 from ragtriage.data.store.sample_models import as_json
-from ragtriage.errors import RagtriageError
 
 if TYPE_CHECKING:
     from ragtriage.results import Run

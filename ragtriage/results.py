@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
-from ragtriage.errors import RagtriageError
+from ragtriage import RagtriageError
 
 if TYPE_CHECKING:
     import pandas as pd

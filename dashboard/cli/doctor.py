@@ -25,7 +25,7 @@ from packaging.requirements import Requirement
 
 import ragtriage
 from ragtriage import __version__
-from ragtriage.dashboard.cli.distribution import LIGHT, distribution
+from ragtriage.dashboard.cli.main import LIGHT, distribution
 
 if TYPE_CHECKING:
     from ragtriage.data.store.workspace import Workspace

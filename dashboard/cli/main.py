@@ -8,15 +8,17 @@ As a shell has it, Ctrl+C gives 130, SIGTERM 143, and 141 says that the reader o
 from __future__ import annotations
 
 import io
+import json
 import os
 import signal
 import sys
 import threading
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import FrameType
@@ -26,8 +28,22 @@ import click
 from click.shell_completion import CompletionItem
 
 from ragtriage import __version__
-from ragtriage.dashboard.cli.stored_help import WHOLE, stored_help, stored_summary
 
+WHOLE_LINE = 200  # characters of what a list of commands says of one, as `experiment` lists its own
+# the stored help of each command, renewed by `python docs/doc_reference.py`: showing it loads no command
+HELP_FILE = Path(__file__).with_name("command_help.json")
+WHOLE, LIGHT = "ragtriage", "ragtriage-ci"  # distributions of this package; the second has no dashboard
+LEFT_OUT = {  # module that ragtriage-ci leaves out -> its library
+    "bm25s": "bm25s",
+    "jinja2": "Jinja2",
+    "pandas": "pandas",
+    "plotly": "Plotly",
+    "pptx": "python-pptx",
+    "semchunk": "semchunk",
+    "starlette": "Starlette",
+    "streamlit": "Streamlit",
+    "tokenizers": "tokenizers",
+}
 CALLED = "ragtriage.called"  # name of the command, among what click keeps
 INTERRUPTED, PIPE_CLOSED, TERMINATED = 130, 141, 143  # 128 and the number of the signal
 
@@ -38,9 +54,7 @@ _MODULES = {  # of ragtriage.dashboard.cli -> the commands in it, each a functio
     "asking.grid": "grid",
     "asking.judging": "judge",
     "asking.score": "score",
-    "demo": "demo",
     "doctor": "doctor",
-    "mcp": "mcp",
     "results.agreement": "agreement",
     "results.checks": "check checks citations",
     "results.diagnose": "diagnose",
@@ -51,7 +65,7 @@ _MODULES = {  # of ragtriage.dashboard.cli -> the commands in it, each a functio
     "runs.import_": "import",
     "runs.kept_runs": "baseline delete questions release runs show",
     "runs.watch": "watch",
-    "serve": "serve",
+    "serve": "demo mcp serve",
 }
 COMMANDS = dict(sorted((name, module) for module, names in _MODULES.items() for name in names.split()))
 MEANT = {  # names of pages, and words of other tools
@@ -65,6 +79,109 @@ MEANT = {  # names of pages, and words of other tools
     "eval": ("judge", "metrics"),
     "evaluate": ("judge", "metrics"),
 }
+
+
+def help_record(command: click.Command, context: click.Context) -> dict[str, Any]:
+    """Return what the help of a command is made of, and of the commands below it, as JSON values."""
+    options = [
+        option.get_help_record(context)
+        for option in command.get_params(context)
+        if isinstance(option, click.Option)
+    ]
+    record: dict[str, Any] = {
+        "usage": command.collect_usage_pieces(context),
+        "help": command.help,
+        "options": [option for option in options if option],  # none of a hidden one
+    }
+    if isinstance(command, click.Group):
+        record["commands"] = {
+            name: help_record(inner, click.Context(inner, info_name=name, parent=context))
+            for name, inner in command.commands.items()
+        }
+    return record
+
+
+def stored_help(name: str, words: Sequence[str], help_names: Sequence[str]) -> click.Command | None:
+    """Return a command that knows its help alone; None where the words after its name ask for anything else.
+
+    None too where its help is not stored.
+    """
+    words = list(words)
+    record = _records().get(name) if set(help_names) & set(words[:2]) else None
+    if record is None:
+        return None
+    asked = words[1:2] if words[0] in record.get("commands", ()) else words[:1]
+    return _command(name, record) if asked and asked[0] in help_names else None
+
+
+def stored_summary(name: str) -> str:
+    """Return the first sentence of the stored help of a command; "" where none is stored."""
+    paragraph: str = _records().get(name, {"help": ""})["help"].partition("\n\n")[0]
+    return " ".join(paragraph.split())
+
+
+@cache
+def _records() -> Mapping[str, Mapping[str, Any]]:
+    """Return the stored help by command; {} where it is not installed, or damaged."""
+    try:
+        return json.loads(HELP_FILE.read_text(encoding="utf-8"))  # type: ignore[no-any-return] # as help_record
+    except (OSError, ValueError):
+        return {}
+
+
+def _command(name: str, record: Mapping[str, Any]) -> click.Command:
+    command = _StoredGroup(name) if "commands" in record else _StoredCommand(name)
+    command.help, command.usage, command.options = record["help"], record["usage"], record["options"]
+    if isinstance(command, click.Group):
+        command.commands = {below: _command(below, entry) for below, entry in record["commands"].items()}
+    return command
+
+
+class _StoredCommand(click.Command):
+    usage: Sequence[str]
+    options: Sequence[Sequence[str]]
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 -- signature of click
+        return list(self.usage)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 -- signature of click
+        with formatter.section("Options"):
+            formatter.write_dl([(option, text) for option, text in self.options])
+        if isinstance(self, click.Group):
+            with formatter.section("Commands"):
+                rows = [
+                    (name, self.commands[name].get_short_help_str(WHOLE_LINE))
+                    for name in sorted(self.commands)
+                ]
+                formatter.write_dl(rows)
+
+
+class _StoredGroup(_StoredCommand, click.Group):
+    pass
+
+
+def distribution() -> str:
+    """Return the name of the distribution that this package was installed from; the whole one if in doubt."""
+    from importlib import metadata  # here: --help does without
+
+    for name in (WHOLE, LIGHT):
+        try:
+            metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+        return name
+    return WHOLE
+
+
+def needs_more(error: ModuleNotFoundError, command: str) -> str:
+    """Return the sentence for a library that ragtriage-ci leaves out and a command needs; else ""."""
+    library = LEFT_OUT.get((error.name or "").partition(".")[0])
+    if library is None or distribution() != LIGHT:
+        return ""
+    return (
+        f"`ragtriage {command}` needs {library}, which {LIGHT} leaves out; accepted: pip uninstall {LIGHT}, "
+        f"then pip install {WHOLE}"
+    )
 
 
 def _use_workspace(ctx: click.Context, _: click.Parameter, folder: str | None) -> None:
@@ -138,7 +255,6 @@ class LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except ModuleNotFoundError as error:
-            from ragtriage.dashboard.cli.distribution import needs_more
             from ragtriage.data.errors import DataError
 
             if sentence := needs_more(error, ctx.meta[CALLED]):
@@ -164,7 +280,7 @@ class LazyGroup(click.Group):
         if text := stored_summary(name):
             return text
         command = self.get_command(ctx, name)
-        return command.get_short_help_str(WHOLE) if command else ""
+        return command.get_short_help_str(WHOLE_LINE) if command else ""
 
 
 @click.group(

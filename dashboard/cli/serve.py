@@ -1,4 +1,4 @@
-"""The serve command: the dashboard over one workspace, on a free port of this machine."""
+"""The commands that serve a workspace: the dashboard, the same on bundled samples, and to coding agents."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import ipaddress
 import os
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -16,14 +17,19 @@ import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode, urlsplit
 
 import click
 
 from ragtriage.dashboard.cli.options import PORT
 from ragtriage.data.store.access import READ_ONLY, limit_paths
 from ragtriage.data.store.workspace import Workspace
+
+if TYPE_CHECKING:
+    from ragtriage.data.scoring.run_store import RunStore
 
 HOST = "127.0.0.1"
 ALLOWED_HOSTS = "RAGTRIAGE_ALLOWED_HOSTS"  # read by ragtriage.dashboard.entry
@@ -260,3 +266,93 @@ def _open_when_ready(health: str, url: str) -> None:
         else:
             webbrowser.open(url)
             return
+
+
+@click.command()
+@click.option("--no-browser", is_flag=True, help="Do not open a browser.")
+@click.option("--no-serve", is_flag=True, help="Load the samples, and do not start the dashboard.")
+@PORT
+@click.pass_obj
+def demo(workspace: str | None, no_browser: bool, no_serve: bool, port: int | None) -> None:
+    """Load the bundled samples and open the dashboard on them.
+
+    The dashboard opens as soon as its first project is loaded; the other samples follow meanwhile.
+    """
+    from ragtriage.data.api import open_store  # here: a server starts before it is loaded
+    from ragtriage.data.demo import FIRST_PROJECT, FIRST_RUN
+
+    if no_serve:
+        store = open_store(workspace, create=True)
+        _load(store)
+        click.echo(f"{len(store.runs())} runs in {store.workspace.root}")
+        return
+    with claimed_port(port) as chosen:  # a taken port is reported before the samples are loaded, not after
+        store = open_store(workspace, create=True)
+        _load(store, FIRST_PROJECT)
+        runs = [run for run in store.runs(FIRST_PROJECT) if run.name == FIRST_RUN]
+        query = urlencode({"project": FIRST_PROJECT, "run": runs[0].run_id}) if runs else ""
+        root = str(store.workspace.root)
+        with _loading_the_others(store, root):
+            run_dashboard(root, chosen, not no_browser, query)
+
+
+def _load(store: RunStore, project: str | None = None) -> None:
+    """Load the samples, or those of one project."""
+    from tqdm import tqdm
+
+    from ragtriage.dashboard.present.stories.sections import add_sample_stories
+    from ragtriage.data.demo import load_samples
+    from ragtriage.data.diagnosis.run_digest import digest_new_runs
+
+    quiet = not sys.stderr.isatty()
+    with tqdm(bar_format="Loading samples {elapsed} {desc}", leave=False, disable=quiet) as bar:
+        load_samples(store, lambda step: bar.set_description_str(f"{step.doing} {step.run}"), project)
+    add_sample_stories(store)
+    digest_new_runs(store, store.runs())
+
+
+@contextmanager
+def _loading_the_others(store: RunStore, root: str) -> Iterator[None]:
+    """Load what is missing in a process of its own, which ends with the dashboard."""
+    from ragtriage.data.demo import samples_are_missing
+
+    if not samples_are_missing(store):
+        yield
+        return
+    command = [sys.executable, "-m", "ragtriage.dashboard.cli", "--workspace", root, "demo", "--no-serve"]
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet) as others:  # noqa: S603 -- this command itself
+        try:
+            yield
+        finally:
+            others.terminate()
+
+
+@click.command()
+@click.option("--allow-labels", is_flag=True, help="Also offer the tool that labels cases; it writes.")
+@click.option(
+    "--allow-import",
+    "folders",
+    multiple=True,
+    metavar="FOLDER",
+    type=click.Path(exists=True, file_okay=False),
+    help="Also offer the tool that imports runs, from files below this folder; may be repeated. It writes.",
+)
+@click.pass_obj
+def mcp(workspace: str | None, allow_labels: bool, folders: tuple[str, ...]) -> None:
+    """Serve the workspace to a coding agent over MCP, on standard input and output."""
+    from ragtriage.data.api import open_store
+    from ragtriage.data.errors import DataError
+
+    if find_spec("mcp") is None:
+        raise DataError('`ragtriage mcp` needs the MCP SDK; accepted: pip install "ragtriage[mcp]"')
+    from ragtriage.dashboard.mcp_server.server import serve_stdio  # the base install goes without
+
+    store = open_store(workspace, create=bool(folders))
+    if sys.stdin.isatty():  # a person started it, who would wait for an answer
+        click.echo(
+            f"MCP server over {store.workspace.root}: a coding agent starts it and speaks with it on "
+            "standard input (docs/agents.md). Ctrl+C stops it.",
+            err=True,
+        )
+    serve_stdio(store, allow_labels, [Path(folder) for folder in folders])

@@ -9,6 +9,7 @@ from ragtriage.dashboard.experiments.view import (
     ExperimentView,
     Opening,
     Part,
+    ShownEffect,
     arm_chart,
     joined,
     name_of,
@@ -97,4 +98,17 @@ def _parts(summary: ExperimentSummary, findings: ArmsFindings) -> Sequence[Part]
     ]
 
 
-VIEW = ExperimentView(ARMS, _headline, _parts)
+def _effect(_: ExperimentSummary, findings: ArmsFindings) -> ShownEffect | None:
+    effects = findings.effects.effects
+    if not effects:
+        return None
+    most = max(effects, key=lambda effect: abs(effect.difference.difference))
+    better = most.verdict == "better"
+    follows = f"Set {most.factor} to {most.after if better else most.before}"
+    shown = most.verdict in ("better", "worse")
+    text = f"{most.factor} {most.before} → {most.after}"
+    runs = most.pairs[0] if most.pairs else ("", "")
+    return ShownEffect(text, most.difference.difference, most.low, most.high, follows * shown, runs)
+
+
+VIEW = ExperimentView(ARMS, _headline, _parts, _effect)

@@ -7,7 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from ragtriage.dashboard.charts.experiments import attack_dots
-from ragtriage.dashboard.experiments.view import ExperimentView, Opening, Part, joined, name_of, p_text
+from ragtriage.dashboard.experiments.view import (
+    ExperimentView,
+    Opening,
+    Part,
+    ShownEffect,
+    joined,
+    name_of,
+    p_text,
+)
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.wording.escaping import shorten
 from ragtriage.dashboard.wording.formatting import span
@@ -193,4 +201,13 @@ def _defence_part(defence: Defence) -> Part:
     return Part("What the defence does", table=ResultTable(title, rows, joined(notes)))
 
 
-VIEW = ExperimentView(INJECTION, _headline, _parts)
+def _effect(_: ExperimentSummary, findings: InjectionFindings) -> ShownEffect | None:
+    success = findings.success
+    if not success.n_scored:
+        return None
+    follows = "Mark documents as data, and filter instructions in them" if success.mean > 0 else ""
+    text = f"planted text followed, {count(success.n_scored, 'case')}"
+    return ShownEffect(text, -success.mean, -success.high, -success.low, follows)
+
+
+VIEW = ExperimentView(INJECTION, _headline, _parts, _effect)

@@ -8,7 +8,15 @@ from typing import Any
 import numpy as np
 
 from ragtriage.dashboard.charts.experiments import language_map
-from ragtriage.dashboard.experiments.view import ExperimentView, Opening, Part, joined, name_of, quality_title
+from ragtriage.dashboard.experiments.view import (
+    ExperimentView,
+    Opening,
+    Part,
+    ShownEffect,
+    joined,
+    name_of,
+    quality_title,
+)
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.data.experiments.languages import LANGUAGES, LanguageFindings
 from ragtriage.data.experiments.summary import ExperimentSummary
@@ -116,4 +124,10 @@ def _pooled(findings: LanguageFindings) -> Part:
     return Part("All passages at once", table=ResultTable(title, rows, joined(notes)))
 
 
-VIEW = ExperimentView(LANGUAGES, _headline, _parts)
+def _effect(_: ExperimentSummary, findings: LanguageFindings) -> ShownEffect:
+    loss = findings.crossed - findings.same
+    follows = "Translate the question, or embed across languages" if loss < 0 else ""
+    return ShownEffect("question and passage in two languages", loss, follows=follows)
+
+
+VIEW = ExperimentView(LANGUAGES, _headline, _parts, _effect)

@@ -9,10 +9,13 @@ from ragtriage.dashboard.experiments.view import (
     MCNEMAR,
     ExperimentView,
     Part,
+    ShownEffect,
     joined,
     name_of,
     p_text,
+    pair_effect,
     quality_title,
+    runs_of,
 )
 from ragtriage.dashboard.headlines.headline import Headline, State
 from ragtriage.dashboard.wording.formatting import span
@@ -182,4 +185,14 @@ def _refusal_row(context: str, wanted: str, share: Interval) -> dict[str, Cell]:
     }
 
 
-VIEW = ExperimentView(NOISE, _headline, _parts)
+def _effect(summary: ExperimentSummary, findings: NoiseFindings) -> ShownEffect | None:
+    effect = findings.effect
+    if effect is None or not effect.pairs:
+        return None
+    most = effect.pairs[-1]
+    follows = "Rerank, or drop documents below a score" if effect.verdict == "falls" else ""
+    text = f"{percent(effect.levels[most.second])} noise"
+    return pair_effect(most, text, follows, runs_of(summary, most.first, most.second, "noise_share"))
+
+
+VIEW = ExperimentView(NOISE, _headline, _parts, _effect)

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ragtriage.dashboard.charts.experiments import parser_dots
-from ragtriage.dashboard.experiments.view import LONGEST_NAME, ExperimentView, Opening, Part, joined
+from ragtriage.dashboard.experiments.view import (
+    LONGEST_NAME,
+    ExperimentView,
+    Opening,
+    Part,
+    ShownEffect,
+    joined,
+)
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.wording.escaping import shorten
 from ragtriage.data.experiments.parsed_pages import PAGE_SCORES
@@ -103,4 +110,12 @@ def _overall(summary: ExperimentSummary, findings: ParsingFindings) -> Part:
     return Part("One number, two denominators", table=table, openings=worst)
 
 
-VIEW = ExperimentView(PARSING, _headline, _parts)
+def _effect(_: ExperimentSummary, findings: ParsingFindings) -> ShownEffect | None:
+    means = {name: entry.by_page.mean for name, entry in findings.parsers.items()}
+    best, *others = sorted(means.items(), key=lambda item: -item[1])
+    if not others:
+        return None
+    return ShownEffect(f"{best[0]} over the next", best[1] - others[0][1], follows=f"Parse with {best[0]}")
+
+
+VIEW = ExperimentView(PARSING, _headline, _parts, _effect)

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ragtriage.dashboard.charts.experiments import position_curve
-from ragtriage.dashboard.experiments.view import MCNEMAR, ExperimentView, Part, name_of, p_text, quality_title
+from ragtriage.dashboard.experiments.view import (
+    MCNEMAR,
+    ExperimentView,
+    Part,
+    ShownEffect,
+    name_of,
+    p_text,
+    pair_effect,
+    quality_title,
+    runs_of,
+)
 from ragtriage.dashboard.headlines.headline import Headline, State
 from ragtriage.data.experiments.position import POSITION, PositionFindings, published_positions
 from ragtriage.data.experiments.summary import ExperimentSummary
@@ -124,4 +134,18 @@ def _effect_facts(who: str, effect: PositionEffect) -> list[str]:
     ]
 
 
-VIEW = ExperimentView(POSITION, _headline, _parts)
+def _effect(summary: ExperimentSummary, findings: PositionFindings) -> ShownEffect:
+    effect = findings.effect
+    runs = runs_of(summary, effect.ends.first, effect.ends.second, "gold_rank")
+    if effect.verdict == "middle":
+        contrast = effect.contrast
+        follows = "Put the best documents first and last, or give fewer"
+        worst = min(range(len(effect.means)), key=lambda at: effect.means[at].mean)
+        runs = runs_of(summary, 0, worst, "gold_rank")
+        return ShownEffect("in the middle", contrast.difference, contrast.low, contrast.high, follows, runs)
+    advice = {"falls": "Give fewer documents, or let it read all of them", "rises": "Put the best last"}
+    text = f"rank {effect.ranks[0]} to rank {effect.ranks[-1]}"
+    return pair_effect(effect.ends, text, advice.get(effect.verdict, ""), runs)
+
+
+VIEW = ExperimentView(POSITION, _headline, _parts, _effect)

@@ -15,7 +15,7 @@ from ragtriage.dashboard.experiments import (
     sources,
     stability,
 )
-from ragtriage.dashboard.experiments.view import ExperimentView, Part, arm_chart, name_of
+from ragtriage.dashboard.experiments.view import ExperimentView, Part, ShownEffect, arm_chart, name_of
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.data.experiments.registry import kind_of
 from ragtriage.data.experiments.summary import ExperimentSummary
@@ -59,3 +59,9 @@ def experiment_parts(summary: ExperimentSummary) -> Sequence[Part]:
     if summary.findings is None:
         return [arm_chart(summary)]
     return VIEWS[summary.experiment.kind].parts(summary, summary.findings) or [arm_chart(summary)]
+
+
+def effect_of(summary: ExperimentSummary) -> ShownEffect | None:
+    """Return the main effect of an experiment; None while it has none."""
+    view = VIEWS.get(summary.experiment.kind)
+    return None if view is None or summary.findings is None else view.effect(summary, summary.findings)

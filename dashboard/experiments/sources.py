@@ -10,10 +10,12 @@ from ragtriage.dashboard.experiments.view import (
     ExperimentView,
     Opening,
     Part,
+    ShownEffect,
     arm_chart,
     joined,
     name_of,
     p_text,
+    pair_effect,
 )
 from ragtriage.dashboard.headlines.headline import Headline, State
 from ragtriage.dashboard.wording.formatting import span
@@ -126,4 +128,16 @@ def _need_table(findings: SourceFindings) -> ResultTable:
     return ResultTable("Which source a question needs", rows, f"need both: {listed}{more}" if listed else "")
 
 
-VIEW = ExperimentView(SOURCES, _headline, _parts)
+def _effect(summary: ExperimentSummary, findings: SourceFindings) -> ShownEffect | None:
+    effect = findings.effect
+    if not effect.n:
+        return None
+    without = {"live state": effect.without_state, "document": effect.without_document}
+    name, pair = min(without.items(), key=lambda item: item[1].difference)
+    runs = [result.arm.run_id for result in summary.arms]
+    arms = (runs[2], runs[0 if name == "live state" else 1]) if len(runs) == 3 else ("", "")
+    follows = "Always pass the document and the live state" if pair.adjusted_p < 0.05 else ""
+    return pair_effect(pair, f"without the {name}", follows, arms)
+
+
+VIEW = ExperimentView(SOURCES, _headline, _parts, _effect)

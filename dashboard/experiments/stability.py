@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ragtriage.dashboard.charts.experiments import flip_dots
-from ragtriage.dashboard.experiments.view import ExperimentView, Opening, Part, joined, name_of
+from ragtriage.dashboard.experiments.view import ExperimentView, Opening, Part, ShownEffect, joined, name_of
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.wording.formatting import span
 from ragtriage.data.experiments.stability import STABILITY, StabilityFindings
@@ -86,4 +86,17 @@ def _flipped(summary: ExperimentSummary, findings: StabilityFindings) -> Part:
     return Part("The questions that flip", table=ResultTable("Flipped questions", rows, rest), rows=cases)
 
 
-VIEW = ExperimentView(STABILITY, _headline, _parts)
+def _effect(summary: ExperimentSummary, findings: StabilityFindings) -> ShownEffect | None:
+    rate = findings.overall.rate
+    if not rate.n_scored:
+        return None
+    worst = max(findings.changes, key=lambda each: each.flips.rate.mean if each.flips.compared else -1.0)
+    runs = {result.arm.key: result.arm.run_id for result in summary.arms}
+    asked = next(iter(runs.values()), "")
+    changed = next((run for key, run in runs.items() if key.startswith(worst.change)), "")
+    follows = f"Test each question {worst.change}, not once" if rate.mean else ""
+    text = f"{len(findings.flipped)} verdicts flip"
+    return ShownEffect(text, -rate.mean, -rate.high, -rate.low, follows, (asked, changed))
+
+
+VIEW = ExperimentView(STABILITY, _headline, _parts, _effect)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isfinite, nan
 from pathlib import PurePath
 from typing import Any, Generic, TypeVar
 
@@ -20,6 +21,7 @@ from ragtriage.data.experiments.summary import ExperimentSummary
 from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.number_text import count, p_value
 from ragtriage.metrics.result_table import Number, ResultTable, Row, ends_of
+from ragtriage.metrics.statistics.repeated_measures import PairTest
 
 F = TypeVar("F")
 
@@ -54,6 +56,23 @@ class Part:
 
 
 @dataclass(frozen=True)
+class ShownEffect:
+    """The main effect of an experiment; a loss is below 0."""
+
+    text: str  # what was changed, as "rank 1 to rank 10"
+    difference: float  # of quality, -1 to 1; NaN where it is not measured
+    low: float = nan  # 95 % interval
+    high: float = nan
+    follows: str = ""  # what to do; "" for nothing
+    arms: tuple[str, str] = ("", "")  # run ids of the two conditions; "" where there are no two
+
+    @property
+    def is_shown(self) -> bool:
+        """Return whether the interval leaves out 0."""
+        return isfinite(self.low) and isfinite(self.high) and not self.low <= 0 <= self.high
+
+
+@dataclass(frozen=True)
 class ExperimentView(Generic[F]):
     """How a kind of experiment is shown."""
 
@@ -61,6 +80,10 @@ class ExperimentView(Generic[F]):
     headline: Callable[[ExperimentSummary, F], Headline]  # (summary, findings) -> its conclusion
     # (summary, findings) -> what stands below
     parts: Callable[[ExperimentSummary, F], Sequence[Part]] = field(default=lambda _summary, _findings: ())
+    # (summary, findings) -> its main effect; None for none
+    effect: Callable[[ExperimentSummary, F], ShownEffect | None] = field(
+        default=lambda _summary, _findings: None
+    )
 
 
 LONGEST_NAME = 32
@@ -123,3 +146,16 @@ def arm_table(summary: ExperimentSummary) -> ResultTable:
         methods([result.quality for result in summary.arms]),
     )
     return ResultTable("Arms of the experiment", rows, joined(notes))
+
+
+def pair_effect(pair: PairTest, text: str, follows: str, arms: tuple[str, str]) -> ShownEffect:
+    """Return the effect that a paired test shows."""
+    return ShownEffect(text, pair.difference, pair.low, pair.high, follows, arms)
+
+
+def runs_of(summary: ExperimentSummary, first: int, second: int, factor: str) -> tuple[str, str]:
+    """Return the runs of two conditions by their place among the levels of a factor, the lowest first."""
+    arms = [result.arm for result in summary.arms if factor in result.arm.levels and result.arm.run_id]
+    plain = [arm for arm in arms if "gold" not in arm.levels]
+    ordered: Sequence[Any] = sorted(plain, key=lambda arm: float(arm.levels[factor]))
+    return (ordered[first].run_id, ordered[second].run_id) if max(first, second) < len(ordered) else ("", "")

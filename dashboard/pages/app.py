@@ -9,11 +9,16 @@ from streamlit.navigation.page import StreamlitPage
 
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.pages.registry import FIRST, PAGES
-from ragtriage.dashboard.shell.blocks import current_theme, draw_style_sheet, open_page
-from ragtriage.dashboard.shell.components import begin_page
-from ragtriage.dashboard.shell.contents import empty_pages
-from ragtriage.dashboard.shell.costs import costs_told
+from ragtriage.dashboard.shell.components import (
+    begin_page,
+    current_theme,
+    draw_style_sheet,
+    open_page,
+    reported_means_page,
+)
+from ragtriage.dashboard.shell.empty_pages import empty_pages
 from ragtriage.dashboard.shell.header import base_word, draw_header
+from ragtriage.dashboard.shell.process import costs_told
 from ragtriage.dashboard.shell.session import (
     View,
     current_selection,
@@ -111,8 +116,6 @@ try:
                 st.session_state["view"] = None
             save_selection(view, base_word(view) if view is not None and page.url_path == "compare" else "")
             if view is not None and view.run.means and page.url_path not in SHOW_REPORTED_MEANS:
-                from ragtriage.dashboard.shell.reported_means import reported_means_page
-
                 reported_means_page(view)
             else:
                 page.run()

@@ -1,29 +1,40 @@
-"""Charts, tables, small print and findings, drawn the same way on every page."""
+"""What pages are drawn with: the headline that opens each, tiles, charts, tables and small print."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from math import ceil
 from typing import Any, Literal
 
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
+from markupsafe import Markup
 
-from ragtriage.dashboard.shell.session import View
+from ragtriage.dashboard.charts.tokens import Theme
+from ragtriage.dashboard.headlines.headline import Headline
+from ragtriage.dashboard.headlines.triage import reported_means_headline
+from ragtriage.dashboard.present.page_html.blocks import Tile, band, style_sheet, tile
+from ragtriage.dashboard.shell.session import View, keep, open_store
 from ragtriage.dashboard.tables.project import config_table
+from ragtriage.dashboard.tables.run import reported_means_table
 from ragtriage.dashboard.wording.escaping import capital, markdown_text
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.data.errors import DataError, InputError
 from ragtriage.data.exports.tools import TOOLS, ToolFile, tools_of
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.metric_registry import title_of
-from ragtriage.metrics.number_text import NOT_MEASURED
+from ragtriage.metrics.number_text import NOT_MEASURED, count
 from ragtriage.metrics.result_table import ResultTable, text_rows
 from ragtriage.metrics.sanity.rule import Finding
 from ragtriage.metrics.schema.scores import IntArray
 
+TILE_HEIGHT, NARROWEST_TILE = 112, 240
+BAND_HEIGHT, LINE_HEIGHT, DOUBT_HEIGHT = 68, 20, 26
+LINE_LENGTH = 150  # characters of a line of the band at a width of 1,440 pixels
 CHART = {
     "showSendToCloud": False,
     "displaylogo": False,
@@ -34,6 +45,75 @@ CHART = {
 WITHOUT_BAR = {**CHART, "displayModeBar": False}
 _DRAWN = "tables_drawn"
 FILES = (("CSV", "csv", "csv"), ("Parquet", "parquet", "parquet"), ("Markdown", "md", "markdown"))
+_LOADED = "load_results"
+
+
+def current_theme() -> Theme:
+    """Return the theme of the browser tab."""
+    return "dark" if st.context.theme.type == "dark" else "light"
+
+
+def draw_style_sheet() -> None:
+    """Draw the style of the blocks; first of all, so that the browser has the element when the band comes."""
+    st.html(style_sheet(current_theme()))
+
+
+def open_page(headline: Headline, meta: Sequence[str] = ()) -> None:
+    """Draw the conclusion of a page; the first thing that a page draws."""
+    lines = max(1, ceil(len(headline.detail) / LINE_LENGTH))
+    draw_html(
+        band(headline, meta),
+        BAND_HEIGHT + LINE_HEIGHT * (lines - 1) + (DOUBT_HEIGHT if headline.doubt else 0),
+    )
+
+
+def draw_html(body: Markup, least_height: int) -> None:
+    """Draw HTML in a place that has its least height before the browser has loaded what draws HTML.
+
+    Args:
+        body: rendered by a template.
+        least_height: pixels; more than the HTML needs leaves a gap below it.
+    """
+    with st.container(horizontal=True, gap=None, wrap=False):
+        with st.container(width=1):
+            st.space(least_height)
+        st.html(Markup('<div class="rt-flush">{}</div>').format(body))
+
+
+def run_facts(view: View) -> list[str]:
+    """Return size and repeats, date and dataset of the run on display, each a line of plain text."""
+    run = view.run
+    questions = count(run.n_questions, "question")
+    repeats = f" × {run.n / run.n_questions:.0f}" if run.n_questions and run.n > run.n_questions else ""
+    cases = questions if run.n == run.n_questions else f"{count(run.n, 'case')} = {questions}{repeats}"
+    dataset = f"{run.dataset} {run.dataset_version}".strip()
+    return [cases, f"{run.created_at:%Y-%m-%d}{f' · {dataset}' if dataset else ''}"]
+
+
+def draw_tiles(tiles: Sequence[Tile]) -> None:
+    """Draw tiles of equal width in a row; in two rows where the page is narrow."""
+    grid = st.grid(len(tiles), min_column_width=NARROWEST_TILE, row_height=TILE_HEIGHT)
+    for shown in tiles:
+        grid.html(tile(shown))
+
+
+def bundled_example(project: str, run: str, what: str) -> None:
+    """Offer the bundled project that shows a page with content, where this one has none.
+
+    Args:
+        project: a bundled project.
+        run: name of the run to open, "" for the one that the project opens with.
+        what: what the example shows, as "shows claims and their support".
+    """
+    runs = [other for other in open_store().runs(project) if not run or other.name == run]
+    if not runs:
+        st.caption(f"`ragtriage demo` has a project that {markdown_text(what)}.")
+        return
+
+    def show() -> None:
+        keep(project=project, run=runs[-1].run_id, baseline="", versions=(), other="", case="", page=1)
+
+    st.button(f"Open the bundled example that {what}", key=f"example_{project}", on_click=show)
 
 
 def draw(
@@ -194,3 +274,37 @@ def tool_downloads(diagnosis: Diagnosis, ledger: Ledger, rows: IntArray, key: st
 
 def _content(name: str, diagnosis: Diagnosis, ledger: Ledger, rows: IntArray) -> bytes:
     return b"".join(ToolFile(name, diagnosis, ledger, rows=rows).lines())
+
+
+def keep_results(results: Sequence[DataError | str]) -> None:
+    """Keep what came of each file for the page that opens next."""
+    st.session_state[_LOADED] = results
+
+
+def show_results() -> None:
+    """Show what came of the last load, once: a message for each file, and the errors of those that failed."""
+    for result in st.session_state.pop(_LOADED, []):
+        if isinstance(result, str):
+            st.success(markdown_text(result))
+        else:
+            show_errors(result)
+
+
+def show_errors(error: DataError) -> None:
+    """Show why a file cannot be read: each problem of it a line."""
+    lines = [str(line) for line in error.errors] if isinstance(error, InputError) else [str(error)]
+    total = error.total if isinstance(error, InputError) else 1
+    st.error(
+        "\n".join(f"- {markdown_text(line)}" for line in lines),
+        title=f"Cannot be read ({count(total, 'problem')})",
+    )
+
+
+def reported_means_page(view: View) -> None:
+    """Draw the reported means of the run with the findings on them, and link to the Benchmarks page."""
+    open_page(reported_means_headline(view.run.name), meta=run_facts(view)[1:])  # it has no questions
+    show_table(reported_means_table(view.summary(view.run)))
+    finding_list(view.findings(view.run))
+    st.page_link(
+        "benchmarks/benchmarks.py", label="Compare it with other runs and published results: Benchmarks"
+    )

@@ -11,8 +11,7 @@ import pytest
 from click import Context
 from command_line import run
 
-from ragtriage.dashboard.cli.main import COMMANDS, app
-from ragtriage.dashboard.cli.stored_help import stored_summary
+from ragtriage.dashboard.cli.main import COMMANDS, app, stored_summary
 from ragtriage.dashboard.wording.table_files import csv_text
 from ragtriage.data.cases.export import csv_line, safe_cell
 from ragtriage.data.scoring.run_store import RunStore

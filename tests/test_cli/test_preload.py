@@ -15,7 +15,7 @@ from places import APP, REPOSITORY
 from starlette.types import Message, Receive, Scope, Send
 
 from ragtriage.dashboard.entry import SameOrigin
-from ragtriage.dashboard.shell import preload
+from ragtriage.dashboard.shell import process
 from ragtriage.data.api import add_run
 
 HEADING = """
@@ -23,10 +23,10 @@ import sys
 sys.path.insert(0, sys.argv[1])
 import streamlit as st
 from streamlit.testing.v1 import AppTest
-from ragtriage.dashboard.shell import preload
+from ragtriage.dashboard.shell import process
 
-preload.start_preloading()
-preload.wait_for_preload()
+process.start_preloading()
+process.wait_for_preload()
 loaded, missed = set(sys.modules), []
 drawn = st.html
 def html(body, *rest, **named):
@@ -74,7 +74,7 @@ def test_a_session_begins_once_everything_is_loaded(monkeypatch: pytest.MonkeyPa
     done, order = threading.Event(), list[str]()
     thread = threading.Thread(target=done.wait)
     thread.start()
-    monkeypatch.setattr(preload, "_threads", [thread])
+    monkeypatch.setattr(process, "_threads", [thread])
 
     async def inner(scope: Scope, receive: Receive, send: Send) -> None:
         order.append(scope["type"])

@@ -83,10 +83,10 @@ def test_the_demo_takes_workspace_port_and_no_browser_after_its_name(
     capsys: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     started: list[Any] = []
-    monkeypatch.setattr("ragtriage.dashboard.cli.demo.load_samples", lambda *_: [])
-    monkeypatch.setattr("ragtriage.dashboard.cli.demo.samples_are_missing", lambda _: False)
-    monkeypatch.setattr("ragtriage.dashboard.cli.demo.run_dashboard", lambda *words: started.append(words))
-    monkeypatch.setattr("ragtriage.dashboard.cli.demo.claimed_port", nullcontext)
+    monkeypatch.setattr("ragtriage.data.demo.load_samples", lambda *_: [])
+    monkeypatch.setattr("ragtriage.data.demo.samples_are_missing", lambda _: False)
+    monkeypatch.setattr("ragtriage.dashboard.cli.serve.run_dashboard", lambda *words: started.append(words))
+    monkeypatch.setattr("ragtriage.dashboard.cli.serve.claimed_port", nullcontext)
     root = tmp_path / "demo"
     answer = called(capsys, "demo", "--workspace", str(root), "--port", "8600", "--no-browser")
     assert answer.code == 0, answer.err

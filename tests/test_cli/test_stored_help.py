@@ -10,8 +10,7 @@ import pytest
 from doc_reference import command_help
 from places import REPOSITORY
 
-from ragtriage.dashboard.cli.main import COMMANDS, app
-from ragtriage.dashboard.cli.stored_help import HELP_FILE, stored_help
+from ragtriage.dashboard.cli.main import COMMANDS, HELP_FILE, app, stored_help
 
 NAMES = ("-h", "--help")
 HEAVY = {"anthropic", "duckdb", "jinja2", "numpy", "pandas", "plotly", "pyarrow", "pydantic", "streamlit"}

@@ -13,8 +13,7 @@ from reading_systems import write_questions
 from streamlit.testing.v1 import AppTest
 
 from ragtriage.dashboard.experiments.registry import experiment_headline
-from ragtriage.dashboard.shell.contents import pages_without_content
-from ragtriage.dashboard.shell.examples import EXAMPLES
+from ragtriage.dashboard.shell.empty_pages import EXAMPLES, pages_without_content
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.dashboard.shell.session import View
 from ragtriage.dashboard.suites.headline import checks_headline

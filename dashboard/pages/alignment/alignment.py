@@ -23,7 +23,7 @@ from ragtriage.dashboard.pages.alignment.context_use import (
     split_section,
     version_section,
 )
-from ragtriage.dashboard.shell.blocks import bundled_example, open_page, run_facts
+from ragtriage.dashboard.shell.components import bundled_example, open_page, run_facts
 from ragtriage.dashboard.shell.session import current_view
 from ragtriage.dashboard.shell.widgets import draw_tabs
 

@@ -19,8 +19,7 @@ from ragtriage.dashboard.charts.context_use import (
 from ragtriage.dashboard.charts.plotly_figure import plotly_figure
 from ragtriage.dashboard.charts.tokens import THEMES
 from ragtriage.dashboard.charts.use_grid import MOST_COLUMNS, use_columns, use_heat
-from ragtriage.dashboard.shell.blocks import current_theme
-from ragtriage.dashboard.shell.components import clicked, facts, show_table
+from ragtriage.dashboard.shell.components import clicked, current_theme, facts, show_table
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, open_cases
 from ragtriage.dashboard.shell.widgets import choose, k_picker

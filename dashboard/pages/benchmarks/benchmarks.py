@@ -19,7 +19,7 @@ from ragtriage.dashboard.pages.benchmarks.tracks import (
     table_picker,
     tracks_section,
 )
-from ragtriage.dashboard.shell.blocks import open_page, run_facts
+from ragtriage.dashboard.shell.components import open_page, run_facts
 from ragtriage.dashboard.shell.session import current_view
 from ragtriage.dashboard.shell.widgets import choose, chosen_of, draw_tabs
 from ragtriage.data.comparison.published_results import SCALE_TITLES, band_scale

@@ -20,8 +20,7 @@ from ragtriage.dashboard.charts.tokens import THEMES
 from ragtriage.dashboard.headlines.benchmarks import BandStanding, standings_of
 from ragtriage.dashboard.headlines.headline import State
 from ragtriage.dashboard.present.page_html.blocks import MissingRow, Strip, missing_rows
-from ragtriage.dashboard.shell.blocks import current_theme
-from ragtriage.dashboard.shell.components import clicked, draw, facts, finding_list, show_table
+from ragtriage.dashboard.shell.components import clicked, current_theme, draw, facts, finding_list, show_table
 from ragtriage.dashboard.shell.session import View, keep, open_cases
 from ragtriage.dashboard.shell.widgets import choose, draw_folded
 from ragtriage.dashboard.tables.published import (

@@ -14,8 +14,7 @@ import streamlit as st
 from ragtriage.dashboard.charts.tokens import THEMES, Tokens
 from ragtriage.dashboard.headlines.cases import CaseCounts, count_cases, stage_counts
 from ragtriage.dashboard.present.page_html.pictures import ScoreBar, score_bars
-from ragtriage.dashboard.shell.blocks import current_theme
-from ragtriage.dashboard.shell.components import facts, metric_title, tool_downloads
+from ragtriage.dashboard.shell.components import current_theme, facts, metric_title, tool_downloads
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, current_selection, keep
 from ragtriage.dashboard.shell.widgets import choose, search, show_in, toggle

@@ -21,7 +21,7 @@ from ragtriage.dashboard.pages.cases.labelling import attack_bar, label_buttons,
 from ragtriage.dashboard.pages.cases.labelling_queue import labelling_queue, queue_form, queue_reminder
 from ragtriage.dashboard.pages.cases.open_case import open_case
 from ragtriage.dashboard.present.page_html.blocks import page_style
-from ragtriage.dashboard.shell.blocks import current_theme, open_page, run_facts
+from ragtriage.dashboard.shell.components import current_theme, open_page, run_facts
 from ragtriage.dashboard.shell.session import current_view
 from ragtriage.data.cases.cases import page_of, read_case
 from ragtriage.metrics.number_text import count

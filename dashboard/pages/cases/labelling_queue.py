@@ -17,8 +17,7 @@ from ragtriage.dashboard.pages.cases.labelling import label_buttons, label_list,
 from ragtriage.dashboard.pages.cases.open_case import head_of
 from ragtriage.dashboard.present.case_html.case import CaseHighlights, answer_html, context_html
 from ragtriage.dashboard.present.page_html.blocks import case_head, case_reference, context_heading
-from ragtriage.dashboard.shell.blocks import open_page, run_facts
-from ragtriage.dashboard.shell.components import facts
+from ragtriage.dashboard.shell.components import facts, open_page, run_facts
 from ragtriage.dashboard.shell.session import View, current_selection, keep
 from ragtriage.dashboard.shell.user import attempt, current_user, may_write
 from ragtriage.dashboard.wording.escaping import capital, markdown_text

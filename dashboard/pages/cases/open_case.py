@@ -26,8 +26,7 @@ from ragtriage.dashboard.present.page_html.blocks import (
     case_reference,
     case_scores,
 )
-from ragtriage.dashboard.shell.blocks import draw_html
-from ragtriage.dashboard.shell.components import facts, metric_title, show_table
+from ragtriage.dashboard.shell.components import draw_html, facts, metric_title, show_table
 from ragtriage.dashboard.shell.session import View
 from ragtriage.dashboard.wording.diagnosis import case_conclusion, doubted_by, stage_evidence
 from ragtriage.dashboard.wording.escaping import capital, markdown_text, shorten

@@ -9,8 +9,8 @@ import streamlit as st
 from ragtriage.dashboard.pages.checks.chosen_suite import suite_section, suite_tabs
 from ragtriage.dashboard.pages.checks.import_form import import_form
 from ragtriage.dashboard.pages.checks.suite_list import changes_since, suite_list, suites_in, what_follows
-from ragtriage.dashboard.shell.blocks import open_page, run_facts
-from ragtriage.dashboard.shell.examples import example_section
+from ragtriage.dashboard.shell.components import open_page, run_facts
+from ragtriage.dashboard.shell.empty_pages import example_section
 from ragtriage.dashboard.shell.session import current_view
 from ragtriage.dashboard.suites.headline import checks_headline, no_checks_headline
 

@@ -32,10 +32,8 @@ from ragtriage.dashboard.pages.chunking.grid_search import (
     grid_searches,
     unfinished_search,
 )
-from ragtriage.dashboard.shell.blocks import open_page
-from ragtriage.dashboard.shell.components import facts
-from ragtriage.dashboard.shell.examples import example_section
-from ragtriage.dashboard.shell.reported_means import reported_means_page
+from ragtriage.dashboard.shell.components import facts, open_page, reported_means_page
+from ragtriage.dashboard.shell.empty_pages import example_section
 from ragtriage.dashboard.shell.session import current_view
 from ragtriage.dashboard.shell.widgets import chosen_of
 from ragtriage.dashboard.wording.comparisons import family_text

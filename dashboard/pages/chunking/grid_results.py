@@ -10,8 +10,15 @@ import streamlit as st
 from ragtriage.dashboard.charts.grid_maps import MOST_INTERVALS, OUTCOME_SYMBOLS, grid_map
 from ragtriage.dashboard.charts.tokens import THEMES
 from ragtriage.dashboard.headlines.chunking import cheapest, chunking_headline
-from ragtriage.dashboard.shell.blocks import current_theme, open_page
-from ragtriage.dashboard.shell.components import clicked, draw, export_menu, facts, show_table
+from ragtriage.dashboard.shell.components import (
+    clicked,
+    current_theme,
+    draw,
+    export_menu,
+    facts,
+    open_page,
+    show_table,
+)
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, current_selection, go_to_page, keep, open_cases
 from ragtriage.dashboard.shell.widgets import choose, chosen_of, show_in

@@ -22,8 +22,13 @@ from ragtriage.dashboard.pages.compare.version_tabs import (
     factor_section,
 )
 from ragtriage.dashboard.present.page_html.blocks import page_style
-from ragtriage.dashboard.shell.blocks import bundled_example, current_theme, open_page, run_facts
-from ragtriage.dashboard.shell.components import config_section
+from ragtriage.dashboard.shell.components import (
+    bundled_example,
+    config_section,
+    current_theme,
+    open_page,
+    run_facts,
+)
 from ragtriage.dashboard.shell.header import compared_base
 from ragtriage.dashboard.shell.session import current_view
 from ragtriage.dashboard.shell.widgets import draw_tabs

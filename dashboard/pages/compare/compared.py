@@ -20,8 +20,7 @@ from ragtriage.dashboard.headlines.compare import (
 )
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.present.page_html.blocks import bars_legend, forest_legend
-from ragtriage.dashboard.shell.blocks import current_theme
-from ragtriage.dashboard.shell.components import clicked, draw, metric_title
+from ragtriage.dashboard.shell.components import clicked, current_theme, draw, metric_title
 from ragtriage.dashboard.shell.header import base_word, offered_bases
 from ragtriage.dashboard.shell.session import View, current_selection, keep, open_cases
 from ragtriage.dashboard.shell.widgets import choose, show_in

@@ -13,8 +13,7 @@ from ragtriage.dashboard.charts.comparison import cell_colours
 from ragtriage.dashboard.charts.tokens import THEMES
 from ragtriage.dashboard.pages.compare.compared import Compared, direction, metric_switch
 from ragtriage.dashboard.present.case_html.compared_case import ComparedSide, compared_cases_html
-from ragtriage.dashboard.shell.blocks import current_theme
-from ragtriage.dashboard.shell.components import export_menu, facts, metric_title
+from ragtriage.dashboard.shell.components import current_theme, export_menu, facts, metric_title
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import current_selection, keep
 from ragtriage.dashboard.wording.comparisons import is_flipped, on_share_scale

@@ -12,9 +12,9 @@ from ragtriage.dashboard.charts.comparison import leaderboard_chart, leaderboard
 from ragtriage.dashboard.charts.experiments import cost_map, effect_forest
 from ragtriage.dashboard.charts.tokens import THEMES
 from ragtriage.dashboard.pages.compare.compared import MOST_VERSIONS, Compared, version_names
-from ragtriage.dashboard.shell.blocks import current_theme
 from ragtriage.dashboard.shell.components import (
     choose_row,
+    current_theme,
     draw,
     export_menu,
     facts,

@@ -17,8 +17,7 @@ from ragtriage.dashboard.pages.diagnosis.failures import (
 )
 from ragtriage.dashboard.pages.diagnosis.oracle_gap import oracle_gap_section
 from ragtriage.dashboard.present.page_html.blocks import page_style
-from ragtriage.dashboard.shell.blocks import current_theme, open_page, run_facts
-from ragtriage.dashboard.shell.components import facts
+from ragtriage.dashboard.shell.components import current_theme, facts, open_page, run_facts
 from ragtriage.dashboard.shell.session import current_view
 from ragtriage.dashboard.shell.widgets import draw_tabs
 

@@ -13,8 +13,7 @@ from ragtriage.dashboard.charts.causes import MAP_HEIGHT, Bubble, case_bubbles
 from ragtriage.dashboard.charts.tokens import THEMES
 from ragtriage.dashboard.present.page_html.blocks import pattern_head, pattern_row, stage_row
 from ragtriage.dashboard.present.page_html.pictures import bar_image
-from ragtriage.dashboard.shell.blocks import current_theme
-from ragtriage.dashboard.shell.components import clicked, facts, metric_title
+from ragtriage.dashboard.shell.components import clicked, current_theme, facts, metric_title
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, current_selection, keep, open_cases
 from ragtriage.dashboard.shell.widgets import choose, slide

@@ -7,8 +7,8 @@ from math import isfinite
 
 import streamlit as st
 
-from ragtriage.dashboard.experiments.effects import ShownEffect, effect_of
-from ragtriage.dashboard.experiments.registry import experiment_headline
+from ragtriage.dashboard.experiments.registry import effect_of, experiment_headline
+from ragtriage.dashboard.experiments.view import ShownEffect
 from ragtriage.dashboard.present.page_html.blocks import ScaleRow, Strip, scale_row
 from ragtriage.dashboard.shell.session import keep
 from ragtriage.dashboard.wording.escaping import markdown_text, shorten

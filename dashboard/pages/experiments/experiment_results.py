@@ -11,12 +11,18 @@ import streamlit as st
 
 from ragtriage.dashboard.charts.plotly_figure import plotly_figure
 from ragtriage.dashboard.charts.tokens import THEMES
-from ragtriage.dashboard.experiments.effects import ShownEffect, effect_of
-from ragtriage.dashboard.experiments.registry import experiment_parts
-from ragtriage.dashboard.experiments.view import Opening, Part, arm_table
+from ragtriage.dashboard.experiments.registry import effect_of, experiment_parts
+from ragtriage.dashboard.experiments.view import Opening, Part, ShownEffect, arm_table
 from ragtriage.dashboard.pages.experiments.experiment_list import MOST_SHOWN, title_of
-from ragtriage.dashboard.shell.blocks import current_theme
-from ragtriage.dashboard.shell.components import choose_row, clicked, draw, facts, how_measured, show_table
+from ragtriage.dashboard.shell.components import (
+    choose_row,
+    clicked,
+    current_theme,
+    draw,
+    facts,
+    how_measured,
+    show_table,
+)
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, go_to_page, keep, open_cases
 from ragtriage.dashboard.shell.widgets import draw_tabs

@@ -17,8 +17,8 @@ from ragtriage.dashboard.pages.experiments.experiment_results import (
     show_chosen,
     summaries_of,
 )
-from ragtriage.dashboard.shell.blocks import open_page
-from ragtriage.dashboard.shell.examples import example_section
+from ragtriage.dashboard.shell.components import open_page
+from ragtriage.dashboard.shell.empty_pages import example_section
 from ragtriage.dashboard.shell.session import current_view
 from ragtriage.metrics.number_text import count
 

@@ -16,8 +16,7 @@ from ragtriage.dashboard.charts.agreement import (
     trust_strips,
 )
 from ragtriage.dashboard.charts.tokens import THEMES
-from ragtriage.dashboard.shell.blocks import current_theme
-from ragtriage.dashboard.shell.components import WITHOUT_BAR, clicked, draw, facts, show_table
+from ragtriage.dashboard.shell.components import WITHOUT_BAR, clicked, current_theme, draw, facts, show_table
 from ragtriage.dashboard.shell.kept_results import kept, kept_with_spinner
 from ragtriage.dashboard.shell.session import View, current_selection, keep, open_cases
 from ragtriage.dashboard.shell.user import may_write

@@ -15,8 +15,8 @@ from ragtriage.dashboard.pages.judge.calibration import (
 from ragtriage.dashboard.pages.judge.error_analysis import error_analysis_section
 from ragtriage.dashboard.pages.judge.jobs import judge_form, judge_jobs
 from ragtriage.dashboard.pages.judge.judged import current_result, verdict_section
-from ragtriage.dashboard.shell.blocks import open_page, run_facts
-from ragtriage.dashboard.shell.examples import example_section
+from ragtriage.dashboard.shell.components import open_page, run_facts
+from ragtriage.dashboard.shell.empty_pages import example_section
 from ragtriage.dashboard.shell.session import current_view
 from ragtriage.dashboard.shell.widgets import pick
 from ragtriage.data.labels.failure_taxonomy import reviewed_cases

@@ -16,7 +16,7 @@ from ragtriage.dashboard.pages.present.presentation import (
     thumbnails,
 )
 from ragtriage.dashboard.present.stories.report import report_facts
-from ragtriage.dashboard.shell.blocks import open_page, run_facts
+from ragtriage.dashboard.shell.components import open_page, run_facts
 from ragtriage.dashboard.shell.session import current_selection, current_view, end_presentation, keep
 
 view = current_view()

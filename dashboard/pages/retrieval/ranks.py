@@ -14,8 +14,7 @@ from ragtriage.dashboard.headlines.headline import State
 from ragtriage.dashboard.headlines.retrieval import ENOUGH, TopGold, needed_text
 from ragtriage.dashboard.present.page_html.blocks import Strip, Tile
 from ragtriage.dashboard.present.page_html.pictures import bar_image
-from ragtriage.dashboard.shell.blocks import current_theme, draw_tiles
-from ragtriage.dashboard.shell.components import clicked, draw, facts, show_table
+from ragtriage.dashboard.shell.components import clicked, current_theme, draw, draw_tiles, facts, show_table
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, open_cases
 from ragtriage.dashboard.tables.cutoffs import curve_table

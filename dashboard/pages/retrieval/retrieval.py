@@ -22,7 +22,7 @@ from ragtriage.dashboard.pages.retrieval.retrieval_tabs import (
     rerank_section,
     type_section,
 )
-from ragtriage.dashboard.shell.blocks import bundled_example, open_page, run_facts
+from ragtriage.dashboard.shell.components import bundled_example, open_page, run_facts
 from ragtriage.dashboard.shell.session import current_view
 from ragtriage.dashboard.shell.widgets import draw_tabs, k_picker
 from ragtriage.data.analysis.retrieval_curves import list_lengths

@@ -8,8 +8,13 @@ from pathlib import Path
 import numpy as np
 import streamlit as st
 
-from ragtriage.dashboard.shell.blocks import run_facts
-from ragtriage.dashboard.shell.components import config_section, facts, finding_list, tool_downloads
+from ragtriage.dashboard.shell.components import (
+    config_section,
+    facts,
+    finding_list,
+    run_facts,
+    tool_downloads,
+)
 from ragtriage.dashboard.shell.session import View, go_to_page, keep
 from ragtriage.dashboard.shell.user import attempt, current_user, may_write, name_box, only_reads
 from ragtriage.dashboard.shell.widgets import draw_folded

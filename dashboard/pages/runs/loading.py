@@ -9,8 +9,7 @@ from typing import Any
 import streamlit as st
 
 from ragtriage.dashboard.pages.runs.project import chosen_question_set
-from ragtriage.dashboard.shell.components import facts, show_table
-from ragtriage.dashboard.shell.loaded import keep_results, show_errors
+from ragtriage.dashboard.shell.components import facts, keep_results, show_errors, show_table
 from ragtriage.dashboard.shell.session import View, go_to_page, keep
 from ragtriage.dashboard.shell.user import may_write, only_reads, path_input
 from ragtriage.dashboard.wording.escaping import markdown_text

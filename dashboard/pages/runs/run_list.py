@@ -13,8 +13,7 @@ from ragtriage.dashboard.charts.project_strips import project_strips, strips_hei
 from ragtriage.dashboard.charts.tokens import THEMES
 from ragtriage.dashboard.pages.runs.chosen_run import run_labels
 from ragtriage.dashboard.present.page_html.pictures import measured_image, pass_strip_image
-from ragtriage.dashboard.shell.blocks import current_theme
-from ragtriage.dashboard.shell.components import WITHOUT_BAR, draw, facts
+from ragtriage.dashboard.shell.components import WITHOUT_BAR, current_theme, draw, facts
 from ragtriage.dashboard.shell.kept_results import forget, kept
 from ragtriage.dashboard.shell.session import View, go_to_page, keep
 from ragtriage.dashboard.shell.user import attempt, current_user, may_write

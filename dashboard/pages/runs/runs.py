@@ -26,8 +26,7 @@ from ragtriage.dashboard.pages.runs.run_list import (
     strip_chart,
     strip_legend,
 )
-from ragtriage.dashboard.shell.blocks import open_page
-from ragtriage.dashboard.shell.loaded import show_results
+from ragtriage.dashboard.shell.components import open_page, show_results
 from ragtriage.dashboard.shell.session import View, current_selection, open_store, tell_unreadable
 from ragtriage.dashboard.shell.user import may_write, only_reads
 from ragtriage.dashboard.shell.widgets import draw_tabs

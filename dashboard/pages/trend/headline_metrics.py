@@ -12,8 +12,7 @@ from ragtriage.dashboard.charts.version_lines import small_trend
 from ragtriage.dashboard.headlines.compare import pair_doubts
 from ragtriage.dashboard.headlines.trend import LONGEST_NAME, TrendFacts
 from ragtriage.dashboard.pages.trend.versions import Trend, compared_with, levels_of
-from ragtriage.dashboard.shell.blocks import current_theme
-from ragtriage.dashboard.shell.components import WITHOUT_BAR, draw, metric_title
+from ragtriage.dashboard.shell.components import WITHOUT_BAR, current_theme, draw, metric_title
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, keep
 from ragtriage.dashboard.wording.escaping import markdown_text, shorten

@@ -23,8 +23,7 @@ from ragtriage.dashboard.pages.trend.versions import (
     unanswered_text,
     versions_shown,
 )
-from ragtriage.dashboard.shell.blocks import bundled_example, open_page
-from ragtriage.dashboard.shell.components import facts, metric_title
+from ragtriage.dashboard.shell.components import bundled_example, facts, metric_title, open_page
 from ragtriage.dashboard.shell.session import current_view
 from ragtriage.dashboard.shell.widgets import choose, chosen_of, draw_folded, draw_tabs, pick
 from ragtriage.dashboard.wording.diagnosis import rate_title

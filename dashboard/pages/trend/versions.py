@@ -10,8 +10,7 @@ import streamlit as st
 
 from ragtriage.dashboard.charts.tokens import THEMES
 from ragtriage.dashboard.charts.version_lines import TrendMark, trend_lines
-from ragtriage.dashboard.shell.blocks import current_theme
-from ragtriage.dashboard.shell.components import draw, export_menu, facts, show_table
+from ragtriage.dashboard.shell.components import current_theme, draw, export_menu, facts, show_table
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, current_selection, go_to_page, keep
 from ragtriage.dashboard.wording.comparisons import outcome_label, paired_method_text

@@ -23,8 +23,7 @@ from ragtriage.dashboard.present.page_html.blocks import (
     gate_rows,
     section_title,
 )
-from ragtriage.dashboard.shell.blocks import current_theme
-from ragtriage.dashboard.shell.components import metric_title
+from ragtriage.dashboard.shell.components import current_theme, metric_title
 from ragtriage.dashboard.shell.session import View, go_to_page, open_cases
 from ragtriage.dashboard.wording.comparisons import (
     OUTCOME_MARKS,

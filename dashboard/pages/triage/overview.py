@@ -12,8 +12,7 @@ from ragtriage.dashboard.charts.tokens import THEMES
 from ragtriage.dashboard.headlines.headline import State
 from ragtriage.dashboard.headlines.triage import river_statement
 from ragtriage.dashboard.present.page_html.blocks import Strip, Tile, section_title
-from ragtriage.dashboard.shell.blocks import current_theme
-from ragtriage.dashboard.shell.components import clicked
+from ragtriage.dashboard.shell.components import clicked, current_theme
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, open_cases
 from ragtriage.dashboard.wording.diagnosis import (

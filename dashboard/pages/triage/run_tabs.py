@@ -11,8 +11,14 @@ import streamlit as st
 from ragtriage.dashboard.charts.causes import f1_bars
 from ragtriage.dashboard.charts.plotly_figure import plotly_figure
 from ragtriage.dashboard.charts.version_lines import Point, trend
-from ragtriage.dashboard.shell.blocks import bundled_example
-from ragtriage.dashboard.shell.components import clicked, draw, facts, metric_title, show_table
+from ragtriage.dashboard.shell.components import (
+    bundled_example,
+    clicked,
+    draw,
+    facts,
+    metric_title,
+    show_table,
+)
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, open_cases
 from ragtriage.dashboard.shell.user import attempt, current_user, may_write, name_box, only_reads

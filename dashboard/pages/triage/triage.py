@@ -17,9 +17,14 @@ from ragtriage.dashboard.pages.triage.run_tabs import (
     trend_section,
 )
 from ragtriage.dashboard.present.page_html.blocks import page_style
-from ragtriage.dashboard.shell.blocks import current_theme, draw_tiles, open_page, run_facts
-from ragtriage.dashboard.shell.components import finding_list
-from ragtriage.dashboard.shell.loaded import show_results
+from ragtriage.dashboard.shell.components import (
+    current_theme,
+    draw_tiles,
+    finding_list,
+    open_page,
+    run_facts,
+    show_results,
+)
 from ragtriage.dashboard.shell.session import current_view
 from ragtriage.dashboard.shell.widgets import draw_tabs
 from ragtriage.data.errors import DataError

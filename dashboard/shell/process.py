@@ -1,23 +1,65 @@
-"""What a rerun costs, and giving back the memory that it needed; RAGTRIAGE_COSTS=1 prints it."""
+"""The process of the server: what it loads ahead, memory given back, and what a rerun costs.
+
+RAGTRIAGE_COSTS=1 prints these costs.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 import sys
+import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 import streamlit as st
 
 from ragtriage.data.read_costs import ReadCosts, counting_costs
 
+MODULES = (  # in the order in which the first page needs them
+    "ragtriage.dashboard.shell.header",
+    "ragtriage.dashboard.shell.session",
+    "pandas",
+    "pyarrow.dataset",
+    "PIL.ImageFile",
+    "streamlit.material_icon_names",
+    "ragtriage.dashboard.present.page_html.blocks",
+    "ragtriage.dashboard.pages.triage.run_tabs",
+    "ragtriage.dashboard.pages.triage.lists",
+    "ragtriage.dashboard.pages.triage.overview",
+)
+_threads: list[threading.Thread] = []  # the one that preloads, once it was started
 COSTS = "costs"  # of the last rerun, in the session state
 SWITCH = "RAGTRIAGE_COSTS"
 MANY_ROWS = 50_000  # read in one rerun: less leaves little behind
+
+
+def start_preloading() -> None:
+    """Import the modules in a thread of its own."""
+    _threads.append(threading.Thread(target=_preload, name="preload", daemon=True))
+    _threads[-1].start()
+
+
+def wait_for_preload() -> None:
+    """Return once every module is loaded; at once where nothing was started."""
+    for thread in _threads:
+        thread.join()
+
+
+def _preload() -> None:
+    gc.disable()  # it would search again and again through what stays for good: a sixth of the time
+    try:
+        for module in MODULES:
+            with suppress(Exception):  # the page itself tells what is missing or broken
+                import_module(module)
+        gc.freeze()
+    finally:
+        gc.enable()
 
 
 @contextmanager
