@@ -73,7 +73,10 @@ class Recorder(CallRecorder, BaseCallbackHandler):
         if inputs is not None:  # of a stream, which has read them by now
             facts["input"] = plain(inputs)
         before = facts.get("input", self._calls.facts(str(run_id)).get("input"))
-        if _are_documents(outputs) and isinstance(before, list) and before and _from_documents(before):
+        from_documents = isinstance(before, list) and all(
+            isinstance(value, Mapping) and "text" in value and "role" not in value for value in before
+        )
+        if _are_documents(outputs) and before and from_documents:
             facts |= {
                 "kind": "reranker",
                 "documents": facts["output"],
@@ -183,8 +186,3 @@ class Recorder(CallRecorder, BaseCallbackHandler):
 def _are_documents(value: Any) -> bool:
     """Return whether a value is a list of documents, which may be empty."""
     return isinstance(value, list) and all(document_fields(item) is not None for item in value)
-
-
-def _from_documents(values: Sequence[Any]) -> bool:
-    """Return whether plain values are those of documents."""
-    return all(isinstance(value, Mapping) and "text" in value and "role" not in value for value in values)

@@ -275,8 +275,10 @@ def trust_strips(agreements: Sequence[MetricAgreement], tokens: Tokens) -> go.Fi
         if ceiling is not None and isfinite(ceiling.annotator):
             _point(figure, ceiling.annotator, at + 0.2, "one person", tokens.muted, "diamond-open")
     figure.add_vline(x=0, line={"color": tokens.muted, "dash": "dot", "width": 1})
+    bounds = map(rank_correlation, agreements)
+    negative = any(bound is not None and isfinite(bound[1]) and bound[1] < -0.3 for bound in bounds)
     figure.update_xaxes(
-        range=[-1, 1.05] if _has_negative(agreements) else [-0.3, 1.05], fixedrange=True, zeroline=False,
+        range=[-1, 1.05] if negative else [-0.3, 1.05], fixedrange=True, zeroline=False,
         gridcolor=tokens.track, tickfont={"color": tokens.muted},
         title={"text": "rank correlation", "font": {"color": tokens.muted}},
     )  # fmt: skip
@@ -295,11 +297,6 @@ def trust_strips(agreements: Sequence[MetricAgreement], tokens: Tokens) -> go.Fi
         dragmode=False,
     )
     return figure
-
-
-def _has_negative(agreements: Sequence[MetricAgreement]) -> bool:
-    bounds = [rank_correlation(agreement) for agreement in agreements]
-    return any(found is not None and isfinite(found[1]) and found[1] < -0.3 for found in bounds)
 
 
 def _judge(figure: go.Figure, at: int, agreement: MetricAgreement, tokens: Tokens) -> None:

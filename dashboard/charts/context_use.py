@@ -207,7 +207,11 @@ def _bars(groups: Sequence[Group], cohort: str, axis: str, value_title: str) -> 
         (bars,),
         Axis(
             axis,
-            names=tuple(_bar_name(group, with_n=len(groups) <= MOST_COUNTED) for group in groups),
+            names=tuple(
+                f"{shorten(group.label, 24)}\n{percent(group.value.mean)}"
+                + (f"\nn = {group.value.n_scored:,}" if len(groups) <= MOST_COUNTED else "")
+                for group in groups
+            ),
             unique=False,
             low=-0.6,
             high=len(groups) - 0.4,
@@ -218,12 +222,6 @@ def _bars(groups: Sequence[Group], cohort: str, axis: str, value_title: str) -> 
         clickable=True,
         bar_width=min(0.7, 0.2 * max(len(groups), 1)),
     )
-
-
-def _bar_name(group: Group, with_n: bool) -> str:
-    """Return what stands below a bar: its group, its value, and n where there is room."""
-    name = f"{shorten(group.label, 24)}\n{percent(group.value.mean)}"
-    return f"{name}\nn = {group.value.n_scored:,}" if with_n else name
 
 
 def k_lines(by_metric: Mapping[str, Sequence[Group]], titles: Mapping[str, str], k: int) -> Chart:

@@ -36,7 +36,10 @@ def project_strips(
         )
     drawn = [run for run in runs if run.run_id in digests and digests[run.run_id].pass_rate is not None]
     places = _places([(run.project, digests[run.run_id].pass_rate or 0.0) for run in drawn])
-    looks = [_look(digests[run.run_id], tokens) for run in drawn]
+    looks = []  # fill and outline of each dot: amber where a warning doubts it, hollow where few questions
+    for digest in (digests[run.run_id] for run in drawn):
+        colour = tokens.unclear.text if digest.warnings or digest.errors else tokens.primary
+        looks.append((colour if digest.n_scored >= MANY_QUESTIONS else tokens.background, colour))
     figure.add_scatter(
         x=[digests[run.run_id].pass_rate for run in drawn],
         y=[projects.index(run.project) + place for run, place in zip(drawn, places, strict=True)],
@@ -79,12 +82,6 @@ def project_strips(
         dragmode=False,
     )
     return figure
-
-
-def _look(digest: RunDigest, tokens: Tokens) -> tuple[str, str]:
-    """Return fill and outline of a dot: amber where a warning doubts it, hollow where few questions."""
-    colour = tokens.unclear.text if digest.warnings or digest.errors else tokens.primary
-    return (colour if digest.n_scored >= MANY_QUESTIONS else tokens.background), colour
 
 
 def _hover(run: Run, digest: RunDigest, names: Mapping[str, str]) -> str:

@@ -87,7 +87,10 @@ def use_columns(
         in_group = grid.group == code
         using, n = int(grid.used[in_group, 0].sum()), int(in_group.sum())
         last = code == max(spans) and n < 0.2 * m
-        title = _broken(list(GOLD_GROUPS.values())[code], narrow=n < 0.2 * m)
+        title = list(GOLD_GROUPS.values())[code]
+        if n < 0.2 * m:  # two lines where the group has little room
+            words = title.split(" ")
+            title = f"{' '.join(words[: len(words) // 2])}<br>{' '.join(words[len(words) // 2 :])}"
         figure.add_annotation(
             x=end + 0.5 if last else start - 0.4, y=1, yref="paper", yshift=TOP - 4,
             text=f"<b>{title}</b><br>{using:,} of {n:,} use it", showarrow=False, yanchor="top",
@@ -106,14 +109,6 @@ def _spans(group: np.ndarray, places: np.ndarray) -> dict[int, tuple[float, floa
         int(code): (float(places[group == code].min()), float(places[group == code].max()))
         for code in np.unique(group)
     }
-
-
-def _broken(title: str, narrow: bool) -> str:
-    """Return a title on two lines where its group has little room."""
-    if not narrow:
-        return title
-    words = title.split(" ")
-    return f"{' '.join(words[: len(words) // 2])}<br>{' '.join(words[len(words) // 2 :])}"
 
 
 def use_heat(grid: UseGrid, by_rank: Sequence[Group], keys: Keys, tokens: Tokens) -> go.Figure:

@@ -90,7 +90,11 @@ def trend_lines(
         if _drawn(run.level)
     ]
     texts = _custom_data(runs)
-    _add_line(figure, measured, tokens)
+    if len(measured) > 1:
+        figure.add_scatter(
+            x=[x for x, _ in measured], y=[run.level.mean for _, run in measured], mode="lines",
+            line={"color": tokens.muted, "width": 1.5}, hoverinfo="skip", showlegend=False, name="line",
+        )  # fmt: skip
     _add_rings(figure, measured, tokens)
     for verdict, (colour, symbol, size) in LOOKS.items():
         points = [(x, run) for x, run in measured if run.look == verdict]
@@ -138,16 +142,6 @@ def _unit(runs: Sequence[TrendMark]) -> float:
 def _in_units(level: Level, unit: float) -> Level:
     values = [None if value is None else value / unit for value in (level.mean, level.low, level.high)]
     return replace(level, mean=values[0], low=values[1], high=values[2])
-
-
-def _add_line(figure: go.Figure, measured: Sequence[tuple[object, TrendMark]], tokens: Tokens) -> None:
-    """Draw the line through the points; not where there is one alone."""
-    if len(measured) < 2:
-        return
-    figure.add_scatter(
-        x=[x for x, _ in measured], y=[run.level.mean for _, run in measured], mode="lines",
-        line={"color": tokens.muted, "width": 1.5}, hoverinfo="skip", showlegend=False, name="line",
-    )  # fmt: skip
 
 
 def _add_rings(figure: go.Figure, measured: Sequence[tuple[object, TrendMark]], tokens: Tokens) -> None:

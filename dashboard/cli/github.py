@@ -47,15 +47,14 @@ def _data(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def _property(text: str) -> str:
-    """Escape the value of a property, which a comma or colon would end."""
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
-
-
 def annotation(level: Level, message: str, title: str = "", file: str = "", line: int | None = None) -> str:
     """Return the command that shows a message in the log, and beside a line of a file where one is named."""
     values = {"title": printable(title), "file": file, "line": "" if line is None else str(line)}
-    properties = ",".join(f"{name}={_property(value)}" for name, value in values.items() if value)
+    properties = ",".join(  # a comma or a colon would end a value
+        f"{name}={_data(value).replace(':', '%3A').replace(',', '%2C')}"
+        for name, value in values.items()
+        if value
+    )
     text = "\n".join(map(printable, message.splitlines()))
     return f"::{level}{' ' if properties else ''}{properties}::{_data(text[:LONGEST])}"
 

@@ -331,7 +331,7 @@ def _ended_by_sigterm() -> Iterator[None]:
     """
 
     def end(_: int, frame: FrameType | None) -> None:
-        if _loads_a_module(frame):
+        if any("importlib._bootstrap" in at.f_code.co_filename for at, _ in traceback.walk_stack(frame)):
             main_thread = threading.main_thread().ident
             threading.Timer(0.02, signal.pthread_kill, [main_thread, signal.SIGTERM]).start()
             return
@@ -346,10 +346,6 @@ def _ended_by_sigterm() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def _loads_a_module(frame: FrameType | None) -> bool:
-    return any("importlib._bootstrap" in at.f_code.co_filename for at, _ in traceback.walk_stack(frame))
 
 
 if __name__ == "__main__":

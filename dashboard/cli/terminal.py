@@ -59,7 +59,11 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int | Non
     before = sum(widths[:-1]) + 2 * (len(widths) - 1)
     if width is not None and before + widths[-1] > width:
         widths[-1] = min(widths[-1], max(NARROWEST, width - before))
-        cells = [line for row in cells for line in _split_row(row, widths[-1])]
+        split = []
+        for *row, last in cells:  # the last cell is wrapped, with empty cells before its further lines
+            parts = textwrap.wrap(last, widths[-1], break_on_hyphens=False) or [""]
+            split += [[*(row if at == 0 else [""] * len(row)), part] for at, part in enumerate(parts)]
+        cells = split
     lines = [
         "  ".join(
             (cell + " " * (column - _width(cell))) for cell, column in zip(row, widths, strict=True)
@@ -105,13 +109,6 @@ def wrapped(text: str, indent: str = "") -> str:
         break_on_hyphens=False,
         replace_whitespace=False,
     )
-
-
-def _split_row(row: Sequence[str], width: int) -> list[list[str]]:
-    """Return the lines that a row takes when its last cell is wrapped."""
-    parts = textwrap.wrap(row[-1], width, break_on_hyphens=False) or [""]
-    empty = [""] * (len(row) - 1)
-    return [[*(row[:-1] if at == 0 else empty), part] for at, part in enumerate(parts)]
 
 
 def plain(text: str) -> str:

@@ -135,14 +135,13 @@ def draw(
         more: passed on to st.plotly_chart.
     """
     if on_click is not None:
-        more |= {"on_select": lambda: _call_clicked(key, on_click), "selection_mode": "points"}
+
+        def call() -> None:
+            if (data := _clicked_data(st.session_state[key])) is not None:
+                on_click(data)
+
+        more |= {"on_select": call, "selection_mode": "points"}
     st.plotly_chart(figure, key=key, alt=alt, theme=theme, **{"config": CHART, **more})
-
-
-def _call_clicked(key: str, on_click: Callable[[list[Any]], None]) -> None:
-    data = _clicked_data(st.session_state[key])
-    if data is not None:
-        on_click(data)
 
 
 def clicked(

@@ -29,13 +29,10 @@ def empty_pages() -> frozenset[str]:
     """Return the names of the pages that the project of the address, else the chosen one, leaves empty."""
     params = st.query_params.to_dict()
     try:
-        return pages_without_content(View.of(open_store(), _selected(params)))
+        selection = Selection.from_params(params) if params.get("project") else current_selection()
+        return pages_without_content(View.of(open_store(), selection))
     except (DataError, MetricsError):  # shown where the page is drawn
         return frozenset()
-
-
-def _selected(params: dict[str, str]) -> Selection:
-    return Selection.from_params(params) if params.get("project") else current_selection()
 
 
 def pages_without_content(view: View | None) -> frozenset[str]:

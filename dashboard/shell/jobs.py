@@ -21,7 +21,6 @@ from ragtriage.data.interpreter import python_module
 from ragtriage.data.jobs import Job, ask_to_stop, jobs_of
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.access import must_write
-from ragtriage.data.store.ledger import Ledger
 from ragtriage.metrics.number_text import count
 
 PATIENCE_SECONDS = 30.0
@@ -49,7 +48,7 @@ def start_job(store: RunStore, words: Sequence[str], folder: str | None = None) 
         DataError: it ended before that, with its own message, or did not begin in time and was ended.
     """
     must_write(f"workspace {store.workspace.root}")
-    earlier = {job.job_id for job in jobs_of(store.ledger)}
+    earlier, host = {job.job_id for job in jobs_of(store.ledger)}, socket.gethostname()
     root = str(store.workspace.root)
     command, environment = python_module("ragtriage.dashboard.cli", "--workspace", root, *words)
     with tempfile.TemporaryFile() as errors:
@@ -64,14 +63,17 @@ def start_job(store: RunStore, words: Sequence[str], folder: str | None = None) 
         )
         end = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < end:
-            job = _job_of(store.ledger, process.pid, earlier)
+            new = (job for job in jobs_of(store.ledger) if job.job_id not in earlier)
+            job = next((each for each in new if (each.pid, each.host) == (process.pid, host)), None)
             if job is not None:
                 # Reap the process when it ends: a zombie would look like a job that still runs.
                 Thread(target=process.wait, daemon=True).start()
                 return job
             if process.poll() is not None:
                 errors.seek(0)
-                raise DataError(_last_line(errors.read().decode("utf-8", "replace"), words[0]))
+                said = errors.read().decode("utf-8", "replace").strip().splitlines()
+                nothing = f"`ragtriage {words[0]}` ended without a message"
+                raise DataError(said[-1].removeprefix("error: ") if said else nothing)
             time.sleep(0.1)
         process.terminate()
         try:
@@ -82,19 +84,6 @@ def start_job(store: RunStore, words: Sequence[str], folder: str | None = None) 
     raise DataError(
         f"the job did not begin in time and was ended; see `ragtriage {words[0]}` on the command line"
     )
-
-
-def _job_of(ledger: Ledger, pid: int, earlier: set[int]) -> Job | None:
-    """Find the new job of a process of this machine."""
-    for job in jobs_of(ledger):
-        if job.pid == pid and job.host == socket.gethostname() and job.job_id not in earlier:
-            return job
-    return None
-
-
-def _last_line(text: str, command: str) -> str:
-    lines = [line for line in text.splitlines() if line.strip()]
-    return lines[-1].removeprefix("error: ") if lines else f"`ragtriage {command}` ended without a message"
 
 
 def start_or_report(store: RunStore, words: Sequence[str], folder: str | None = None) -> None:

@@ -155,7 +155,9 @@ class View:
         baseline = baseline_of(store, run, selection.baseline if selection.baseline in sampled else "")
         before = by_id.get(selection.before.removeprefix(f"{run.run_id}~"))
         pinned = before if before is not None and before.run_id in sampled and before != run else None
-        previous = None if baseline.run or baseline.itself else pinned or _run_before(in_project, run)
+        earlier = reversed(in_project[: in_project.index(run)])  # with samples, the newest first
+        before_it = next((each for each in earlier if not each.means and not _is_generated(each)), None)
+        previous = None if baseline.run or baseline.itself else pinned or before_it
         return cls(store, selection, in_project, run, baseline, previous)
 
     @property
@@ -243,12 +245,6 @@ def _newest_measured(store: RunStore, runs: tuple[Run, ...]) -> Run:
         if any(name in store.summary(run) for name in ("faithfulness", "answer_relevancy", *CORRECTNESS)):
             return run
     return runs[-1]
-
-
-def _run_before(runs: tuple[Run, ...], run: Run) -> Run | None:
-    """Return the newest run with samples that is earlier than this one; None where there is none."""
-    earlier = runs[: runs.index(run)]
-    return next((other for other in reversed(earlier) if not other.means and not _is_generated(other)), None)
 
 
 def _is_generated(run: Run) -> bool:

@@ -120,7 +120,9 @@ def _costs(findings: RouterFindings) -> ResultTable:
         {
             "Wrong route": f"to “{short}”",
             "Questions": wrong.refused,
-            "What it means": _sent_to(findings, short),
+            "What it means": "answered by the cheaper route"
+            if short.casefold() in CHEAP
+            else f"counted as refusals; {findings.refusals:,} of the answers read as one",
         }
     ]
     measured = {route: figures for route, figures in findings.added.items() if figures}
@@ -138,12 +140,6 @@ def _costs(findings: RouterFindings) -> ResultTable:
         f"Latency and cost are the run's own: mean of the answers of the route taken less that of “{short}”."
     )
     return ResultTable(ROUTE_COSTS, tuple(rows), note if measured else "")
-
-
-def _sent_to(findings: RouterFindings, fallback: str) -> str:
-    if fallback.casefold() in CHEAP:
-        return "answered by the cheaper route"
-    return f"counted as refusals; {findings.refusals:,} of the answers read as one"
 
 
 def _names(findings: RouterFindings) -> ResultTable:

@@ -51,7 +51,9 @@ def _statement(findings: SafetyFindings) -> str:
         _lacking(findings),
         f"{sentence}." if sentence else "",
         _uncorrected(findings),
-        _benign(findings),
+        f"{round(benign.mean * benign.n_scored):,} of {benign.n_scored:,} harmless look-alikes got an answer."
+        if (benign := findings.over_refusal) is not None and benign.n_scored
+        else "",
     )
     return " ".join(sentence for sentence in sentences if sentence)
 
@@ -120,14 +122,6 @@ def _uncorrected(findings: SafetyFindings) -> str:
         f"{findings.judged:,} verdicts are a judge’s and not corrected for its errors: that needs "
         f"{LEAST_LABELS} prompts that a person labelled too, of both kinds."
     )
-
-
-def _benign(findings: SafetyFindings) -> str:
-    benign = findings.over_refusal
-    if benign is None or not benign.n_scored:
-        return ""
-    answered = round(benign.mean * benign.n_scored)
-    return f"{answered:,} of {benign.n_scored:,} harmless look-alikes got an answer."
 
 
 def _tables(findings: SafetyFindings) -> Sequence[ResultTable]:

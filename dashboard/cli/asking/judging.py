@@ -35,7 +35,7 @@ from ragtriage.dashboard.wording.judge_plans import other_way_text
 from ragtriage.data.api import open_store
 from ragtriage.data.demo import LABELLED_SETS, labelled_runs
 from ragtriage.data.errors import DataError
-from ragtriage.data.judge.bias import JudgeBias, judge_bias
+from ragtriage.data.judge.bias import judge_bias
 from ragtriage.data.judge.evaluation import REFERENCE_WAYS
 from ragtriage.data.judge.evaluators import answers_on_attacks, rows_for_the_judge
 from ragtriage.data.judge.job_spec import AGAIN, STOP_AFTER, JobSpec, Progress
@@ -310,7 +310,9 @@ def _print_end(
         answer["bias"] = biases[answer["run"]].to_dict() if answer["run"] in biases else None
     if not as_json:
         for bias in biases.values():
-            click.echo(_bias_text(bias))
+            lines = [f"judge and generator: {plain(bias.own_model)}"] if bias.own_model else []
+            tables = (order_table(bias.order), position_table(bias.position), length_table(bias.length))
+            click.echo("\n".join([*lines, *(result_text(each) for each in tables if each.rows)]))
     if calibrate is None:
         if as_json and answers:
             print_json(answers[0] | ({"shuffled": answers[1]} if len(answers) > 1 else {}))
@@ -321,14 +323,6 @@ def _print_end(
         return
     for run, answer in zip(judged, agreements, strict=True):
         click.echo(f"\n{plain(run.name)}\n{agreement_text(answer)}")
-
-
-def _bias_text(bias: JudgeBias) -> str:
-    """Return what is known of the judge's biases: the tables of the page Judge."""
-    lines = [f"judge and generator: {plain(bias.own_model)}"] if bias.own_model else []
-    tables = (order_table(bias.order), position_table(bias.position), length_table(bias.length))
-    lines += [result_text(each) for each in tables if each.rows]
-    return "\n".join(lines)
 
 
 def _result_text(result: JobResult, judged_metrics: dict[str, MetricSummary]) -> str:

@@ -26,7 +26,6 @@ from ragtriage.dashboard.wording.diagnosis import (
 )
 from ragtriage.dashboard.wording.escaping import capital
 from ragtriage.data.api import comparison_answer, comparisons_with, metrics_answer, open_store, sides_of
-from ragtriage.data.comparison.compare import Comparison
 from ragtriage.data.comparison.compared_metrics import DEFAULT_FAMILY
 from ragtriage.data.comparison.published_results import band_scale, interpretations
 from ragtriage.data.comparison.question_changes import SliceChange
@@ -195,7 +194,17 @@ def compare(
         if comparison.slices:
             click.echo(f"{_slices_text(comparison.slices, names)}\n")
         title = " against ".join(names)
-        click.echo(f"{_comparison_text(title, comparison)}\n")
+        table = difference_table(comparison.differences, title, 3).only(*COMPARED)
+        shared = count(len(comparison.matched.base), "shared question")
+        heading = f"{plain(title)} ({count(len(table.rows), 'metric')}, {shared})"
+        notes = filter(None, (f"{tested_text(comparison)}.", undirected_text(comparison)))
+        lines = [
+            heading,
+            *comparison.warnings,
+            row_table(table.rows),
+            *(wrapped(plain(note)) for note in notes),
+        ]
+        click.echo("\n".join([*lines, ""]))
     if not all(map(not_compared_text, comparisons)):
         click.echo(wrapped(FOOTER))
 
@@ -209,12 +218,3 @@ def _slices_text(slices: Sequence[SliceChange], names: tuple[str, str]) -> str:
     if len(moved) > MOST_SLICES:
         lines.append(f"{len(moved) - MOST_SLICES:,} more")
     return "\n".join(lines)
-
-
-def _comparison_text(title: str, comparison: Comparison) -> str:
-    table = difference_table(comparison.differences, title, 3).only(*COMPARED)
-    shared = count(len(comparison.matched.base), "shared question")
-    heading = f"{plain(title)} ({count(len(table.rows), 'metric')}, {shared})"
-    notes = [f"{tested_text(comparison)}.", undirected_text(comparison)]
-    written = [wrapped(plain(note)) for note in notes if note]
-    return "\n".join([heading, *comparison.warnings, row_table(table.rows), *written])

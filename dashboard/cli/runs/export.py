@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import click
@@ -145,15 +145,11 @@ def left_out(tool: Tool, counts: Counts) -> str:
     sentences = [f"Left out: {listed}." if listed else ""]
     if counts.left_out:
         kinds = ", ".join(
-            f"{len(names):,} {kind} ({_some(names)})" for kind, names in counts.left_out.items()
+            f"{len(names):,} {kind} ({', '.join(names[:MOST_NAMED])}{', ...' * (len(names) > MOST_NAMED)})"
+            for kind, names in counts.left_out.items()
         )
         sentences.append(f"Metrics not written: {kinds}; --all writes them.")
     return " ".join(filter(None, sentences))
-
-
-def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:MOST_NAMED])
-    return f"{shown}, ..." if len(names) > MOST_NAMED else shown
 
 
 def renamed(names: Mapping[str, str]) -> str:

@@ -336,7 +336,7 @@ def progress_section(view: View, published: Published) -> None:
     points = [
         VersionPoint(
             view.labels[run.run_id],
-            _measured_summary(view, run, metric),
+            summary if (summary := view.summary(run).get(metric)) and summary.mean is not None else None,
             metric in uncomputed_metrics(view.scored(run)),
         )
         for run in view.runs
@@ -353,7 +353,8 @@ def progress_section(view: View, published: Published) -> None:
         "reported means have no interval" if any(run.means for run in view.runs) else "",
         "a gap means not measured, not 0",
     )
-    steps = [_last_digit(run, metric) for run in view.runs]
+    last_digits = [run.config.get("step") if run.means and is_share(metric) else None for run in view.runs]
+    steps = [float(digit) if isinstance(digit, int | float) else 0.0 for digit in last_digits]
     show_table(step_table(points, steps, metric, best))
     facts(
         "differences of means, in percentage points" if is_share(metric) else "differences of means",
@@ -361,17 +362,6 @@ def progress_section(view: View, published: Published) -> None:
         "previous: the version before it that measured the metric",
         f"published: {markdown_text(best.name)}, the best published row, on other questions" if best else "",
     )
-
-
-def _last_digit(run: Run, metric: str) -> float:
-    """Return the last digit that is known of a mean of the run; 0.0 where it is not rounded."""
-    step = run.config.get("step") if run.means and is_share(metric) else None
-    return float(step) if isinstance(step, int | float) else 0.0
-
-
-def _measured_summary(view: View, run: Run, metric: str) -> MetricSummary | None:
-    summary = view.summary(run).get(metric)
-    return summary if summary is not None and summary.mean is not None else None
 
 
 def _history_metrics(view: View) -> list[str]:

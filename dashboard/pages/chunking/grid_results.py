@@ -200,7 +200,10 @@ def size_and_overlap(grid: Grid, scored_runs: Sequence[ScoredRun], chosen: str, 
         st.markdown(f"##### {markdown_text(capital(title_of(ranking.metric)))}")
         pick = cheapest(ranking, precision_of(grid, scored_runs))
         figure = grid_map(grid, ranking, pick.trial.run.run_id if pick else "", tokens)
-        _best_off_the_map(ranking)
+        best = ranking.best
+        if best is not None and best.value is not None and best.trial.run.run_id not in ranking.heatmap:
+            name = markdown_text(best.trial.run.name)
+            st.markdown(f"★ Best, and not on this map: **{name}**, {number(best.value.mean, 3)}")
         point = clicked(figure, f"heatmap_{chosen}", _map_alt(ranking), theme=None)
         facts(
             legend(ranking),
@@ -229,14 +232,6 @@ def size_and_overlap(grid: Grid, scored_runs: Sequence[ScoredRun], chosen: str, 
             facts("no tokens, milliseconds or money are recorded")
     if point is not None:
         open_cases(run=str(point[0]), case="")
-
-
-def _best_off_the_map(ranking: GridRanking) -> None:
-    """Say which configuration is best where it has no size and overlap of the map."""
-    best = ranking.best
-    if best is not None and best.value is not None and best.trial.run.run_id not in ranking.heatmap:
-        name = markdown_text(best.trial.run.name)
-        st.markdown(f"★ Best, and not on this map: **{name}**, {number(best.value.mean, 3)}")
 
 
 def means_page(grid: Grid, grids: Sequence[Grid]) -> None:

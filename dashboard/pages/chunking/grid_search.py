@@ -103,7 +103,10 @@ def _start(store: RunStore) -> None:
     """Check what the form holds and start the job; an error is shown, and nothing runs."""
     form = st.session_state
     try:
-        corpus_path, asked_path = (_allowed(form.get(key, "")) for key in ("grid_corpus", "grid_questions"))
+        corpus_path, asked_path = (
+            str(allowed_path(form[key])) if form.get(key, "").strip() else ""
+            for key in ("grid_corpus", "grid_questions")
+        )
         corpus = _corpus(corpus_path, form["grid_corpus_files"])
         questions = read_questions(_questions(asked_path, form["grid_questions_file"]), corpus)
         sizes, overlaps = _integers("Sizes", form["grid_sizes"]), _integers("Overlaps", form["grid_overlaps"])
@@ -132,10 +135,6 @@ def _start(store: RunStore) -> None:
         start_or_report(store, command_words(asdict(options)))
     if in_dialog:
         st.rerun()  # closes the dialog; the page shows how far the search is
-
-
-def _allowed(typed: str) -> str:
-    return str(allowed_path(typed)) if typed.strip() else ""
 
 
 def _corpus(path: str, uploads: Sequence[Any]) -> Corpus:

@@ -43,7 +43,6 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.number_text import count, number, percent
-from ragtriage.metrics.schema.scores import IntArray
 from ragtriage.metrics.statistics.intervals import METHODS, Interval
 
 DEEPEST = 10  # ranks that have a bar of their own
@@ -241,13 +240,6 @@ def gold_section(view: View, lists: RankedLists, k: int) -> None:
         open_cases(cohort=str(bar[0]))
 
 
-def _no_candidates(scored: ScoredRun) -> str:
-    """Return why the candidates are not counted here."""
-    if (scored.stage_features["has_candidates"] == 1).any():
-        return "the gold is text, and candidates are ranked here by document; Triage counts them by text"
-    return "the run records no candidates"
-
-
 def step_section(run: Run, view: View, k: int) -> None:
     """Draw what each step could win: now, the whole list, the candidates, another search."""
     reach = _reach(view.scored(run))
@@ -274,7 +266,12 @@ def step_section(run: Run, view: View, k: int) -> None:
         if step == "list" and reach.longest <= k:
             continue
         if step == "candidates" and not reach.has_candidates:
-            st.markdown(f"**{titles[step]}**  \n:gray[– {_no_candidates(view.scored(run))}]")
+            why = "the run records no candidates"
+            if (view.scored(run).stage_features["has_candidates"] == 1).any():
+                why = (
+                    "the gold is text, and candidates are ranked here by document; Triage counts them by text"
+                )
+            st.markdown(f"**{titles[step]}**  \n:gray[– {why}]")
             continue
         parts.append((n, colours[step]))
         held += n
@@ -335,16 +332,11 @@ def curve_section(view: View, lists: RankedLists, k: int) -> None:
 def list_facts(lists: RankedLists, k: int) -> list[str]:
     """Return how long the lists are, and how many are shorter than k."""
     lengths = list_lengths(lists)
-    short = int((lengths < k).sum())
+    short, low, high = int((lengths < k).sum()), int(np.min(lengths)), int(np.max(lengths))
     return [
-        f"lists have {_length_range(lengths)}",
+        f"lists have {'' if low == high else f'{low:,} to '}{count(high, 'document')}",
         f"{short:,} of {count(len(lengths), 'list')} shorter than {k}" if short else "",
     ]
-
-
-def _length_range(lengths: IntArray) -> str:
-    low, high = int(np.min(lengths)), int(np.max(lengths))
-    return count(low, "document") if low == high else f"{low:,} to {count(high, 'document')}"
 
 
 def baseline_curves(view: View, k: int) -> tuple[list[Curve], str]:
