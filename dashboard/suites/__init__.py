@@ -1,1 +1,1 @@
-"""How each check suite is shown: sentence, tables, chart; a module a suite, named as in data."""
+"""How each check suite is shown: sentence, tables, chart; named as in data, lists of items in one."""

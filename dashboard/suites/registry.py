@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ragtriage.dashboard.suites import filter as filter_suite
 from ragtriage.dashboard.suites import format as format_suite
-from ragtriage.dashboard.suites import isolation, memory, order, router, safety, tool
+from ragtriage.dashboard.suites import items, router, safety, tool
 from ragtriage.dashboard.suites.view import SuiteChart, SuiteView, tables_of
 from ragtriage.data.suites.check_table import CheckedRun
 from ragtriage.data.suites.suite import SuiteFindings
@@ -16,11 +15,11 @@ from ragtriage.metrics.result_table import ResultTable
 VIEWS: dict[str, SuiteView[Any]] = {
     view.suite.key: view
     for view in (
-        filter_suite.VIEW,
+        items.FILTER_VIEW,
         format_suite.VIEW,
-        isolation.VIEW,
-        memory.VIEW,
-        order.VIEW,
+        items.ISOLATION_VIEW,
+        items.MEMORY_VIEW,
+        items.ORDER_VIEW,
         router.VIEW,
         safety.VIEW,
         safety.OVER_REFUSAL_VIEW,

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from places import FIXTURES
 
-from ragtriage.dashboard.suites.isolation import VIEW
+from ragtriage.dashboard.suites.items import ISOLATION_VIEW
 from ragtriage.data.api import add_run
 from ragtriage.data.cases.cohorts import cohort_rows
 from ragtriage.data.scoring.run_store import RunStore
@@ -162,10 +162,11 @@ def test_filtered_by_user_nothing_leaks(runs: tuple[str, ScoredRun, ScoredRun]) 
     assert told["leak"]["rate"] == 0
     detail = ISOLATION_SUITE.findings(filtered)
     assert detail is not None
-    assert "0 of 100 samples retrieve a document of another account, among 15 accounts" in VIEW.statement(
-        detail
+    assert (
+        "0 of 100 samples retrieve a document of another account, among 15 accounts"
+        in ISOLATION_VIEW.statement(detail)
     )
-    assert "still allows a rate of up to 3.0 %" in VIEW.statement(detail)
+    assert "still allows a rate of up to 3.0 %" in ISOLATION_VIEW.statement(detail)
 
 
 def test_the_right_day_is_recalled_more_often_with_the_filter(runs: tuple[str, ScoredRun, ScoredRun]) -> None:
@@ -197,7 +198,7 @@ def test_one_account_proves_nothing(workspace: RunStore) -> None:
     assert summary.not_measured == (("one account alone proves nothing", len(records)),)
     detail = ISOLATION_SUITE.findings(scored)
     assert detail is not None
-    assert "One account proves nothing" in VIEW.statement(detail)
+    assert "One account proves nothing" in ISOLATION_VIEW.statement(detail)
 
 
 CONFAIDE = FIXTURES / "confaide"

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from places import FIXTURES
 
-from ragtriage.dashboard.suites.filter import VIEW
+from ragtriage.dashboard.suites.items import FILTER_VIEW
 from ragtriage.data.cases.cohorts import cohort_rows
 from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.load import import_source
@@ -107,8 +107,8 @@ def test_empty_results_are_told_as_they_were_made(scored: ScoredRun) -> None:
     assert detail is not None
     told = detail.to_dict()
     assert told["empty"] == {"fabricated": 12, "right empty": 35, "false empty": 5, "not empty": 59}
-    assert "12 of 47 empty results were answered with an item" in VIEW.statement(detail)
-    assert "5 of 64 non-empty results were reported as empty" in VIEW.statement(detail)
+    assert "12 of 47 empty results were answered with an item" in FILTER_VIEW.statement(detail)
+    assert "5 of 64 non-empty results were reported as empty" in FILTER_VIEW.statement(detail)
     assert np.flatnonzero(cohort_rows(scored, "part:filter/empty/fabricated")).tolist() == FABRICATED
     assert np.flatnonzero(cohort_rows(scored, "part:filter/empty/false%20empty")).tolist() == DENIED
     assert np.flatnonzero(cohort_rows(scored, "part:filter/invented/")).tolist() == UNKNOWN
