@@ -28,7 +28,7 @@ def why_title(n_bad: int, n_measured: int, top: str = "", n_top: int = 0) -> str
         return lost
     if n_bad == 1:
         return f"{lost}: {top}"
-    return f"{lost}, all {top}" if n_top == n_bad else f"{lost}, {n_top:,} of them {top}"
+    return f"{lost}, all {top}" if n_top == n_bad else f"{lost}, most often {top} ({n_top:,})"
 
 
 def users_title(faulty: int, of: int, people: str, before: int, base: str) -> str:

@@ -46,7 +46,10 @@ def test_without_a_deck_the_page_says_what_to_do() -> None:
 @pytest.mark.parametrize(
     ("title", "said"),
     [
-        (why_title(29, 30, "wrongly refused", 17), "29 of 30 answers are bad, 17 of them wrongly refused"),
+        (
+            why_title(29, 30, "wrongly refused", 17),
+            "29 of 30 answers are bad, most often wrongly refused (17)",
+        ),
         (why_title(3, 30, "unfaithful", 3), "3 of 30 answers are bad, all unfaithful"),
         (why_title(3, 30), "3 of 30 answers are bad"),
         (why_title(0, 48), "All 48 measured answers are good"),

@@ -133,7 +133,9 @@ def test_people_who_get_no_good_answer_are_counted(demo: RunStore) -> None:
     assert section.heading == "8 of 48 people who ask get no good answer, 20 with V1 baseline"
     assert sum(int(row["Cases"]) for row in section.rows) == 48
     remarks = {remark.heading: remark.text for remark in slide.remarks}
-    assert remarks["Who is let down"].startswith("4 of 48 get an answer that fails a measurement; 4 get none")
+    assert remarks["Who is let down"].startswith(
+        "4 of 48 get an answer that fails a measurement; 4 are refused although there is an answer"
+    )
     assert remarks["Time and cost"] == "Neither is recorded in this run."
 
 

@@ -15,7 +15,6 @@ from ragtriage.dashboard.tables.run import action_table, stage_table
 from ragtriage.dashboard.wording.diagnosis import fix_first_sentence, no_bad_case
 from ragtriage.dashboard.wording.escaping import capital, shorten
 from ragtriage.dashboard.wording.next_steps import concerned, step_words
-from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import stage_doubt
 from ragtriage.data.diagnosis.pipeline import UNCHECKED
 from ragtriage.data.gates.next_steps import NextStep
@@ -43,6 +42,8 @@ _PIPELINE: Mapping[str, tuple[str, ...]] = {  # step that a case must survive ->
     "Complete, on topic": ("left_out", "off_question"),
 }
 
+_PLAIN_STEPS = {"Retrieved": "Passage found", "In top k": "Passed on", "Faithful": "Supported"}
+
 
 def why_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
     """Return how many cases survive each step of the pipeline, and what loses most."""
@@ -66,7 +67,7 @@ def why_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
         "why",
         why_title(bad, measured, top, entries[0].n_bad if entries else 0),
         fix_first_sentence(diagnosis, view.findings) if entries else no_bad_case(diagnosis, view.findings),
-        chart=step_columns(_losses(diagnosis), measured),
+        chart=step_columns(_losses(view), measured),
         table=stage_table(diagnosis, view.findings),
         facts=[
             f"{bad:,} bad of {count(measured, 'measured case')}",
@@ -98,20 +99,27 @@ def _doubts(view: StoryView, entries: Sequence[FixFirst]) -> list[str]:
     return list(doubt.because[:1]) if doubt is not None else []
 
 
-def _losses(diagnosis: Diagnosis) -> list[Loss]:
+def _losses(view: StoryView) -> list[Loss]:
     """Return the steps that lose cases or that most pipelines have, from what is measured to what is good."""
+    diagnosis, plain = view.diagnosis, view.audience != "engineer"
     counts = diagnosis.stage_counts()
     left = int(diagnosis.measured.sum())
-    steps = [Loss("Measured", left)]
+    steps = [Loss("Checked" if plain else "Measured", left)]
     placed = {key for stages in _PIPELINE.values() for key in stages}
     others = tuple(stage.key for stage in STAGES if stage.key not in placed)
-    for step, stages in {**_PIPELINE, "Other checks passed": others}.items():
+    for step, stages in {**_PIPELINE, "Checks passed": others}.items():
         lost = Counter[Owner]()
         for key in stages:
             lost[STAGES[stage_code(key)].owner] += counts[key]
         if lost.total():
             left -= lost.total()
-            steps.append(Loss(step, left, tuple((owner, n) for owner, n in lost.items() if n)))
+            steps.append(
+                Loss(
+                    _PLAIN_STEPS.get(step, step) if plain else step,
+                    left,
+                    tuple((owner, n) for owner, n in lost.items() if n),
+                )
+            )
     return [*steps, Loss("Good" if diagnosis.answers.enough else UNCHECKED, left)]
 
 

@@ -334,8 +334,8 @@ def _conclusion(view: StoryView, row: int, code: int, beaten: str) -> str:
         flips = newly_failing(view.baseline_diagnosis, view.diagnosis)
         return (
             f"{count(flips.repaired, 'question')} that {shorten(beaten, LONGEST_NAME)} got wrong "
-            f"{'passes' if flips.repaired == 1 else 'pass'} now, "
-            f"{len(flips.question_ids) or 'none'} the other way."
+            f"now {'passes' if flips.repaired == 1 else 'pass'}; "
+            f"{len(flips.question_ids) or 'none'} went the other way."
         )
     stage = STAGES[code]
     known = (view.audience != "engineer" and stage.plain) or stage.meaning

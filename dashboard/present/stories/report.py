@@ -11,9 +11,11 @@ from shlex import quote
 from ragtriage import __version__
 from ragtriage.dashboard.present.stories.context import StoryView
 from ragtriage.dashboard.present.stories.story import Audience, RenderedSection, Story
+from ragtriage.dashboard.wording.escaping import in_sentence
 from ragtriage.data.store.judge_replies import EVALUATION
 from ragtriage.data.store.judge_results import judge_of
 from ragtriage.data.text.shown_case import shown_cases
+from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.number_text import count
 
 REPRODUCE = "how to reproduce"  # the fact whose text is command lines
@@ -60,6 +62,9 @@ def report_facts(view: StoryView, audience: Audience = "stakeholder") -> dict[st
     """Return where the numbers come from: run, baseline, data, judge, date, version, how to reproduce."""
     run, judge_path = view.run, view.scored.judge_result_path(EVALUATION)
     judge = judge_of(judge_path) if judge_path else str(run.config.get("judge", ""))
+    if not judge and any({"judged", "imported"} & set(each.sources) for each in view.summary.values()):
+        labels_by = run.config.get("labels_by", "")
+        judge = f"scores from the file{f', by {labels_by}' if labels_by else ''}"
     questions = count(run.n_questions, "question")
     facts = {
         "Run": f"{view.name} ({run.run_id}), made {run.created_at:%Y-%m-%d %H:%M} UTC",
@@ -95,7 +100,7 @@ def _commands(view: StoryView, audience: Audience) -> list[str]:
 
 def _named(metrics: Iterable[str], most: int) -> str:
     """Return the first metrics, each once whatever its k, and how many more there are."""
-    names = sorted({metric.partition("@")[0] for metric in metrics})
+    names = sorted({in_sentence(title_of(metric)).partition("@")[0] for metric in metrics})
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return f"{', '.join(names[:most])}{more}"
 
@@ -139,7 +144,7 @@ def report_of(view: StoryView, story: Story, sections: Sequence[RenderedSection]
     questions = count(view.run.n_questions, "question")
     return Report(
         title=story.title,
-        subtitle=f"{view.name}, {questions}, for the {story.audience}{author}",
+        subtitle=f"{'' if story.title == view.name else f'{view.name}, '}{questions}{author}",
         audience=story.audience,
         sections=with_shown_cases(sections),
         facts=report_facts(view, story.audience),

@@ -22,9 +22,9 @@ from ragtriage.metrics.result_table import ResultTable
 # what people get -> the colour of its bar
 GOOD, REFUSED, FAULTY, NOTHING = (
     "A good answer",
-    "No answer, as it should be",
+    "Refused, as it should be",
     "A faulty answer",
-    "No answer, though there is one",
+    "Refused, though there is an answer",
 )
 UNCHECKED = "An answer without a known fault"
 _COLOURS = {GOOD: LIGHT.good_mark, REFUSED: LIGHT.good_mark, FAULTY: LIGHT.bad.text, NOTHING: LIGHT.bad.text}
@@ -98,14 +98,14 @@ def _remarks(view: StoryView, outcomes: Mapping[str, int], base: str) -> list[Re
     faulty, nothing = outcomes[FAULTY], outcomes[NOTHING]
     get = [
         f"{faulty:,} of {of:,} get an answer that fails a measurement" if faulty else "",
-        f"{nothing:,} get none although there is one" if nothing else "",
+        f"{nothing:,} are refused although there is an answer" if nothing else "",
     ]
     remarks = []
     if faulty or nothing:
         remarks.append(Remark("Who is let down", f"{'; '.join(filter(None, get))}.", "bad"))
     if base:
         text = broken_and_repaired(view)
-        remarks.append(Remark(f"Since {base}", f"{text} Grey: {base}.".strip()))
+        remarks.append(Remark(f"Against {base}", f"{text} Grey: {base}.".strip()))
     remarks.append(Remark("Time and cost", _costs(view, base)))
     summaries = suite_summaries(view.scored)
     if summaries:

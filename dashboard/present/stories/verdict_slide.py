@@ -56,14 +56,16 @@ def foot_of(view: StoryView) -> str:
     repeats = f" × {run.n / run.n_questions:.0f} repeats" if repeated else ""
     name, base = (shorten(text, LONGEST_NAME) for text in view.short_names)
     against = f" against {base}" if base else ""
+    data_set = shorten(f"{run.dataset or run.project} {run.dataset_version}".strip(), 40)
+    asked = f"{count(run.n_questions, 'question')}{repeats}"
     return " · ".join(
         filter(
             None,
             [
                 f"{name}{against}",
-                shorten(f"{run.dataset or run.project} {run.dataset_version}".strip(), 40),
+                data_set,
                 f"{run.created_at:%Y-%m-%d}",
-                f"{count(run.n_questions, 'question')}{repeats}",
+                "" if asked in data_set else asked,
                 "95 % intervals",
             ],
         )
@@ -92,7 +94,7 @@ def verdict_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSect
         foot_of(view),
         headline.detail,
         tuple(tiles),
-        remarks=tuple(_remarks(view, base, bool(compared_with), bool(drawn))),
+        remarks=tuple(_remarks(view, base, bool(compared_with), drawn)),
         doubt=headline.doubt,
         caveats=tuple(_caveats(view, names)),
     )
@@ -240,9 +242,8 @@ def _state(result: GateResult) -> tuple[State, str]:
     return states.get(result.verdict, "not measured"), VERDICT_WORDS[result.verdict]
 
 
-def _remarks(view: StoryView, base: str, compared: bool, drawn: bool) -> list[Remark]:
+def _remarks(view: StoryView, base: str, compared: bool, drawn: Sequence[MetricBar]) -> list[Remark]:
     """Return what the colours of the bars mean."""
-    questions = count(view.run.n_questions, "question")
     name = shorten(view.short_names[0], LONGEST_NAME)
     if compared:
         base_note = f"Grey: {base}, on the questions that both measure. "
@@ -250,7 +251,12 @@ def _remarks(view: StoryView, base: str, compared: bool, drawn: bool) -> list[Re
         base_note = f"{base} measures none of this on the same questions. "
     else:
         base_note = f"Baseline: {view.baseline_facts.note}. "
-    line = f"Line: 95 % interval, {questions}." if drawn else f"{capital(questions)}; none of it is measured."
+    asked = [bar.n for bar in drawn]
+    if asked:
+        fewest = f"{min(asked):,} to " if min(asked) < max(asked) else ""
+        line = f"Line: 95 % interval, {fewest}{count(max(asked), 'question')}."
+    else:
+        line = f"{count(view.run.n_questions, 'question')}; none of it is measured."
     return [Remark(name, f"{base_note}{line}", view.headline.state)]
 
 
@@ -273,4 +279,5 @@ def _caveats(view: StoryView, metrics: Sequence[str]) -> Iterator[str]:
         yield f"estimated from words: {', '.join(estimated)}"
     if isfinite(rate.low) and isfinite(rate.high):
         name = in_sentence(rate_name(view.diagnosis.answers.enough))
-        yield f"with {questions}, {name} may lie anywhere from {percent(rate.low)} to {percent(rate.high)}"
+        among = count(rate.n_scored, "question")
+        yield f"with {among}, {name} may lie anywhere from {percent(rate.low)} to {percent(rate.high)}"
