@@ -15,6 +15,7 @@ from ragtriage.data.diagnosis.context import context_choice, context_metrics_of,
 from ragtriage.data.diagnosis.coverage import DiagnosisCoverage, diagnosis_coverage
 from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.grouping import NOT_GIVEN
+from ragtriage.data.scoring.label_correction import drawn_ratings
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.ledger import Label
 from ragtriage.metrics.definitions.answer_text import RIGHT_BY_TEXT
@@ -29,7 +30,7 @@ from ragtriage.metrics.diagnosis.patterns import (
     pattern,
     refusals,
 )
-from ragtriage.metrics.diagnosis.right import Right
+from ragtriage.metrics.diagnosis.right import CORRECTNESS, Right
 from ragtriage.metrics.diagnosis.slices import Concentration, SliceFinding, concentration, worst_slices
 from ragtriage.metrics.diagnosis.stage_rules import StageFeatures
 from ragtriage.metrics.diagnosis.stages import (
@@ -173,7 +174,7 @@ class Diagnosis:
         return CheckedAnswers(
             len(np.unique(scored.question[answered])),
             len(np.unique(scored.question[answered & known])),
-            len(np.unique(scored.question[self.human_labels.drawn])),
+            len(np.unique(scored.question[self.human_labels.drawn | np.isfinite(self.rated_right)])),
             len(np.unique(scored.question[self.right.says_more & ~self.bad.bad])),
             len(np.unique(scored.question[answered & by_text])),
             round(float(question_means(self.unanswered.astype(np.float64), scored.question)[0].sum())),
@@ -241,33 +242,31 @@ class Diagnosis:
     @cached_property
     def pass_rate(self) -> Interval:
         """Share of good cases over questions; corrected where enough cases of a random sample have labels."""
-        rate, corrected = pass_rate(self), self.label_correction
-        if corrected is None:
-            return rate
-        n = int(np.isfinite(corrected.by_question).sum())
-        return Interval(
-            corrected.mean,
-            corrected.low,
-            corrected.high,
-            n,
-            rate.n_applicable,
-            n,
-            corrected.method,
-            too_few=False,
-        )
+        corrected = self.label_correction
+        return pass_rate(self) if corrected is None else corrected_interval(corrected)
+
+    @cached_property
+    def rated_right(self) -> FloatArray:
+        """(n,) 1 right or 0 wrong by the correctness that people rated of a random sample, NaN elsewhere."""
+        rated = drawn_ratings(self.scored, CORRECTNESS[0])
+        return np.where(np.isnan(rated), np.nan, rated >= self.settings.thresholds.correctness)
 
     @cached_property
     def label_correction(self) -> CorrectedMean | None:
         """The share of good cases that labels of a random sample correct; None where too few are there.
 
         Where words alone tell what is right, the labels stand for the outcomes of the words, else for what
-        the diagnosis says without labels: one that knows them would look better than it is.
+        the diagnosis says without labels: one that knows them would look better than it is. A case without
+        label whose answer people rated right is good where nothing else fails it.
         """
         labels, scored = self.human_labels, self.scored
-        drawn = np.where(labels.drawn & (labels.good | labels.bad), labels.good.astype(np.float64), np.nan)
-        if np.isfinite(drawn).sum() < ENOUGH_LABELS:
+        labelled, rated = labels.drawn & (labels.good | labels.bad), self.rated_right
+        if (labelled | np.isfinite(rated)).sum() < ENOUGH_LABELS:
             return None
         unlabelled = diagnose(scored, self.settings)
+        others = [failing for name, failing in unlabelled.bad.reasons.items() if name != "correctness"]
+        drawn = np.where(np.logical_or.reduce(others) & (rated == 1), 0.0, rated)
+        drawn = np.where(labelled, labels.good.astype(np.float64), drawn)
         outcome, fewest = np.nan_to_num(2 * passing_of(unlabelled), nan=1.0), FEWEST_LABELS
         if unlabelled.right_by_text:
             compared = scored.stage_features["text_outcome"]
@@ -337,6 +336,13 @@ class Diagnosis:
         """Return the mean over questions; NaN where nothing is measured."""
         means = question_means(values, self.scored.question)[0]
         return float(np.nanmean(means)) if np.isfinite(means).any() else float("nan")
+
+
+def corrected_interval(corrected: CorrectedMean) -> Interval:
+    """Return a corrected share as an interval over the questions that it is about."""
+    n, of = int(np.isfinite(corrected.by_question).sum()), len(corrected.by_question)
+    ends = corrected.mean, corrected.low, corrected.high
+    return Interval(*ends, n, of, n, corrected.method, too_few=False)
 
 
 def _of_answers(name: str) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ragtriage.data.comparison.question_match import QuestionMatch
 from ragtriage.data.comparison.questions_asked import QuestionsAsked, other_set
-from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.data.diagnosis.diagnosis import Diagnosis, corrected_interval
 from ragtriage.data.diagnosis.main_loss import WORDY
 from ragtriage.data.gates.gate_kinds import judge_checks, of_interval
 from ragtriage.data.scoring.label_correction import rated_values
@@ -29,8 +29,10 @@ from ragtriage.metrics.metric_registry import declared
 from ragtriage.metrics.number_text import percent
 from ragtriage.metrics.sanity.documents import off_scale
 from ragtriage.metrics.sanity.rule import Finding
+from ragtriage.metrics.schema.scores import FloatArray
 from ragtriage.metrics.statistics.distributions import regularised_beta
 from ragtriage.metrics.statistics.intervals import interval, question_means
+from ragtriage.metrics.statistics.label_correction import CorrectedMean, corrected_share
 
 RIGHT_ANSWERS = Gate("right answers", 0.5, False, "block", "most of its answers are wrong")
 FEWEST_READ = 5  # cases that people read
@@ -57,10 +59,26 @@ def judge_right_answers(run: Diagnosis) -> GateResult:
     values[people.bad] = 0.0
     if run.right_by_text and run.label_correction is not None:
         return of_interval(RIGHT_ANSWERS, run.pass_rate, "diagnosed")
+    if (corrected := _corrected_right(run, np.where(known, ~wrong, np.nan))) is not None:
+        return of_interval(RIGHT_ANSWERS, corrected_interval(corrected), "diagnosed")
     means, _ = question_means(values, run.scored.question)
     binary = bool(np.isin(means[np.isfinite(means)], (0, 1)).all())
     measured = interval(means, run.scored.clusters, len(run.scored.question_ids), binary)
     return of_interval(RIGHT_ANSWERS, measured, "diagnosed")
+
+
+def _corrected_right(run: Diagnosis, right: FloatArray) -> CorrectedMean | None:
+    """Return the share of right answers as labels of a random sample correct it; None with too few.
+
+    Args:
+        run: its labels say of an answer that the case passes or fails, its ratings that it is right.
+        right: (n,) 1 right, 0 wrong, NaN unknown, without labels.
+    """
+    people = run.human_labels
+    labelled = people.drawn & (people.good | people.bad)
+    drawn = np.where(labelled, people.good.astype(np.float64), run.rated_right)
+    codes, scored = np.nan_to_num(2 * right, nan=1.0), run.scored
+    return corrected_share(codes, drawn, scored.question, 3, clusters=scored.clusters)
 
 
 def judge_suites(run: Diagnosis, judged: Collection[str]) -> Iterator[GateResult]:
@@ -186,13 +204,13 @@ def stand_in(
 def few_passing(results: Collection[GateResult], gates: Collection[Gate]) -> dict[str, str]:
     """Return a clause for each share that is no more than half, though too few questions may show it.
 
-    Right answers are few below FEW_RIGHT, beyond chance, unless a gate of its own says how many must be.
+    Right answers are few below FEW_RIGHT, unless a gate of its own says how many must be.
     """
     own = any(gate.kind == "mean" and gate.metric in (GOOD_SHARE, *CORRECTNESS) for gate in gates)
     clauses = {}
     for result in results:
-        few = result.gate == RIGHT_ANSWERS and not own and (result.high or 1.0) < FEW_RIGHT
-        if result.mean is not None and (few or result.mean <= result.gate.threshold):
+        least = FEW_RIGHT if result.gate == RIGHT_ANSWERS and not own else 0.0
+        if result.mean is not None and (result.mean < least or result.mean <= result.gate.threshold):
             checks = f"the {subject_of(result.gate).lower()} pass"
             of_all = "the cases are good" if result.gate == GOOD_CASES else "the answers are right"
             what = checks if result.gate.kind == "checks" else of_all

@@ -66,6 +66,13 @@ def corrected(scored: ScoredRun, metric: str) -> CorrectedMean | None:
     return corrected_mean(predicted, drawn.values, scored.question, scored.clusters, bounds_of(metric))
 
 
+def drawn_ratings(scored: ScoredRun, metric: str) -> FloatArray:
+    """(n,) mean rating of each sample that a random queue drew; NaN for the others."""
+    if metric not in dict(scored.ratings.of):
+        return np.full(scored.n, np.nan)
+    return _by_sample(scored, metric, drawn=True).values
+
+
 def rated_values(scored: ScoredRun, metric: str) -> FloatArray | None:
     """(n,) mean rating of each sample, drawn or browsed; None where too few are rated."""
     return _by_sample(scored, metric).values if metric in dict(scored.ratings.of) else None

@@ -132,3 +132,51 @@ def test_twenty_labels_correct_a_pass_rate_that_rests_on_words(workspace: RunSto
     assert (corrected.n_labelled, corrected.method) == (20, "post-stratified")
     assert corrected.raw == pytest.approx(2 / 3)
     assert corrected.mean > 0.85
+
+
+@pytest.mark.parametrize("what", ["pass", "correctness"])
+def test_random_labels_that_find_few_right_answers_keep_a_run_from_shipping(
+    workspace: RunStore, what: str
+) -> None:
+    """Every score calls every answer right, and people two of three; from 30 labels on these count."""
+    records = [
+        {
+            "question_id": f"q{at:03d}",
+            "question": f"Question {at}?",
+            "answer": f"Answer {at}.",
+            "scores": dict.fromkeys(("correctness", "faithfulness", "answer_relevancy"), 0.9 + at % 9 / 100),
+        }
+        for at in range(200)
+    ]
+    root = str(workspace.workspace.root)
+    run = add_run(records, "V1", "shop", root)
+    assert gate(run.run_id, workspace=root).conclusion().state == "ship"
+    queue = start_queue(workspace.ledger, run.run_id, what, "Ann")
+    for at, row in enumerate(queue_state(workspace.ledger, workspace.scored(run), queue).remaining[:60]):
+        case = (run.run_id, str(workspace.scored(run).question_ids[workspace.scored(run).question[row]]), 0)
+        if what == "pass":
+            workspace.ledger.add_label(case, "Ann", "pass" if at % 3 else "fail", queue_id=queue.queue_id)
+        else:
+            rate(workspace.ledger, case, "Ann", what, float(at % 3 > 0), queue.queue_id)
+    report = gate(run.run_id, workspace=root)
+    assert report.diagnosis is not None
+    assert report.diagnosis.pass_rate.mean == pytest.approx(2 / 3, abs=0.01)
+    assert report.conclusion().state == "cannot_tell"
+    assert report.halves == {"right answers": "66 % of the answers are right"}
+
+
+def test_an_answer_rated_right_is_no_good_case_where_something_else_fails_it(workspace: RunStore) -> None:
+    scores = {"correctness": 1.0, "answer_relevancy": 0.95}
+    records = [
+        {"question_id": f"q{at}", "question": f"Question {at}?", "scores": scores | {"faithfulness": at % 2}}
+        for at in range(60)
+    ]
+    run = add_run(records, "V1", "shop", str(workspace.workspace.root))
+    queue = start_queue(workspace.ledger, run.run_id, "correctness", "Ann")
+    for row in queue_state(workspace.ledger, workspace.scored(run), queue).remaining[:40]:
+        question = str(workspace.scored(run).question_ids[workspace.scored(run).question[row]])
+        rate(workspace.ledger, (run.run_id, question, 0), "Ann", "correctness", 1.0, queue.queue_id)
+    rated = diagnosis_of(RunStore(workspace.workspace), run, DiagnosisSettings())
+    assert rated.label_correction is not None
+    assert rated.pass_rate.mean == pytest.approx(0.5, abs=0.03)
+    assert rated.answers.drawn == 40

@@ -45,6 +45,12 @@ def test_a_run_of_which_half_is_wrong_cannot_be_told(workspace: RunStore) -> Non
     assert report.conclusion().doubts[0] == "50 % of the answers are right"
 
 
+def test_few_right_answers_are_named_however_few_the_questions(workspace: RunStore) -> None:
+    report = _gated(workspace, ["In {year}.", "In {year}.", "In 1666."])
+    assert report.conclusion().state == "cannot_tell"
+    assert report.conclusion().doubts == ("68 % of the answers are right",)
+
+
 def test_right_answers_need_no_gate_of_their_own(workspace: RunStore) -> None:
     report = _gated(workspace, ["In {year}."])
     assert report.conclusion().state == "ship"
