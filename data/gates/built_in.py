@@ -32,7 +32,7 @@ from ragtriage.metrics.sanity.rule import Finding
 from ragtriage.metrics.schema.scores import FloatArray
 from ragtriage.metrics.statistics.distributions import regularised_beta
 from ragtriage.metrics.statistics.intervals import interval, question_means
-from ragtriage.metrics.statistics.label_correction import CorrectedMean, corrected_share
+from ragtriage.metrics.statistics.ppi import CorrectedMean, corrected_share
 
 RIGHT_ANSWERS = Gate("right answers", 0.5, False, "block", "most of its answers are wrong")
 FEWEST_READ = 5  # cases that people read

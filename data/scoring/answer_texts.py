@@ -33,6 +33,8 @@ TAIL = 32  # characters of the end of an answer that a finding quotes
 SELDOM = 5  # one answer in so many without an end mark is not a reason to compare it with the others
 SHORTEST_QUESTION = 10  # characters; a shorter one is not a question of its own
 MOST_OTHERS = 200  # answers that are compared with
+MOST_BEFORE_QUESTION = 6  # words, as in "You asked: ..."
+_QUOTES = " .?!\"'“”„«»"
 _REASON = re.compile(r"(?i)(?:^|[._])(?:finish|stop|done)_?reasons?\Z")
 _REASON_INSIDE = re.compile(r'(?i)"(?:finish|stop|done)_?reasons?":\s*\[?\s*"([^"]{1,40})"')
 _NO_WORD = re.compile(r"\W+")
@@ -154,12 +156,22 @@ def _facts(sample: Mapping[str, Any]) -> dict[str, Any]:
         "asked": _digest(question, sample["history"], sample["account_id"]),
         "said": _digest(_words(answer)),
         "expected": _digest(reference) if reference else 0,
-        "echo": bool(answer) and folded_question(answer or "") == folded_question(sample["question"] or ""),
+        "echo": _repeats(answer or "", sample["question"] or ""),
         "wants_sources": any(map(asks_for_sources, asked)),
         "names_sources": named,
         "names_language": any(map(names_a_language, asked)),
         "reference_language": language_of(sample["reference_answer"]),
     }
+
+
+def _repeats(answer: str, question: str) -> bool:
+    """Return whether an answer is its question, or ends with it after a few words, as in "You asked: ..."."""
+    said, asked = (folded_question(text).strip(_QUOTES) for text in (answer, question))
+    before = said.removesuffix(asked).split()
+    return bool(said) and (
+        said == asked
+        or (said.endswith(asked) and len(asked.split()) >= 3 and len(before) <= MOST_BEFORE_QUESTION)
+    )
 
 
 def _words(text: str | None) -> str:

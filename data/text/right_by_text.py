@@ -15,6 +15,7 @@ from rapidfuzz import fuzz, process
 from rapidfuzz.distance import Levenshtein
 
 from ragtriage.data.text.answer_values import WORDS, ComparedText, Token, is_number, is_unspaced
+from ragtriage.data.text.opposites import names_somebody_else, says_the_opposite
 from ragtriage.data.text.value_conflict import gives_another_value, in_other_units
 
 Outcome = Literal["other", "unknown", "same"]
@@ -76,7 +77,11 @@ def _match(answer: ComparedText, reference: ComparedText, question: ComparedText
     overlap = _Overlap(answer, reference, question)
     compare = _match_short if _is_short(reference) else _match_long
     match = compare(answer, reference, overlap, refused)
-    if match.outcome == "unknown" and gives_another_value(answer, reference, question):
+    if match.outcome == "unknown" and (
+        gives_another_value(answer, reference, question)
+        or says_the_opposite(answer, reference)
+        or names_somebody_else(answer, reference, question)
+    ):
         return TextMatch("other", 0.1)
     return match
 

@@ -8,7 +8,16 @@ from collections.abc import Mapping
 import numpy as np
 
 from ragtriage.metrics.number_text import count, percent
-from ragtriage.metrics.sanity.rule import CUT, WHOLE, CheckInput, Finding, Rule, Severity, rows_of
+from ragtriage.metrics.sanity.rule import (
+    CUT,
+    WHOLE,
+    AnswerTexts,
+    CheckInput,
+    Finding,
+    Rule,
+    Severity,
+    rows_of,
+)
 from ragtriage.metrics.schema.scores import BoolArray
 
 MANY = 0.1  # share of the answers from which on a finding on them is read before any number
@@ -17,6 +26,7 @@ FEWEST = 3  # answers that make many
 MOST_NAMED = 3
 SHORTEST_ANSWER = 20  # characters; shorter answers may well be alike: yes, a year, a label
 FEWEST_SAME, SAME = 5, 0.2  # questions with one answer that no chance explains, and their share
+FEWEST_ALIKE, ALIKE = 20, 0.95  # likewise of an answer however short that no reference asks for
 LONG_ANSWER = 60  # characters that two writers do not choose alike
 FEWEST_COPIED, COPIED = 10, 0.5
 
@@ -126,22 +136,29 @@ def _asked_twice(run: CheckInput) -> list[Finding]:
     return [Finding("asked_twice", severity, title, message, evidence, int(rows.sum()), rows_of(rows))]
 
 
+def _commonest(texts: AnswerTexts, among: BoolArray) -> tuple[int, BoolArray]:
+    """Return to how many questions the commonest answer is given, and (n,) True where it is."""
+    pairs = np.unique(np.stack([texts.said[among], texts.asked[among]]), axis=1)
+    said, times = np.unique(pairs[0], return_counts=True)
+    if not len(said):
+        return 0, among
+    return int(times.max()), among & (texts.said == said[times.argmax()])
+
+
 def _same_answer(run: CheckInput) -> list[Finding]:
-    """Report one text that is the answer to many questions whose references differ."""
+    """Report one text that is the answer to many questions whose references differ, or to all without one."""
     texts = run.texts
     if texts is None:
         return []
-    long_enough = texts.answered & (texts.length >= SHORTEST_ANSWER)
     of = len(np.unique(texts.asked[texts.length > 0]))  # refusals are replies too
-    pairs = np.unique(np.stack([texts.said[long_enough], texts.asked[long_enough]]), axis=1)
-    said, times = np.unique(pairs[0], return_counts=True)
-    if not len(said) or (n := int(times.max())) < max(FEWEST_SAME, SAME * of):
-        return []
-    rows = long_enough & (texts.said == said[times.argmax()])
+    n, rows = _commonest(texts, texts.answered & (texts.length >= SHORTEST_ANSWER))
     references = texts.expected[rows & (texts.expected != 0)]
     differ = len(np.unique(references)) * 2 > min(n, len(references))
-    if not (differ if len(references) else texts.length[rows].max() >= LONG_ANSWER):
-        return []
+    telling = differ if len(references) else bool(texts.length[rows].max(initial=0) >= LONG_ANSWER)
+    if n < max(FEWEST_SAME, SAME * of) or not telling:
+        n, rows = _commonest(texts, texts.answered)
+        if n < max(FEWEST_ALIKE, ALIKE * of) or (texts.expected[rows] != 0).any():
+            return []
     title = f"{n:,} of {of:,} questions get the same answer"
     message = (
         f"{n:,} different questions have one text as their answer, which does not refuse: it depends on none "
@@ -156,7 +173,7 @@ def _echo(run: CheckInput) -> list[Finding]:
         return []
     of = int(texts.answered.sum())
     title = _title(int(rows.sum()), of, "repeats its question", "repeat their question")
-    return [_finding("echo", title, "The answer is the text of the question and nothing else.", rows, of)]
+    return [_finding("echo", title, "The answer repeats the question and says nothing else.", rows, of)]
 
 
 def _copied_references(run: CheckInput) -> list[Finding]:

@@ -226,6 +226,14 @@ def _repeated(_at: int, sample: dict[str, Any]) -> None:
     sample["answer"] = sample["question"].upper()
 
 
+def _asked_back(_at: int, sample: dict[str, Any]) -> None:
+    sample["answer"] = f"You asked: “{sample['question']}”"
+
+
+def _one_word(_at: int, sample: dict[str, Any]) -> None:
+    sample["answer"] = "It is covered."
+
+
 def _copied(_at: int, sample: dict[str, Any]) -> None:
     sample["reference_answer"] = sample["answer"]
 
@@ -241,6 +249,8 @@ def _copied_words(at: int, sample: dict[str, Any]) -> None:
         (_one_text, "same_answer", "120 of 120 questions get the same answer"),
         (_one_long_text, "same_answer", "120 of 120 questions get the same answer"),
         (_repeated, "echo", "120 of 120 answers repeat their question"),
+        (_asked_back, "echo", "120 of 120 answers repeat their question"),
+        (_one_word, "same_answer", "120 of 120 questions get the same answer"),
         (_copied, "copied_references", "120 of 120 long answers are their reference word for word"),
         (_copied_words, "copied_references", "80 of 120 long answers are their reference word for word"),
     ],
