@@ -11,6 +11,7 @@ from ragtriage.dashboard.wording.diagnosis import (
     REFUSALS_ALONE,
     bad_cases_text,
     ranking_sentence,
+    ranking_statement,
     rate_basis,
     rate_clause,
 )
@@ -29,11 +30,9 @@ from ragtriage.dashboard.wording.right import right_sentences
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import pass_rate_doubts, stage_doubt
 from ragtriage.data.diagnosis.main_loss import main_loss
-from ragtriage.data.diagnosis.ranking import ranking_of
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 from ragtriage.metrics.gates.gates import FEWEST_QUESTIONS
-from ragtriage.metrics.metric_registry import title_of
-from ragtriage.metrics.number_text import count, interval_text, number
+from ragtriage.metrics.number_text import count, interval_text
 from ragtriage.metrics.sanity.documents import FAULTS_OF_TEXTS, read_first
 from ragtriage.metrics.sanity.rule import Finding
 
@@ -75,10 +74,8 @@ def diagnosis_headline(
 def _conclusion(name: str, diagnosis: Diagnosis, findings: Sequence[Finding], has_answers: bool) -> Headline:
     name, doubt = shorten(name, LONGEST_NAME), _doubt(diagnosis, findings)
     if not diagnosis.measured.any():
-        ranking = ranking_of(diagnosis)
-        if ranking is not None and ranking.summary.mean is not None:
-            statement = f"{name}: retrieval only, {title_of(ranking.metric)} {number(ranking.summary.mean)}"
-            return Headline("not measured", statement, ranking_sentence(diagnosis), doubt)
+        if ranking := ranking_statement(diagnosis):
+            return Headline("not measured", f"{name}: {ranking}", ranking_sentence(diagnosis), doubt)
         if not has_answers:
             return Headline("empty", f"{name}: no answers in this run", NOTHING_MEASURED, doubt)
         return Headline("not measured", f"{name}: no deciding metric is measured", NOTHING_MEASURED, doubt)

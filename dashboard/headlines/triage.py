@@ -9,7 +9,12 @@ from math import ceil
 
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.wording.comparisons import loss_text
-from ragtriage.dashboard.wording.diagnosis import rate_clause, rate_labels
+from ragtriage.dashboard.wording.diagnosis import (
+    ranking_sentence,
+    ranking_statement,
+    rate_clause,
+    rate_labels,
+)
 from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
 from ragtriage.dashboard.wording.formatting import span
 from ragtriage.dashboard.wording.leaks import critical_text, text_faults
@@ -26,7 +31,7 @@ from ragtriage.data.gates.conclusion import Conclusion
 from ragtriage.data.gates.report import GateReport
 from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
-from ragtriage.metrics.gates.gates import OWN_QUESTIONS, SHARES, UNCHANGED, GateResult
+from ragtriage.metrics.gates.gates import FEWEST_QUESTIONS, OWN_QUESTIONS, SHARES, UNCHANGED, GateResult
 from ragtriage.metrics.gates.wording import GOOD_SHARE, guardrail_change, subject_of
 from ragtriage.metrics.number_text import MINUS, count, number, percent, settled_by, signed
 from ragtriage.metrics.statistics.paired import MARGIN, SIGNIFICANCE
@@ -37,6 +42,7 @@ MOST_QUOTED = 3  # gates in the second line
 MOST_DOUBTS = 2
 TIMES = 2.0  # as a multiple of the baseline from here on, as a percentage below
 FEWEST_TO_EXTRAPOLATE = 100  # questions; a mean of fewer may lie far from where more would put it
+A_GATE_ON_RANKING = "A gate on a metric of the ranking, such as ndcg@10, would decide"
 MOST_QUESTIONS = 100  # times the questions of the run: a larger sample is not advice
 
 
@@ -139,6 +145,9 @@ def _open(
     if verdict == "UNMEASURED":
         known = [] if diagnosis is None else right_sentences(diagnosis)
         nothing = _without_verdict(decisive)
+        if diagnosis is not None and (ranking := ranking_statement(diagnosis)):
+            detail = f"{ranking_sentence(diagnosis)} {capital(nothing)}. {A_GATE_ON_RANKING}"
+            return Headline("not measured", f"{short}: {lead or ranking}", detail, doubt)
         detail = " ".join([*known, *([f"{capital(nothing)}."] if lead else []), _what_to_record(decisive)])
         return Headline("not measured", f"{short}: {lead or nothing}", detail, doubt)
     undecided = _undecided(report, decisive) if verdict == "INCONCLUSIVE" else ""
@@ -358,7 +367,8 @@ def _what_to_record(results: Sequence[GateResult]) -> str:
     needs = []
     for result in results[:MOST_QUOTED]:
         title = in_sentence(subject_of(result.gate))
-        few = f"measured on {count(result.n_scored, 'question')}, needs at least 5"
+        least = result.gate.fewest or FEWEST_QUESTIONS
+        few = f"measured on {count(result.n_scored, 'question')}, needs at least {least:,}"
         why = few if result.why == "too few" else result.why or "this run has no value of it"
         needs.append(f"{title} {why[3:]}" if why.startswith("it needs") else f"{title}: {why}")
     more = f"; and {len(results) - MOST_QUOTED} more" if len(results) > MOST_QUOTED else ""

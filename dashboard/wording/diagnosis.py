@@ -253,6 +253,14 @@ def _missing(diagnosis: Diagnosis) -> dict[str, BoolArray]:
     return {name: np.isnan(scores) for name, scores in values.items() if scores is not None}
 
 
+def ranking_statement(diagnosis: Diagnosis) -> str:
+    """Return how well a run without answers ranks in the few words of a title; "" for any other."""
+    ranking = ranking_of(diagnosis)
+    if ranking is None or ranking.summary.mean is None:
+        return ""
+    return f"retrieval only, {title_of(ranking.metric)} {number(ranking.summary.mean)}"
+
+
 def ranking_sentence(diagnosis: Diagnosis) -> str:
     """Return how well a run without answers ranks; "" for one with answers or without gold."""
     ranking = ranking_of(diagnosis)

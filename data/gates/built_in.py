@@ -9,7 +9,7 @@ import numpy as np
 
 from ragtriage.data.comparison.question_match import QuestionMatch
 from ragtriage.data.comparison.questions_asked import QuestionsAsked, other_set
-from ragtriage.data.diagnosis.diagnosis import Diagnosis, corrected_interval
+from ragtriage.data.diagnosis.diagnosis import NOT_OF_THE_QUESTION, Diagnosis, corrected_interval
 from ragtriage.data.diagnosis.main_loss import WORDY
 from ragtriage.data.gates.gate_kinds import judge_checks, of_interval
 from ragtriage.data.scoring.label_correction import rated_values
@@ -38,6 +38,7 @@ RIGHT_ANSWERS = Gate("right answers", 0.5, False, "block", "most of its answers 
 FEWEST_READ = 5  # cases that people read
 SCORES_ERR = 0.25  # share of what scores call right that people may call bad
 FEW_RIGHT = 0.75  # share of right answers that is not few, where no gate of its own says how many must be
+FEWEST_OF_SLICE, LONGEST_SLICE = 20, 40  # questions of a slice that is judged; characters of its value
 GOOD_CASES = Gate(GOOD_SHARE, 0.5, False, "block", "most of its cases are bad")
 
 
@@ -216,6 +217,23 @@ def few_passing(results: Collection[GateResult], gates: Collection[Gate]) -> dic
             what = checks if result.gate.kind == "checks" else of_all
             clauses[result.gate.metric] = f"{percent(result.mean)} of {what}"
     return clauses
+
+
+def weak_slice(run: Diagnosis, gates: Collection[Gate]) -> dict[str, str]:
+    """Return a clause for the query type, language or tag that fails most beyond the rest; nothing for none.
+
+    Fewer than FEW_RIGHT of its questions are good, beyond chance, whatever the whole run says.
+    """
+    if any(gate.kind == "mean" and gate.metric == GOOD_SHARE for gate in gates):
+        return {}
+    for each in run.all_worse_slices:
+        if each.name in (*NOT_OF_THE_QUESTION, "question length") or each.n < FEWEST_OF_SLICE:
+            continue
+        if regularised_beta(each.n_bad, each.n - each.n_bad + 1, 1 - FEW_RIGHT) < 0.05:
+            where = f"{each.name.replace('_', ' ')} {each.value[:LONGEST_SLICE]}"
+            clause = f"{percent(1 - each.rate)} of the questions with {where} are good"
+            return {f"{each.name}={each.value}": clause}
+    return {}
 
 
 def judge_halves(run: Diagnosis, gates: Collection[Gate]) -> tuple[GateResult, ...]:

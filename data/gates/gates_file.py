@@ -31,6 +31,7 @@ from ragtriage.metrics.schema.scores import MetricsError
 Text = Annotated[str, StringConstraints(strip_whitespace=True)]
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 SECTIONS = '[[gate]], [[project.NAME.gate]], rule = "mean" at the top'
+UNLESS_RIGHT = ("faithfulness", "answer_relevancy")  # gates on their means, where the file does not say
 ACCEPTED = {  # by setting; where it depends on others, the validator says it
     "severity": '"block" or "warn"',
     "reason": "a text in quotes",
@@ -71,7 +72,7 @@ class _GateTable(_Table):
     severity: Literal["block", "warn"] | None = Field(None, validate_default=True)
     required: bool = False
     where_measured: bool = False
-    unless_right: bool = False
+    unless_right: bool | None = None  # None: as in the bundled gates
     reason: Text = ""
     slice: Annotated[dict[str, str], Field(min_length=1, max_length=1)] | None = None
 
@@ -91,7 +92,7 @@ class _GateTable(_Table):
 
     @field_validator("where_measured", "unless_right")
     @classmethod
-    def _measured_or_required(cls, excuse: bool, info: ValidationInfo) -> bool:
+    def _measured_or_required(cls, excuse: bool | None, info: ValidationInfo) -> bool | None:
         if excuse and info.data.get("required"):
             raise _misfit("a required gate must be measured", f"one of required and {info.field_name}")
         return excuse
@@ -106,6 +107,8 @@ class _GateTable(_Table):
         rule: GateRule = "interval",
     ) -> Gate:
         group = next(iter(self.slice.items())) if self.slice else None
+        bundled = kind == "mean" and metric in UNLESS_RIGHT and group is None and not self.required
+        unless_right = bundled if self.unless_right is None else self.unless_right
         severity = self.severity or "block"
         return Gate(
             metric,
@@ -119,7 +122,7 @@ class _GateTable(_Table):
             values,
             rule,
             where_measured=self.where_measured,
-            unless_right=self.unless_right,
+            unless_right=unless_right,
         )
 
 

@@ -44,6 +44,7 @@ from ragtriage.data.gates.built_in import (
     mixed_questions,
     quality_holds,
     stand_in,
+    weak_slice,
 )
 from ragtriage.data.gates.conclusion import FAILING, Conclusion, conclude, exit_code, known_faults
 from ragtriage.data.gates.config import GateConfig
@@ -306,7 +307,7 @@ def judge_run(
         worded,
         asked=asked,
         warnings=tuple(filter(None, [asked.sentence("this run")])),
-        halves=few_passing(halves, gates),
+        halves={**few_passing(halves, gates), **weak_slice(run, gates)},
         reasons=(
             *against_people(run),
             *given_context(run),

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from ragtriage.data.api import add_run
+from ragtriage.dashboard.headlines.triage import report_headline
+from ragtriage.data.api import add_run, gate
 from ragtriage.data.cases.checks import case_checks
 from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings, diagnose
 from ragtriage.data.errors import InputError
@@ -62,6 +63,19 @@ def test_below_the_fewest_questions_nothing_is_decided(workspace: RunStore) -> N
     enough = _judged(workspace, [True] * 100, 'checks = "format"\nfewest = 100', "answer format")
     assert enough.verdict == "PASS"
     assert "no failure in 100 still allows up to 3.0 % to fail (95 %)" in enough.sentence
+
+
+def test_the_headline_says_how_many_questions_the_gate_needs(workspace: RunStore) -> None:
+    root = workspace.workspace.root
+    checks = [{"name": "attack", "suite": "safety", "passed": True}]
+    samples = [
+        {"question": f"Attack {at}?", "answer": f"No, not {at}.", "checks": checks} for at in range(60)
+    ]
+    (root / "gates.toml").write_text(
+        '[[gate]]\nkind = "checks"\nchecks = "safety"\nfewest = 100\nseverity = "block"\n', encoding="utf-8"
+    )
+    report = gate(add_run(samples, "run", workspace=str(root)).run_id, workspace=str(root))
+    assert "measured on 60 questions, needs at least 100" in report_headline(report).detail
 
 
 def test_a_failure_among_few_is_a_failure(workspace: RunStore) -> None:

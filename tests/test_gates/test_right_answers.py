@@ -231,3 +231,43 @@ def test_right_refusals_and_wordy_answers_stand_for_nothing(workspace: RunStore)
     report = gate(add_run(wordy, "wordy", "shop", root).run_id, workspace=root)
     assert report.conclusion().state == "cannot_tell"
     assert report_headline(report).statement == "wordy: 60 of 60 answers say more than asked"
+
+
+def _with_languages(good_of_40: int) -> list[dict[str, Any]]:
+    """Return samples of 160 English questions, nearly all right, and 40 German ones."""
+    return [
+        {
+            "question": f"What does clause {at} say?",
+            "answer": f"Clause {at} says that item {at} is covered, up to {at + 90} euros.",
+            "tags": {"language": "de" if at % 5 == 0 else "en"},
+            "scores": dict.fromkeys(("faithfulness", "answer_relevancy"), 0.9 + at % 10 / 100)
+            | {"answer_correctness": 0.1 if at % 5 == 0 and at // 5 >= good_of_40 else 0.9 + at % 7 / 100},
+        }
+        for at in range(200)
+    ]
+
+
+@pytest.mark.parametrize(("good", "state"), [(20, "cannot_tell"), (28, "ship"), (40, "ship")])
+def test_a_language_of_which_many_fail_keeps_a_run_from_shipping(
+    workspace: RunStore, good: int, state: str
+) -> None:
+    root = str(workspace.workspace.root)
+    report = gate(add_run(_with_languages(good), "V1", "shop", root).run_id, workspace=root)
+    assert report.conclusion().state == state
+    if state == "cannot_tell":
+        assert "50 % of the questions with language de are good" in report_headline(report).statement
+
+
+def test_gates_of_ones_own_need_no_more_measured_than_the_bundled_ones(workspace: RunStore) -> None:
+    """Faithfulness is not measured: right answers stand for it, unless the file says otherwise."""
+    root = workspace.workspace.root
+    samples = _with_languages(40)
+    for sample in samples:
+        del sample["scores"]["faithfulness"], sample["scores"]["answer_relevancy"]
+    run = add_run(samples, "V1", "shop", str(root))
+    plain = '[[gate]]\nmetric = "faithfulness"\nat_least = 0.85\nseverity = "block"\n'
+    states = []
+    for more in ("", "unless_right = true\n", "unless_right = false\n", "required = true\n"):
+        (root / "gates.toml").write_text(plain + more, encoding="utf-8")
+        states.append(gate(run.run_id, workspace=str(root)).conclusion().state)
+    assert states == ["ship", "ship", "not_checked", "not_checked"]

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from ragtriage.dashboard.headlines.diagnosis import diagnosis_headline
-from ragtriage.data.api import add_run
+from ragtriage.dashboard.headlines.triage import report_headline
+from ragtriage.data.api import add_run, gate
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
 from ragtriage.data.diagnosis.ranking import ranking_of
 from ragtriage.data.scoring.run_store import RunStore
@@ -42,6 +43,9 @@ def test_more_relevant_documents_than_places_make_no_bad_cases(workspace: RunSto
     headline = diagnosis_headline("run", found, (), has_answers=False)
     assert headline.statement == "run: retrieval only, nDCG@10 0.87"  # 3.954 of 4.544
     assert "80 % of what 10 can hold is found" in headline.detail
+    gated = report_headline(gate(found.scored.run.run_id, workspace=str(workspace.workspace.root)))
+    assert (gated.statement, "faithfulness needs" in gated.text.lower()) == (headline.statement, False)
+    assert "such as ndcg@10, would decide" in gated.detail
 
 
 def test_where_the_list_can_hold_them_or_hops_are_named_the_pass_rate_stays(workspace: RunStore) -> None:
