@@ -32,7 +32,7 @@ from ragtriage.metrics.diagnosis.stages import Owner
 from ragtriage.metrics.number_text import count, interval_text, number, signed
 
 MAP_HEIGHT = 390
-SMALLEST, LARGEST = 20, 46  # pixels across
+SMALLEST, LARGEST = 20, 32  # pixels across
 _PLOT, _MARGINAL = (0.0, 0.84), (0.87, 1.0)  # of the figure's sides
 BELOW = "↳ "  # before the name of a part, once for each part above it
 FEWEST_SHOWN = 0.1  # the axis reaches at least so far

@@ -43,7 +43,7 @@ MARKERS = (
     (ORANGE, "cross"),
 )
 Bar = tuple[str, int, str]  # title, number of cases, cohort that it leads to
-CURVES_HEIGHT, ROW_HEIGHT, TOP, BOTTOM = 190, 104, 8, 48
+CURVES_HEIGHT, ROW_HEIGHT, TOP, BOTTOM = 160, 104, 8, 40
 LABEL_GAP = 15  # pixels
 MOST_LABELLED = 20  # ranks whose number of cases is written on the bar
 
@@ -87,7 +87,7 @@ def _over_k(series: Sequence[Series], k: int, longest: int, height: int) -> Char
             format="d",
             step=1 if longest <= 15 else 5,
         ),
-        Axis("mean over questions", low=0, high=1.02),
+        Axis("mean over questions", low=0, high=1.06),
         height,
         lines=(line,) if k <= longest else (),
     )
@@ -156,7 +156,7 @@ def type_lines(types: Sequence[TypeCurve], k: int) -> Chart:
                 )
             )
     longest = max((kind.curve.longest for kind in measured if kind.curve), default=1)
-    return _over_k(series, k, longest, 340)
+    return _over_k(series, k, longest, 240)
 
 
 def hop_lines(curves: Sequence[Curve], k: int) -> Chart:
@@ -252,14 +252,14 @@ def gold_figure(
     if base is not None:
         _add_base(figure, base, depth, tokens)
     axes: dict[str, object] = {}
-    outside = [depth + 1.6, depth + 2.8, depth + 4.0]
+    outside = [depth + 1.8, depth + 3.8, depth + 5.8]
     for at, row in enumerate(rows):
         top = 1 - (CURVES_HEIGHT + ROW_HEIGHT * at + 12) / plot
         low = max(0.0, 1 - (CURVES_HEIGHT + ROW_HEIGHT * (at + 1)) / plot)
         most = _add_bars(figure, row, f"y{at + 2}", k, outside, tokens)
         axes[f"yaxis{at + 2}"] = {
             "domain": [low, top],
-            "range": [0, 1.4 * most],
+            "range": [0, 1.65 * most],
             "visible": False,
             "fixedrange": True,
         }
@@ -271,7 +271,7 @@ def gold_figure(
     names = ["lower", "candidates<br>only", "in no<br>list"]
     figure.update_layout(
         height=height,
-        margin={"l": 44, "r": 96, "t": TOP, "b": BOTTOM},
+        margin={"l": 44, "r": 8, "t": TOP, "b": BOTTOM},
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",
         font={"family": FONT, "size": 12, "color": tokens.text},
@@ -280,7 +280,8 @@ def gold_figure(
         clickmode="event+select",
         bargap=0.2,
         xaxis={
-            "range": [0.4, depth + 4.6],
+            "range": [0.4, depth + 6.8],
+            "tickangle": 0,
             "tickvals": [*ticks, *outside],
             "ticktext": [*(f"<b>{at}</b>" if at == k else str(at) for at in ticks), *names],
             "showgrid": False,
@@ -347,9 +348,14 @@ def _label_ends(figure: go.Figure, curves: Sequence[tuple[str, Curve]], depth: i
         points = curve.points[: min(depth, curve.longest)]
         if points and isfinite(points[-1].mean):
             ends.append((points[-1].mean, len(points), title, at == len(curves) - 1))
-    place = -inf
-    for mean, length, title, decides in sorted(ends):
-        place = max(mean * pixels, place + LABEL_GAP)
+    ends.sort()
+    places, lowest, highest = [0.0] * len(ends), -inf, pixels
+    for at, (mean, *_) in enumerate(ends):
+        places[at] = lowest = max(mean * pixels, lowest + LABEL_GAP)
+    for at in reversed(range(len(ends))):
+        places[at] = highest = min(places[at], highest)
+        highest -= LABEL_GAP
+    for place, (mean, length, title, decides) in zip(places, ends, strict=True):
         figure.add_annotation(
             x=length + 0.2, y=mean, text=f"{chart_text(shorten(title, 22))} {percent(mean)}",
             showarrow=False, xanchor="left", yshift=place - mean * pixels,
@@ -405,7 +411,7 @@ def _add_bars(
         )  # fmt: skip
     most = max([*row.counts, row.deeper, row.candidates or 0, row.nowhere, 1])
     figure.add_annotation(
-        x=len(ranks) + 0.45, y=1.36 * most, yref=axis, text=f"<b>{chart_text(shorten(row.title, 40))}</b>",
-        showarrow=False, xanchor="right", yanchor="top", font={"size": 12, "color": tokens.text},
+        x=0.45, y=1.62 * most, yref=axis, text=f"<b>{chart_text(shorten(row.title, 40))}</b>",
+        showarrow=False, xanchor="left", yanchor="top", font={"size": 12, "color": tokens.text},
     )  # fmt: skip
     return most

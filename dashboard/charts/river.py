@@ -190,7 +190,7 @@ def _hover(step: PipelineStep) -> str:
         return f"{step.title}: not recorded, so no case can fail here"
     basis = {
         "measured": "",
-        "inferred": "<br>inferred: no gold is recorded, the context metric stands in for it",
+        "inferred": "<br>inferred: no gold is recorded, decided by the context metric",
         "not checked": "<br>not checked: too few answers were checked against a reference, a label or a rule",
     }[step.basis]
     return f"{step.title}: {count(step.survivors, 'case')} left{basis}"

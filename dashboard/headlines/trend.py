@@ -71,6 +71,8 @@ def _compared(facts: TrendFacts, comparison: Comparison, doubt: str) -> Headline
     n = sorted({row.difference.n_pairs for row in tested})
     least = "" if len(n) == 1 else f"{n[0]:,} to "
     basis = f"{count(len(tested), 'metric')} compared over {least}{count(n[-1], 'shared question')}"
+    margins = {row.test.margin for row in tested if row.test.margin is not None}
+    basis += f", margin {margins.pop():g}" if len(margins) == 1 else ""
     if readings := readings_text(comparison, newest, base):
         basis += f". {readings.rstrip('.')}"
     if not better and not worse:

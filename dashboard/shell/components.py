@@ -32,7 +32,7 @@ from ragtriage.metrics.result_table import ResultTable, text_rows
 from ragtriage.metrics.sanity.rule import Finding
 from ragtriage.metrics.schema.scores import IntArray
 
-TILE_HEIGHT, NARROWEST_TILE = 112, 240
+TILE_HEIGHT, NARROWEST_TILE, LEAST_TILES = 118, 240, 3
 BAND_HEIGHT, LINE_HEIGHT, DOUBT_HEIGHT = 68, 20, 26
 LINE_LENGTH = 150  # characters of a line of the band at a width of 1,440 pixels
 CHART = {
@@ -44,6 +44,7 @@ CHART = {
 }
 WITHOUT_BAR = {**CHART, "displayModeBar": False}
 _DRAWN = "tables_drawn"
+MOST_ROWS, ROW_HEIGHT = 10, 31  # of a table on a page, the head among the rows; more of them scroll
 FILES = (("CSV", "csv", "csv"), ("Parquet", "parquet", "parquet"), ("Markdown", "md", "markdown"))
 _LOADED = "load_results"
 
@@ -92,7 +93,7 @@ def run_facts(view: View) -> list[str]:
 
 def draw_tiles(tiles: Sequence[Tile]) -> None:
     """Draw tiles of equal width in a row; in two rows where the page is narrow."""
-    grid = st.grid(len(tiles), min_column_width=NARROWEST_TILE, row_height=TILE_HEIGHT)
+    grid = st.grid(max(len(tiles), LEAST_TILES), min_column_width=NARROWEST_TILE, row_height=TILE_HEIGHT)
     for shown in tiles:
         grid.html(tile(shown))
 
@@ -160,31 +161,43 @@ def _clicked_data(event: Any) -> list[Any] | None:
     return next((list(point["customdata"]) for point in points if point.get("customdata")), None)
 
 
-def show_table(table: ResultTable, columns: Mapping[str, Any] | None = None) -> None:
-    """Draw a table of results, as high as its rows, with a menu to export it and what is to know of it."""
+def show_table(table: ResultTable, columns: Mapping[str, Any] | None = None, *notes: str) -> None:
+    """Draw a table of results, with a menu to export it and notes on method, as Markdown, below it."""
     rows = text_rows(table)
     st.dataframe(
         pd.DataFrame(rows), hide_index=True, alt=table.title, column_config=dict(columns or {}),
-        height="content", placeholder=NOT_MEASURED,
+        height=_table_height(rows), placeholder=NOT_MEASURED,
     )  # fmt: skip
-    if rows:
-        export_menu(rows, table.title)
-    if table.note:
-        facts(markdown_text(table.note))
+    _table_foot(table, rows, notes=notes)
 
 
-def choose_row(table: ResultTable, key: str, hint: str = "") -> int | None:
-    """Draw a table of results whose rows can be chosen; return the chosen one."""
+def choose_row(table: ResultTable, key: str, hint: str = "", *notes: str) -> int | None:
+    """Draw a table of results whose rows can be chosen, as `show_table`; return the chosen one."""
     rows = text_rows(table)
     event = st.dataframe(
         pd.DataFrame(rows), hide_index=True, key=key, on_select="rerun", selection_mode="single-row",
-        height="content", placeholder=NOT_MEASURED, alt=table.title,
+        height=_table_height(rows), placeholder=NOT_MEASURED, alt=table.title,
     )  # fmt: skip
-    export_menu(rows, table.title)
-    if table.note or hint:
-        facts(markdown_text(table.note), hint)
+    _table_foot(table, rows, hint, notes)
     chosen = event["selection"]["rows"]
     return chosen[0] if chosen and chosen[0] < len(rows) else None
+
+
+def _table_height(rows: Sequence[object]) -> int | Literal["content"]:
+    """Return the height of a table: its rows, or so many that half a row says that it scrolls."""
+    return "content" if len(rows) < MOST_ROWS else int((MOST_ROWS + 0.5) * ROW_HEIGHT)
+
+
+def _table_foot(
+    table: ResultTable, rows: Sequence[Mapping[str, Any]], hint: str = "", notes: Sequence[str] = ()
+) -> None:
+    """Draw the line below a table: its export, what is to know of it, and notes on method."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        if rows:
+            export_menu(rows, table.title)
+        how_measured(*notes)
+        if table.note or hint:
+            facts(markdown_text(table.note), hint)
 
 
 def begin_page() -> None:

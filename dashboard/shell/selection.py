@@ -121,6 +121,7 @@ class Selection:
     route_weights: Mapping[str, str] = field(default_factory=dict)
     experiment: str = ""  # id of the experiment on display; "" for that of the run, else the newest
     tab: str = ""  # which tab of the page is open; "" for the usual one
+    unfolded: tuple[str, ...] = ()  # keys of the folded sections that are open
 
     def with_(self, **changes: Any) -> Selection:
         """Return a copy with some values changed; a baseline that is named is the one of Compare too."""

@@ -84,7 +84,7 @@ def restore_selection(page: str) -> None:
     if not changed and params != st.session_state.get(_WRITTEN, {}) and (params or not moved):
         st.session_state[_SELECTION] = Selection.from_params(params)
     elif moved and not changed:
-        st.session_state[_SELECTION] = current_selection().with_(tab="")
+        st.session_state[_SELECTION] = current_selection().with_(tab="", unfolded=())
 
 
 def save_selection(shown: View | None = None, since: str = "") -> None:

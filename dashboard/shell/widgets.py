@@ -65,8 +65,14 @@ def draw_tabs(tabs: Mapping[str, tuple[str, Callable[[], object]]], key: str, us
 
 
 def draw_folded(title: str, key: str, draw: Callable[[], object]) -> None:
-    """Draw a section that is folded at first, and computed only where it is open."""
-    with st.expander(title, key=key, on_change="rerun") as section:
+    """Draw a section that is folded at first, and computed only where it is open, which the address says."""
+    show_in(key, key in current_selection().unfolded)
+
+    def moved() -> None:
+        others = tuple(other for other in current_selection().unfolded if other != key)
+        keep(unfolded=(*others, key) if st.session_state[key] else others)
+
+    with st.expander(title, key=key, on_change=moved) as section:
         if section.open:
             draw()
 

@@ -1,12 +1,10 @@
-"""The gates of a run, and the questions that newly fail."""
+"""The gates of a run."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ragtriage.dashboard.wording.escaping import shorten
 from ragtriage.dashboard.wording.gates import consequence
-from ragtriage.data.gates.report import GateReport
 from ragtriage.metrics.gates.gates import GateResult
 from ragtriage.metrics.gates.wording import (
     VERDICT_WORDS,
@@ -76,16 +74,3 @@ def _measured(result: GateResult) -> Cell:
     if result.before is None:
         return Change(result.mean, 2)
     return f"{signed(result.mean)} ({number(result.before)} → {number(result.before + result.mean)})"
-
-
-def newly_failing_table(report: GateReport, most: int) -> ResultTable:
-    """Return the questions that newly fail, of them at most so many."""
-    rows: list[Row] = [
-        {
-            "Newly failing": case.question_id,
-            "Question": shorten(case.question, 160),
-            "Critical": "critical" if case.critical else "",
-        }
-        for case in report.newly_failing[:most]
-    ]
-    return ResultTable("Questions that newly fail, critical first", tuple(rows))

@@ -34,6 +34,12 @@ def _loaded(store: RunStore, records: list[dict[str, Any]]) -> tuple[ScoredRun, 
     return scored, type_curves(scored, lists, {})
 
 
+def _said(types: list[TypeCurve], total: int, named: int) -> str:
+    """Return all that the page says below the table."""
+    notes, shown = _notes(types, total, named)
+    return "\n".join([*notes, shown])
+
+
 def test_ranked_quality_suggests_k_by_recall(workspace: RunStore) -> None:
     """nDCG falls from 1 at k = 1 to 0.34 at k = 5; recall rises up to k = 9."""
     scored, (one,) = _loaded(workspace, [_record("q", query_type="ranking")])
@@ -41,7 +47,7 @@ def test_ranked_quality_suggests_k_by_recall(workspace: RunStore) -> None:
     assert (one.kind, one.curve.metric, one.suggested_by) == ("ranked quality", "ndcg", "recall")
     assert one.curve.at(1).mean == 1.0
     assert (one.suggested, one.rising) == (9, False)
-    told = "\n".join(_notes([one], 1, types_named(scored)))
+    told = _said([one], 1, types_named(scored))
     assert "k is suggested by recall, because nDCG can fall with k: ranking" in told
     assert "names no types" not in told
 
@@ -58,7 +64,7 @@ def test_gold_text_suggests_k_by_its_own_recall(workspace: RunStore) -> None:
 def test_a_metric_that_cannot_fall_suggests_its_own_k(workspace: RunStore) -> None:
     _, (one,) = _loaded(workspace, [_record("q", query_type="list")])
     assert (one.suggested_by, one.suggested) == ("recall", 9)
-    assert not any("because nDCG" in note for note in _notes([one], 1, 1))
+    assert "because nDCG" not in _said([one], 1, 1)
 
 
 @pytest.mark.parametrize("questions", [40, 2500])
@@ -97,10 +103,10 @@ def test_the_mean_at_the_suggested_k_has_its_interval(workspace: RunStore) -> No
 def test_too_many_types_are_not_called_none(workspace: RunStore) -> None:
     scored, found = _loaded(workspace, [_record(f"q{at}", query_type=f"type {at}") for at in range(201)])
     assert [one.name for one in found] == ["all questions"]
-    notes = "\n".join(_notes(found, 1, types_named(scored)))
+    notes = _said(found, 1, types_named(scored))
     assert "the run names 201 types of question" in notes
     assert "at most 200" in notes
     assert "names no types" not in notes
     bare, alone = _loaded(workspace, [_record("q")])
     assert types_named(bare) == 0
-    assert "names no types of question" in "\n".join(_notes(alone, 1, types_named(bare)))
+    assert "names no types of question" in _said(alone, 1, types_named(bare))

@@ -19,10 +19,10 @@ from ragtriage.dashboard.charts.context_use import (
 from ragtriage.dashboard.charts.plotly_figure import plotly_figure
 from ragtriage.dashboard.charts.tokens import THEMES
 from ragtriage.dashboard.charts.use_grid import MOST_COLUMNS, use_columns, use_heat
-from ragtriage.dashboard.shell.components import clicked, current_theme, facts, show_table
+from ragtriage.dashboard.shell.components import clicked, current_theme, facts, how_measured, show_table
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, open_cases
-from ragtriage.dashboard.shell.widgets import choose, k_picker
+from ragtriage.dashboard.shell.widgets import choose, draw_folded, k_picker
 from ragtriage.dashboard.tables.run import citation_table
 from ragtriage.dashboard.wording.citations import NOT_CITED, citation_facts, citations_sentence
 from ragtriage.dashboard.wording.escaping import capital, markdown_text
@@ -305,22 +305,22 @@ def version_section(view: View) -> None:
     ]
     alt = "Rate of ignored first documents by version, with intervals, the alert line and the published range"
     point = clicked(version_rates(rates), "version_rates", alt)
-    facts(
-        f"the alert line is at {percent(ALERT)}",
-        f"published {percent(PUBLISHED.low)} to {percent(PUBLISHED.high)} ({PUBLISHED.source}): "
-        f"{PUBLISHED.caution}",
-        "refusals are left out",
-        methods([version.rate.value for version in rates]),
-        "click a version for its cases",
-    )
-    with st.container(horizontal=True), st.popover("Open cases of a version"):
-        for version in rates:
-            source = version.rate.source
-            title = f"{version.label} · {ORIGINS[source]} · {percent(version.rate.value.mean)}"
-            if st.button(markdown_text(title), key=f"v_{version.run_id}_{source}", width="stretch"):
-                _open_version(rates, version.run_id, source)
-    with st.expander("The numbers"):
-        show_table(_rate_table(rates))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        with st.popover("Open cases of a version"):
+            for version in rates:
+                source = version.rate.source
+                title = f"{version.label} · {ORIGINS[source]} · {percent(version.rate.value.mean)}"
+                if st.button(markdown_text(title), key=f"v_{version.run_id}_{source}", width="stretch"):
+                    _open_version(rates, version.run_id, source)
+        how_measured(
+            f"Published {percent(PUBLISHED.low)} to {percent(PUBLISHED.high)} ({PUBLISHED.source}): "
+            f"{PUBLISHED.caution}",
+            capital(methods([version.rate.value for version in rates])),
+        )
+        facts(
+            f"the alert line is at {percent(ALERT)}", "refusals are left out", "click a version for its cases"
+        )
+    draw_folded("The numbers", "version_rate_numbers", lambda: show_table(_rate_table(rates)))
     if point is not None:
         _open_version(rates, str(point[0]), str(point[3]))
 

@@ -37,7 +37,7 @@ from ragtriage.metrics.schema.scores import IntArray
 
 MARKS = {"pass": "✓", "fail": "✗", None: "✎"}  # of human labels
 KEY = "case_list"
-ROW_HEIGHT, HEADER_HEIGHT, LIST_HEIGHT = 34, 34, 478
+ROW_HEIGHT, HEADER_HEIGHT, LIST_HEIGHT = 44, 34, 478
 SCORES = "C F R"
 STATE_HELP = "Failure stage of a bad case. The evidence is shown with the open case."
 SCORES_HELP = (
@@ -48,7 +48,7 @@ FIRST_PAGE = {"page": 1, "case": ""}
 ANY = "All"
 YES_NO = {"": ANY, "yes": "Yes", "no": "No"}
 AS_IMPORTED = "imported"
-NAMED_ORDERS = {"": "Fix first, then worst", "worst": "Most reasons first", AS_IMPORTED: "As imported"}
+NAMED_ORDERS = {"": "Sorted by priority", "worst": "Most reasons first", AS_IMPORTED: "As imported"}
 KINDS = {  # cohorts of answers that the filters offer
     "answer:contradicted": "Contradicted",
     "refusal:over_refusal": "Over-refused",
@@ -230,7 +230,6 @@ def _state_chips(diagnosis: Diagnosis, candidates: IntArray) -> None:
         format_func=chips.__getitem__,
         key="state_chips",
         label_visibility="collapsed",
-        wrap=False,
         on_change=_take_state,
     )
 

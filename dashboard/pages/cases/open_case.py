@@ -28,6 +28,7 @@ from ragtriage.dashboard.present.page_html.blocks import (
 )
 from ragtriage.dashboard.shell.components import draw_html, facts, metric_title, show_table
 from ragtriage.dashboard.shell.session import View
+from ragtriage.dashboard.shell.widgets import draw_folded
 from ragtriage.dashboard.wording.diagnosis import case_conclusion, doubted_by, stage_evidence
 from ragtriage.dashboard.wording.escaping import capital, markdown_text, shorten
 from ragtriage.data.diagnosis.context import GOLD_IN_CONTEXT
@@ -237,12 +238,16 @@ def notes(diagnosis: Diagnosis, findings: Sequence[Finding], sample: Mapping[str
 
 def case_details(view: View, diagnosis: Diagnosis, sample: dict[str, Any]) -> None:
     """Draw what is open on request alone; closed parts compute nothing."""
-    with st.expander("Every score, with source and reason", on_change="rerun", key="case_all_scores") as box:
-        if box.open:
-            _score_tables(view, diagnosis, sample)
-    with st.expander("The same question in the other runs", on_change="rerun", key="case_other_runs") as box:
-        if box.open:
-            _other_runs(view, str(sample["question_id"]))
+    draw_folded(
+        "Every score, with source and reason",
+        "case_all_scores",
+        lambda: _score_tables(view, diagnosis, sample),
+    )
+    draw_folded(
+        "The same question in the other runs",
+        "case_other_runs",
+        lambda: _other_runs(view, str(sample["question_id"])),
+    )
     sample_facts(sample)
 
 

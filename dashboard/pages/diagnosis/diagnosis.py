@@ -34,10 +34,10 @@ table, chart = st.columns([1.9, 1.1], gap="medium")
 with table:
     st.markdown("### What the metrics of each case look like")
     pattern_rows(diagnosis, findings)
+    threshold_controls(view, diagnosis)
 with chart:
     st.markdown("### Cases by context and faithfulness")
     map_section(diagnosis)
-    threshold_controls(view, diagnosis)
 
 st.markdown("### At which stage the bad cases fail")
 st.caption(

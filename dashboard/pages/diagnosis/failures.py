@@ -16,7 +16,7 @@ from ragtriage.dashboard.present.page_html.pictures import bar_image
 from ragtriage.dashboard.shell.components import clicked, current_theme, facts, metric_title
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, current_selection, keep, open_cases
-from ragtriage.dashboard.shell.widgets import choose, slide
+from ragtriage.dashboard.shell.widgets import choose, draw_folded, slide
 from ragtriage.dashboard.wording.diagnosis import (
     context_metric_text,
     doubted_by,
@@ -36,7 +36,7 @@ from ragtriage.data.cases.refusal_cohorts import REFUSAL_CELLS, refusal_counts
 from ragtriage.data.diagnosis.context import context_choice, context_metrics_of, part_title
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import metric_doubts, stage_doubt
-from ragtriage.metrics.diagnosis.patterns import PATTERNS, pattern_code
+from ragtriage.metrics.diagnosis.patterns import PATTERNS, Pattern, pattern_code
 from ragtriage.metrics.diagnosis.stages import DEFAULT_ORDER, STAGES, stage_code
 from ragtriage.metrics.diagnosis.symptoms import SYMPTOMS
 from ragtriage.metrics.number_text import count, number, percent
@@ -76,16 +76,28 @@ def pattern_rows(diagnosis: Diagnosis, findings: Sequence[Finding]) -> None:
         row, bars = st.columns(ROW_WIDTHS, vertical_alignment="bottom")
         row.html(pattern_head(_conditions(diagnosis, findings)))
         bars.caption(f"Cases of {diagnosis.scored.n:,}")
-        for pattern in PATTERNS:
-            cases = diagnosis.pattern == pattern_code(pattern.key)
-            meaning = pattern_meaning(diagnosis, pattern)
-            in_full = f"{meaning} {pattern_stages(diagnosis, pattern.key, findings)}"
-            with st.container(key=f"pattern_{pattern.key}", gap=None):
-                cell, bar = st.columns(ROW_WIDTHS, vertical_alignment="center")
-                text = _stages_and_advice(diagnosis, cases, findings) or meaning
-                cell.html(pattern_row(pattern, text, in_full, empty=counts[pattern.key] == 0))
-                if _bar_button(bar, diagnosis, cases, f"open_{pattern.key}"):
-                    open_cases(pattern=pattern.key)
+        _pattern_list(diagnosis, [pattern for pattern in PATTERNS if counts[pattern.key]], findings)
+    absent = [pattern for pattern in PATTERNS if not counts[pattern.key]]
+    if absent:
+        title = f"{count(len(absent), 'pattern')} without a case"
+        draw_folded(title, "absent_patterns", lambda: _pattern_list(diagnosis, absent, findings))
+
+
+def _pattern_list(diagnosis: Diagnosis, patterns: Sequence[Pattern], findings: Sequence[Finding]) -> None:
+    for pattern in patterns:
+        _pattern_row(diagnosis, pattern, findings)
+
+
+def _pattern_row(diagnosis: Diagnosis, pattern: Pattern, findings: Sequence[Finding]) -> None:
+    cases = diagnosis.pattern == pattern_code(pattern.key)
+    meaning = pattern_meaning(diagnosis, pattern)
+    in_full = f"{meaning} {pattern_stages(diagnosis, pattern.key, findings)}"
+    with st.container(key=f"pattern_{pattern.key}", gap=None):
+        cell, bar = st.columns(ROW_WIDTHS, vertical_alignment="center")
+        text = _stages_and_advice(diagnosis, cases, findings) or meaning
+        cell.html(pattern_row(pattern, text, in_full, empty=not cases.any()))
+        if _bar_button(bar, diagnosis, cases, f"open_{pattern.key}"):
+            open_cases(pattern=pattern.key)
 
 
 def _conditions(diagnosis: Diagnosis, findings: Sequence[Finding]) -> list[tuple[str, str, str]]:
@@ -197,12 +209,15 @@ def symptom_section(diagnosis: Diagnosis) -> None:
         st.write(f"None of the {len(SYMPTOMS) - len(unchecked)} symptoms that could be checked is present.")
     if unchecked:
         st.caption(f"Not checked, because their metrics were not measured: {'; '.join(unchecked)}.")
-    with st.expander("Edges of the symptoms"):
-        columns = st.columns(3)
-        for place, (name, (title, help_text)) in enumerate(_EDGES.items()):
-            with columns[place % 3]:
-                slide(title, name, help_text)
-        st.caption("The defaults are the edges of RAGChecker's guide.")
+    draw_folded("Edges of the symptoms", "symptom_edges", _edge_controls)
+
+
+def _edge_controls() -> None:
+    columns = st.columns(3)
+    for place, (name, (title, help_text)) in enumerate(_EDGES.items()):
+        with columns[place % 3]:
+            slide(title, name, help_text)
+    st.caption("The defaults are the edges of RAGChecker's guide.")
 
 
 _EDGES = {
@@ -338,8 +353,6 @@ def _context_metric_picker(view: View) -> None:
         return
     titles = {name: metric_title(name) for name in metrics}
     options = metrics
-    if len(context_choice(scored).metrics) == 1:
-        titles[metrics[0]] += " (default)"
-    else:
-        titles[""], options = "by what each question has (default)", ["", *metrics]
+    if len(context_choice(scored).metrics) != 1:
+        titles[""], options = "by what each question has", ["", *metrics]
     choose("Context metric", "context_metric", options, titles, shown=options[0])

@@ -11,7 +11,7 @@ from ragtriage.dashboard.charts.plotly_figure import plotly_figure
 from ragtriage.dashboard.shell.components import clicked, facts, metric_title, show_table
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, keep, open_cases
-from ragtriage.dashboard.shell.widgets import choose
+from ragtriage.dashboard.shell.widgets import choose, draw_folded
 from ragtriage.dashboard.tables.run import gap_table
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.data.cases.comparison_cohorts import oracle_gap_cohort_key
@@ -148,8 +148,7 @@ def _show_gap(
     facts(*_gap_facts(view, gap, oracle, closed_book))
     _show_cautions(view, original, oracle, outcome_metric)
     _cohort_buttons(gap, cohorts)
-    with st.expander("The numbers"):
-        show_table(gap_table(gap))
+    draw_folded("The numbers", "gap_numbers", lambda: show_table(gap_table(gap)))
     if point is not None and point[0]:
         open_cases(cohort=str(point[0]))
 

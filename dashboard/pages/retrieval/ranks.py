@@ -219,14 +219,6 @@ def gold_section(view: View, lists: RankedLists, k: int) -> None:
     bar = clicked(figure, "gold_ranks", alt, theme=None)
     asked = int((~np.isnan(first_ranks(lists))).sum())
     dotted = f"dotted: {markdown_text(view.labels[view.baseline.run_id])}" if base and view.baseline else ""
-    facts(
-        f"green: the top {k}",
-        dotted,
-        f"n = {count(asked, 'case')} with gold",
-        "computed",
-        *list_facts(lists, k),
-        "click a bar for its cases",
-    )
     entries = []
     for row in rows:
         depth = len(row.counts)
@@ -235,13 +227,22 @@ def gold_section(view: View, lists: RankedLists, k: int) -> None:
         counts = [*row.counts, row.deeper, row.candidates or 0, row.nowhere]
         lead = row.title.partition(",")[0]
         entries += [(f"{lead}: {name}", key, n) for name, key, n in zip(names, row.keys, counts, strict=True)]
-    case_buttons("gold_ranks", entries)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        case_buttons("gold_ranks", entries)
+        facts(
+            f"green: the top {k}",
+            dotted,
+            f"n = {count(asked, 'case')} with gold",
+            "computed",
+            *list_facts(lists, k),
+            "click a bar for its cases",
+        )
     if bar is not None:
         open_cases(cohort=str(bar[0]))
 
 
 def step_section(run: Run, view: View, k: int) -> None:
-    """Draw what each step could win: now, the whole list, the candidates, another search."""
+    """Draw what each step could add: now, the whole list, the candidates, another search."""
     reach = _reach(view.scored(run))
     if reach is None:
         return
@@ -259,7 +260,7 @@ def step_section(run: Run, view: View, k: int) -> None:
         "candidates": "Rerank the candidates",
         "nowhere": "Search again",
     }
-    st.markdown(f"### {capital(needed_text(reach.need, reach.hops))}: what each step could win")
+    st.markdown(f"### {capital(needed_text(reach.need, reach.hops))}: potential gain by step")
     parts: list[tuple[int, str]] = []
     held = 0
     for step, n in steps.items():

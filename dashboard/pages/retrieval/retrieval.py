@@ -40,16 +40,16 @@ if lists is None or not len(list_lengths(lists)):
     bundled_example("musique", "", "scores retrieval against gold paragraphs")
     st.stop()
 
-band = st.container()
-k = k_picker(view.run)
-with band:
-    open_page(retrieval_headline(name, top_gold(view, k), findings), meta=run_facts(view))
-tile_section(view, k)
-
+above = st.container()
 hero, steps = st.columns([2.3, 1], gap="medium")
 with hero:
-    st.markdown("### Rank of the gold")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown("### Rank of the gold")
+        k = k_picker(view.run)
     gold_section(view, lists, k)
+with above:
+    open_page(retrieval_headline(name, top_gold(view, k), findings), meta=run_facts(view))
+    tile_section(view, k)
 with steps:
     step_section(view.run, view, k)
 

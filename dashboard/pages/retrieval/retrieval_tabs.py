@@ -12,7 +12,7 @@ from ragtriage.dashboard.pages.retrieval.ranks import case_buttons, k_beyond
 from ragtriage.dashboard.shell.components import choose_row, clicked, draw, facts, show_table
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, current_selection, keep, open_cases
-from ragtriage.dashboard.shell.widgets import show_in
+from ragtriage.dashboard.shell.widgets import draw_folded, show_in
 from ragtriage.dashboard.tables.cutoffs import (
     context_table,
     gain_table,
@@ -61,32 +61,40 @@ def type_section(view: View, lists: RankedLists, k: int) -> None:
     kinds = {name: kind for name, kind in sorted(current_selection().kinds.items()) if kind in KINDS}
     all_types = _types(scored, kinds, k_beyond(lists, k))
     types = all_types[:MOST_TYPES]
-    st.subheader("By type of question")
     draw(
         plotly_figure(type_lines(types, k)),
         "type_lines",
         "The primary metric of each type of question over k; the table below has the numbers",
     )
-    chosen = choose_row(type_table(types, k), "types")
+    notes, hint = _notes(types, len(all_types), types_named(scored))
+    chosen = choose_row(type_table(types, k), "types", hint, *notes)
     type_name = "" if chosen is None else types[chosen].name
     sliced = next((group.labels for group in scored.slices if group.name == "query_type"), ())
     if type_name and type_name in sliced:
         open_cases(slices={"query_type": type_name})
-    facts(*_notes(types, len(all_types), types_named(scored)))
-    with st.expander("Gain of each further document"):
-        for question_type in types:
-            _gain_table(question_type)
-    with st.expander("Kind of each question type"):
-        for kind, (metric, reason) in KINDS.items():
-            st.caption(f"**{kind}**: {without_k(metric)}; {reason}.")
-        for question_type in types:
-            name, key = question_type.name, f"kind_{question_type.name}"
-            show_in(key, question_type.kind)
-            st.selectbox(markdown_text(name), list(KINDS), key=key, on_change=_keep_kind, args=(name, key))
+    gains, kinds_of_types = st.columns(2)
+    with gains:
+        draw_folded("Gain of each further document", "type_gains", lambda: _gain_tables(types))
+    with kinds_of_types:
+        draw_folded("Kind of each question type", "type_kinds", lambda: _kind_pickers(types))
 
 
-def _notes(types: Sequence[TypeCurve], total: int, named: int) -> list[str]:
-    """List the notes below the table."""
+def _gain_tables(types: Sequence[TypeCurve]) -> None:
+    for question_type in types:
+        _gain_table(question_type)
+
+
+def _kind_pickers(types: Sequence[TypeCurve]) -> None:
+    for kind, (metric, reason) in KINDS.items():
+        st.caption(f"**{kind}**: {without_k(metric)}; {reason}.")
+    for question_type in types:
+        name, key = question_type.name, f"kind_{question_type.name}"
+        show_in(key, question_type.kind)
+        st.selectbox(markdown_text(name), list(KINDS), key=key, on_change=_keep_kind, args=(name, key))
+
+
+def _notes(types: Sequence[TypeCurve], total: int, named: int) -> tuple[list[str], str]:
+    """Return the notes on method of the table, and what is to know at a glance."""
     guessed = ", ".join(curve.name for curve in types if not curve.declared and curve.name != EVERY)
     stands_in = ", ".join(curve.name for curve in types if curve.stands_in)
     few = ", ".join(curve.name for curve in types if curve.n < FEW)
@@ -101,26 +109,29 @@ def _notes(types: Sequence[TypeCurve], total: int, named: int) -> list[str]:
                 f"not split by type: the run names {named:,} types of question, and at most "
                 f"{MOST_SLICE_VALUES} are shown apart"
             )
-    return [
-        "computed",
-        "the ring marks the suggested k",
-        f"suggested k: the smallest above which further documents add less than {LEAST_GAIN} each "
+    notes = [
+        f"Suggested k: the smallest above which further documents add less than {LEAST_GAIN} each "
         "on average; a suggestion from these questions, not a test",
         "“or more”: still rising where the lists end" if any(curve.rising for curve in types) else "",
-        f"treated as broad coverage, because the name gives no hint: {markdown_text(guessed)}"
+        f"Treated as broad coverage, because the name gives no hint: {markdown_text(guessed)}"
         if guessed
         else "",
         f"k is suggested by recall, because nDCG can fall with k: {markdown_text(by_recall)}"
         if by_recall
         else "",
-        not_split,
-        f"recall is used instead, because the gold names no hops: {markdown_text(stands_in)}"
+        f"Recall is used instead, because the gold names no hops: {markdown_text(stands_in)}"
         if stands_in
         else "",
-        f"fewer than {FEW} questions, too few to choose k: {markdown_text(few)}" if few else "",
+        f"Fewer than {FEW} questions, too few to choose k: {markdown_text(few)}" if few else "",
+    ]
+    shown = [
+        "computed",
+        "ring: suggested k",
+        not_split,
         f"the {len(types)} most frequent of {count(total, 'type')}" if total > len(types) else "",
         "click a row for its cases" if len(types) > 1 else "",
     ]
+    return notes, " · ".join(filter(None, shown))
 
 
 def _gain_table(question_type: TypeCurve) -> None:

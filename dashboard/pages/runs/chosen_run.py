@@ -131,11 +131,10 @@ def _history(view: View) -> None:
     newest, *earlier = [markdown_text(baseline_move_text(move, view.labels)) for move in moves[:HISTORY]]
     facts(f"Baseline: {newest}", "" if earlier else "never changed")
     if earlier:
-        with st.expander(f"Earlier baselines ({len(moves) - 1:,})"):
-            for line in earlier:
-                st.caption(line)
-            if len(moves) > HISTORY:
-                st.caption(f"and {len(moves) - HISTORY:,} earlier ones: `ragtriage baseline`")
+        more = len(moves) - HISTORY
+        earlier += [f"and {more:,} earlier ones: `ragtriage baseline`"] if more > 0 else []
+        lines = "  \n".join(earlier)
+        draw_folded(f"Earlier baselines ({len(moves) - 1:,})", "baselines", lambda: st.caption(lines))
 
 
 def _exports(view: View, run: Run) -> None:

@@ -59,7 +59,7 @@ left, right = st.columns([1, 1] if small else [1, 0.001], gap="medium")
 with left:
     if base is not None:
         reason = "" if trend.chosen else ", the oldest version with this metric; another can be set on Runs"
-        st.caption(f"Baseline: {markdown_text(view.labels[base.run_id])}{reason}")
+        st.caption(f"Marks: against the baseline, {markdown_text(view.labels[base.run_id])}{reason}")
     of_rate = metric == GOOD_SHARE and not view.run.means
     show_chart(view, trend, rate_title(view.diagnosis(view.run)) if of_rate else metric_title(metric))
 with right:

@@ -53,7 +53,7 @@ MOST_NAMED = 3
 _COUNTED: Mapping[Outcome, str] = {
     "worse": "got worse",
     "better": "got better",
-    "no worse": f"no worse by {MARGIN:g}",
+    "no worse": f"no worse (margin {MARGIN:g})",
     "equal": "equal",
     "cannot tell": "without a clear difference",
     "no direction": "neither better nor worse, as no direction is declared",

@@ -12,7 +12,7 @@ import streamlit as st
 
 from ragtriage.dashboard.charts.tokens import THEMES
 from ragtriage.dashboard.headlines.headline import State
-from ragtriage.dashboard.pages.triage.overview import NEAREST, STATES, gate_need
+from ragtriage.dashboard.pages.triage.overview import STATES, badness, gate_need, rate_need
 from ragtriage.dashboard.present.page_html.blocks import (
     ChangeRow,
     FixRow,
@@ -105,12 +105,12 @@ def _fix_row(diagnosis: Diagnosis, entry: FixFirst, findings: Sequence[Finding],
     )
 
 
-def gate_list(view: View, report: GateReport | None, base_name: str) -> None:
+def gate_list(view: View, report: GateReport | None) -> None:
     """List the worst gates, each with its place on a strip and a link to its cases, the worst first."""
     if report is None:
         st.html(gate_rows("Gates", [], "The gates cannot be read; see All gates below."))
         return
-    shown = sorted(report.results, key=_badness)[:MOST_GATES]
+    shown = sorted(report.results, key=badness)[:MOST_GATES]
     shown = [result for result in shown if result.verdict != "UNMEASURED"] or shown
     held = sum(result.verdict == "PASS" for result in report.results)
     unmeasured = sum(result.verdict == "UNMEASURED" for result in report.results)
@@ -120,7 +120,7 @@ def gate_list(view: View, report: GateReport | None, base_name: str) -> None:
     ]
     scale = max([LEAST_SCALE, *ends])
     foot = f"{held:,} hold · {unmeasured:,} not measured · all {len(report.results):,} below"
-    rows = [replace(_gate_row(result, base_name, scale), href=gate_link(view, result)) for result in shown]
+    rows = [replace(_gate_row(result, scale), href=gate_link(view, result)) for result in shown]
     st.html(gate_rows(f"Gates: {gate_counts(report)}", rows, foot))
 
 
@@ -158,25 +158,16 @@ def gate_counts(report: GateReport) -> str:
     return ", ".join(filter(None, texts)) or holding
 
 
-def _badness(result: GateResult) -> tuple[int, bool, float]:
-    return (
-        NEAREST.index(result.verdict),
-        not result.blocks,
-        result.margin if result.margin is not None else 0.0,
-    )
-
-
-def _gate_row(result: GateResult, base_name: str, scale: float) -> GateRow:
+def _gate_row(result: GateResult, scale: float) -> GateRow:
     gate, state = result.gate, STATES[result.verdict]
-    base = f"vs {shorten(base_name, LONGEST_NAME) or 'the baseline'}"
     need = {
         "mean": gate_need(result),
         "percentile": gate_need(result),
-        "regression": base,
+        "regression": rate_need(result) if gate.metric == GOOD_SHARE else f"drop < {gate.threshold:g}",
         "checks": "every one passes" if gate.every else f"≥ {percent(gate.threshold)} pass",
         "critical": "none newly fails",
         "questions": f"≥ {percent(gate.threshold)} in the run",
-        "guardrail": base,
+        "guardrail": "vs baseline",
         "secrets": "none",
     }[gate.kind]
     where = f"{gate.slice[0]} {gate.slice[1]}" if gate.slice else ""

@@ -100,6 +100,12 @@ def triage_tiles(
     ]
 
 
+def badness(result: GateResult) -> tuple[int, bool, float]:
+    """Return the place of a gate among others: those that fail first, then those nearest to it."""
+    margin = result.margin if result.margin is not None else 0.0
+    return NEAREST.index(result.verdict), not result.blocks, margin
+
+
 def _is_measured(summary: MetricSummary | None) -> bool:
     return summary is not None and summary.n_scored > 0
 
@@ -112,8 +118,7 @@ def _nearest(results: Sequence[GateResult], summaries: Mapping[str, MetricSummar
         key=lambda result: (
             not _is_measured(summaries.get(result.gate.metric)),
             not result.blocks,
-            NEAREST.index(result.verdict),
-            result.margin if result.margin is not None else 0.0,
+            badness(result),
         ),
     )
 
@@ -136,7 +141,7 @@ def _rate_tile(
         rate_title(diagnosis),
         percent(rate.mean),
         state if rate.n_scored and diagnosis.answers.enough else "not measured",
-        (word if diagnosis.answers.enough else "answers not checked") if rate.n_scored else "not measured",
+        (word if diagnosis.answers.enough else "not checked") if rate.n_scored else "not measured",
         f"{points(change.difference.difference)} vs {base}" if change and compared else "",
         _foot(
             rate,
@@ -145,7 +150,7 @@ def _rate_tile(
                 filter(
                     None,
                     [
-                        "" if gate is None else f"gate: {_rate_need(gate)}",
+                        "" if gate is None else f"gate: {rate_need(gate)}",
                         _both_ways(report),
                         rate_labels(diagnosis),
                         not_measured_in(diagnosis),
@@ -187,9 +192,9 @@ def _rate_gate(report: GateReport) -> GateResult | None:
     return measured[0] if measured else None
 
 
-def _rate_need(result: GateResult) -> str:
-    """Return what the gate on the pass rate demands: a mean, or a change such as "a drop < 5 points"."""
-    allowed = f"a drop < {100 * result.gate.threshold:g} points"
+def rate_need(result: GateResult) -> str:
+    """Return what the gate on the pass rate demands: a mean, or a change such as "drop < 5 points"."""
+    allowed = f"drop < {100 * result.gate.threshold:g} points"
     return allowed if result.gate.kind == "regression" else gate_need(result)
 
 
@@ -213,7 +218,7 @@ def _metric_tile(
     state: State = "not measured" if gate is None else STATES[gate.verdict]
     word = ungated if gate is None else _word(gate)
     if gate is not None and gate.verdict == "UNMEASURED":
-        state, word = "cannot tell", "too few questions"
+        state, word = "cannot tell", "too few"
     doubts = doubted_by(metric_doubts(diagnosis.scored, findings, name))
     metric = declared(name)
     compared = change is not None and _comparable(change)

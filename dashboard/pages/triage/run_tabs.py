@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import streamlit as st
 from ragtriage.dashboard.charts.causes import f1_bars
 from ragtriage.dashboard.charts.plotly_figure import plotly_figure
 from ragtriage.dashboard.charts.version_lines import Point, trend
+from ragtriage.dashboard.pages.triage.overview import badness
 from ragtriage.dashboard.shell.components import (
     bundled_example,
     clicked,
@@ -22,8 +24,8 @@ from ragtriage.dashboard.shell.components import (
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, open_cases
 from ragtriage.dashboard.shell.user import attempt, current_user, may_write, name_box, only_reads
-from ragtriage.dashboard.shell.widgets import choose
-from ragtriage.dashboard.tables.gates import gate_table, newly_failing_table
+from ragtriage.dashboard.shell.widgets import choose, draw_folded
+from ragtriage.dashboard.tables.gates import gate_table
 from ragtriage.dashboard.tables.run import (
     compared_cells,
     expected_table,
@@ -63,8 +65,7 @@ from ragtriage.metrics.gates.wording import GOOD_SHARE, VERDICT_WORDS
 from ragtriage.metrics.number_text import count, number, signed
 
 MOST_SLICES = 6
-LISTED = 8  # newly failing questions that the page lists; the button opens all of them
-CHANGE_WIDTH = 150  # pixels of a change with both means, as "+0.25 (0.58 → 0.83)"
+CHANGE_WIDTH = 140  # pixels of a change with both means, as "+0.25 (0.58 → 0.83)"
 _PART, _GAIN, _MEASURE = "expected_part", "expected_gain", "expected_measure"
 _f1 = kept(f1_diagnosis)
 
@@ -124,9 +125,9 @@ def metric_section(view: View, summaries: Mapping[str, MetricSummary], compariso
         facts(markdown_text(tested_text(comparison)))
         for warning in comparison.warnings:
             st.caption(f"⚠ {markdown_text(warning)}")
-    if scored.missing:
-        with st.expander(f"Not computable from what this run records ({len(scored.missing)})"):
-            show_table(missing_table(scored.missing))
+    if missing := scored.missing:
+        title = f"Not computable from what this run records ({len(missing)})"
+        draw_folded(title, "not_computable", lambda: show_table(missing_table(missing)))
 
 
 def _compared_over(view: View, summary: MetricSummary, change: MetricDifference | None) -> str:
@@ -206,38 +207,29 @@ def gate_section(view: View, report: GateReport | DataError) -> None:
     if isinstance(report, DataError):
         st.error(markdown_text(str(report)), title="The gates cannot be read")
         return
-    changes = any(result.gate.kind == "regression" for result in report.results)
-    show_table(
-        gate_table(report.results),
-        {"Measured": st.column_config.Column(width=CHANGE_WIDTH)} if changes else None,
-    )
     usual = type(view.selection)()
     moved = view.selection.settings() != usual.settings() or view.selection.convention != usual.convention
     name = markdown_text(report.baseline_name) if report.baseline.run else "none"
-    facts(
-        *rule_texts(report),
+    sentences = [
+        f"- **{VERDICT_WORDS[result.verdict]}** {markdown_text(result.sentence)}" for result in report.results
+    ]
+    worst_first = gate_table(sorted(report.results, key=badness))
+    show_table(
+        replace(worst_first, note=newly_failing_text(report)),
+        {
+            "Gate": st.column_config.Column(pinned=True),
+            "Measured": st.column_config.Column(width=CHANGE_WIDTH),
+            "Distance": None,  # the list above has it
+        },
+        *map(capital, rule_texts(report)),
         "*Detectable difference*: the smallest that a sample of this size shows 4 times in 5",
-        f"baseline: {name} ({markdown_text(report.baseline.note)})",
-        f"gates: {markdown_text(Path(report.source).name)}",
-        "judged at the usual thresholds and convention, whatever is selected" if moved else "",
+        f"Baseline: {name} ({markdown_text(report.baseline.note)}); gates: "
+        f"{markdown_text(Path(report.source).name)}",
+        "Judged at the usual thresholds and convention, whatever is selected" if moved else "",
+        "\n".join(sentences),
     )
-    with st.expander("The gates in sentences"):
-        lines = [
-            f"- **{VERDICT_WORDS[result.verdict]}** {markdown_text(result.sentence)}"
-            for result in report.results
-        ]
-        st.markdown("\n".join(lines))
     for warning in report.warnings:
         st.caption(f"⚠ {markdown_text(warning)}")
-    if report.baseline.run is not None:
-        _newly_failing(report)
-
-
-def _newly_failing(report: GateReport) -> None:
-    st.markdown(markdown_text(newly_failing_text(report)))
-    if not report.newly_failing:
-        return
-    show_table(newly_failing_table(report, LISTED))
 
 
 def f1_section(view: View) -> None:

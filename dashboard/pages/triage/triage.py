@@ -50,7 +50,7 @@ lists = st.grid(3, min_column_width=310, gap="medium")
 with lists.container(gap=None):
     fix_list(view, diagnosis, report)
 with lists.container(gap=None):
-    gate_list(view, report, base_name)
+    gate_list(view, report)
 with lists.container(gap="xsmall"):
     change_list(view, comparison, report, base_name)
 

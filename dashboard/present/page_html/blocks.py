@@ -68,7 +68,7 @@ def band(headline: Headline, meta: Sequence[str] = ()) -> Markup:
 
 
 def tile(shown: Tile) -> Markup:
-    """Return one tile, 112 pixels high."""
+    """Return one tile, 118 pixels high."""
     return render("tile.html", tile=shown)
 
 
