@@ -161,7 +161,7 @@ def example_section(page: str, begin: Callable[[], object] | None = None, headin
     with sides.container(gap="small", vertical_alignment="center"):
         st.markdown(f"##### {example.tells}")
         st.markdown(
-            f"At the left is the bundled example “{example.project}”. This project has nothing of it yet."
+            f"The picture is of the bundled example “{example.project}”. This project has nothing of it yet."
         )
         _open_button(example)
     if begin is not None and may_write():

@@ -32,15 +32,19 @@ CONVENTIONS = {
     "refusals_0": "refusals count 0 (as in Ragas)",
     "alce": "citations as in ALCE",
 }
-WITHOUT_FINDINGS = ("runs", "present")  # pages about many runs, which score none by themselves
+WITHOUT_FINDINGS = ("runs", "present", "experiments")  # about many runs, which score none by themselves
+WITHOUT_BASELINE = ("diagnosis", "experiments", "judge")  # pages that compare with no baseline
 PROJECT_WIDTHS = (124, 190)  # pixels, by the length of the name; the runs share the rest of the row
 
 
 def draw_header(view: View, page: str) -> None:
     """Draw the pickers, the findings and the menu to share a view."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="header"):
-        _pick_run(view)
-        _pick_baseline(view, page)
+        _pick_project(view)
+        if page != "experiments":  # its arms are chosen on it
+            _pick_run(view)
+        if page not in WITHOUT_BASELINE:
+            _pick_baseline(view, page)
         if not may_write():
             st.badge("Read only", icon=":material/lock:", color="gray", help="Nothing can be changed here.")
         if not view.run.means and page not in WITHOUT_FINDINGS:
@@ -53,7 +57,7 @@ def draw_header(view: View, page: str) -> None:
                 st.page_link("present/present.py", label="Slides, report or PDF", icon=":material/slideshow:")
 
 
-def _pick_run(view: View) -> None:
+def _pick_project(view: View) -> None:
     choose(
         "Project",
         "project",
@@ -64,6 +68,9 @@ def _pick_run(view: View) -> None:
         label_visibility="collapsed",
         width=min(PROJECT_WIDTHS[1], max(PROJECT_WIDTHS[0], 52 + 8 * len(view.project))),
     )
+
+
+def _pick_run(view: View) -> None:
     newest = [run.run_id for run in reversed(view.runs)]
     choose(
         "Run",
@@ -91,7 +98,8 @@ def _pick_baseline(view: View, page: str) -> None:
             others,
             format_func=view.labels.__getitem__,
             key="pick_compared",
-            on_change=lambda: keep(baseline=st.session_state["pick_compared"], versions=(), other=""),
+            on_change=_compare_with,
+            args=(view,),
             label_visibility="collapsed",
             width="stretch",
         )
@@ -106,6 +114,14 @@ def _pick_baseline(view: View, page: str) -> None:
         label_visibility="collapsed",
         width="stretch",
     )
+
+
+def _compare_with(view: View) -> None:
+    """Compare with the chosen run: by its word where it has one, so that the address pins no baseline."""
+    chosen = st.session_state["pick_compared"]
+    words = {base.run.run_id: word for word, base in offered_bases(view).items()}
+    word = words.get(chosen, "")
+    keep(since=word, baseline="" if word else chosen, versions=(), other="")
 
 
 def _usual_baseline(view: View) -> str:
@@ -185,4 +201,8 @@ def base_word(view: View) -> str:
     offered, chosen = offered_bases(view), view.selection.since
     if chosen in offered:
         return chosen
-    return "" if view.selection.baseline else next(iter(offered), "")
+    named = view.selection.baseline
+    # the address of other pages names the project's baseline too, which nobody has chosen for Compare
+    if named and named != view.store.ledger.baselines().get(view.project):
+        return ""
+    return next(iter(offered), "")

@@ -66,10 +66,14 @@ def draw_tabs(tabs: Mapping[str, tuple[str, Callable[[], object]]], key: str, us
 
 def draw_folded(title: str, key: str, draw: Callable[[], object]) -> None:
     """Draw a section that is folded at first, and computed only where it is open, which the address says."""
-    show_in(key, key in current_selection().unfolded)
+    unfolded, drawn_for = key in current_selection().unfolded, f"{key}_address"
+    if key not in st.session_state or st.session_state.get(drawn_for, False) != unfolded:
+        st.session_state[key] = unfolded
+    st.session_state[drawn_for] = unfolded
 
     def moved() -> None:
         others = tuple(other for other in current_selection().unfolded if other != key)
+        st.session_state[drawn_for] = st.session_state[key]
         keep(unfolded=(*others, key) if st.session_state[key] else others)
 
     with st.expander(title, key=key, on_change=moved) as section:

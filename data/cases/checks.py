@@ -22,7 +22,7 @@ class CaseCheck:
     """One check of a case."""
 
     name: str  # with its kind where that says more
-    expected: str  # the expected value as JSON, calls as name(argument: value); "" where none is recorded
+    expected: str  # the expected value as a person would write it; "" where none is recorded
     actual: str  # the actual value likewise
     passed: bool | None  # as its suite decides; None where nothing does
     reason: str = ""  # why it failed or is not decided
@@ -41,7 +41,7 @@ def case_checks(sample: Mapping[str, Any]) -> list[CaseCheck]:
 
 def _made_check(check: RecordedCheck, outcome: CheckOutcome) -> CaseCheck:
     expected, actual = (
-        "" if value is None else json.dumps(value, ensure_ascii=False)
+        "" if value is None else plain_value(json.dumps(value, ensure_ascii=False))
         for value in (check.expected, check.actual)
     )
     return CaseCheck(f"{check.name} ({check.kind})", expected, actual, outcome.passed, outcome.reason)
@@ -55,10 +55,31 @@ def _case_check(check: Mapping[str, Any], sample: CheckedSample, verdict: Verdic
         expected = expected_calls_text(_value(expected), kind or name) or expected
         actual = actual_calls_text(_value(actual)) or actual
         faults = call_faults(outcome.detail)
-    elif "match" in outcome.detail:
+    expected, actual = plain_value(expected), plain_value(actual)
+    if suite != TOOL and "match" in outcome.detail:
         faults = f"{outcome.reason}: “{outcome.detail['match']}”"
     shown = name if kind in (None, name) else f"{name} ({kind})"
     return CaseCheck(shown, expected, actual, outcome.passed, outcome.reason, faults)
+
+
+def plain_value(text: str) -> str:
+    """Return a JSON object or list without its syntax: "area: north, parking: yes"; other text as it is."""
+    value = _value(text) if text[:1] in ("{", "[") else text
+    return _written(value) if isinstance(value, dict | list) else text
+
+
+def _written(value: Any, nested: bool = False) -> str:
+    if isinstance(value, dict) and {"id", "name"} <= value.keys():  # an item that a filter or order returns
+        return str(value["name"])
+    if isinstance(value, dict | list):
+        parts = [_written(each, True) for each in value]
+        if isinstance(value, dict):
+            parts = [f"{key}: {_written(each, True)}" for key, each in value.items()]
+        text = ", ".join(parts) or "none"
+        return f"({text})" if nested and parts[1:] else text
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "nothing" if value is None else str(value)
 
 
 def _value(text: str) -> Any:

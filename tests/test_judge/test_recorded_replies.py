@@ -133,7 +133,7 @@ def test_the_judge_page_shows_the_recorded_set_and_says_where_it_is_from(
     app.run()
     app.switch_page("judge/judge.py").run()
     assert not app.exception
-    assert any("recorded set: written by a Claude model" in str(one.value) for one in app.info)
+    assert any("recorded set: written by a Claude model" in str(one.value) for one in app.caption)
     shown = "\n".join(str(one.value) for one in (*app.caption, *app.markdown))
     assert "48 of 48 samples have a verdict" in shown
     assert demo.scored(run).judge_results[EVALUATION]

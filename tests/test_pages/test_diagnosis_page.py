@@ -53,6 +53,9 @@ def test_every_bar_is_a_button_to_its_cases(workspace: RunStore, monkeypatch: py
     app = _open(workspace, monkeypatch)
     assert headline(app) == "V1: 4 of 5 cases are bad; 2 of them go beyond their context"
     assert app.button(key="open_hallucination").label.endswith("**2**")
+    assert "open_refusal" not in {button.key for button in app.button}, "patterns without a case are folded"
+    app.session_state["absent_patterns"] = True
+    app.run()
     assert app.button(key="open_refusal").disabled
     text = page_text(app)
     assert "2 unfaithful. Look at the prompt" in text

@@ -85,5 +85,5 @@ def test_only_drawn_metrics_are_named_and_the_statement_stays_short() -> None:
 
 def test_one_shared_question_is_one_question() -> None:
     assert trend_headline(_facts(_row(GOOD_SHARE, 0.25, "better", 1))).detail.endswith(
-        "over 1 shared question"
+        "over 1 shared question, margin 0.05"
     )

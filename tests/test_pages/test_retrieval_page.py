@@ -283,7 +283,7 @@ def test_the_two_hop_samples_show_every_section(demo: RunStore, monkeypatch: pyt
     assert not app.exception
     assert app.number_input(key="pick_k").value == 3
     assert "both hops" in headline(app)
-    for title in ("By type", "what each step could win"):
+    for title in ("By question type", "potential gain by step"):
         assert title in page_text(app)
     figure = json.loads(app.get("plotly_chart")[0].proto.spec)["data"]
     bars = [trace for trace in figure if trace["type"] == "bar"]

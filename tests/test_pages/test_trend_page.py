@@ -240,7 +240,9 @@ def test_two_versions_and_no_baseline_set(workspace: RunStore, monkeypatch: pyte
     _add(workspace, "old", [0.9 - at / 100 for at in range(12)], 0)
     _add(workspace, "new", [0.4 - at / 100 for at in range(12)], 1)
     at = _open(workspace, monkeypatch, metric="faithfulness")
-    assert at.caption[0].value.startswith("Baseline: old, the oldest version with this metric")
+    assert at.caption[0].value.startswith(
+        "Marks: against the baseline, old, the oldest version with this metric"
+    )
     assert headline(at) == "new is worse than old: pass rate −0.92, faithfulness −0.50"
     table = at.dataframe[0].value
     assert table["Version"].tolist() == ["new", "old"]
@@ -256,7 +258,7 @@ def test_the_projects_baseline_holds_also_while_it_is_on_display(
     workspace.ledger.set_baseline("p", worse.run_id, "Ann")
     mark_release(workspace.ledger, "p", worse.run_id, "2.0", "Ann")
     at = _open(workspace, monkeypatch, metric="faithfulness", run=worse.run_id)
-    assert at.caption[0].value == "Baseline: worse"
+    assert at.caption[0].value == "Marks: against the baseline, worse"
     table = at.dataframe[0].value
     assert table["Verdict"].tolist() == ["▲ better", "▲ better", "baseline", "before the baseline"]
     assert table[""].tolist() == ["", "", "▸", ""]
@@ -324,7 +326,9 @@ def test_the_baseline_stays_when_more_versions_come_than_a_chart_holds(
     for day in range(1, 167):
         _add(workspace, f"V{day:03d}", [0.5 + (day % 7) / 100 + at / 1000 for at in range(12)], day)
     at = _open(workspace, monkeypatch, metric="faithfulness")
-    assert at.caption[0].value.startswith("Baseline: V000, the oldest version with this metric")
+    assert at.caption[0].value.startswith(
+        "Marks: against the baseline, V000, the oldest version with this metric"
+    )
     told = (
         "Of the 60 newest versions after the baseline (106 versions before them not compared): 60 got worse"
     )

@@ -59,7 +59,7 @@ def test_a_metric_with_a_relative_gate_alone_has_no_threshold(workspace: RunStor
 def test_the_tile_of_the_pass_rate_has_the_text_of_its_gate(workspace: RunStore) -> None:
     report, tiles = _judged(workspace, 0.9, 0.95, RATE)
     (tile,) = (tile for title, tile in tiles.items() if "rate" in title or "fault" in title)
-    assert "gate: a drop < 5 points" in tile.foot
+    assert "gate: drop < 5 points" in tile.foot
     assert any(result.sentence in tile.help for result in report.results)
 
 

@@ -37,7 +37,7 @@ from ragtriage.metrics.schema.scores import IntArray
 
 MARKS = {"pass": "✓", "fail": "✗", None: "✎"}  # of human labels
 KEY = "case_list"
-ROW_HEIGHT, HEADER_HEIGHT, LIST_HEIGHT = 44, 34, 478
+ROW_HEIGHT, HEADER_HEIGHT, LIST_HEIGHT = 34, 34, 478
 SCORES = "C F R"
 STATE_HELP = "Failure stage of a bad case. The evidence is shown with the open case."
 SCORES_HELP = (
@@ -79,12 +79,12 @@ def case_list(page: CasePage, diagnosis: Diagnosis, current: int | None) -> None
         height=min(HEADER_HEIGHT + ROW_HEIGHT * max(len(page.cases), 1) + 2, LIST_HEIGHT),
         column_config={
             "State": st.column_config.MultiselectColumn(
-                width=122,
+                width=108,
                 help=STATE_HELP,
                 options=list(states),
                 color=[_state_colour(owner, tokens) for owner in states.values()],
             ),
-            SCORES: st.column_config.ImageColumn(width=80, help=SCORES_HELP),
+            SCORES: st.column_config.ImageColumn(width=74, help=SCORES_HELP),
             "✎": st.column_config.TextColumn(width=34, help="Human labels"),
             "Question": st.column_config.TextColumn(),
         },
@@ -230,6 +230,7 @@ def _state_chips(diagnosis: Diagnosis, candidates: IntArray) -> None:
         format_func=chips.__getitem__,
         key="state_chips",
         label_visibility="collapsed",
+        wrap=True,
         on_change=_take_state,
     )
 

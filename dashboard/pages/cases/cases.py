@@ -27,7 +27,7 @@ from ragtriage.data.cases.cases import page_of, read_case
 from ragtriage.metrics.number_text import count
 
 SIZE = 25
-LIST, CASE = 43, 57  # widths in percent
+LIST, CASE = 46, 54  # widths in percent
 view = current_view()
 run = view.run
 diagnosis = view.diagnosis(run)

@@ -33,6 +33,7 @@ from ragtriage.dashboard.suites.registry import ShownSuite, shown_suite
 from ragtriage.dashboard.suites.router import ROUTE_COSTS
 from ragtriage.dashboard.suites.view import SuiteChart
 from ragtriage.dashboard.wording.escaping import markdown_text, shorten
+from ragtriage.data.cases.checks import plain_value
 from ragtriage.data.cases.suite_cohorts import check_cohort
 from ragtriage.data.comparison.suite_changes import SuiteChange
 from ragtriage.data.suites.check import DIFFERS
@@ -221,8 +222,8 @@ def _cells(row: CheckRow, summary: SuiteSummary, with_result: bool) -> dict[str,
         **({"Check": shorten(row.name, 60)} if len(summary.names) > 1 else {}),
         **({"Result": row.state} if with_result else {}),
         **({} if all(text == DIFFERS for text, _ in summary.reasons) else {"Reason": shorten(row.why, 160)}),
-        "Expected": shorten(row.expected, 120),
-        "Actual": shorten(row.actual, 120),
+        "Expected": shorten(plain_value(row.expected), 120),
+        "Actual": shorten(plain_value(row.actual), 120),
     }
 
 

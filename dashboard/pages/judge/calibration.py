@@ -20,7 +20,7 @@ from ragtriage.dashboard.shell.components import WITHOUT_BAR, clicked, current_t
 from ragtriage.dashboard.shell.kept_results import kept, kept_with_spinner
 from ragtriage.dashboard.shell.session import View, current_selection, keep, open_cases
 from ragtriage.dashboard.shell.user import may_write
-from ragtriage.dashboard.shell.widgets import choose, slide
+from ragtriage.dashboard.shell.widgets import choose, draw_folded, slide
 from ragtriage.dashboard.tables.judged import agreement_table
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.data.cases.judge_cohorts import confusion_cohort, disagreement_cohort
@@ -117,7 +117,11 @@ def calibration_section(view: View) -> None:
     else:
         calibration = _calibration(scored, ledger, dimension, metric, thresholds)
         _agreement(ratings, metric, thresholds, calibration)
-        _draw_ranking(_ranking(scored, ledger, dimension), metric)
+        draw_folded(
+            "Which metric agrees best with human labels?",
+            "judge_ranking",
+            lambda: _draw_ranking(_ranking(scored, ledger, dimension), metric),
+        )
     _annotator_agreement(ratings, _alpha(scored, ledger, dimension))
     st.markdown("**The mean if everything were labelled**")
     estimate = None if metric is None else _estimate(scored, ledger, dimension, metric, thresholds)
@@ -200,8 +204,8 @@ def _case_buttons(
 
 def _draw_ranking(correlations: Sequence[tuple[EvaluatedMetric, Agreement]], metric: EvaluatedMetric) -> None:
     if sum(bool(np.isfinite(agreement.value)) for _, agreement in correlations) < 2:
+        st.caption("Fewer than two metrics have a rank correlation with these labels.")
         return
-    st.markdown("**Which metric agrees best with human labels?**")
     figure = ranking_dots(correlations, metric)
     hit = clicked(figure, f"calibration_ranking_{metric.key}", "Rank correlation by metric")
     facts(METHODS["bootstrap"], "click a point to compare that metric with human labels")

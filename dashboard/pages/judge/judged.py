@@ -65,7 +65,7 @@ def verdict_section(view: View, judge_result: JudgeResult) -> None:
         f"{judge_result.scored:,} of {count(scored.n, 'sample')} have a verdict",
     )
     if judge_result.origin:
-        st.info(f"These replies are a recorded set: {markdown_text(judge_result.origin)}")
+        st.caption(f"These replies are a recorded set: {markdown_text(judge_result.origin)}")
     _statuses(scored)
     _metrics(scored)
     _injections(scored)
@@ -128,12 +128,13 @@ def _metrics(scored: ScoredRun) -> None:
         st.info("No sample has a verdict yet.")
         return
     first = {name: summaries[name] for name in FIRST if name in summaries}
-    show_table(judged_table(first, "Metrics by the judge's labels"))
-    facts(
-        "computed from the judge's labels, judged; repeated evaluations of a sample averaged",
+    show_table(
+        judged_table(first, "Metrics by the judge's labels"),
+        None,
+        "Computed from the judge's labels, judged; repeated evaluations of a sample averaged",
         "95 % interval over questions",
-        "bounds: if all failed samples had the worst, or the best, possible value",
-        f"with caution: fewer than {FEW_CLUSTERS} questions, or values that do not vary",
+        "Bounds: if all failed samples had the worst, or the best, possible value",
+        f"With caution: fewer than {FEW_CLUSTERS} questions, or values that do not vary",
     )
     others = sorted(name for name in summaries if name not in FIRST)
     if others and st.toggle(f"Show the {len(others)} other metrics of this evaluation", key="judge_others"):
@@ -197,9 +198,9 @@ def _order(bias: JudgeBias, run_id: str) -> None:
     if not bias.order:
         st.caption(
             "Order of the documents: not measured. A share of the samples judged with their documents in "
-            "another order shows whether the judge favours what it sees first:"
+            "another order shows whether the judge favours what it sees first: "
+            f"`ragtriage judge {run_id} --shuffle 0.2`"
         )
-        st.code(f"ragtriage judge {run_id} --shuffle 0.2", language="bash")
         return
     show_table(order_table(bias.order))
     show_table(position_table(bias.position))
