@@ -41,7 +41,7 @@ LONGEST_NAME = 26
 _STAGE_UNKNOWN = "Estimated from their words; no context, judge or check shows at which stage they fail"
 
 CONCLUSIONS: Mapping[str, tuple[str, str]] = {  # pattern -> what its bad cases have in common: several, one
-    "refusal": ("are refused", "is refused"),
+    "refusal": ("are refusals", "is a refusal"),
     "wrong_section": ("use the wrong section", "uses the wrong section"),
     "hallucination": ("go beyond their context", "goes beyond its context"),
     "retrieval": ("lack the context they need", "lacks the context it needs"),
@@ -123,7 +123,7 @@ def _common(diagnosis: Diagnosis, top: str, n_top: int, n_bad: int) -> str:
     if 2 * n_top <= n_bad or (top == "refusal" and several):
         return f"{of} {are}; {n_top:,} of them {common}"
     if top == "refusal":
-        common = "was refused" if n_top == 1 else "were refused"
+        common = "is a wrong refusal" if n_top == 1 else "are wrong refusals"
     return f"{n_top:,} of {cases} {common}"
 
 

@@ -107,8 +107,8 @@ def retrieval_headline(name: str, top: TopGold, findings: Sequence[Finding] = ()
         state, statement = "bad", f"{name}: {documents} {needed} for {amount} of {questions}"
     else:
         state = "cannot tell"
-        suffice = f"top {top.k} suffice" if top.k > 1 else "top document suffices"
-        statement = f"{name}: {questions} cannot show whether the {suffice}"
+        suffice = f"{top.k} documents are enough" if top.k > 1 else "one document is enough"
+        statement = f"{name}: too few questions ({share.n_scored:,}) to say whether {suffice}"
     if read_first(findings):
         state = "doubted"
     return Headline(state, statement, _detail(top), doubt)

@@ -1,7 +1,8 @@
-"""What the Runs page concludes: which runs can be read as they are, and which need a look first."""
+"""What the Runs page concludes: which runs have a pass rate and no warning, and which need a look first."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from ragtriage.dashboard.headlines.headline import Headline
@@ -44,12 +45,12 @@ def runs_headline(
     unmeasured = sum(digest.pass_rate is None for digest in digests.values()) - means
     detail = _sentences(
         (n_unreadable, "cannot be opened: the files are damaged"),
-        (len(broken), f"{'carries' if len(broken) == 1 else 'carry'} an error, such as values out of range"),
-        (len(doubted), f"{'carries' if len(doubted) == 1 else 'carry'} a warning"),
+        (len(broken), f"{_have(len(broken))} an error, such as values out of range"),
+        (len(doubted), f"{_have(len(doubted))} a warning, most often “{_commonest(doubted)}”"),
         (unmeasured, f"{_have(unmeasured)} no pass rate: nothing says whether an answer is good"),
         (means, f"{_have(means)} summary scores only"),
         (len(runs) - len(digests), "not read yet"),
-        (broken_elsewhere, f"of other projects {'carries' if broken_elsewhere == 1 else 'carry'} an error"),
+        (broken_elsewhere, f"of other projects {_have(broken_elsewhere)} an error"),
     )  # fmt: skip
     if n_unreadable:
         return Headline("bad", f"{count(n_unreadable, 'run')} cannot be opened", detail)
@@ -75,12 +76,14 @@ def runs_headline(
         )
     if not need:
         return Headline("cannot tell", f"{readable:,} of {all_runs} are read so far", detail)
-    return Headline(
-        "cannot tell",
-        f"{readable:,} of {count(len(digests), 'run')}{of_project} can be read as they are; "
-        f"{need:,} {'needs' if need == 1 else 'need'} a look",
-        detail,
-    )
+    look = f"{'needs' if need == 1 else 'need'} a look"
+    what = f"{_have(need)} warnings" if need == len(doubted) else look
+    return Headline("cannot tell", f"{need:,} of {count(len(digests), 'run')}{of_project} {what}", detail)
+
+
+def _commonest(digests: Sequence[RunDigest]) -> str:
+    titles = Counter(title for digest in digests for title in digest.warnings)
+    return titles.most_common(1)[0][0] if titles else ""
 
 
 def _sentences(*parts: tuple[int, str]) -> str:

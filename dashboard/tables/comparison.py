@@ -258,7 +258,7 @@ def trial_cost_table(costs: Sequence[tuple[str, TrialCost]], k: int) -> ResultTa
         {"Chunking": name, **{title: cells[at] for title, cells in known.items()}}
         for at, (name, _) in enumerate(costs)
     ]
-    note = f"means a question; {' and '.join(missing)} not recorded" if missing else "means a question"
+    note = "Averages per question" + (f"; {' and '.join(missing)} not recorded" if missing else "")
     return ResultTable("Costs of a question by configuration", tuple(rows), note)
 
 

@@ -242,8 +242,8 @@ def for_whom_text(changes: Sequence[SliceChange]) -> str:
     if not moved:
         return slices_text(changes) if changes else "no slice has enough questions"
     named = [
-        f"{shorten(slice_title(change), 40)} {change.verdict} ({percent(change.base)} to "
-        f"{percent(change.other)})"
+        f"{shorten(slice_title(change), 40)} {percent(change.base)} → {percent(change.other)} "
+        f"({change.verdict})"
         for change in moved[:MOST_SLICES]
     ]
     more = len(moved) - len(named)

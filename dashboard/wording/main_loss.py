@@ -88,7 +88,8 @@ def _bad_statement(diagnosis: Diagnosis, bad: int, measured: int) -> str:
     if by_words_alone(diagnosis):
         return f"{bad:,} of {count(measured, 'answer')} are not what the reference says"
     if many_refused(diagnosis) and 2 * (refused := int(diagnosis.refusals.wrong.sum())) >= bad:
-        return f"{refused:,} of {count(diagnosis.scored.n, 'case')} are refused although they have an answer"
+        n = count(diagnosis.scored.n, "question")
+        return f"{refused:,} of {n} were refused although they have an answer"
     top = next((entry for entry in diagnosis.fix_first if entry.key != UNEXPLAINED), None)
     cases = count(measured, "case" if measured == diagnosis.scored.n else "measured case")
     stage = "" if top is None else f", {STAGES[stage_code(top.key)].count(top.n_bad)}"

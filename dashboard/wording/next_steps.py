@@ -96,7 +96,7 @@ def _other_words(step: NextStep) -> tuple[str, str]:
     listed = f"{'; '.join(titles)}{more}"
     if step.kind == "gates":
         gates = f"{'failing' if step.gates[0].blocks else 'warning'} {'gate' if step.n == 1 else 'gates'}"
-        return f"Pass the {gates if step.n == 1 else f'{step.n:,} {gates}'}", f"{listed}."
+        return f"Meet the {gates if step.n == 1 else f'{step.n:,} {gates}'}", f"{listed}."
     if step.kind == "questions":
         return "Ask more questions", f"The sample cannot tell whether these gates hold: {listed}."
     return "Measure what the gates need", f"These gates are not measured: {listed}."

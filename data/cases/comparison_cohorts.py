@@ -99,5 +99,5 @@ COMPARISON_COHORTS: Mapping[str, Cohort] = {
     "rose": Cohort(_changed_title("rose"), _needs_two_runs),
     "fell": Cohort(_changed_title("fell"), _needs_two_runs),
     "unchanged": Cohort(_changed_title("is unchanged"), _needs_two_runs),
-    _NEWLY_FAILING: Cohort(lambda _: "newly failing: passed in the baseline of the gates", _needs_two_runs),
+    _NEWLY_FAILING: Cohort(lambda _: "newly failing: passed in the baseline, fails now", _needs_two_runs),
 }

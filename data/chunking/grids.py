@@ -324,7 +324,7 @@ def rank_trials(grid: Grid, scored_runs: Sequence[ScoredRun], metric: str) -> Gr
     """Compare the configurations of a grid with the best of them under a metric.
 
     The best has the best mean over the questions that all configurations with a value share. It is chosen on
-    the same questions that it is compared on, so its own mean is a little too good. The scored runs are in
+    the same questions that it is compared on, so its own mean is slightly optimistic. The scored runs are in
     the grid's order.
     """
     with_values = [place for place, scored in enumerate(scored_runs) if scored.has_values(metric)]

@@ -84,7 +84,7 @@ def _ranked(scored_runs: Sequence[ScoredRun], means: Mapping[str, FloatArray], m
     """Rank versions, and test each against the best over the questions that the two share.
 
     The best has the best mean of the versions with at least half as many scored questions as the fullest one.
-    It is chosen on the same questions that it is compared on, so its own mean is a little too good.
+    It is chosen on the same questions that it is compared on, so its own mean is slightly optimistic.
     """
     measured = [scored for scored in scored_runs if np.isfinite(means[scored.run.run_id]).any()]
     unmeasured = tuple(scored.run.run_id for scored in scored_runs if scored not in measured)

@@ -127,7 +127,7 @@ STAGES = (
     FailureStage(
         "partial_gold",
         "Partial gold",
-        "with partial gold",
+        "found in part only",
         "Some of what the question needs is in the context, some is not.",
         "Retrieve more documents, split the question into hops, or look at chunk boundaries.",
         "retrieval",

@@ -132,7 +132,7 @@ def test_what_only_time_was_measured_of_or_what_refuses_much_does_not_end_with_0
     run = add_run(samples, "V1", "shop", str(root))
     report = gate(run.run_id, config=str(root / "own.toml"), workspace=str(root))
     assert (report.conclusion().state, report.exit_code()) == (state, code)
-    said = "24 of 80 cases are refused although they have an answer"
+    said = "24 of 80 questions were refused although they have an answer"
     assert (said in report_headline(report).text) == (refused == 24 and code == 3)
 
 

@@ -122,7 +122,7 @@ def test_chips_count_what_the_other_filters_keep(
     app = _open(workspace, monkeypatch)
     chips, kinds = app.get("button_group")
     offered = [option.content for option in kinds.proto.options]
-    assert offered == ["Contradicted", "Over-refused", "Right without context"]
+    assert offered == ["Contradicted", "Needlessly refused", "Right without context"]
     assert [option.content for option in chips.proto.options] == [
         "Bad 4",
         "Unfaithful 3",

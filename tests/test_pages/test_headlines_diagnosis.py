@@ -60,7 +60,7 @@ def test_the_statement_follows_what_most_bad_cases_share(
 
 def test_refusals_are_a_conclusion_of_their_own(workspace: RunStore) -> None:
     found = _headline(workspace, [GOOD] * 4, refused=True, answerable="yes")
-    assert (found.state, found.statement) == ("bad", "V1: 4 of 4 cases were refused")
+    assert (found.state, found.statement) == ("bad", "V1: 4 of 4 cases are wrong refusals")
     assert "4 wrongly refused" in found.detail
 
 
@@ -93,6 +93,6 @@ def test_a_doubted_run_says_so_in_its_headline(demo: RunStore) -> None:
     (colbert,) = [run for run in demo.runs("iris") if (run.name, run.n) == ("colbert", 30)]
     scored = demo.scored(colbert)
     found = diagnosis_headline("colbert", diagnose(scored, DiagnosisSettings()), check_run(scored))
-    assert (found.state, found.statement) == ("doubted", "colbert: 20 of 30 cases were refused")
+    assert (found.state, found.statement) == ("doubted", "colbert: 20 of 30 cases are wrong refusals")
     assert "every question got the same 10 documents" in found.doubt
     assert "18 wrongly refused (inferred)" in found.detail

@@ -52,9 +52,9 @@ def test_every_state(workspace: RunStore) -> None:
 
     assert of(clean) == ("good", "3 runs, no warnings")
     warned = clean | {first: _digest(runs[0], warnings=("x",))}
-    assert of(warned) == ("cannot tell", "2 of 3 runs can be read as they are; 1 needs a look")
+    assert of(warned) == ("cannot tell", "1 of 3 runs has warnings")
     unrated = {second: _digest(runs[1], pass_rate=None), third: _digest(runs[2], pass_rate=None)}
-    assert of(clean | unrated) == ("cannot tell", "1 of 3 runs can be read as they are; 2 need a look")
+    assert of(clean | unrated) == ("cannot tell", "2 of 3 runs need a look")
     assert of(clean | {first: _digest(runs[0], errors=("x",))}) == (
         "bad",
         "run 0 (p): its numbers have errors",
@@ -81,7 +81,7 @@ def test_errors_of_other_projects_are_not_those_of_this_one(workspace: RunStore)
     names = workspace.names()
     here, there = (runs_headline(runs, digests, names, project=project) for project in ("p", "q"))
     assert (here.state, here.statement) == ("good", "1 run of p, no warnings")
-    assert "2 of other projects carry an error" in here.detail
+    assert "2 of other projects have an error" in here.detail
     assert (there.state, there.statement) == ("bad", "2 runs of q have errors in their numbers")
     assert "of other projects" not in there.detail
 
@@ -132,7 +132,7 @@ def test_the_whole_demo_is_listed(own_demo: RunStore, monkeypatch: pytest.Monkey
     app.session_state["runs_shown"] = "all"
     app.run()
     assert len(app.dataframe[0].value) == len(own_demo.runs())
-    assert f"of {n_shown} runs of handbook can be read" in headline(app)
+    assert f"of {n_shown} runs of handbook have warnings" in headline(app)
 
 
 def test_rows_that_change_take_no_ticks_with_them(workspace: RunStore) -> None:

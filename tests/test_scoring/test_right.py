@@ -205,7 +205,7 @@ def test_the_open_case_shows_all_four_parts_with_source_and_threshold(workspace:
     assert titles[0][:2] == ["Right: Right by text", "Grounded: Faithfulness"]
     assert titles[0][2:] == ["Found", "On the question: Answer relevancy"]
     assert [(scores[0].title, scores[0].source) for scores in shown[1:]] == [
-        ("Right: refusal", "estimated"),
+        ("Right to refuse", "estimated"),
         ("Right", ""),
     ]
     assert "do not decide" in shown[2][0].help

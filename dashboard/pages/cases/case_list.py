@@ -51,7 +51,7 @@ AS_IMPORTED = "imported"
 NAMED_ORDERS = {"": "Sorted by priority", "worst": "Most reasons first", AS_IMPORTED: "As imported"}
 KINDS = {  # cohorts of answers that the filters offer
     "answer:contradicted": "Contradicted",
-    "refusal:over_refusal": "Over-refused",
+    "refusal:over_refusal": "Needlessly refused",
     "answer:right_without_context": "Right without context",
 }
 LABELS = {"": ANY, "any": "Labelled", "none": "Not labelled", "pass": "Pass", "fail": "Fail"}

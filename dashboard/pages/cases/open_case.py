@@ -196,7 +196,10 @@ def scores_with_thresholds(diagnosis: Diagnosis, sample: Mapping[str, Any]) -> l
     if diagnosis.right.undecided[row]:
         reasons.setdefault(RIGHT_BY_TEXT, NOT_DECIDED)
     parts = case_parts(diagnosis, row)
-    scores, shown = [_part_score(diagnosis, part, reasons) for part in parts], {part.metric for part in parts}
+    scores, shown = (
+        [_part_score(diagnosis, part, reasons, row) for part in parts],
+        {part.metric for part in parts},
+    )
     for name in SCORES_SHOWN:
         column = None if name in shown else diagnosis.scored.column(name)
         if column is not None and column.status[row] == Status.SCORED:
@@ -206,17 +209,22 @@ def scores_with_thresholds(diagnosis: Diagnosis, sample: Mapping[str, Any]) -> l
     return scores[:MOST_SCORES]
 
 
-def _part_score(diagnosis: Diagnosis, part: CasePart, reasons: Mapping[str, str]) -> CaseScore:
+def _part_score(diagnosis: Diagnosis, part: CasePart, reasons: Mapping[str, str], row: int) -> CaseScore:
     """Return one of the four parts of a good case, named with what it is taken from."""
     usual = diagnosis.context_metric if part.key == "found" else _USUAL[part.key]
     metric = part.metric or usual or ""
-    name = {LABEL: "label", ANSWERABILITY: "refusal"}.get(metric) or metric_title(metric)
+    name = "label" if metric == LABEL else metric_title(metric)
     known, why = part.value is not None, reasons.get(metric, "")
     named = known or part.key != "right"  # what is not known to be right could be so by any of its sources
     title = f"{PART_TITLES[part.key]}: {name}" if named and name else PART_TITLES[part.key]
     if part.value is None:
         return CaseScore(title, NOT_MEASURED, None, part.threshold, help=why or "not measured for this case")
     source = "oracle context" if metric == GOLD_IN_CONTEXT else part.source
+    if metric in (LABEL, ANSWERABILITY):
+        if metric == ANSWERABILITY:
+            title = f"Right to {'answer' if diagnosis.refusals.answered[row] else 'refuse'}"
+        score = _score(title, part.value, source, why, part.threshold)
+        return replace(score, value="yes" if part.value else "no")
     return _score(title, part.value, source, why, part.threshold)
 
 

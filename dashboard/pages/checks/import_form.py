@@ -30,7 +30,7 @@ def import_form(view: View) -> None:
             name = st.text_input("Name of the run", key="checks_name", placeholder="from the file", width=220)
         submitted = st.form_submit_button("Import and check", icon=":material/play_arrow:")
     st.download_button(
-        "A table to begin with", TEMPLATE, "checks.csv", type="tertiary", icon=":material/download:",
+        "Download a template", TEMPLATE, "checks.csv", type="tertiary", icon=":material/download:",
         on_click="ignore", key="checks_template",
     )  # fmt: skip
     if not submitted:

@@ -203,7 +203,7 @@ def size_and_overlap(grid: Grid, scored_runs: Sequence[ScoredRun], chosen: str, 
         best = ranking.best
         if best is not None and best.value is not None and best.trial.run.run_id not in ranking.heatmap:
             name = markdown_text(best.trial.run.name)
-            st.markdown(f"★ Best, and not on this map: **{name}**, {number(best.value.mean, 3)}")
+            st.markdown(f"★ Best, split in another way: **{name}**, {number(best.value.mean, 3)}")
         point = clicked(figure, f"heatmap_{chosen}", _map_alt(ranking), theme=None)
         facts(
             legend(ranking),

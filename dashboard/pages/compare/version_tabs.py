@@ -205,7 +205,7 @@ def draw_leaderboard(compared: Compared) -> None:
         f"left out, as their pass rate rests on other metrics: {count(len(board.apart), 'version')}"
         if board.apart
         else "",
-        "the best is the best on these questions: its mean is a little too good",
+        "the best was chosen on these questions: its mean is slightly optimistic",
         "click a version to compare it",
     )
 

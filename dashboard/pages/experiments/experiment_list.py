@@ -35,7 +35,7 @@ def experiment_list(
     effects = {key: effect_of(summary) for key, summary in summaries.items()}
     drawn = [entry for entry in listed if entry.experiment_id in summaries]
     drawn.sort(key=lambda entry: _loss(effects[entry.experiment_id]))
-    st.markdown(f"##### {count(len(drawn), 'experiment')}, by cost")
+    st.markdown(f"##### {count(len(drawn), 'experiment')}, by points lost")
     for entry in drawn:
         key = entry.experiment_id
         with st.container(horizontal=True, wrap=False, vertical_alignment="center", gap="small"):

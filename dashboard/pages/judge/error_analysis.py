@@ -246,7 +246,7 @@ def _editor(view: View, ids: Sequence[str], counts: Sequence[LabelCount]) -> Non
             with st.popover("Remove"):
                 _remove(view, counts)
         if not current_user():
-            st.caption("Give your name above to change the taxonomy.")
+            st.caption("Enter your name above to edit the failure labels.")
 
 
 def _define(view: View, counts: Sequence[LabelCount]) -> None:

@@ -284,7 +284,7 @@ def step_section(run: Run, view: View, k: int) -> None:
             label = f"![{n:,} cases]({image}) {percent(held / asked)}"
             if st.button(label, key=f"step_{step}", type="tertiary", disabled=n == 0):
                 open_cases(cohort=f"reach:{step}:{k}")
-    st.caption("“At most” is a ceiling, no forecast. A bar opens the cases that its step adds.")
+    st.caption("“At most” is a ceiling, not a forecast. A bar opens the cases that its step adds.")
 
 
 @kept

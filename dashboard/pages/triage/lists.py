@@ -287,7 +287,7 @@ def _change_foot(comparison: Comparison, report: GateReport | None) -> str:
     compared = [change for change in comparison.differences if change.difference.n_pairs]
     unclear = sum(change.verdict == "cannot tell" for change in compared)
     n = {change.difference.n_pairs for change in compared}
-    foot = [f"{unclear:,} of {count(len(compared), 'metric')}: cannot tell from chance (corrected)"]
+    foot = [f"{unclear:,} of {count(len(compared), 'metric')} could be chance (corrected)"]
     foot += [f"n = {count(next(iter(n)), 'question')}"] if len(n) == 1 else []
     foot += ["means over the pairs that both runs scored"] if compared else []
     if report is not None and report.baseline.run is not None:

@@ -30,6 +30,12 @@ MOST_QUOTES = 4
 MOST_SENTENCES = 400  # of an answer that are marked
 CORRECTNESS = {True: "right", False: "wrong", None: "not checked against the reference"}
 PARTLY_RIGHT = "right in part"
+USE_SOURCES = {  # source of recorded use -> how it is known
+    "judge": "recorded by the judge",
+    "citation": "recorded from citations",
+    "lexical": "recorded, from shared words",
+    "imported": "recorded in the file",
+}
 
 
 @dataclass(frozen=True)
@@ -39,7 +45,7 @@ class CaseHighlights:
     # ranks of the documents that the answer uses; those that a claim cites are among them unless a judge, a
     # person or the file says otherwise
     used: frozenset[int]
-    # "recorded: SOURCE", "cited", "from claim labels" or "estimated"; "" where nothing is known
+    # one of USE_SOURCES, "cited", "from claim labels" or "estimated"; "" where nothing is known
     used_how: str
     # the lexical estimate; None where the answer or all texts are missing
     attribution: ContextAttribution | None
@@ -86,7 +92,9 @@ def _used_documents(
     if sample["used"] is not None:
         recorded = frozenset(use["rank"] for use in sample["used"])
         lexical = sample["used_source"] == "lexical"
-        return recorded | by_claims if lexical else recorded, f"recorded: {sample['used_source']}"
+        return recorded | by_claims if lexical else recorded, USE_SOURCES.get(
+            sample["used_source"], "recorded"
+        )
     if sample["citations"] is not None:
         cited = {name for part in sample["citations"] for name in part["ids"] or ()}
         documents = enumerate(sample["retrieved"] or (), 1)
@@ -203,7 +211,7 @@ def context_cards_html(
         "context_cards.html",
         cards=cards,
         counts=_context_counts(sample, highlights),
-        how=f"use {highlights.used_how or 'not known'}",
+        how=f"Use {highlights.used_how or 'not known'}",
         doubt=doubt,
         anchor=anchor,
     )

@@ -12,6 +12,7 @@ from ragtriage import __version__
 from ragtriage.dashboard.present.stories.context import StoryView
 from ragtriage.dashboard.present.stories.story import Audience, RenderedSection, Story
 from ragtriage.dashboard.wording.escaping import in_sentence
+from ragtriage.data.demo import WHO
 from ragtriage.data.store.judge_replies import EVALUATION
 from ragtriage.data.store.judge_results import judge_of
 from ragtriage.data.text.shown_case import shown_cases
@@ -140,7 +141,7 @@ def with_shown_cases(sections: Sequence[RenderedSection]) -> tuple[RenderedSecti
 
 def report_of(view: StoryView, story: Story, sections: Sequence[RenderedSection]) -> Report:
     """Return the report of a story with its rendered sections."""
-    author = f", by {story.author}" if story.author else ""
+    author = f", by {story.author}" if story.author not in ("", WHO) else ""
     questions = count(view.run.n_questions, "question")
     return Report(
         title=story.title,
