@@ -31,7 +31,6 @@ from ragtriage.metrics.schema.scores import MetricsError
 Text = Annotated[str, StringConstraints(strip_whitespace=True)]
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 SECTIONS = '[[gate]], [[project.NAME.gate]], rule = "mean" at the top'
-UNLESS_RIGHT = ("faithfulness", "answer_relevancy")  # gates on their means, where the file does not say
 ACCEPTED = {  # by setting; where it depends on others, the validator says it
     "severity": '"block" or "warn"',
     "reason": "a text in quotes",
@@ -72,7 +71,7 @@ class _GateTable(_Table):
     severity: Literal["block", "warn"] | None = Field(None, validate_default=True)
     required: bool = False
     where_measured: bool = False
-    unless_right: bool | None = None  # None: as in the bundled gates
+    unless_right: bool = False
     reason: Text = ""
     slice: Annotated[dict[str, str], Field(min_length=1, max_length=1)] | None = None
 
@@ -92,7 +91,7 @@ class _GateTable(_Table):
 
     @field_validator("where_measured", "unless_right")
     @classmethod
-    def _measured_or_required(cls, excuse: bool | None, info: ValidationInfo) -> bool | None:
+    def _measured_or_required(cls, excuse: bool, info: ValidationInfo) -> bool:
         if excuse and info.data.get("required"):
             raise _misfit("a required gate must be measured", f"one of required and {info.field_name}")
         return excuse
@@ -107,8 +106,6 @@ class _GateTable(_Table):
         rule: GateRule = "interval",
     ) -> Gate:
         group = next(iter(self.slice.items())) if self.slice else None
-        bundled = kind == "mean" and metric in UNLESS_RIGHT and group is None and not self.required
-        unless_right = bundled if self.unless_right is None else self.unless_right
         severity = self.severity or "block"
         return Gate(
             metric,
@@ -122,7 +119,7 @@ class _GateTable(_Table):
             values,
             rule,
             where_measured=self.where_measured,
-            unless_right=unless_right,
+            unless_right=self.unless_right,
         )
 
 
