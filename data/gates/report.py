@@ -41,10 +41,12 @@ from ragtriage.data.gates.built_in import (
     judge_halves,
     judge_questions,
     judge_secrets,
+    judged_otherwise,
     mixed_questions,
     quality_holds,
     stand_in,
     weak_slice,
+    wrong_citations,
 )
 from ragtriage.data.gates.conclusion import FAILING, Conclusion, conclude, exit_code, known_faults
 from ragtriage.data.gates.config import GateConfig
@@ -311,6 +313,7 @@ def judge_run(
         reasons=(
             *against_people(run),
             *given_context(run),
+            *wrong_citations(run),
             *(each.clause for each in right_doubts(run, findings)),
         ),
         diagnosis=run,
@@ -360,7 +363,7 @@ def _compared(
             *filter(None, [left_out_labels(base, run)]),
             *_refused_in_one_run(base, run, shared, report.results),
         ),
-        reasons=(*filter(None, [mixed]), *report.reasons),
+        reasons=(*filter(None, [mixed]), *judged_otherwise(run, base, shared), *report.reasons),
         mixed=shared if mixed else None,
         losses=losses(base, run, slice_changes(base, run)),
     )

@@ -25,6 +25,9 @@ MOST_OF_THE_TEXT = 0.5
 TEXT = 40  # characters that a typical cell of text has at least
 EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
 NOT_READ = " and is not read"
+PEOPLE = {"human", "manual", "annotator", "reviewer", "expert", "sme"}  # words for those who judge
+JUDGEMENTS = {"verdict", "label", "judgement", "judgment", "rating", "assessment", "evaluation", "review"}
+PASSED = {"pass", "passed", "passes", "good", "right", "correct", "acceptable"}  # words for a right answer
 BY_WORD = "a word in its name"
 
 
@@ -89,7 +92,14 @@ def metric_of(column: HeadColumn) -> str:
     if says(column.name, "helpful") and (short or "?" in column.name):
         return "helpful"
     judges = column.verdict is not None and column.verdict.judges_right and says(column.name, "judgement")
-    return "correctness" if judges else key
+    return "correctness" if judges or _of_people(column) else key
+
+
+def _of_people(column: HeadColumn) -> bool:
+    """Return whether people passed or failed the answers, as in a column "human verdict" of pass and fail."""
+    words = words_of(plain_name(column.name))
+    called = {*map(str.casefold, column.verdict.shown.split("/"))} if column.verdict else set()
+    return bool(words & PEOPLE and words & JUDGEMENTS and called & PASSED)
 
 
 def without_scale(heading: str) -> str:
