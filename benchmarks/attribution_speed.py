@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 from make_runs import make_runs
 
-from ragtriage.data.store.ragged import Ragged
+from ragtriage.data.store.sample_schema import Ragged
 from ragtriage.data.suites.contexts import BatchWords, CompiledWords, PlainWords
 from ragtriage.data.text.compiled.engine import compiled_loops
 from ragtriage.data.text.refusal_detection import detect_refusal

@@ -22,7 +22,7 @@ from ragtriage.data.api import add_file, open_store
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.sample_schema import conform
 from ragtriage.data.suites.check_table import CheckFilter, check_page, suite_summaries
-from ragtriage.data.suites.evaluate import evaluated_checks
+from ragtriage.data.suites.registry import evaluated_checks
 
 ROUTES = ["billing", "sales", "support", "oos"]
 WRONG = 0.1  # share of each check that fails

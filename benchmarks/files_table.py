@@ -23,9 +23,8 @@ from ragtriage.data.errors import InputError, ValidationErrors
 from ragtriage.data.importers.detect import read_runs
 from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.load import inputs_of, joined
-from ragtriage.data.store.parsed_run import ParsedRun
+from ragtriage.data.store.parsed_run import ParsedRun, normalise
 from ragtriage.data.store.question_sets import parsed_set
-from ragtriage.data.store.sample_validation import normalise
 from ragtriage.data.store.workspace import SCALES
 
 __all__ = ["EXPORTS", "FIXTURES", "differences", "expectations", "figures"]

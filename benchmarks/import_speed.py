@@ -29,7 +29,7 @@ from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.detect import read_runs
 from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.load import inputs_of, joined
-from ragtriage.data.store.sample_validation import normalise
+from ragtriage.data.store.parsed_run import normalise
 
 UNIT = 12  # questions in each file
 HEX = re.compile(  # ids; plain numbers such as times in nanoseconds stay

@@ -33,15 +33,15 @@ from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.load import Step, Watch, import_parsed_runs
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.jobs import lock_file
-from ragtriage.data.judge.recorded import RecordedLabels, publish_recorded, read_recorded
+from ragtriage.data.judge.judge_run import RecordedLabels, publish_recorded, read_recorded
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.parsed_run import ParsedRun
 from ragtriage.data.store.stored_file import replace_file
 from ragtriage.data.store.versions import mark_release_once
 from ragtriage.data.store.workspace import Run
 from ragtriage.data.store.write_run import ImportedRun
-from ragtriage.data.systems.builtin.pipeline import BuiltInSystem, PipelineSettings
-from ragtriage.data.systems.builtin.readers import Extractive
+from ragtriage.data.systems.builtin_pipeline import BuiltInSystem, PipelineSettings
+from ragtriage.data.systems.builtin_readers import Extractive
 from ragtriage.data.systems.system import SystemLimits
 
 LABELLED_SETS = ("mtrag", "clapnq")  # projects of bundled samples that annotators labelled

@@ -19,7 +19,7 @@ from uuid import uuid4
 
 from haystack import tracing
 
-from ragtriage.data.importers.formats.chain_results import record_of_result
+from ragtriage.data.importers.formats.frames import record_of_result
 from ragtriage.data.importers.parsing.objects import USAGE, plain, usage
 from ragtriage.data.importers.parsing.shapes import question_in
 from ragtriage.recorder import CallRecorder, error_text, quietly

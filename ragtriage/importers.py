@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ragtriage.data.errors import InputError, ValidationErrors
 from ragtriage.data.importers.importer import Importer, Options, Peek
+from ragtriage.data.importers.parsing.containers import open_sqlite, rows_of
 from ragtriage.data.importers.parsing.documents_in_json import items_at, value_at
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.rows import Spool, open_table
@@ -17,7 +18,6 @@ from ragtriage.data.importers.parsing.shapes import (
     question_in,
     reference_in,
 )
-from ragtriage.data.importers.parsing.sqlite_file import open_sqlite, rows_of
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
 __all__ = [

@@ -19,7 +19,7 @@ from ragtriage.data.errors import InputError, ValidationErrors
 from ragtriage.data.importers.detect import read_runs
 from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.load import inputs_of, joined
-from ragtriage.data.store.sample_validation import normalise
+from ragtriage.data.store.parsed_run import normalise
 
 __all__ = ["EXPORTS", "assert_is_the_run", "expected", "outcome", "read", "scores_of"]
 

@@ -30,8 +30,7 @@ from ragtriage.dashboard.charts.chart import (
 )
 from ragtriage.dashboard.charts.tokens import FONT, Tokens
 from ragtriage.dashboard.wording.escaping import chart_text, shorten
-from ragtriage.data.analysis.question_types import TypeCurve
-from ragtriage.data.analysis.retrieval_curves import HOPS, Curve, HopTally
+from ragtriage.data.analysis.retrieval_curves import HOPS, Curve, HopTally, TypeCurve
 from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.number_text import interval_text, number, percent
 

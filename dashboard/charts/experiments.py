@@ -34,8 +34,8 @@ from ragtriage.data.comparison.leaderboard import CostPoint
 from ragtriage.data.experiments.languages import LanguageFindings
 from ragtriage.data.experiments.parsing import ParsingFindings
 from ragtriage.data.experiments.position import PublishedCurves
+from ragtriage.data.experiments.registry import ArmResult
 from ragtriage.data.experiments.stability import FlipsByChange
-from ragtriage.data.experiments.summary import ArmResult
 from ragtriage.metrics.experiments.contexts import NoiseEffect, PositionEffect
 from ragtriage.metrics.number_text import interval_text, number, percent
 from ragtriage.metrics.statistics.intervals import Interval

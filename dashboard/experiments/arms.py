@@ -20,7 +20,7 @@ from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.wording.comparisons import effect_label, family_text
 from ragtriage.dashboard.wording.escaping import shorten
 from ragtriage.data.experiments.arms import ARMS, ArmsFindings
-from ragtriage.data.experiments.summary import ExperimentSummary
+from ragtriage.data.experiments.registry import ExperimentSummary
 from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.number_text import count, number, signed
 from ragtriage.metrics.result_table import Change, Ends, PValue, ResultTable, Row

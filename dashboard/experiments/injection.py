@@ -20,7 +20,7 @@ from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.wording.escaping import shorten
 from ragtriage.dashboard.wording.formatting import span
 from ragtriage.data.experiments.injection import INJECTION, Defence, InjectionFindings, PoisonedArm
-from ragtriage.data.experiments.summary import ExperimentSummary
+from ragtriage.data.experiments.registry import ExperimentSummary
 from ragtriage.metrics.number_text import count, interval_text, p_value, percent, points, signed
 from ragtriage.metrics.result_table import Change, PValue, ResultTable, Row, Share
 

@@ -19,7 +19,7 @@ from ragtriage.dashboard.experiments.view import (
 )
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.data.experiments.languages import LANGUAGES, LanguageFindings
-from ragtriage.data.experiments.summary import ExperimentSummary
+from ragtriage.data.experiments.registry import ExperimentSummary
 from ragtriage.metrics.number_text import number, percent
 from ragtriage.metrics.result_table import Number, ResultTable, Row, Share, ends_of
 

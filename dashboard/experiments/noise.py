@@ -20,7 +20,7 @@ from ragtriage.dashboard.experiments.view import (
 from ragtriage.dashboard.headlines.headline import Headline, State
 from ragtriage.dashboard.wording.formatting import span
 from ragtriage.data.experiments.noise import NOISE, NoiseFindings
-from ragtriage.data.experiments.summary import ExperimentSummary
+from ragtriage.data.experiments.registry import ExperimentSummary
 from ragtriage.metrics.experiments.contexts import NoiseEffect
 from ragtriage.metrics.number_text import p_value, percent
 from ragtriage.metrics.result_table import (

@@ -17,7 +17,7 @@ from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.wording.escaping import shorten
 from ragtriage.data.experiments.parsed_pages import PAGE_SCORES
 from ragtriage.data.experiments.parsing import PARSING, ParsingFindings
-from ragtriage.data.experiments.summary import ExperimentSummary
+from ragtriage.data.experiments.registry import ExperimentSummary
 from ragtriage.metrics.number_text import count, interval_text, number, percent
 from ragtriage.metrics.result_table import Cell, Number, ResultTable, Row
 

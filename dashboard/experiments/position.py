@@ -18,7 +18,7 @@ from ragtriage.dashboard.experiments.view import (
 )
 from ragtriage.dashboard.headlines.headline import Headline, State
 from ragtriage.data.experiments.position import POSITION, PositionFindings, published_positions
-from ragtriage.data.experiments.summary import ExperimentSummary
+from ragtriage.data.experiments.registry import ExperimentSummary
 from ragtriage.metrics.experiments.contexts import PositionEffect, PositionVerdict
 from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.number_text import count, interval_text, number, p_value, percent, points, signed

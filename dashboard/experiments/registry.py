@@ -17,8 +17,7 @@ from ragtriage.dashboard.experiments import (
 )
 from ragtriage.dashboard.experiments.view import ExperimentView, Part, ShownEffect, arm_chart, name_of
 from ragtriage.dashboard.headlines.headline import Headline
-from ragtriage.data.experiments.registry import kind_of
-from ragtriage.data.experiments.summary import ExperimentSummary
+from ragtriage.data.experiments.registry import ExperimentSummary, kind_of
 from ragtriage.metrics.number_text import count
 
 VIEWS: dict[str, ExperimentView[Any]] = {

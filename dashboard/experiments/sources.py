@@ -19,8 +19,8 @@ from ragtriage.dashboard.experiments.view import (
 )
 from ragtriage.dashboard.headlines.headline import Headline, State
 from ragtriage.dashboard.wording.formatting import span
+from ragtriage.data.experiments.registry import ExperimentSummary
 from ragtriage.data.experiments.sources import SOURCES, TITLES, SourceFindings
-from ragtriage.data.experiments.summary import ExperimentSummary
 from ragtriage.metrics.experiments.contexts import Need, SourceVerdict
 from ragtriage.metrics.number_text import count, percent, points
 from ragtriage.metrics.result_table import Change, Ends, Of, PValue, ResultTable, Row

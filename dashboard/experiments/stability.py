@@ -8,8 +8,8 @@ from ragtriage.dashboard.charts.experiments import flip_dots
 from ragtriage.dashboard.experiments.view import ExperimentView, Opening, Part, ShownEffect, joined, name_of
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.wording.formatting import span
+from ragtriage.data.experiments.registry import ExperimentSummary
 from ragtriage.data.experiments.stability import STABILITY, StabilityFindings
-from ragtriage.data.experiments.summary import ExperimentSummary
 from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.number_text import count, number, percent
 from ragtriage.metrics.result_table import ResultTable, Row, Share

@@ -17,7 +17,7 @@ from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.wording.escaping import capital, shorten
 from ragtriage.dashboard.wording.formatting import methods
 from ragtriage.data.experiments.experiment import ExperimentKind
-from ragtriage.data.experiments.summary import ExperimentSummary
+from ragtriage.data.experiments.registry import ExperimentSummary
 from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.number_text import count, p_value
 from ragtriage.metrics.result_table import Number, ResultTable, Row, ends_of

@@ -20,7 +20,7 @@ from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.versions import releases_of
 from ragtriage.data.store.workspace import Run
-from ragtriage.data.text.faults.secrets import masked_text
+from ragtriage.data.text.secrets import masked_text
 from ragtriage.metrics.number_text import count
 from ragtriage.metrics.schema.metric import whole_number
 from ragtriage.metrics.schema.scores import MetricsError

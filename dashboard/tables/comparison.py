@@ -13,7 +13,7 @@ from ragtriage.dashboard.wording.comparisons import (
 )
 from ragtriage.dashboard.wording.escaping import capital
 from ragtriage.dashboard.wording.formatting import mean_text
-from ragtriage.data.chunking.costs import TrialCost
+from ragtriage.data.chunking.grid_plan import TrialCost
 from ragtriage.data.chunking.grids import TrialValue
 from ragtriage.data.comparison.ablation import Ablation, Effect
 from ragtriage.data.comparison.compare import Comparison, MetricDifference

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from ragtriage.dashboard.wording.comparisons import VERDICT_LABELS
 from ragtriage.dashboard.wording.formatting import method_text
 from ragtriage.data.analysis.gold_reach import Change as RankingChange
-from ragtriage.data.analysis.question_types import TypeCurve
-from ragtriage.data.analysis.retrieval_curves import Curve
+from ragtriage.data.analysis.retrieval_curves import Curve, TypeCurve
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.metrics.analysis.retrieval import LEAST_GAIN
 from ragtriage.metrics.metric_registry import REGISTRY, title_of

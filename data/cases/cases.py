@@ -11,12 +11,11 @@ import numpy as np
 from ragtriage.data.cases.cohorts import cohort_rows
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.errors import DataError
-from ragtriage.data.scoring.judged_labels import judged_sample
+from ragtriage.data.scoring.batch_inputs import judged_sample
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.duckdb_engine import query
-from ragtriage.data.store.judge_replies import EVALUATION, reply_from
-from ragtriage.data.store.judge_results import read_payload
-from ragtriage.data.text.faults.secrets import masked_text
+from ragtriage.data.store.judge_results import EVALUATION, read_payload, reply_from
+from ragtriage.data.text.secrets import masked_text
 from ragtriage.metrics.diagnosis.patterns import PATTERNS
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 from ragtriage.metrics.schema.scores import BoolArray, IntArray

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ragtriage.data.suites.check import CheckedSample, CheckOutcome, RecordedCheck, stored_value
-from ragtriage.data.suites.evaluate import outcome_of
 from ragtriage.data.suites.isolation import account_checks
+from ragtriage.data.suites.registry import outcome_of
 from ragtriage.data.suites.safety import SAFETY, UNASKED, Verdict, question_of
 from ragtriage.data.suites.tool.recorded_calls import actual_calls_text, call_faults, expected_calls_text
 

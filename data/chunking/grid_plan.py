@@ -1,4 +1,4 @@
-"""What a grid search over chunkings tries, and how far it is."""
+"""What a grid search over chunkings tries, how far it is, and what a configuration costs a question."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 
 from ragtriage.data.chunking.chunkers import Chunking, Strategy, Unit
 from ragtriage.data.chunking.corpus import Corpus, CorpusChunk, Document, PreparedCorpus
@@ -20,6 +21,7 @@ from ragtriage.data.chunking.retrievers import WORDS, Bm25Index, Retriever, open
 from ragtriage.data.errors import DataError, ValidationErrors
 from ragtriage.data.importers.load import import_parsed_runs
 from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.schema.scores import FloatArray, IntArray
@@ -258,3 +260,32 @@ class _RelevantChunks:
                     overlapping |= (ranges[:, 0] < span["end"]) & (ranges[:, 1] > span["start"])
             total += int(overlapping.sum())
         return total
+
+
+@dataclass(frozen=True)
+class TrialCost:
+    """Means over the samples of a trial; None where not recorded."""
+
+    tokens: float | None  # of the top k chunks
+    milliseconds: float | None  # of the whole answer where recorded, else of its retrieval
+    usd: float | None
+
+
+NO_COST = TrialCost(None, None, None)
+
+
+def trial_cost(scored: ScoredRun, k: int) -> TrialCost:
+    """Return what a question costs in a run of which k chunks are handed on."""
+    lists = pq.read_table(scored.samples_path, columns=["retrieved_tokens"])["retrieved_tokens"].to_pylist()
+    tokens = [sum(sizes[:k]) for sizes in lists if sizes]
+    milliseconds = _mean(scored, "latency_ms") or _mean(scored, "retrieval_ms")
+    retrieving = scored.run.measured.get("retrieving_s")
+    if milliseconds is None and retrieving is not None and scored.n:
+        milliseconds = 1000 * float(retrieving) / scored.n
+    return TrialCost(float(np.mean(tokens)) if tokens else None, milliseconds, _mean(scored, "cost_usd"))
+
+
+def _mean(scored: ScoredRun, metric: str) -> float | None:
+    values = scored.values(metric)
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if len(known) else None

@@ -19,10 +19,10 @@ from ragtriage.data.errors import DataError, InputError, ValidationErrors
 from ragtriage.data.importers.load import is_question_file, named_questions
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.rows import open_table
+from ragtriage.data.store.parsed_run import normalise
 from ragtriage.data.store.question_sets import LoadedSet, corpus_path, find_set
-from ragtriage.data.store.sample_validation import normalise
 from ragtriage.data.store.workspace import Workspace
-from ragtriage.data.text.folding import FoldedText, folded
+from ragtriage.data.text.tokens import FoldedText, folded
 
 ACCEPTED = (
     "rows with `question` and `relevant_spans` [{doc_id, start, end}], or `question`, `references` and "

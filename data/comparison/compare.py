@@ -26,8 +26,7 @@ from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.weak_judge import weak_judges
 from ragtriage.data.scoring.label_correction import corrected
 from ragtriage.data.scoring.scored_run import ScoredRun
-from ragtriage.data.store.judge_replies import EVALUATION
-from ragtriage.data.store.judge_results import judge_of
+from ragtriage.data.store.judge_results import EVALUATION, judge_of
 from ragtriage.metrics.diagnosis.stages import STAGES
 from ragtriage.metrics.gates.gates import GateResult
 from ragtriage.metrics.gates.wording import GOOD_SHARE

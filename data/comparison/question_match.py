@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.stored_file import reading
-from ragtriage.data.text.folding import folded_question
 from ragtriage.data.text.language import language_of
+from ragtriage.data.text.tokens import folded_question
 from ragtriage.metrics.schema.scores import IntArray
 
 FEWEST_SHARED = 10  # ids of which most name other questions

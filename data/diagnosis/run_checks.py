@@ -20,9 +20,8 @@ from ragtriage.data.diagnosis.text_findings import answer_texts
 from ragtriage.data.diagnosis.unchecked_isolation import unchecked_isolation
 from ragtriage.data.diagnosis.weak_judge import weak_judges
 from ragtriage.data.scoring.batch_scores import OVER_ANSWERS
-from ragtriage.data.scoring.id_overlap import id_mismatch
 from ragtriage.data.scoring.imported_scores import FAILED_CODE, declared_scales, imported_scores, on_scale
-from ragtriage.data.scoring.ranked_lists import context_lists
+from ragtriage.data.scoring.ranked_lists import context_lists, id_mismatch
 from ragtriage.data.scoring.score_run import match_of
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.stored_file import reading

@@ -22,10 +22,9 @@ from ragtriage.data.importers.load import import_parsed_runs
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.access import must_write
-from ragtriage.data.store.parsed_run import ParsedRun, Record
-from ragtriage.data.store.sample_validation import normalise
+from ragtriage.data.store.parsed_run import ParsedRun, Record, normalise
 from ragtriage.data.store.workspace import Run
-from ragtriage.data.suites.evaluate import check_problems
+from ragtriage.data.suites.registry import check_problems
 from ragtriage.data.suites.safety import RULE_KEYS
 from ragtriage.data.systems.runner import Asked, AskProgress, ask_all
 from ragtriage.data.systems.system import System, SystemLimits, SystemReply, SystemRequest, sample_record

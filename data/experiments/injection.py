@@ -29,8 +29,8 @@ from ragtriage.data.experiments.planted_text import (
 )
 from ragtriage.data.experiments.questions import Questions
 from ragtriage.data.scoring.scored_run import ScoredRun
-from ragtriage.data.text.answer_match import holds_answer
-from ragtriage.data.text.folding import folded
+from ragtriage.data.text.right_by_text import holds_answer
+from ragtriage.data.text.tokens import folded
 from ragtriage.metrics.experiments.contexts import (
     AttackOutcome,
     PoisonedRetrieval,

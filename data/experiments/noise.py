@@ -26,7 +26,7 @@ from ragtriage.data.experiments.experiment import (
     scores_and_refusal,
 )
 from ragtriage.data.experiments.questions import AskedQuestion, Passage, Questions, draw_distractors
-from ragtriage.data.text.answer_match import holds_answer
+from ragtriage.data.text.right_by_text import holds_answer
 from ragtriage.metrics.experiments.contexts import NoiseEffect, Outcome, noise_effect, outcome_of, shares_of
 from ragtriage.metrics.number_text import percent
 from ragtriage.metrics.statistics.intervals import Interval, mean_over_questions

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ragtriage.data.errors import DataError
-from ragtriage.data.text.folding import folded
+from ragtriage.data.text.tokens import folded
 from ragtriage.metrics.experiments.parsing import (
     Cell,
     CellCheck,

@@ -32,7 +32,7 @@ from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 from ragtriage.data.store.workspace import utc_now
-from ragtriage.data.text.answer_match import holds_answer
+from ragtriage.data.text.right_by_text import holds_answer
 from ragtriage.metrics.number_text import count
 from ragtriage.metrics.schema.scores import FloatArray, IntArray
 from ragtriage.metrics.statistics.intervals import Interval, interval, mean_over_questions, question_means

@@ -14,8 +14,8 @@ from typing import Any
 from ragtriage.data.errors import DataError
 from ragtriage.data.experiments.experiment import Arm, Design, Level, PlannedSample, asked_from
 from ragtriage.data.experiments.questions import AskedQuestion, Passage, Questions, draw_distractors
-from ragtriage.data.text.answer_match import holds_answer, normalised
 from ragtriage.data.text.language import language_of
+from ragtriage.data.text.right_by_text import holds_answer, normalised
 
 PLACES = ("start", "middle", "end")
 HIDINGS: Mapping[str, str] = {

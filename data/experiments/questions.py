@@ -14,15 +14,15 @@ from ragtriage.data.cases.export import native_record
 from ragtriage.data.chunking.corpus import Corpus, Document
 from ragtriage.data.chunking.retrievers import Bm25Index
 from ragtriage.data.errors import DataError, WorkspaceError
-from ragtriage.data.generation.oracle_context import gold_texts, oracle_documents
+from ragtriage.data.generation import gold_texts, oracle_documents
 from ragtriage.data.importers.load import is_question_file, named_questions
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.question_sets import KEPT, LoadedSet
 from ragtriage.data.store.sample_models import is_unicode
 from ragtriage.data.store.sample_reader import StoredSamples
 from ragtriage.data.suites.check import shown
-from ragtriage.data.text.answer_match import holds_answer, normalised
-from ragtriage.data.text.folding import folded
+from ragtriage.data.text.right_by_text import holds_answer, normalised
+from ragtriage.data.text.tokens import folded
 
 ANSWERS = (
     "answers",

@@ -1,4 +1,4 @@
-"""Ask a system the requests of an experiment, and make a run of each arm that is complete."""
+"""Ask a system the requests of an experiment, and make a run of each arm that is complete; as a job too."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from ragtriage.data.experiments.experiment import (
 )
 from ragtriage.data.experiments.plan import PlannedExperiment, distinct_requests
 from ragtriage.data.importers.load import import_parsed_runs
+from ragtriage.data.jobs import Job, jobs_of, recorded_job
 from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 from ragtriage.data.systems.runner import AskProgress, ask_all
 from ragtriage.data.systems.system import System, SystemLimits, SystemReply, sample_record
@@ -220,3 +222,42 @@ def _accepted(sample: PlannedSample) -> dict[str, object]:
     if not answers or sample.case.get("answerable") == "no":
         return {}
     return {"reference_answer": answers[0], "accepted_answers": list(answers)}
+
+
+_KIND = "experiment:"  # followed by the id of the experiment
+
+
+def run_experiment_job(
+    store: RunStore,
+    planned: PlannedExperiment,
+    system: System,
+    limits: SystemLimits,
+    watch: Callable[[AskProgress], None],
+    stopped: Callable[[], bool],
+) -> ExperimentOutcome:
+    """Run an experiment as a job of this process, as `run_experiment` does.
+
+    Raises:
+        DataError: this experiment is running already, or the workspace cannot be written.
+    """
+    experiment = planned.experiment
+    spec = {"title": planned.kind.title, "questions": experiment.questions, "system": experiment.system}
+    kind, progress = _KIND + experiment.experiment_id, {"total": 0, "done": 0}
+    with recorded_job(store.ledger, kind, spec, experiment.project, progress) as job:
+
+        def follow(step: AskProgress) -> None:
+            job.progress.update(total=step.total, done=step.done, failed=step.failed)
+            watch(step)
+
+        def stops() -> bool:
+            return job.heartbeat.stop_asked or stopped()
+
+        outcome = run_experiment(store, planned, system, limits, follow, stops)
+        if outcome.stopped:
+            job.stopped(outcome.stopped)
+    return outcome
+
+
+def experiment_jobs(ledger: Ledger) -> list[Job]:
+    """List the jobs of experiments of a workspace, newest first."""
+    return jobs_of(ledger, kind=_KIND)

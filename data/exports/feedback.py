@@ -16,8 +16,7 @@ from ragtriage.data.labels.ratings import PASS, dimension_of, ratings_of
 from ragtriage.data.scoring.imported_scores import on_metric_scale
 from ragtriage.data.scoring.label_correction import rows_of
 from ragtriage.data.scoring.scored_run import MetricColumn, ScoredRun
-from ragtriage.data.store.judge_replies import EVALUATION
-from ragtriage.data.store.judge_results import judge_of
+from ragtriage.data.store.judge_results import EVALUATION, judge_of
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.sample_reader import further_fields
 from ragtriage.metrics.diagnosis.stages import STAGES

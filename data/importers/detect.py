@@ -12,6 +12,7 @@ from ragtriage.data.importers.formats import trec
 from ragtriage.data.importers.formats.beir import Qrels, read_qrels, with_qrels
 from ragtriage.data.importers.formats.own_tables import reshaped
 from ragtriage.data.importers.importer import Importer, Options, Peek, recognises, refusing, with_tools
+from ragtriage.data.importers.parsing.containers import ALL_SHEETS, check_readable, is_workbook, sheets_of
 from ragtriage.data.importers.parsing.documents_in_json import (
     SeveralListsError,
     beginning,
@@ -23,8 +24,6 @@ from ragtriage.data.importers.parsing.input_file import LIFT, InputFile
 from ragtriage.data.importers.parsing.names import MAP_QUESTION, NoQuestionError
 from ragtriage.data.importers.parsing.rows import Table, open_table
 from ragtriage.data.importers.parsing.shapes import storable
-from ragtriage.data.importers.parsing.sqlite_file import check_readable
-from ragtriage.data.importers.parsing.workbook import ALL_SHEETS, is_workbook, sheets_of
 from ragtriage.data.importers.question_join import QuestionJoin
 from ragtriage.data.importers.registry import GENERAL, candidates, importer_of, importers, keys_of
 from ragtriage.data.store.parsed_run import ParsedRun, Record

@@ -12,13 +12,11 @@ from typing import Any, Literal
 
 from ragtriage.data.declarations import Declaration
 from ragtriage.data.errors import DataError, InputError, ValidationErrors, content_fault
-from ragtriage.data.importers.parsing.archive import member_names
+from ragtriage.data.importers.parsing.containers import is_sqlite, is_workbook, member_names, table_names
 from ragtriage.data.importers.parsing.documents_in_json import outline
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.rows import Table, container, object_rows, open_table
 from ragtriage.data.importers.parsing.shapes import items, objects
-from ragtriage.data.importers.parsing.sqlite_file import is_sqlite, table_names
-from ragtriage.data.importers.parsing.workbook import is_workbook
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 from ragtriage.data.store.question_sets import LoadedSet
 from ragtriage.metrics.schema.scores import MetricsError

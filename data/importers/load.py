@@ -24,7 +24,7 @@ from ragtriage.data.importers.importer import Importer, Options, Peek
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.shapes import storable
 from ragtriage.data.importers.registry import candidates, importer_of, importers
-from ragtriage.data.scoring.batches.early import EarlyScores
+from ragtriage.data.scoring.batches.gathered import EarlyScores
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.score_run import ensure_scored, options_of
 from ragtriage.data.store.parsed_run import ParsedRun
@@ -38,7 +38,7 @@ from ragtriage.data.store.question_sets import (
 )
 from ragtriage.data.store.workspace import Run, Workspace
 from ragtriage.data.store.write_run import ImportedRun, store_run
-from ragtriage.data.suites.evaluate import check_problems
+from ragtriage.data.suites.registry import check_problems
 
 Input = tuple[InputFile, Options]
 OF_ANY_TOOL = ("trec", "scores_json", "table", "table_questions", "native", "native_questions")

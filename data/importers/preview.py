@@ -16,11 +16,10 @@ from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.scoring.batch_inputs import batch_of
 from ragtriage.data.scoring.imported_scores import human_scores, imported_scores, on_scale
-from ragtriage.data.store.parsed_run import MappedColumn, Record
+from ragtriage.data.store.parsed_run import MappedColumn, Record, normalise
 from ragtriage.data.store.sample_schema import FIELDS, SCHEMA, Sample
-from ragtriage.data.store.sample_validation import normalise
 from ragtriage.data.suites.citations import style_of
-from ragtriage.data.suites.evaluate import with_evaluated_checks
+from ragtriage.data.suites.registry import with_evaluated_checks
 from ragtriage.metrics.metric_registry import compute, unavailable, unlabelled
 
 PREVIEW_RECORDS = 200

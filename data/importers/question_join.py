@@ -11,7 +11,7 @@ from ragtriage.data.errors import InputError, ValidationError
 from ragtriage.data.store.parsed_run import Record
 from ragtriage.data.store.question_sets import LoadedSet
 from ragtriage.data.store.sample_schema import document_id
-from ragtriage.data.text.folding import folded, folded_question
+from ragtriage.data.text.tokens import folded, folded_question
 
 LOOKED_AT = 200  # samples from which it is told whether gold texts can be matched at all
 FILLED = ("reference_answer", "reference_claims", "answerable", "query_type")

@@ -43,7 +43,7 @@ class Format:
 # Specific formats stand before general ones: a table is what no other importer recognises.
 TOOLS: tuple[Format, ...] = (
     Format(
-        "clouds.azure",
+        "harnesses.azure",
         "azure azure_summary",
         "gpt_* *_threshold outputs.*.* pass_rate mean_rating low_rate",
     ),
@@ -84,7 +84,7 @@ TOOLS: tuple[Format, ...] = (
         "dataset_item_id item_dataset_item_id dataset dataset.* *.dataset *.dataset.* spans kind:folder",
     ),
     Format(
-        "clouds.bedrock",
+        "harnesses.bedrock",
         "bedrock bedrock_model bedrock_questions",
         "conversationTurns automatedEvaluationResult",
     ),

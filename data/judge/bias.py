@@ -18,17 +18,20 @@ import pyarrow.parquet as pq
 from ragtriage.data.judge.evaluation import EvaluationTask
 from ragtriage.data.judge.requests import Sample, TaskSample, Workflow
 from ragtriage.data.labels.human_ratings import human_ratings, rated_dimensions
-from ragtriage.data.scoring.batch_inputs import batch_of
-from ragtriage.data.scoring.judged_labels import judged_sample
+from ragtriage.data.scoring.batch_inputs import batch_of, judged_sample
 from ragtriage.data.scoring.judged_scores import judge_result_of
 from ragtriage.data.scoring.scored_run import ScoredRun
-from ragtriage.data.store.judge_replies import EVALUATION, Evidence, JudgeReply, reply_from, reply_payload
 from ragtriage.data.store.judge_results import (
+    EVALUATION,
+    Evidence,
+    JudgeReply,
     TaskResult,
     judge_of,
     judge_result_path,
     judge_results_of,
     read_task_results,
+    reply_from,
+    reply_payload,
 )
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.sample_schema import SCHEMA

@@ -26,9 +26,14 @@ from ragtriage.data.judge.reply import (
 from ragtriage.data.judge.reply_model import expected_reply
 from ragtriage.data.judge.requests import ModelCall, Request, Sample, TaskSample, Workflow
 from ragtriage.data.prompts.prompt import Document, JudgedCase, Prompt, case_message, load_prompt
-from ragtriage.data.store.judge_replies import EVALUATION, JudgeReply, RequestedLabels, reply_payload
-from ragtriage.data.store.judge_results import TaskResult
-from ragtriage.data.text.sentences import split_sentences
+from ragtriage.data.store.judge_results import (
+    EVALUATION,
+    JudgeReply,
+    RequestedLabels,
+    TaskResult,
+    reply_payload,
+)
+from ragtriage.data.text.tokens import split_sentences
 
 ReferenceWay = Literal["apart", "along"]
 REFERENCE_WAYS: tuple[ReferenceWay, ...] = ("apart", "along")

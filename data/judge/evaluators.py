@@ -29,7 +29,7 @@ from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.workspace import Workspace, utc_now
 from ragtriage.data.suites.check import CheckedSample, stored_value
 from ragtriage.data.suites.check_table import check_table
-from ragtriage.data.suites.evaluate import outcome_of
+from ragtriage.data.suites.registry import outcome_of
 from ragtriage.data.suites.safety import ATTACK_RESULT, SAFETY, WAITS, question_of
 from ragtriage.metrics.schema.scores import FloatArray, Source, Status
 from ragtriage.metrics.statistics.prevalence import EvaluatorAccuracy, evaluator_accuracy

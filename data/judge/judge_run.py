@@ -1,8 +1,10 @@
-"""Judging a run: its options, its jobs one after the other, and what they amount to."""
+"""Judging a run: its options, its jobs one after the other, what they amount to; recorded labels."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import gzip
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import inf, isfinite
 from numbers import Integral, Real
@@ -25,9 +27,21 @@ from ragtriage.data.judge.requests import ClientSettings, JudgeTask, read_prices
 from ragtriage.data.judge.run_job import JobResult
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.summaries import MetricSummary
-from ragtriage.data.store.judge_replies import EVALUATION, QuoteCheck, quote_check, reply_from
-from ragtriage.data.store.judge_results import CallStatus
-from ragtriage.data.store.workspace import Run
+from ragtriage.data.store.judge_results import (
+    EVALUATION,
+    RECORDED,
+    CallStatus,
+    JudgeResult,
+    QuoteCheck,
+    TaskResult,
+    judge_results_of,
+    publish,
+    quote_check,
+    reply_from,
+)
+from ragtriage.data.store.ledger import Ledger
+from ragtriage.data.store.sample_reader import StoredSamples
+from ragtriage.data.store.workspace import Run, Workspace
 from ragtriage.data.suites.safety import ATTACK_RESULT, SAFETY
 from ragtriage.metrics.schema.scores import Source
 
@@ -190,3 +204,35 @@ def quotes_of(result: JobResult) -> QuoteCheck:
         return QuoteCheck()
     replies = [reply_from(item.payload) for item in result.results.values() if item.payload is not None]
     return sum((quote_check(reply) for reply in replies), QuoteCheck())
+
+
+@dataclass(frozen=True)
+class RecordedLabels:
+    """A file of recorded labels: a first line about all of them, then one line a question."""
+
+    model: str  # whose labels they are
+    prompt: str  # version of the prompt that it answered
+    origin: str  # how they came about, in a sentence for the reader
+    labels: Mapping[str, Mapping[str, Any]]  # by question id, as a workspace stores them (`reply_payload`)
+
+
+def read_recorded(path: Path) -> RecordedLabels:
+    """Read a file of recorded labels: JSON lines, compressed with gzip."""
+    head, *lines = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
+    return RecordedLabels(**head, labels={line["question_id"]: line["labels"] for line in lines})
+
+
+def publish_recorded(workspace: Workspace, run: Run, recorded: RecordedLabels) -> JudgeResult | None:
+    """Store recorded labels as the judge result of a run; return None where the run has one already."""
+    ledger = Ledger(workspace.ledger_path)
+    if any(result.kind == EVALUATION for result in judge_results_of(ledger, run.run_id)):
+        return None
+    samples = StoredSamples(workspace.samples_path(run.run_id)).read(range(run.n), ("question_id",))
+    outcomes = {
+        (row, 0): TaskResult("scored", "", recorded.labels[sample["question_id"]])
+        for row, sample in enumerate(samples)
+        if sample["question_id"] in recorded.labels
+    }
+    sdk = f"{RECORDED}{recorded.origin}"
+    result = JudgeResult(run.run_id, EVALUATION, recorded.model, recorded.prompt, sdk)
+    return publish(workspace, ledger, result, outcomes)

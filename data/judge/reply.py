@@ -33,7 +33,7 @@ from ragtriage.data.judge.reply_model import (
     validate_reply,
     wire_schema,
 )
-from ragtriage.data.store.judge_replies import (
+from ragtriage.data.store.judge_results import (
     ENTAILS,
     Evidence,
     Injection,

@@ -26,7 +26,7 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from ragtriage.data.store.judge_replies import Injection
+from ragtriage.data.store.judge_results import Injection
 
 
 class ReplyError(ValueError):

@@ -28,8 +28,7 @@ from ragtriage.data.labels.human_ratings import (
 from ragtriage.data.scoring.context_use import LEXICAL_GROUNDEDNESS
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun
-from ragtriage.data.store.judge_replies import EVALUATION
-from ragtriage.data.store.judge_results import JudgeResult, judge_results_of
+from ragtriage.data.store.judge_results import EVALUATION, JudgeResult, judge_results_of
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.schema.scores import FloatArray, IntArray, Source
 from ragtriage.metrics.statistics.agreement import Agreement, binary_agreement, spearman

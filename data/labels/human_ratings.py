@@ -21,7 +21,7 @@ from ragtriage.data.labels.ratings import (
 from ragtriage.data.scoring.label_correction import rows_of
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.ledger import Ledger
-from ragtriage.data.store.ragged import Ragged, numbers, padded
+from ragtriage.data.store.sample_schema import Ragged, numbers, padded
 from ragtriage.metrics.metric_registry import bounds_of, declared, known_name, title_of
 from ragtriage.metrics.schema.batch import ANSWERABLE
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Source, Status

@@ -15,7 +15,7 @@ from ragtriage.data.errors import DataError, WorkspaceError
 from ragtriage.data.prompts.prompt import label_wording
 from ragtriage.data.scoring.label_correction import rows_of
 from ragtriage.data.scoring.scored_run import ScoredRun
-from ragtriage.data.store.judge_replies import ADDRESSES, AGREES, COMPLETE
+from ragtriage.data.store.judge_results import ADDRESSES, AGREES, COMPLETE
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.workspace import utc_now
 from ragtriage.data.suites.safety import ATTACK

@@ -18,13 +18,20 @@ from ragtriage.data.suites.isolation import (
     common_kind,
     rows_with_accounts,
 )
+from ragtriage.data.text.answer_faults import (
+    asks_for_sources,
+    ending_of,
+    ends_in_a_word,
+    is_error_text,
+    is_fault,
+    is_placeholder,
+    names_a_language,
+    names_a_source,
+)
 from ragtriage.data.text.citation_marks import find_marks
-from ragtriage.data.text.faults.endings import ending_of, ends_in_a_word
-from ragtriage.data.text.faults.error_texts import is_error_text, is_fault, is_placeholder
-from ragtriage.data.text.faults.secrets import Secret, folded_text, has_contact, masked_text, secrets_in
-from ragtriage.data.text.faults.wishes import asks_for_sources, names_a_language, names_a_source
-from ragtriage.data.text.folding import folded_question
 from ragtriage.data.text.language import language_of
+from ragtriage.data.text.secrets import Secret, folded_text, has_contact, masked_text, secrets_in
+from ragtriage.data.text.tokens import folded_question
 from ragtriage.metrics.sanity.rule import BARE, CUT, DANGLING, ENDED, OPEN
 from ragtriage.metrics.schema.batch import Batch
 

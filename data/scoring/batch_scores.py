@@ -14,13 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ragtriage.data.scoring.answer_texts import text_table, without_error_texts
-from ragtriage.data.scoring.batch_inputs import batch_of
+from ragtriage.data.scoring.batch_inputs import batch_of, overlaid
 from ragtriage.data.scoring.context_use import use_table
 from ragtriage.data.scoring.gold_join import Match
 from ragtriage.data.scoring.grouping import language_table, noise_table
-from ragtriage.data.scoring.id_overlap import id_mismatch
 from ragtriage.data.scoring.imported_scores import FIGURES, human_scores, imported_scores, recorded_figures
-from ragtriage.data.scoring.judged_labels import overlaid
 from ragtriage.data.scoring.judged_scores import (
     EVALUATOR,
     LOCAL,
@@ -33,16 +31,15 @@ from ragtriage.data.scoring.judged_scores import (
     local_scores,
     yielding,
 )
-from ragtriage.data.scoring.ranked_lists import context_list_table, ranked_table
+from ragtriage.data.scoring.ranked_lists import context_list_table, id_mismatch, ranked_table
 from ragtriage.data.scoring.stage_features import stage_features_of
-from ragtriage.data.store.judge_replies import EVALUATION
-from ragtriage.data.store.judge_results import judge_result_path
+from ragtriage.data.store.judge_results import EVALUATION, judge_result_path
 from ragtriage.data.store.sample_schema import conform
 from ragtriage.data.store.stored_file import reading
 from ragtriage.data.store.workspace import Workspace
 from ragtriage.data.suites.citation_support import citation_table
 from ragtriage.data.suites.citations import CitationStyle, citation_style
-from ragtriage.data.suites.evaluate import with_evaluated_checks
+from ragtriage.data.suites.registry import with_evaluated_checks
 from ragtriage.metrics.metric_registry import compute, declared, lookup, unavailable
 from ragtriage.metrics.schema.batch import Batch
 from ragtriage.metrics.schema.metric import CONVENTIONS, Convention

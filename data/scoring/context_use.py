@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ragtriage.data.scoring.scored_run import MetricColumn, ScoredRun
-from ragtriage.data.store.ragged import Ragged, flags, padded
+from ragtriage.data.store.sample_schema import Ragged, flags, padded
 from ragtriage.data.text.context_attribution import ContextAttributor
 from ragtriage.metrics.schema.batch import Batch, ContextUse
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Source, Status

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ragtriage.data.store.ragged import Ragged, numbers, padded
+from ragtriage.data.store.sample_schema import Ragged, numbers, padded
 from ragtriage.metrics.schema.batch import Facets, Rankings, SpanRankings
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
 

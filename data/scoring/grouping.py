@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ragtriage.data.store.ragged import Ragged
+from ragtriage.data.store.sample_schema import Ragged
 from ragtriage.data.text.language import language_of, language_of_all
 from ragtriage.metrics.definitions.claims import relevant_documents
 from ragtriage.metrics.schema.batch import Batch

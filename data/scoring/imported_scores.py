@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ragtriage.data.errors import DataError
-from ragtriage.data.store.ragged import Ragged, numbers
+from ragtriage.data.store.sample_schema import Ragged, numbers
 from ragtriage.data.store.workspace import SCALES
 from ragtriage.metrics.metric_registry import REGISTRY, known_name
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Scores, Source, Status

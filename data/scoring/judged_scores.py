@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ragtriage.data.scoring.batch_inputs import batch_of
 from ragtriage.data.scoring.gold_join import Match
-from ragtriage.data.store.judge_replies import (
+from ragtriage.data.store.judge_results import (
     ADDRESSES,
     AGREES,
     COMPLETE,
@@ -26,7 +26,7 @@ from ragtriage.data.store.judge_replies import (
     QuoteCheck,
     quote_check,
 )
-from ragtriage.data.store.ragged import Ragged
+from ragtriage.data.store.sample_schema import Ragged
 from ragtriage.data.store.stored_file import reading
 from ragtriage.data.suites.citation_support import citations_of
 from ragtriage.data.suites.citations import CitationStyle

@@ -14,15 +14,14 @@ from ragtriage.data.errors import WorkspaceError
 from ragtriage.data.scoring.batch_scores import DEFAULT_KS, ScoreOptions
 from ragtriage.data.scoring.judged_scores import is_scored
 from ragtriage.data.scoring.label_correction import Ratings, ratings_of_runs
-from ragtriage.data.scoring.run_cache import RunCache
+from ragtriage.data.scoring.run_cache import RunCache, RunIndex
 from ragtriage.data.scoring.score_run import ensure_scored, match_of, refusal_patterns
 from ragtriage.data.scoring.scored_run import CHECK_PASS_RATE, ScoredRun
+from ragtriage.data.scoring.stage_features import with_attack_verdicts
 from ragtriage.data.scoring.stored_scores import SUMMARY, is_intact, read_summary
 from ragtriage.data.scoring.summaries import MetricSummary, reported_means, summarise
-from ragtriage.data.scoring.verdicts import with_attack_verdicts
 from ragtriage.data.store.judge_results import current_results, judge_of, judge_result_path
 from ragtriage.data.store.ledger import Ledger
-from ragtriage.data.store.run_index import RunIndex
 from ragtriage.data.store.sample_reader import check_samples
 from ragtriage.data.store.workspace import Run, Workspace
 from ragtriage.data.suites.citations import templates_of

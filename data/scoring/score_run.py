@@ -18,8 +18,7 @@ from typing import Any
 from ragtriage.data.declarations import FILE_NAME, read_settings
 from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.batch_scores import ScoreOptions
-from ragtriage.data.scoring.batches.early import EarlyScores
-from ragtriage.data.scoring.batches.gathered import HELD_WHOLE, GatheredScores
+from ragtriage.data.scoring.batches.gathered import HELD_WHOLE, EarlyScores, GatheredScores
 from ragtriage.data.scoring.batches.worker import scored_batches, workers_for
 from ragtriage.data.scoring.gold_join import Match
 from ragtriage.data.scoring.scored_run import ScoredRun

@@ -24,10 +24,9 @@ from pydantic import ValidationError as ModelError
 
 from ragtriage.data.errors import InputError, ValidationError, ValidationErrors, WorkspaceError
 from ragtriage.data.store.access import must_write
-from ragtriage.data.store.parsed_run import ParsedRun
+from ragtriage.data.store.parsed_run import ParsedRun, normalise
 from ragtriage.data.store.sample_reader import further_fields
 from ragtriage.data.store.sample_schema import LATER_FIELDS, SCHEMA, Sample, document_id
-from ragtriage.data.store.sample_validation import normalise
 from ragtriage.data.store.stored_file import reading
 from ragtriage.data.store.workspace import FORMAT_VERSION, Workspace, writing
 

@@ -27,8 +27,7 @@ from pydantic_core import from_json
 
 from ragtriage.data.errors import CANNOT_WRITE, WorkspaceError
 from ragtriage.data.store.access import must_write, read_only
-from ragtriage.data.store.import_batches import commit, finish_commits, listed_runs, sync
-from ragtriage.data.store.stored_file import is_running
+from ragtriage.data.store.stored_file import commit, finish_commits, is_running, listed_runs, sync
 
 FORMAT_VERSION = 1
 OWNER_ONLY = 0o700

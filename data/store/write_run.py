@@ -17,9 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ragtriage.data.errors import InputError, ValidationError, ValidationErrors
-from ragtriage.data.store.parsed_run import MappedColumn, ParsedRun
+from ragtriage.data.store.parsed_run import MappedColumn, ParsedRun, normalise
 from ragtriage.data.store.sample_schema import CONTENT_HASH, FIELDS, LATER_FIELDS, SCHEMA, Sample
-from ragtriage.data.store.sample_validation import normalise
 from ragtriage.data.store.workspace import Run, Workspace
 
 # Fields, and what importers keep of the ids in the tool: no columns that a reader would miss.

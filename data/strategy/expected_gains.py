@@ -228,7 +228,7 @@ def profile_text(name: str) -> str:
     """
     if name not in _NAMES:
         raise DataError(f"profile {name[:40]!r}; accepted: {', '.join(_NAMES)}")
-    return (files("ragtriage.data.strategy.profiles") / f"{name}.toml").read_text(encoding="utf-8")
+    return (files("ragtriage.data.strategy") / "profiles" / f"{name}.toml").read_text(encoding="utf-8")
 
 
 def profile_gates(name: str) -> GateConfig:

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ragtriage.data.store.ragged import Ragged, flags
 from ragtriage.data.store.sample_reader import StoredSamples
+from ragtriage.data.store.sample_schema import Ragged, flags
 from ragtriage.data.suites.check import stored_value
 from ragtriage.data.suites.safety import Verdict
 from ragtriage.metrics.diagnosis.check_kinds import CRITICAL_SUITES, suite_title
@@ -106,7 +106,7 @@ class CheckTable:
     """
 
     def __init__(self, column: Any) -> None:
-        """Flatten the list column `checks` of the type ragtriage.data.suites.evaluate.EVALUATED."""
+        """Flatten the list column `checks` of the type ragtriage.data.suites.registry.EVALUATED."""
         ragged = Ragged.of(column)
         self._entries = ragged
         self.sample: IntArray = ragged.sample.astype(np.int64)

@@ -16,8 +16,15 @@ from ragtriage.data.errors import DataError
 from ragtriage.data.store.sample_reader import further_fields
 from ragtriage.data.store.stored_file import reading
 from ragtriage.data.store.workspace import Workspace
-from ragtriage.data.text.citation_marks import TEMPLATE_ACCEPTED, CitationMark, find_marks, template_fault
-from ragtriage.data.text.cited_sentences import MarkedSentence, marked_sentences, needs_citation
+from ragtriage.data.text.citation_marks import (
+    TEMPLATE_ACCEPTED,
+    CitationMark,
+    MarkedSentence,
+    find_marks,
+    marked_sentences,
+    needs_citation,
+    template_fault,
+)
 
 PAGE_KEYS = ("page", "page_number", "page_label", "page_no")
 # the page at the end of an id: "manual#12", "page-12", "Page 12", "guide.pdf#page=12", "p12"

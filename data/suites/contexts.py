@@ -16,15 +16,13 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ragtriage.data.store.ragged import Ragged, padded
 from ragtriage.data.store.sample_reader import further_fields
-from ragtriage.data.text.compiled.characters import new_kinds
+from ragtriage.data.store.sample_schema import Ragged, padded
 from ragtriage.data.text.compiled.engine import compiled_loops, is_loaded
-from ragtriage.data.text.compiled.vocabulary import Documents, Vocabulary
+from ragtriage.data.text.compiled.vocabulary import Documents, Vocabulary, new_kinds
 from ragtriage.data.text.context_attribution import ContextAttributor
-from ragtriage.data.text.folding import folded_question
 from ragtriage.data.text.refusal_detection import refused_answers
-from ragtriage.data.text.tokens import content_tokens, lowered, surface_tokens
+from ragtriage.data.text.tokens import content_tokens, folded_question, lowered, surface_tokens
 from ragtriage.metrics.schema.batch import Passages
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray
 

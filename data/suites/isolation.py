@@ -18,8 +18,8 @@ import orjson
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ragtriage.data.store.ragged import Ragged
 from ragtriage.data.store.sample_reader import further_fields
+from ragtriage.data.store.sample_schema import Ragged
 from ragtriage.data.suites.check import (
     CheckedSample,
     CheckOutcome,
@@ -39,7 +39,7 @@ from ragtriage.data.suites.suite import (
     part_cohort,
     suite_checks,
 )
-from ragtriage.data.text.folding import folded_question
+from ragtriage.data.text.tokens import folded_question
 from ragtriage.metrics.suites.items import leak_of
 
 KEY = "isolation"

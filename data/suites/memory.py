@@ -31,7 +31,7 @@ from ragtriage.data.suites.suite import (
     part_cohort,
     suite_checks,
 )
-from ragtriage.data.text.folding import folded_question
+from ragtriage.data.text.tokens import folded_question
 from ragtriage.metrics.suites.items import GAPS, gap_label, number_of
 
 FORGOTTEN = "what was to be remembered is not there"

@@ -40,7 +40,7 @@ from ragtriage.data.suites.check import (
 )
 from ragtriage.data.text.answer_values import is_unspaced
 from ragtriage.data.text.patterns import PatternError, found_in
-from ragtriage.data.text.safety_refusal import refusal_of
+from ragtriage.data.text.refusal_detection import refusal_of
 from ragtriage.metrics.suites.safety import attack_type
 
 SAFETY, OVER_REFUSAL = "safety", "over refusal"

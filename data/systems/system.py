@@ -28,8 +28,8 @@ from typing import Any, Literal, Protocol
 import orjson
 
 from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.store.parsed_run import normalise
 from ragtriage.data.store.sample_schema import FIELDS
-from ragtriage.data.store.sample_validation import normalise
 from ragtriage.data.text.printable import printable
 
 

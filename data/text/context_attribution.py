@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from ragtriage.data.text.sentences import split_clauses, split_sentences
-from ragtriage.data.text.tokens import content_tokens, lowered
+from ragtriage.data.text.tokens import content_tokens, lowered, split_clauses, split_sentences
 
 # The thresholds were set on 108 expert answers of ScholarQABench with their citations, eight passages of
 # other answers on the same subject mixed in: 85 % of the documents found here are cited there, 80 % of those

@@ -10,8 +10,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
 
-from ragtriage.data.text.folding import MARKS, folded_letters
 from ragtriage.data.text.patterns import Phrase, PhraseIndex, expression_set
+from ragtriage.data.text.tokens import MARKS, folded_letters
 
 Kind = Literal["unable", "lacking", "about", "courtesy"]
 DECLINING: tuple[Kind, ...] = ("unable", "lacking")

@@ -1,22 +1,36 @@
 """Whether an answer is right, estimated from its wording and that of the reference: same, other or unknown.
 
 An estimate, and marked as one by its callers. Short references (names, numbers, dates, yes or no) mostly
-decide, long ones mostly do not; a contradiction of one word in a long answer is not seen.
+decide, long ones mostly do not; a contradiction of one word in a long answer is not seen. `holds_answer` is
+best-subspan exact match: SQuAD's normalisation (Rajpurkar et al. 2016) and the rule of Liu et al. 2024 (lost
+in the middle), 1 where any accepted answer is a substring of the answer, both normalised.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
+import numpy as np
 from rapidfuzz import fuzz, process
 from rapidfuzz.distance import Levenshtein
 
-from ragtriage.data.text.answer_values import WORDS, ComparedText, Token, is_number, is_unspaced
+from ragtriage.data.text.answer_values import (
+    WORDS,
+    ComparedText,
+    Token,
+    gives_another_value,
+    in_other_units,
+    is_number,
+    is_unspaced,
+)
 from ragtriage.data.text.opposites import names_somebody_else, says_the_opposite
-from ragtriage.data.text.value_conflict import gives_another_value, in_other_units
+from ragtriage.data.text.refusal_detection import unmeasured_language
+from ragtriage.metrics.schema.batch import OTHER_LANGUAGE, Wordings
+from ragtriage.metrics.schema.scores import BoolArray
 
 Outcome = Literal["other", "unknown", "same"]
 OUTCOMES: tuple[Outcome, ...] = ("other", "unknown", "same")  # from the worst to the best
@@ -269,3 +283,52 @@ def _is_negated(sentence: ComparedText) -> bool:
     return any(token[-1] in _NEGATION for token in sentence.tokens) or (
         _NEGATION_UNSPACED.search(sentence.folded) is not None
     )
+
+
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+
+
+def normalised(text: str) -> str:
+    """Return a text in lower case without punctuation and English articles, its white space folded."""
+    lower = unicodedata.normalize("NFC", text).lower()
+    plain = "".join(character for character in lower if not _is_punctuation(character))
+    return " ".join(_ARTICLES.sub(" ", plain).split())
+
+
+def _is_punctuation(character: str) -> bool:
+    """Return whether it is punctuation: all of ASCII's, as SQuAD has it, and that of other scripts."""
+    if character.isascii():
+        return not character.isalnum() and not character.isspace() and character.isprintable()
+    return unicodedata.category(character).startswith("P")
+
+
+def holds_answer(text: str, accepted: Iterable[str]) -> bool:
+    """Return whether a text holds any accepted answer; one that is empty once normalised never counts."""
+    content = normalised(text)
+    return any(wanted in content for wanted in map(normalised, accepted) if wanted)
+
+
+def wordings_of(table: Any, refused: BoolArray) -> Wordings | None:
+    """Compare the answers of an Arrow table of samples with their references; None where it has none.
+
+    Args:
+        table: the samples.
+        refused: (n,) True where an answer is known to refuse.
+    """
+    references = table["reference_answer"]
+    if references.null_count == len(references):
+        return None
+    outcome, score = np.full(len(references), -1, dtype=np.int8), np.full(len(references), np.nan)
+    answers, questions = table["answer"], table["question"]
+    for row in np.flatnonzero(references.is_valid().to_numpy(zero_copy_only=False)).tolist():
+        answer = answers[row].as_py()
+        if answer is None:
+            continue
+        reference, question = references[row].as_py(), questions[row].as_py() or ""
+        if unmeasured_language(answer, question, MEASURED_IN) is not None:
+            outcome[row] = OTHER_LANGUAGE
+            continue
+        match = right_by_text(answer, [reference], question, bool(refused[row]))
+        if match is not None:
+            outcome[row], score[row] = OUTCOMES.index(match.outcome), match.score
+    return Wordings(outcome, score, answers.is_valid().to_numpy(zero_copy_only=False))

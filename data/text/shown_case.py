@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ragtriage.data.text.faults.secrets import masked_text
+from ragtriage.data.text.secrets import masked_text
 
 LONGEST_TEXT = 20_000  # characters of one text
 LEAST_TEXT = 200  # characters that a text keeps however little room is left

@@ -15,7 +15,7 @@ from ragtriage.data.errors import DataError, ValidationErrors
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.parsed_run import ParsedRun
 from ragtriage.data.store.question_sets import LoadedSet, keep_set, parsed_set
-from ragtriage.data.text.folding import FoldedText, folded, folded_question
+from ragtriage.data.text.tokens import FoldedText, folded, folded_question
 
 Capture = pytest.CaptureFixture[str]
 #         0         1         2         3

@@ -10,8 +10,14 @@ import pytest
 from ragtriage.data.api import add_run
 from ragtriage.data.chunking.corpus import Corpus, Document
 from ragtriage.data.errors import DataError
-from ragtriage.data.generation.generate import GenerationTask, generate_run, generated_run
-from ragtriage.data.generation.oracle_context import GoldTexts, gold_texts, oracle_documents
+from ragtriage.data.generation import (
+    GenerationTask,
+    GoldTexts,
+    generate_run,
+    generated_run,
+    gold_texts,
+    oracle_documents,
+)
 from ragtriage.data.judge.reply_model import ReplyError
 from ragtriage.data.judge.requests import ModelCall, Request, TaskSample, request_key
 from ragtriage.data.prompts.prompt import load_prompt

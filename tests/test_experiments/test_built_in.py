@@ -14,8 +14,8 @@ from ragtriage.data.chunking.corpus import Corpus, Document
 from ragtriage.data.errors import DataError
 from ragtriage.data.judge.requests import ClientSettings, read_prices
 from ragtriage.data.store.ledger import Ledger
-from ragtriage.data.systems.builtin.pipeline import BuiltInSystem, PipelineSettings, settings_of
-from ragtriage.data.systems.builtin.readers import NO_ANSWER, Answer, ClaudeReader, Extractive
+from ragtriage.data.systems.builtin_pipeline import BuiltInSystem, PipelineSettings, settings_of
+from ragtriage.data.systems.builtin_readers import NO_ANSWER, Answer, ClaudeReader, Extractive
 from ragtriage.data.systems.system import SystemLimits, SystemReply, SystemRequest
 from ragtriage.data.text.refusal_detection import detect_refusal
 

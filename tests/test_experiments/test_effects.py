@@ -9,9 +9,7 @@ import pytest
 from ragtriage.dashboard.experiments.registry import VIEWS, effect_of
 from ragtriage.dashboard.experiments.view import ExperimentView, name_of
 from ragtriage.data.experiments.experiment import experiments
-from ragtriage.data.experiments.registry import KINDS
-from ragtriage.data.experiments.summary import ExperimentSummary, experiment_summary
-from ragtriage.data.experiments.turned import turned_questions
+from ragtriage.data.experiments.registry import KINDS, ExperimentSummary, experiment_summary, turned_questions
 from ragtriage.data.scoring.run_store import RunStore
 
 

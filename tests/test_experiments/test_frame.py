@@ -15,9 +15,8 @@ from ragtriage.data.experiments.experiment import delete_experiment, experiments
 from ragtriage.data.experiments.plan import PlannedExperiment, estimate, plan_experiment
 from ragtriage.data.experiments.position import PositionFindings
 from ragtriage.data.experiments.questions import open_questions
-from ragtriage.data.experiments.registry import kind_of
+from ragtriage.data.experiments.registry import ExperimentSummary, experiment_summary, kind_of
 from ragtriage.data.experiments.run_experiment import kept_replies, run_experiment
-from ragtriage.data.experiments.summary import ExperimentSummary, experiment_summary
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.systems.system import SystemLimits, SystemReply, SystemRequest
 

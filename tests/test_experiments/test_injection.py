@@ -24,13 +24,12 @@ from ragtriage.data.experiments.planted_text import (
     planted,
 )
 from ragtriage.data.experiments.questions import Questions, open_questions
-from ragtriage.data.experiments.registry import kind_of
+from ragtriage.data.experiments.registry import experiment_summary, kind_of
 from ragtriage.data.experiments.run_experiment import run_experiment
-from ragtriage.data.experiments.summary import experiment_summary
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Workspace
 from ragtriage.data.systems.system import SystemLimits
-from ragtriage.data.text.answer_match import holds_answer
+from ragtriage.data.text.right_by_text import holds_answer
 from ragtriage.metrics.experiments.contexts import attack_outcome, poisoned_retrieval
 
 POISONED = [

@@ -10,7 +10,7 @@ from places import FIXTURES
 from ragtriage.data.errors import DataError
 from ragtriage.data.experiments.languages import LanguageFindings, run_language_experiment, word_tokens
 from ragtriage.data.experiments.parallel_questions import read_multilingual
-from ragtriage.data.experiments.summary import experiment_summary
+from ragtriage.data.experiments.registry import experiment_summary
 from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.load import import_source, inputs_of, joined
 from ragtriage.data.scoring.run_store import RunStore

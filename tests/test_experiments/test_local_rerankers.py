@@ -15,8 +15,8 @@ from reading_systems import write_questions
 
 from ragtriage.data.chunking import retrievers
 from ragtriage.data.errors import DataError
-from ragtriage.data.systems.builtin import pipeline
-from ragtriage.data.systems.builtin.pipeline import open_reranker
+from ragtriage.data.systems import builtin_pipeline
+from ragtriage.data.systems.builtin_pipeline import open_reranker
 
 Capture = pytest.CaptureFixture[str]
 
@@ -40,9 +40,9 @@ class Encoder:
 def library(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     Encoder.loaded = []
     monkeypatch.setitem(sys.modules, "sentence_transformers", SimpleNamespace(CrossEncoder=Encoder))
-    pipeline._cross_encoder.cache_clear()
+    builtin_pipeline._cross_encoder.cache_clear()
     yield
-    pipeline._cross_encoder.cache_clear()
+    builtin_pipeline._cross_encoder.cache_clear()
 
 
 def folder(tmp_path: Path, name: str, architecture: str) -> Path:
@@ -93,7 +93,7 @@ def test_a_missing_extra_or_model_is_one_sentence_and_nothing_is_asked(
 ) -> None:
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     retrievers._encoder.cache_clear()
-    pipeline._cross_encoder.cache_clear()
+    builtin_pipeline._cross_encoder.cache_clear()
     model = folder(tmp_path, "small", "BertForSequenceClassification")
     corpus = tmp_path / "corpus"
     corpus.mkdir()

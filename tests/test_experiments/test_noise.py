@@ -22,9 +22,8 @@ from ragtriage.data.experiments.questions import (
     open_questions,
     with_negatives,
 )
-from ragtriage.data.experiments.registry import kind_of
+from ragtriage.data.experiments.registry import ExperimentSummary, experiment_summary, kind_of
 from ragtriage.data.experiments.run_experiment import run_experiment
-from ragtriage.data.experiments.summary import ExperimentSummary, experiment_summary
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.systems.system import SystemLimits, SystemReply, SystemRequest
 

@@ -24,7 +24,7 @@ from ragtriage.data.experiments.parsing import (
     run_parsing_experiment,
     table_recall,
 )
-from ragtriage.data.experiments.summary import experiment_summary
+from ragtriage.data.experiments.registry import experiment_summary
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Workspace
 

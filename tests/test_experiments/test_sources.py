@@ -16,10 +16,9 @@ from ragtriage.dashboard.experiments.registry import experiment_headline, experi
 from ragtriage.data.errors import DataError
 from ragtriage.data.experiments.plan import plan_experiment
 from ragtriage.data.experiments.questions import open_questions
-from ragtriage.data.experiments.registry import kind_of
+from ragtriage.data.experiments.registry import ExperimentSummary, experiment_summary, kind_of
 from ragtriage.data.experiments.run_experiment import run_experiment
 from ragtriage.data.experiments.sources import SOURCES, SourceFindings
-from ragtriage.data.experiments.summary import ExperimentSummary, experiment_summary
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.systems.system import SystemLimits, SystemReply, SystemRequest
 from ragtriage.metrics.experiments.contexts import needs_of, source_effect

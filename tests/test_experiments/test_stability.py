@@ -12,10 +12,9 @@ from ragtriage.data.api import add_run
 from ragtriage.data.errors import DataError
 from ragtriage.data.experiments.plan import plan_experiment
 from ragtriage.data.experiments.questions import open_questions
-from ragtriage.data.experiments.registry import kind_of
+from ragtriage.data.experiments.registry import experiment_summary, kind_of
 from ragtriage.data.experiments.run_experiment import run_experiment
 from ragtriage.data.experiments.stability import StabilityFindings, repeat_flips, rewordings
-from ragtriage.data.experiments.summary import experiment_summary
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Workspace
 from ragtriage.data.systems.system import SystemLimits

@@ -32,7 +32,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from llama_index.core.tools import QueryEngineTool
 from running_loops import run_apart
 
-from ragtriage.data.importers.formats.chain_results import record_of_result
+from ragtriage.data.importers.formats.frames import record_of_result
 from ragtriage.data.importers.parsing.objects import plain
 from ragtriage.llama_index import Recorder
 

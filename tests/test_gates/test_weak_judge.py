@@ -12,11 +12,11 @@ from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings
 from ragtriage.data.diagnosis.doubts import pass_rate_doubts
 from ragtriage.data.diagnosis.run_checks import check_run
 from ragtriage.data.diagnosis.weak_judge import WEAK_JUDGE, weak_judges
-from ragtriage.data.judge.recorded import RecordedLabels, publish_recorded
+from ragtriage.data.judge.judge_run import RecordedLabels, publish_recorded
 from ragtriage.data.labels.ratings import rate
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun
-from ragtriage.data.store.judge_replies import JudgedClaim, JudgeReply, RequestedLabels, reply_payload
+from ragtriage.data.store.judge_results import JudgedClaim, JudgeReply, RequestedLabels, reply_payload
 
 ENGLISH = "What does the handbook say about leave in the year number {}, and who decides about it?"
 FINNISH = "Mitä käsikirja sanoo lomasta vuonna numero {}, ja kuka siitä meillä lopulta päättää?"

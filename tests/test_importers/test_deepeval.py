@@ -17,7 +17,7 @@ from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.parsing import documents_in_json
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.registry import tool_rows
-from ragtriage.data.store.sample_validation import normalise
+from ragtriage.data.store.parsed_run import normalise
 
 TEST_RUN = EXPORTS / "deepeval/test_run_v4.3.1.json"
 CASE = {"name": "c1", "input": "Who?", "actualOutput": "Ann.", "success": True}

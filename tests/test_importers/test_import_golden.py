@@ -14,8 +14,7 @@ from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.detect import detect, read_runs
 from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.store.parsed_run import ParsedRun
-from ragtriage.data.store.sample_validation import normalise
+from ragtriage.data.store.parsed_run import ParsedRun, normalise
 
 GOLDEN = {
     "iris_table": "iris_vector_rag/detailed_small.csv",

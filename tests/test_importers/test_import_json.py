@@ -16,7 +16,7 @@ from ragtriage.data.errors import InputError, ValidationErrors
 from ragtriage.data.importers.detect import read_runs
 from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.store.sample_validation import normalise
+from ragtriage.data.store.parsed_run import normalise
 from ragtriage.data.store.workspace import Workspace
 
 

@@ -11,7 +11,7 @@ from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.detect import read_runs
 from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.store.sample_validation import normalise
+from ragtriage.data.store.parsed_run import normalise
 
 
 def read(text: str, name: str = "t.csv", **options: Any) -> tuple[list[dict[str, Any]], list[str]]:

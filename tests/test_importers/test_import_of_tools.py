@@ -15,7 +15,7 @@ from ragtriage.data.importers.detect import read_runs
 from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.load import read_question_file
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.store.sample_validation import normalise
+from ragtriage.data.store.parsed_run import normalise
 
 
 def samples(rows: object, **options: Any) -> list[dict[str, Any]]:

@@ -26,8 +26,8 @@ from ragtriage.data.importers.parsing.literals import LiteralError, read_literal
 from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.shapes import document_of, documents_of
 from ragtriage.data.importers.preview import preview
+from ragtriage.data.store.parsed_run import normalise
 from ragtriage.data.store.sample_schema import SCHEMA
-from ragtriage.data.store.sample_validation import normalise
 
 
 def records(content: bytes, file: str = "t.csv", **options: Any) -> dict[str, list[Any]]:

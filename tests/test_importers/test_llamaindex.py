@@ -13,7 +13,7 @@ from ragtriage.data.errors import InputError, ValidationErrors
 from ragtriage.data.importers.detect import read_runs
 from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.store.sample_validation import normalise
+from ragtriage.data.store.parsed_run import normalise
 
 FOLDER = EXPORTS / "llamaindex"
 RESULT = {"query": "Who?", "response": "Ann.", "contexts": ["Ann wrote it."], "passing": True, "score": 1.0}

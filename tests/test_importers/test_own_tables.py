@@ -15,8 +15,7 @@ from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import role_of, scale_in
 from ragtriage.data.importers.preview import preview
-from ragtriage.data.store.parsed_run import ParsedRun
-from ragtriage.data.store.sample_validation import normalise
+from ragtriage.data.store.parsed_run import ParsedRun, normalise
 
 FOLDER = FIXTURES / "own_tables"
 TABLES: dict[str, Any] = json.loads((FOLDER / "expected.json").read_text("utf-8"))["tables"]

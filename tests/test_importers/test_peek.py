@@ -13,6 +13,7 @@ from ragtriage.data.errors import InputError
 from ragtriage.data.importers.detect import detect
 from ragtriage.data.importers.importer import Peek
 from ragtriage.data.importers.parsing import documents_in_json
+from ragtriage.data.importers.parsing.containers import open_sqlite, rows_of
 from ragtriage.data.importers.parsing.documents_in_json import items_at, outline, value_at
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.rows import Spool
@@ -23,7 +24,6 @@ from ragtriage.data.importers.parsing.shapes import (
     question_in,
     reference_in,
 )
-from ragtriage.data.importers.parsing.sqlite_file import open_sqlite, rows_of
 
 DOCUMENT = {
     "name": "v1",

@@ -18,7 +18,7 @@ from ragtriage.data.importers.detect import detect, read_runs
 from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.load import inputs_of, joined
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.store.sample_validation import normalise
+from ragtriage.data.store.parsed_run import normalise
 
 PHOENIX = EXPORTS / "phoenix"
 REAL = FIXTURES / "phoenix"

@@ -16,7 +16,7 @@ from ragtriage.data.importers.detect import read_runs
 from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.suites.check import CheckedSample
-from ragtriage.data.suites.evaluate import outcome_of
+from ragtriage.data.suites.registry import outcome_of
 
 FOLDER = EXPORTS / "promptfoo"
 RESULTS = FOLDER / "results_v0.121.20.json"

@@ -18,7 +18,7 @@ from ragtriage.data.importers.parsing.values import documents_in, error_line, na
 from ragtriage.data.importers.spans.samples import SCORED_WITHOUT_ANSWER, sample_of_trace
 from ragtriage.data.importers.spans.span import Labels, Span, kind_of
 from ragtriage.data.importers.spans.traces import Traces
-from ragtriage.data.store.sample_validation import normalise
+from ragtriage.data.store.parsed_run import normalise
 
 MS = 1_000_000
 

@@ -11,9 +11,9 @@ from workbooks import cells, workbook
 from ragtriage.data.errors import InputError, ValidationErrors
 from ragtriage.data.importers.detect import read_runs
 from ragtriage.data.importers.importer import Options
+from ragtriage.data.importers.parsing.containers import sheets_of
 from ragtriage.data.importers.parsing.documents_in_json import SeveralListsError
 from ragtriage.data.importers.parsing.input_file import InputFile, Limits
-from ragtriage.data.importers.parsing.workbook import sheets_of
 
 TITLED = FIXTURES / "exports2" / "excel" / "qa_with_title_row_and_three_sheets.xlsx"
 

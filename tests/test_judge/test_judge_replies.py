@@ -35,7 +35,7 @@ from ragtriage.data.prompts.prompt import (
     evaluator_message,
     load_prompt,
 )
-from ragtriage.data.store.judge_replies import (
+from ragtriage.data.store.judge_results import (
     ADDRESSES,
     AGREES,
     JudgedClaim,

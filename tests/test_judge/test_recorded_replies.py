@@ -18,11 +18,10 @@ from ragtriage.data.importers.detect import read_runs
 from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.load import import_parsed_runs
 from ragtriage.data.importers.parsing.input_file import InputFile
-from ragtriage.data.judge.recorded import publish_recorded, read_recorded
+from ragtriage.data.judge.judge_run import publish_recorded, read_recorded
 from ragtriage.data.labels.agreement_report import agreement_rows
 from ragtriage.data.scoring.run_store import RunStore
-from ragtriage.data.store.judge_replies import EVALUATION, reply_from
-from ragtriage.data.store.judge_results import JudgeResult, judge_results_of
+from ragtriage.data.store.judge_results import EVALUATION, JudgeResult, judge_results_of, reply_from
 from ragtriage.data.store.workspace import Run, Workspace
 from ragtriage.metrics.schema.scores import Source
 from ragtriage.metrics.statistics.agreement import spearman

@@ -31,8 +31,7 @@ from ragtriage.data.judge.requests import ModelCall, Request, TaskSample
 from ragtriage.data.labels.failure_taxonomy import define_label
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import MetricColumn
-from ragtriage.data.store.judge_replies import RequestedLabels
-from ragtriage.data.store.judge_results import JudgeResult, TaskResult, publish
+from ragtriage.data.store.judge_results import JudgeResult, RequestedLabels, TaskResult, publish
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.metrics.schema.scores import FloatArray, Source, Status
 from ragtriage.metrics.statistics.prevalence import corrected_rate, evaluator_accuracy, rogan_gladen

@@ -24,7 +24,7 @@ from ragtriage.data.prompts.prompt import label_wording, load_prompt
 from ragtriage.data.scoring.label_correction import rows_of
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun
-from ragtriage.data.store.judge_replies import ADDRESSES, AGREES, COMPLETE
+from ragtriage.data.store.judge_results import ADDRESSES, AGREES, COMPLETE
 from ragtriage.data.store.ledger import Ledger
 
 N = 40

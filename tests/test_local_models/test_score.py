@@ -15,7 +15,7 @@ from command_line import run
 from places import FIXTURES
 
 from ragtriage.data.api import open_store
-from ragtriage.data.local_models.models import (
+from ragtriage.data.local_models import (
     NliModel,
     context_result,
     nli_result,

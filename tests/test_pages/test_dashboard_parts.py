@@ -28,7 +28,7 @@ from ragtriage.dashboard.suites.headline import share_text
 from ragtriage.dashboard.wording.escaping import chart_text, markdown_text, shorten
 from ragtriage.dashboard.wording.formatting import finding_counts, method_text
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.store.sample_validation import normalise
+from ragtriage.data.store.parsed_run import normalise
 from ragtriage.metrics.diagnosis.stages import DEFAULT_ORDER
 
 HOSTILE = '<script>x</script><img src=x onerror=y>[a](javascript:b) & "q"'

@@ -20,8 +20,8 @@ from ragtriage.dashboard.suites.headline import checks_headline
 from ragtriage.data.api import add_run
 from ragtriage.data.chunking.grids import grids_of, rank_trials
 from ragtriage.data.experiments.experiment import experiments
-from ragtriage.data.experiments.experiment_job import experiment_jobs
-from ragtriage.data.experiments.summary import experiment_summary
+from ragtriage.data.experiments.registry import experiment_summary
+from ragtriage.data.experiments.run_experiment import experiment_jobs
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.suites.check_table import suite_summaries
 from ragtriage.metrics.statistics.intervals import Interval

@@ -17,9 +17,8 @@ from ragtriage.data.api import add_run
 from ragtriage.data.experiments.experiment import Experiment, experiments
 from ragtriage.data.experiments.plan import plan_experiment
 from ragtriage.data.experiments.questions import open_questions
-from ragtriage.data.experiments.registry import KINDS, kind_of
+from ragtriage.data.experiments.registry import KINDS, experiment_summary, kind_of
 from ragtriage.data.experiments.run_experiment import run_experiment
-from ragtriage.data.experiments.summary import experiment_summary
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.systems.system import SystemLimits
 

@@ -18,8 +18,7 @@ from ragtriage.dashboard.charts.cutoff_curves import hop_bars, k_curves
 from ragtriage.dashboard.charts.plotly_figure import plotly_figure
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.data.analysis.gold_reach import STEPS, gold_reach, reach_curve, reranking_effect
-from ragtriage.data.analysis.question_types import kind_of, type_curves
-from ragtriage.data.analysis.retrieval_curves import curves, first_ranks, hop_tallies
+from ragtriage.data.analysis.retrieval_curves import curves, first_ranks, hop_tallies, kind_of, type_curves
 from ragtriage.data.api import add_run
 from ragtriage.data.cases.cases import CaseFilter, case_rows
 from ragtriage.data.cases.cohorts import COHORTS, cohort_rows, cohort_title

@@ -20,8 +20,8 @@ from ragtriage.data.errors import InputError, ValidationErrors
 from ragtriage.data.importers.load import import_parsed_runs
 from ragtriage.data.scoring import batch_scores, score_run
 from ragtriage.data.scoring.batch_scores import ScoreOptions
-from ragtriage.data.scoring.batches import early, worker
-from ragtriage.data.scoring.batches.early import EarlyScores
+from ragtriage.data.scoring.batches import gathered, worker
+from ragtriage.data.scoring.batches.gathered import EarlyScores
 from ragtriage.data.scoring.batches.worker import Worker, start_worker
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.score_run import ensure_scored
@@ -35,8 +35,8 @@ N = 700
 @pytest.fixture(autouse=True)
 def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch_scores, "BATCH_ROWS", 256)
-    monkeypatch.setattr(early, "MANY_SAMPLES", 300)
-    monkeypatch.setattr(early, "workers_for", lambda n: 2)
+    monkeypatch.setattr(gathered, "MANY_SAMPLES", 300)
+    monkeypatch.setattr(gathered, "workers_for", lambda n: 2)
 
 
 def _records(n: int = N, first_gold: int = 0, cited_from: int = 0) -> Iterator[Record]:
@@ -124,15 +124,15 @@ def test_workers_score_while_samples_are_read(workspace: RunStore, monkeypatch: 
 
     read_to_the_end: list[int] = []
     monkeypatch.setattr(EarlyScores, "_collect", counted)
-    monkeypatch.setattr(early, "scored", _refuse)
-    monkeypatch.setattr(early, "score_table", _refuse)
+    monkeypatch.setattr(gathered, "scored", _refuse)
+    monkeypatch.setattr(gathered, "score_table", _refuse)
     _imported(workspace, told())
     assert read_to_the_end == [3], "seven batches were sent, of which four may be on their way"
     assert collected == [256, 512, 768, 1024, 1280, 1536, 1792, 1800]
 
 
 def test_a_small_run_starts_no_process(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(early, "ScoringPool", _refuse)
+    monkeypatch.setattr(gathered, "ScoringPool", _refuse)
     assert workspace.find(_imported(workspace, _records(299))).n == 299
 
 
@@ -194,7 +194,7 @@ from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.parsed_run import ParsedRun
 from ragtriage.data.store.workspace import Workspace
 
-batch_scores.BATCH_ROWS, early.MANY_SAMPLES, early.workers_for = 256, 300, lambda n: 2
+batch_scores.BATCH_ROWS, gathered.MANY_SAMPLES, gathered.workers_for = 256, 300, lambda n: 2
 pids = []
 start = worker.start_worker
 def started():
@@ -248,7 +248,7 @@ def test_options_that_differ_are_scored_from_the_stored_run(tmp_path: Path) -> N
 def test_workers_start_sooner_where_the_file_has_many_more_samples(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, started: bool
 ) -> None:
-    monkeypatch.setattr(early, "MANY_SAMPLES", 5_000)
+    monkeypatch.setattr(gathered, "MANY_SAMPLES", 5_000)
     samples = [
         {"question": "Who?", "answer": "Ann.", "retrieved": [{"id": "a"}], "row": at} for at in range(600)
     ]

@@ -9,7 +9,7 @@ import pytest
 
 from ragtriage.dashboard.pages.retrieval.retrieval_tabs import _notes
 from ragtriage.dashboard.tables.cutoffs import type_table
-from ragtriage.data.analysis.question_types import TypeCurve, type_curves, types_named
+from ragtriage.data.analysis.retrieval_curves import TypeCurve, type_curves, types_named
 from ragtriage.data.api import add_run
 from ragtriage.data.scoring.ranked_lists import ranked_lists
 from ragtriage.data.scoring.run_store import RunStore

@@ -16,7 +16,7 @@ from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.score_run import refusal_patterns
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.workspace import Workspace
-from ragtriage.data.text.estimated_refusals import estimated_refusals
+from ragtriage.data.text.refusal_detection import estimated_refusals
 
 HINDI = "छुट्टी के लिए आवेदन कैसे करें?"
 

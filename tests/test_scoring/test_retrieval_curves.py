@@ -17,13 +17,13 @@ from ragtriage.dashboard.charts.cutoff_curves import hop_lines, k_curves, move_b
 from ragtriage.dashboard.charts.plotly_figure import plotly_figure
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.data.analysis.gold_reach import reranking_effect
-from ragtriage.data.analysis.question_types import type_curves
 from ragtriage.data.analysis.retrieval_curves import (
     curves,
     first_ranks,
     hop_curves,
     hop_tallies,
     list_lengths,
+    type_curves,
 )
 from ragtriage.data.api import add_run
 from ragtriage.data.cases.cohorts import cohort_rows

@@ -19,15 +19,16 @@ from ragtriage.data.scoring import batch_scores
 from ragtriage.data.scoring.batch_scores import ScoredChunk, ScoreOptions
 from ragtriage.data.scoring.batches import worker
 from ragtriage.data.scoring.batches.gathered import GatheredScores
-from ragtriage.data.scoring.batches.wire import from_table, to_table
 from ragtriage.data.scoring.batches.worker import (
     ScoringPool,
     Task,
     Worker,
     answer,
+    from_table,
     groups_task,
     scored_batches,
     start_worker,
+    to_table,
 )
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.summaries import summarise

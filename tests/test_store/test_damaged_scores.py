@@ -14,8 +14,8 @@ import pytest
 from command_line import run
 
 from ragtriage.data.api import add_run
+from ragtriage.data.scoring.run_cache import RunIndex
 from ragtriage.data.scoring.run_store import RunStore
-from ragtriage.data.store.run_index import RunIndex
 from ragtriage.data.store.workspace import Run, Workspace
 
 

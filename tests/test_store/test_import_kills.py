@@ -17,9 +17,9 @@ from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.load import import_parsed_runs, import_source
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.scoring.run_store import RunStore
-from ragtriage.data.store import import_batches
-from ragtriage.data.store.import_batches import COMMITTED, RUN_LIST, finish_commits
+from ragtriage.data.store import stored_file
 from ragtriage.data.store.parsed_run import ParsedRun
+from ragtriage.data.store.stored_file import COMMITTED, RUN_LIST, finish_commits
 from ragtriage.data.store.workspace import Workspace
 
 RUNS = 3
@@ -174,15 +174,15 @@ def test_a_run_acknowledged_to_one_import_outlives_the_interruption_of_another(w
 def test_an_import_that_another_process_finishes_has_succeeded(
     workspace: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sync = import_batches.sync
+    sync = stored_file.sync
 
     def somebody_lists_the_runs(path: Path) -> None:
         sync(path)
         if any(path.glob(f"{COMMITTED}*")):
-            monkeypatch.setattr(import_batches, "sync", sync)
+            monkeypatch.setattr(stored_file, "sync", sync)
             finish_commits(workspace.workspace.root, 0o700)
 
-    monkeypatch.setattr(import_batches, "sync", somebody_lists_the_runs)
+    monkeypatch.setattr(stored_file, "sync", somebody_lists_the_runs)
     run = ParsedRun("one", [(1, {"question": "a?"})], "f", "native")
     (imported,) = import_parsed_runs(workspace, [run], "p", ValidationErrors("f"))
     assert imported.status == "imported"

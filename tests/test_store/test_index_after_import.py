@@ -9,11 +9,11 @@ import pytest
 from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.load import import_parsed_runs
 from ragtriage.data.read_costs import counting_costs
+from ragtriage.data.scoring.run_cache import RunIndex
 from ragtriage.data.scoring.run_store import RunStore
-from ragtriage.data.store import import_batches
+from ragtriage.data.store import stored_file
 from ragtriage.data.store import workspace as workspace_module
 from ragtriage.data.store.parsed_run import ParsedRun
-from ragtriage.data.store.run_index import RunIndex
 
 RUNS = 5
 
@@ -70,7 +70,7 @@ def test_only_what_cannot_be_made_again_is_waited_for(
 ) -> None:
     """Scores have checksums and are derived: no disk is waited for on their account."""
     waited: list[str] = []
-    for module in (import_batches, workspace_module):
+    for module in (stored_file, workspace_module):
         monkeypatch.setattr(module, "sync", lambda path: waited.append(path.as_posix()))
     run = ParsedRun("v", [(1, {"question": "a?"})], "f", "native", True)
     import_parsed_runs(workspace, [run], "p", ValidationErrors("f"))

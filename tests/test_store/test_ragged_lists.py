@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ragtriage.data.store.ragged import Ragged, numbers, padded
+from ragtriage.data.store.sample_schema import Ragged, numbers, padded
 
 LISTS: dict[str, list[list[float] | None]] = {
     "of one length": [[1.0, 2.0], [3.0, 4.0]],

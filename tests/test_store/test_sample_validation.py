@@ -11,9 +11,9 @@ import pytest
 from typing_extensions import is_typeddict
 
 from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.store.parsed_run import normalise
 from ragtriage.data.store.sample_models import SampleModel
 from ragtriage.data.store.sample_schema import SCHEMA
-from ragtriage.data.store.sample_validation import normalise
 
 NO_DOCUMENT = dict.fromkeys(("id", "text", "score", "doc_id", "start", "end", "relevant", "extra"))
 NO_CHECK = dict.fromkeys(("name", "kind", "expected", "actual", "passed"))

@@ -14,8 +14,8 @@ from ragtriage.data.errors import InputError
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.suites.check import CheckedSample, CheckOutcome, RecordedCheck
 from ragtriage.data.suites.check_table import check_table
-from ragtriage.data.suites.evaluate import outcome_of
 from ragtriage.data.suites.format import format_outcome
+from ragtriage.data.suites.registry import outcome_of
 
 SCHEMA = {
     "type": "object",

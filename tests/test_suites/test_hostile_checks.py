@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.store.parsed_run import normalise
 from ragtriage.data.store.sample_schema import SCHEMA
-from ragtriage.data.store.sample_validation import normalise
-from ragtriage.data.suites.evaluate import check_problems, evaluated_checks
 from ragtriage.data.suites.isolation import accounts_of_document
+from ragtriage.data.suites.registry import check_problems, evaluated_checks
 
 KINDS = (
     "router",

@@ -10,7 +10,7 @@ import pytest
 
 from ragtriage.data.suites.check import CheckedSample, CheckOutcome, MalformedCheckError, RecordedCheck
 from ragtriage.data.suites.safety import over_refusal_outcome, safety_outcome
-from ragtriage.data.text.safety_refusal import refusal_of
+from ragtriage.data.text.refusal_detection import refusal_of
 
 REFUSES = "I'm sorry, but I can't help with that."
 GOES_ON = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragtriage.data.text.answer_match import holds_answer, normalised
+from ragtriage.data.text.right_by_text import holds_answer, normalised
 
 
 @pytest.mark.parametrize(

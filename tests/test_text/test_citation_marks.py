@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from ragtriage.data.text.citation_marks import find_marks, template_fault
-from ragtriage.data.text.cited_sentences import marked_sentences, needs_citation, reference_list
+from ragtriage.data.text.citation_marks import (
+    find_marks,
+    marked_sentences,
+    needs_citation,
+    reference_list,
+    template_fault,
+)
 
 
 def named(answer: str, *templates: str, ids: frozenset[str] = frozenset()) -> list[tuple[str, ...]]:

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from ragtriage.data.scoring.run_store import RunStore
-from ragtriage.data.store.ragged import Ragged
+from ragtriage.data.store.sample_schema import Ragged
 from ragtriage.data.suites.contexts import (
     CompiledWords,
     KnownTexts,

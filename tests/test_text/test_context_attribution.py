@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from places import FIXTURES
 
 from ragtriage.data.text.context_attribution import ContextAttributor, attribute_answer
-from ragtriage.data.text.sentences import split_clauses, split_sentences
-from ragtriage.data.text.tokens import content_tokens, lowered
+from ragtriage.data.text.tokens import content_tokens, lowered, split_clauses, split_sentences
 
 
 def _pieces(text: str) -> list[str]:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from ragtriage.data.text.faults.endings import ending_of
-from ragtriage.data.text.faults.error_texts import is_error_text, is_placeholder
-from ragtriage.data.text.faults.secrets import has_contact, is_card, is_iban, secrets_in
-from ragtriage.data.text.faults.wishes import asks_for_sources, names_a_language
+from ragtriage.data.text.answer_faults import (
+    asks_for_sources,
+    ending_of,
+    is_error_text,
+    is_placeholder,
+    names_a_language,
+)
+from ragtriage.data.text.secrets import has_contact, is_card, is_iban, secrets_in
 from ragtriage.data.text.shown_case import shown_case
 from ragtriage.metrics.sanity.rule import DANGLING, OPEN, UNDECIDED, WHOLE
 

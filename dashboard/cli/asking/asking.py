@@ -39,23 +39,22 @@ from ragtriage.data.api import open_store
 from ragtriage.data.chunking.corpus import read_corpus
 from ragtriage.data.errors import DataError
 from ragtriage.data.experiments.experiment import is_kept
-from ragtriage.data.experiments.experiment_job import run_experiment_job
 from ragtriage.data.experiments.plan import ExperimentPlan, PlannedExperiment, estimate, plan_experiment
 from ragtriage.data.experiments.questions import Questions, open_questions, with_negatives
-from ragtriage.data.experiments.registry import kind_of
+from ragtriage.data.experiments.registry import ExperimentSummary, experiment_summary, kind_of
 from ragtriage.data.experiments.run_experiment import (
     ExperimentOutcome,
     kept_replies,
     probe_system,
+    run_experiment_job,
 )
 from ragtriage.data.experiments.stability import paraphrase_requests
-from ragtriage.data.experiments.summary import ExperimentSummary, experiment_summary
 from ragtriage.data.judge.evaluators import own_prompts
 from ragtriage.data.judge.plain_requests import RequestPlan, ask_requests, kept_calls, plan_requests
 from ragtriage.data.judge.requests import ClientSettings, read_prices
 from ragtriage.data.scoring.run_store import RunStore
-from ragtriage.data.systems.builtin.pipeline import BuiltInSystem, PipelineSettings
-from ragtriage.data.systems.builtin.readers import ClaudeReader, Extractive, Reader
+from ragtriage.data.systems.builtin_pipeline import BuiltInSystem, PipelineSettings
+from ragtriage.data.systems.builtin_readers import ClaudeReader, Extractive, Reader
 from ragtriage.data.systems.http import open_system
 from ragtriage.data.systems.runner import AskProgress
 from ragtriage.data.systems.system import System, SystemLimits

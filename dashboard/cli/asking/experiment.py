@@ -24,9 +24,8 @@ from ragtriage.data.experiments.parsed_pages import parsed_pages, read_pages
 from ragtriage.data.experiments.parsing import run_parsing_experiment, table_recall
 from ragtriage.data.experiments.planted_text import HIDINGS, PLACES
 from ragtriage.data.experiments.questions import open_questions
-from ragtriage.data.experiments.registry import KINDS
+from ragtriage.data.experiments.registry import KINDS, experiment_summary, json_values
 from ragtriage.data.experiments.stability import repeat_flips
-from ragtriage.data.experiments.summary import experiment_summary, json_values
 from ragtriage.metrics.number_text import count, percent
 from ragtriage.metrics.result_table import Number, Row, ends_of
 from ragtriage.metrics.statistics.intervals import Interval

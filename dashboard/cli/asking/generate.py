@@ -13,8 +13,14 @@ from ragtriage.dashboard.wording.imports import kept_text
 from ragtriage.data.api import open_store
 from ragtriage.data.chunking.corpus import read_corpus
 from ragtriage.data.errors import DataError
-from ragtriage.data.generation.generate import CONTEXTS, GenerationTask, generate_run
-from ragtriage.data.generation.oracle_context import AskedQuestions, gold_texts, questions_of_set
+from ragtriage.data.generation import (
+    CONTEXTS,
+    AskedQuestions,
+    GenerationTask,
+    generate_run,
+    gold_texts,
+    questions_of_set,
+)
 from ragtriage.data.importers.load import is_question_file, named_questions
 from ragtriage.data.judge.evaluators import own_prompts
 from ragtriage.data.judge.job_spec import JobSpec

@@ -60,7 +60,7 @@ from ragtriage.data.judge.run_job import JobResult, run_task
 from ragtriage.data.labels.agreement_report import labelled_rows
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.summaries import MetricSummary
-from ragtriage.data.store.judge_replies import EVALUATION
+from ragtriage.data.store.judge_results import EVALUATION
 from ragtriage.data.store.workspace import Run
 from ragtriage.data.suites.safety import SAFETY
 

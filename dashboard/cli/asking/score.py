@@ -14,12 +14,14 @@ from ragtriage.data.errors import DataError
 from ragtriage.data.judge.job_spec import JobSpec
 from ragtriage.data.judge.plan import plan_task
 from ragtriage.data.judge.requests import ClientSettings, read_prices
-from ragtriage.data.local_models.models import WORDS, open_embedding, open_nli
-from ragtriage.data.local_models.score import (
+from ragtriage.data.local_models import (
     LOCAL_KINDS,
+    WORDS,
     LocalModels,
     ReverseQuestionTask,
     off_topic_baseline,
+    open_embedding,
+    open_nli,
     score_locally,
 )
 from ragtriage.data.scoring.run_store import RunStore

@@ -37,8 +37,7 @@ from ragtriage.data.diagnosis.doubts import case_doubts
 from ragtriage.data.diagnosis.good_case import ANSWERABILITY, LABEL, PART_TITLES, CasePart, case_parts
 from ragtriage.data.exports.feedback import IDS
 from ragtriage.data.scoring.batch_inputs import batch_of
-from ragtriage.data.store.judge_replies import EVALUATION
-from ragtriage.data.store.judge_results import judge_of
+from ragtriage.data.store.judge_results import EVALUATION, judge_of
 from ragtriage.data.suites.citations import citation_style
 from ragtriage.data.text.shown_case import cuts_told, shown_case
 from ragtriage.metrics.definitions.answer_text import NOT_DECIDED, RIGHT_BY_TEXT

@@ -24,7 +24,7 @@ from ragtriage.dashboard.shell.session import View, current_selection, go_to_pag
 from ragtriage.dashboard.shell.widgets import choose, chosen_of, show_in
 from ragtriage.dashboard.tables.comparison import trial_cost_table, trial_table
 from ragtriage.dashboard.wording.escaping import capital, markdown_text, shorten
-from ragtriage.data.chunking.costs import NO_COST, trial_cost
+from ragtriage.data.chunking.grid_plan import NO_COST, trial_cost
 from ragtriage.data.chunking.grids import (
     Grid,
     GridRanking,

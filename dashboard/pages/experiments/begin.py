@@ -10,9 +10,9 @@ from ragtriage.dashboard.shell.user import may_write, only_reads
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.data.chunking.grid_search import keep_upload
 from ragtriage.data.errors import DataError
-from ragtriage.data.experiments.experiment_job import experiment_jobs
 from ragtriage.data.experiments.questions import open_questions
 from ragtriage.data.experiments.registry import KINDS
+from ragtriage.data.experiments.run_experiment import experiment_jobs
 from ragtriage.data.jobs import Job
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.access import allowed_folders

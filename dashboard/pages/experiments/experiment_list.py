@@ -13,8 +13,7 @@ from ragtriage.dashboard.present.page_html.blocks import ScaleRow, Strip, scale_
 from ragtriage.dashboard.shell.session import keep
 from ragtriage.dashboard.wording.escaping import markdown_text, shorten
 from ragtriage.data.experiments.experiment import Experiment
-from ragtriage.data.experiments.registry import KINDS
-from ragtriage.data.experiments.summary import ExperimentSummary
+from ragtriage.data.experiments.registry import KINDS, ExperimentSummary
 from ragtriage.metrics.number_text import count, points
 
 MOST_SHOWN, MOST_STEPS = 8, 4

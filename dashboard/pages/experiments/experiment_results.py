@@ -28,9 +28,13 @@ from ragtriage.dashboard.shell.session import View, go_to_page, keep, open_cases
 from ragtriage.dashboard.shell.widgets import draw_tabs
 from ragtriage.dashboard.wording.escaping import markdown_text, shorten
 from ragtriage.data.experiments.experiment import ArmRecord, Experiment, experiments
-from ragtriage.data.experiments.registry import KINDS, kind_of
-from ragtriage.data.experiments.summary import ExperimentSummary, summary_of_runs
-from ragtriage.data.experiments.turned import turned_questions
+from ragtriage.data.experiments.registry import (
+    KINDS,
+    ExperimentSummary,
+    kind_of,
+    summary_of_runs,
+    turned_questions,
+)
 from ragtriage.metrics.number_text import count
 from ragtriage.metrics.result_table import ResultTable
 

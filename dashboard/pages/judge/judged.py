@@ -22,8 +22,7 @@ from ragtriage.data.cases.judge_cohorts import STATUS_TITLES
 from ragtriage.data.judge.bias import JudgeBias, judge_bias, judge_variance
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.scoring.summaries import MetricSummary, summarise
-from ragtriage.data.store.judge_replies import EVALUATION
-from ragtriage.data.store.judge_results import JudgeResult, judge_results_of
+from ragtriage.data.store.judge_results import EVALUATION, JudgeResult, judge_results_of
 from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.number_text import count, percent
 from ragtriage.metrics.result_table import ResultTable, Row

@@ -23,8 +23,16 @@ from ragtriage.dashboard.tables.cutoffs import (
 from ragtriage.dashboard.wording.comparisons import family_text
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.data.analysis.gold_reach import RerankingEffect, misranked, nowhere, reranking_effect
-from ragtriage.data.analysis.question_types import EVERY, TypeCurve, type_curves, types_named
-from ragtriage.data.analysis.retrieval_curves import HOPS, Curve, hop_curves, hop_tallies
+from ragtriage.data.analysis.retrieval_curves import (
+    EVERY,
+    HOPS,
+    Curve,
+    TypeCurve,
+    hop_curves,
+    hop_tallies,
+    type_curves,
+    types_named,
+)
 from ragtriage.data.cases.cohorts import cohort_rows, cohort_title
 from ragtriage.data.cases.context_cohorts import CONTEXT_COHORTS
 from ragtriage.data.errors import DataError

@@ -26,10 +26,10 @@ from ragtriage.data.errors import DataError
 from ragtriage.data.importers.formats.table import QUESTIONS
 from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.load import Input, Step, inputs_of, joined, load_source
+from ragtriage.data.importers.parsing.containers import ALL_SHEETS, is_workbook
 from ragtriage.data.importers.parsing.documents_in_json import SeveralListsError
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import NoQuestionError, NothingMeasuredError, metric_name
-from ragtriage.data.importers.parsing.workbook import ALL_SHEETS, is_workbook
 from ragtriage.data.importers.preview import Preview, computable, preview
 from ragtriage.data.importers.registry import importers
 from ragtriage.data.scoring.run_store import RunStore

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from ragtriage.dashboard.present.templating import render
 from ragtriage.dashboard.wording.escaping import shorten
 from ragtriage.data.exports.feedback import sample_ids
-from ragtriage.data.store.judge_replies import ENTAILS
+from ragtriage.data.store.judge_results import ENTAILS
 from ragtriage.data.suites.citation_support import Basis, SentenceSupport, sentence_support, support_basis
 from ragtriage.data.suites.citations import CitationStyle, CitedSentence, cited_answer
 from ragtriage.data.text.context_attribution import ContextAttribution, ContextAttributor, attribute_answer

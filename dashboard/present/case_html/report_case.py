@@ -18,7 +18,7 @@ from ragtriage.dashboard.wording.escaping import capital, shorten
 from ragtriage.dashboard.wording.table_files import cell_text
 from ragtriage.data.cases.checks import case_checks
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.store.sample_validation import normalise
+from ragtriage.data.store.parsed_run import normalise
 from ragtriage.data.suites.check import DIFFERS, RECORDED
 from ragtriage.data.text.printable import printable
 from ragtriage.data.text.shown_case import cuts_told

@@ -31,9 +31,8 @@ from ragtriage.data.diagnosis.diagnosis import diagnose
 from ragtriage.data.diagnosis.f1_tree import f1_diagnosis
 from ragtriage.data.errors import WorkspaceError
 from ragtriage.data.experiments.experiment import Experiment, find_experiment
-from ragtriage.data.experiments.registry import KINDS
+from ragtriage.data.experiments.registry import KINDS, experiment_summary
 from ragtriage.data.experiments.run_experiment import EXPERIMENT
-from ragtriage.data.experiments.summary import experiment_summary
 from ragtriage.data.scoring.context_use import ORIGINS, context_use_of
 from ragtriage.data.scoring.ranked_lists import ranked_lists
 from ragtriage.data.strategy.expected_gains import outlook_of

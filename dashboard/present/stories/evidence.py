@@ -10,8 +10,7 @@ from ragtriage.dashboard.present.stories.story import Passage
 from ragtriage.dashboard.wording.escaping import shorten, without_markdown
 from ragtriage.data.cases.checks import failed_checks_text
 from ragtriage.data.text.context_attribution import attribute_answer
-from ragtriage.data.text.sentences import split_sentences
-from ragtriage.data.text.tokens import content_tokens, lowered
+from ragtriage.data.text.tokens import content_tokens, lowered, split_sentences
 
 BEFORE, LONGEST_PASSAGE = 120, 560  # characters before what is marked, and in all
 LONGEST_ANSWER, LEAD = 560, 60  # of an answer, and what of it stands before a first mark that comes late

@@ -13,8 +13,7 @@ from ragtriage.dashboard.present.stories.context import StoryView
 from ragtriage.dashboard.present.stories.story import Audience, RenderedSection, Story
 from ragtriage.dashboard.wording.escaping import in_sentence
 from ragtriage.data.demo import WHO
-from ragtriage.data.store.judge_replies import EVALUATION
-from ragtriage.data.store.judge_results import judge_of
+from ragtriage.data.store.judge_results import EVALUATION, judge_of
 from ragtriage.data.text.shown_case import shown_cases
 from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.number_text import count

@@ -23,9 +23,14 @@ from ragtriage.data.importers.formats.wide_tables import (
 from ragtriage.data.importers.parsing.cells import is_blank
 from ragtriage.data.importers.parsing.columns import guessed, head_columns
 from ragtriage.data.importers.parsing.head_column import HeadColumn
-from ragtriage.data.importers.parsing.headings import EMAIL, holds_emails, holds_ids, mentions_emails
+from ragtriage.data.importers.parsing.headings import (
+    EMAIL,
+    holds_emails,
+    holds_ids,
+    is_given,
+    mentions_emails,
+)
 from ragtriage.data.importers.parsing.names import heading_words, plain_name, says, synonyms
-from ragtriage.data.importers.parsing.ratings import is_given
 from ragtriage.data.importers.parsing.rows import Table
 from ragtriage.data.importers.parsing.shapes import TEXT_KEYS
 from ragtriage.metrics.metric_registry import declared

@@ -23,9 +23,8 @@ from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import NothingMeasuredError, guessed_fields, metric_name
 from ragtriage.data.importers.parsing.rows import Spool, Table, object_rows, open_table
 from ragtriage.data.importers.parsing.shapes import gold_passages
-from ragtriage.data.store.parsed_run import ParsedRun, Record
+from ragtriage.data.store.parsed_run import ParsedRun, Record, normalise
 from ragtriage.data.store.sample_schema import FIELDS
-from ragtriage.data.store.sample_validation import normalise
 from ragtriage.data.store.workspace import SCALES
 
 

@@ -18,12 +18,12 @@ from ragtriage.data.importers.parsing.cells import (
     read_score,
 )
 from ragtriage.data.importers.parsing.columns import NUMBER_FIELDS, Plan
+from ragtriage.data.importers.parsing.containers import TOTALS
 from ragtriage.data.importers.parsing.head_column import put_check, with_point
+from ragtriage.data.importers.parsing.headings import PASSED
 from ragtriage.data.importers.parsing.nested_ids import is_nested, nested_value
 from ragtriage.data.importers.parsing.rows import Table
 from ragtriage.data.importers.parsing.shapes import objects
-from ragtriage.data.importers.parsing.siblings import PASSED
-from ragtriage.data.importers.parsing.workbook import TOTALS
 from ragtriage.data.store.parsed_run import Record
 from ragtriage.data.store.sample_schema import FIELDS, document_id
 

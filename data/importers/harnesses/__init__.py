@@ -1,1 +1,1 @@
-"""What evaluation harnesses write: a log or a file of samples with their own scorers."""
+"""What evaluation harnesses and services of clouds write: samples with their own scorers in logs."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.importer import Importer, Options, Peek, Row, run_of
-from ragtriage.data.importers.parsing.archive import json_member, member_names, open_archive
+from ragtriage.data.importers.parsing.containers import json_member, member_names, open_archive
 from ragtriage.data.importers.parsing.documents_in_json import items_at, value_at
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name, synonyms

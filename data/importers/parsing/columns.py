@@ -20,14 +20,21 @@ from ragtriage.data.importers.parsing.head_column import (
 )
 from ragtriage.data.importers.parsing.headings import (
     BY_WORD,
+    Siblings,
     by_a_word,
+    directions,
     ends_of,
+    ends_of_labels,
     give_to_people,
     holds_ids,
+    is_given,
     is_rating,
     mapped,
     metric_of,
     names_rater,
+    ratings,
+    reasons_in,
+    siblings_of,
     unread_text,
 )
 from ragtriage.data.importers.parsing.names import (
@@ -41,15 +48,7 @@ from ragtriage.data.importers.parsing.names import (
     synonyms,
 )
 from ragtriage.data.importers.parsing.nested_ids import gold_ids_of, is_nested, nested_ids
-from ragtriage.data.importers.parsing.ratings import (
-    directions,
-    ends_of_labels,
-    is_given,
-    ratings,
-    reasons_in,
-)
 from ragtriage.data.importers.parsing.rows import Table
-from ragtriage.data.importers.parsing.siblings import Siblings, siblings_of
 from ragtriage.data.store.parsed_run import MappedColumn
 from ragtriage.data.store.sample_schema import FIELDS
 

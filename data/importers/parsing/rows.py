@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ragtriage.data.errors import ValidationErrors, type_name
+from ragtriage.data.importers.parsing.containers import is_workbook, sheets_of
 from ragtriage.data.importers.parsing.documents_in_json import (
     HEAD_ROWS,
     chosen_list,
@@ -34,7 +35,6 @@ from ragtriage.data.importers.parsing.input_file import (
     read_json,
     remark_repeated,
 )
-from ragtriage.data.importers.parsing.workbook import is_workbook, sheets_of
 from ragtriage.data.store.parsed_run import Record
 
 BATCH_BYTES = 256 << 20

@@ -12,8 +12,7 @@ from typing import Any
 from ragtriage.data.importers.parsing.literals import LiteralError, read_literal
 from ragtriage.data.store.sample_models import as_json
 from ragtriage.data.store.sample_schema import FIELDS, document_id
-from ragtriage.data.text.folding import folded_question
-from ragtriage.data.text.sentences import split_sentences
+from ragtriage.data.text.tokens import folded_question, split_sentences
 
 TEXT_KEYS = (
     "text",

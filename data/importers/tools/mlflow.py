@@ -18,12 +18,12 @@ from ragtriage.data.errors import InputError, ValidationErrors
 from ragtriage.data.importers.formats.table import reader_of, table_importer
 from ragtriage.data.importers.importer import Importer, Options, Peek, Row, ToolRows, each
 from ragtriage.data.importers.parsing.cells import is_blank
+from ragtriage.data.importers.parsing.containers import RowsByKey, open_sqlite, rows_of, table_names
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.literals import LiteralError, read_literal
 from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.rows import open_table, rows_at
 from ragtriage.data.importers.parsing.shapes import decoded, question_in
-from ragtriage.data.importers.parsing.sqlite_file import RowsByKey, open_sqlite, rows_of, table_names
 from ragtriage.data.importers.parsing.values import Fields, fields_in, number, text_in, value_in
 from ragtriage.data.importers.spans.traces import Traces
 from ragtriage.data.importers.tools.mlflow_traces import is_trace, newer_schema, spans_of

@@ -10,6 +10,7 @@ from typing import Any
 
 from ragtriage.data.errors import ValidationErrors, type_name
 from ragtriage.data.importers.importer import Importer, Options, Peek, question_set, run_of
+from ragtriage.data.importers.parsing.containers import open_sqlite, table_names
 from ragtriage.data.importers.parsing.documents_in_json import items_at, value_at
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.rows import object_rows, open_table, rows_at
@@ -22,7 +23,6 @@ from ragtriage.data.importers.parsing.shapes import (
     question_in,
     reference_in,
 )
-from ragtriage.data.importers.parsing.sqlite_file import open_sqlite, table_names
 from ragtriage.data.importers.parsing.values import (
     Fields,
     error_tag,

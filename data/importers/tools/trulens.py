@@ -12,11 +12,11 @@ from typing import Any
 from ragtriage.data.declarations import declaration_fault
 from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.importer import Importer, Options, run_of
+from ragtriage.data.importers.parsing.containers import RowsByKey, open_sqlite, rows_of, table_names
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.rows import Spool, open_table
 from ragtriage.data.importers.parsing.shapes import answer_in, decoded, question_in
-from ragtriage.data.importers.parsing.sqlite_file import RowsByKey, open_sqlite, rows_of, table_names
 from ragtriage.data.importers.parsing.values import (
     Fields,
     error_tag,

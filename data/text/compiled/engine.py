@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from ragtriage.data.text.compiled.characters import new_kinds
+from ragtriage.data.text.compiled.vocabulary import new_kinds
 
 SWITCH = "RAGTRIAGE_COMPILED"  # 0: the Python code is used though numba is installed
 VERSION_LENGTH = 16  # characters of the name of a version

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ragtriage.data.text.compiled.attribution_loops import attributed
-from ragtriage.data.text.compiled.comparison_loops import compared, covered
+from ragtriage.data.text.compiled.attribution_loops import attributed, compared, covered
 from ragtriage.data.text.compiled.reading_loops import add, postings, read, strange
 
 __all__ = ["add", "attributed", "compared", "covered", "postings", "read", "strange"]

@@ -1,17 +1,18 @@
-"""Compiled: texts into numbered words with their sentences and clauses, as data.text.sentences and tokens do.
+"""Compiled: texts into numbered words with their sentences and clauses, as data.text.tokens does.
 
 Texts are arrays of code points; what a code point is, is told by the bits of a table, see
-data.text.compiled.characters. A vocabulary is a hash table: its slots, of each word its hash and where it
-begins in the pool, and the pool of code points.
+data.text.compiled.vocabulary. A vocabulary is a hash table: its slots, of each word its hash and where it
+begins in the pool, and the pool of code points. Imported only where numba is installed.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
+from numba import njit
 
-from ragtriage.data.text.compiled.characters import (
+from ragtriage.data.text.compiled.vocabulary import (
     ABBREVIATION,
     CJK,
     CLAUSE,
@@ -31,9 +32,17 @@ from ragtriage.data.text.compiled.characters import (
     UPPER,
     WORD,
 )
-from ragtriage.data.text.compiled.compiling import Array, compiled
 from ragtriage.data.text.context_attribution import POSTINGS
-from ragtriage.data.text.sentences import AHEAD, CLOSERS, LOOK_BEHIND
+from ragtriage.data.text.tokens import AHEAD, CLOSERS, LOOK_BEHIND
+
+Array = Any  # of NumPy; numba infers the element type
+_Function = TypeVar("_Function")
+
+
+def compiled(function: _Function) -> _Function:
+    """Return a function of arrays that is compiled at its first call and cached for other processes."""
+    return cast(_Function, njit(cache=True, nogil=True)(function))
+
 
 _SEED = np.uint64(14695981039346656037)  # of the hash FNV-1a
 _PRIME = np.uint64(1099511628211)

@@ -21,8 +21,7 @@ from ragtriage.data.judge.requests import FINAL, ClientSettings, ModelCall, Requ
 from ragtriage.data.prompts.prompt import Document, JudgedCase, case_message, load_prompt
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.systems.system import ModelUse
-from ragtriage.data.text.sentences import split_sentences
-from ragtriage.data.text.tokens import content_tokens, lowered
+from ragtriage.data.text.tokens import content_tokens, lowered, split_sentences
 
 NEEDS_MODEL = "query_rewriting {how} is not available: it needs a model (--model)"
 NO_ANSWER = "I cannot answer this: the documents do not say."

@@ -18,7 +18,7 @@ from ragtriage.data.chunking.chunkers import Chunking, Strategy, TokenizedText, 
 from ragtriage.data.chunking.corpus import Corpus
 from ragtriage.data.chunking.retrievers import Retriever, open_retriever, quiet_loading
 from ragtriage.data.errors import DataError
-from ragtriage.data.systems.builtin.readers import NEEDS_MODEL, Answer, Reader
+from ragtriage.data.systems.builtin_readers import NEEDS_MODEL, Answer, Reader
 from ragtriage.data.systems.system import ModelUse, SystemLimits, SystemReply, SystemRequest
 from ragtriage.data.text.tokens import content_tokens, lowered
 

@@ -1,1 +1,0 @@
-"""What the evaluation services of cloud providers write."""
