@@ -125,7 +125,7 @@ def _remove_unused(folder: Path) -> None:
 def _version() -> str:
     """Return a name for what is compiled; numba looks at single files, not at what they import."""
     here = Path(__file__).parent
-    imported = [here.parent / name for name in ("context_attribution.py", "sentences.py")]
+    imported = [here.parent / name for name in ("context_attribution.py", "tokens.py")]
     sources = sorted([*here.glob("*.py"), *imported])
     facts = [metadata.version("numba"), sys.version, str(here)]
     facts += [str(source.stat().st_mtime_ns) for source in sources if source.parent == here]
