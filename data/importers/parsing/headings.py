@@ -37,7 +37,7 @@ EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
 NOT_READ = " and is not read"
 PEOPLE = {"human", "manual", "annotator", "reviewer", "expert", "sme"}  # words for those who judge
 JUDGEMENTS = {"verdict", "label", "judgement", "judgment", "rating", "assessment", "evaluation", "review"}
-PASSED = {"pass", "passed", "passes", "good", "right", "correct", "acceptable"}  # words for a right answer
+RIGHT = {"pass", "passed", "passes", "good", "right", "correct", "acceptable"}  # words for a right answer
 BY_WORD = "a word in its name"
 
 
@@ -109,7 +109,7 @@ def _of_people(column: HeadColumn) -> bool:
     """Return whether people passed or failed the answers, as in a column "human verdict" of pass and fail."""
     words = words_of(plain_name(column.name))
     called = {*map(str.casefold, column.verdict.shown.split("/"))} if column.verdict else set()
-    return bool(words & PEOPLE and words & JUDGEMENTS and called & PASSED)
+    return bool(words & PEOPLE and words & JUDGEMENTS and called & RIGHT)
 
 
 def without_scale(heading: str) -> str:
