@@ -155,7 +155,7 @@ def type_lines(types: Sequence[TypeCurve], k: int) -> Chart:
                 )
             )
     longest = max((kind.curve.longest for kind in measured if kind.curve), default=1)
-    return _over_k(series, k, longest, 240)
+    return _over_k(series, k, longest, 320)
 
 
 def hop_lines(curves: Sequence[Curve], k: int) -> Chart:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ragtriage.dashboard.suites.view import Failing, SuiteView
+from ragtriage.dashboard.charts.chart import FRAME, GREY, ROW, VERMILION, Axis, Chart, Series
+from ragtriage.dashboard.suites.view import Failing, SuiteChart, SuiteView
+from ragtriage.dashboard.wording.escaping import shorten
 from ragtriage.data.suites.suite import part_cohort
 from ragtriage.data.suites.tool.findings import TOOL_SUITE, Agreement, PassHatK, ToolFindings
 from ragtriage.data.suites.tool.rule import KEY
-from ragtriage.metrics.number_text import count
+from ragtriage.metrics.number_text import count, percent
 from ragtriage.metrics.result_table import Cell, ResultTable
 
+MOST_TOOLS = 8  # that the chart shows, the worst
 ERRORS = {
     "missing": "missing",
     "unexpected": "unexpected",
@@ -42,7 +45,50 @@ def _statement(findings: ToolFindings) -> str:
         right, reached = agreement.both + agreement.calls_only, agreement.both + agreement.outcome_only
         passes = f"{agreement.outcome} passes in {reached:,}, both in {agreement.both:,}"
         parts.append(f"calls are right in {right:,} cases, {passes}")
+    for entry in [entry for entry in findings.repeats if entry.k > 1][-1:]:
+        every = f"{percent(entry.rate.mean)} of {count(entry.rate.n_scored, 'question')}"
+        parts.append(f"{entry.check} passes all {entry.k} times in {every}")
     return f"{'; '.join(parts)}." if parts else ""
+
+
+def _chart(findings: ToolFindings) -> SuiteChart | None:
+    """Return the wrong calls by tool: never made on the left of 0, not needed on the right."""
+    misses = [miss for miss in findings.misses[:MOST_TOOLS] if miss.missing or miss.needless][::-1]
+    if not misses:
+        return None
+
+    def bars(name: str, sign: int, numbers: Sequence[int], colour: str) -> Series:
+        return Series(
+            name,
+            tuple(sign * n for n in numbers),
+            tuple(range(len(misses))),
+            colour,
+            text=tuple(f"{n:,}" if n else "" for n in numbers),
+            details=tuple(f"{miss.tool}: {n:,} {name}" for miss, n in zip(misses, numbers, strict=True)),
+            keys=tuple((part_cohort(KEY, "either", miss.tool),) for miss in misses),
+        )
+
+    most = 1.2 * max(max(miss.missing, miss.needless) for miss in misses)
+    chart = Chart(
+        "bars",
+        (
+            bars("never made", -1, [miss.missing for miss in misses], VERMILION),
+            bars("not needed", 1, [miss.needless for miss in misses], GREY),
+        ),
+        Axis("calls: never made | not needed", low=-most, high=most, format=" "),
+        Axis("", names=tuple(shorten(miss.tool, 30) for miss in misses)),
+        FRAME + ROW * len(misses),
+        horizontal=True,
+        stacked=True,
+        clickable=True,
+    )
+    return SuiteChart(
+        chart,
+        "Wrong calls by tool",
+        "How many expected calls of each tool were not made, and how many calls were not expected",
+        "orange: never made, grey: not needed",
+        ("click a bar for its cases",),
+    )
 
 
 def _tables(findings: ToolFindings) -> Sequence[ResultTable | None]:
@@ -205,4 +251,5 @@ VIEW = SuiteView(
     Failing("case", "has a wrong tool call", "have a wrong tool call"),
     _statement,
     _tables,
+    _chart,
 )

@@ -27,7 +27,7 @@ def test_a_missed_hop_opens_its_cases_without_a_pointer_on_the_chart(site: Site)
 
 
 def test_the_kind_of_a_type_moves_its_metric_and_lives_in_the_address(site: Site) -> None:
-    site.open("retrieval?project=musique&k=3")
+    site.open("retrieval?project=musique&k=3&unfolded=type_curves")
     site.page.get_by_text("Kind of each question type").click()
     picker = site.page.locator(".st-key-kind_multi-hop input")
     for _ in range(5):  # a rerun that is still on its way closes the list again

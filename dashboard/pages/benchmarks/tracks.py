@@ -262,27 +262,27 @@ def against_section(view: View, table: PublishedTable, against: PublishedRow) ->
     conditions = conditions_of(view.run, _languages(view), table, against)
     unlike = [condition.name for condition in conditions if not condition.alike]
     if "questions" in unlike:
-        st.warning("**Other questions, so no ranking:** these rows do not show which system is better.")
-    show_table(published_table(ours, shared, against, ranked="questions" not in unlike))
-    facts(
-        _sample_sizes(ours, shared),
+        st.markdown(
+            ":orange[⚠ **Other questions, so no ranking:** these rows do not show which system is better.]"
+        )
+    show_table(
+        published_table(ours, shared, against, ranked="questions" not in unlike),
+        None,
+        capital(_sample_sizes(ours, shared)),
         f"{markdown_text(table.source)}, {markdown_text(table.date)}",
-        "shares in percent",
+        "Shares in percent",
     )
     draw_folded("All published rows", "published_all", lambda: _all_rows(view, ours, shared, table))
     alike = f"{len(unlike)} of {len(conditions)} differ or are not known" if unlike else "all alike"
-    draw_folded(
-        f"Conditions of both: {alike}",
-        "published_conditions",
-        lambda: show_table(conditions_table(conditions, against)),
-    )
-    if unlike:
-        gaps = {metric: ours[metric] for metric in shared}
-        draw_folded(
-            "What the conditions explain",
-            "published_explained",
-            lambda: show_table(explained_table(explained_gaps(gaps, conditions, table, against), against)),
-        )
+
+    def draw_conditions() -> None:
+        show_table(conditions_table(conditions, against))
+        if unlike:
+            gaps = {metric: ours[metric] for metric in shared}
+            show_table(explained_table(explained_gaps(gaps, conditions, table, against), against))
+
+    explained = ", and what they explain" if unlike else ""
+    draw_folded(f"Conditions of both: {alike}{explained}", "published_conditions", draw_conditions)
 
 
 def _all_rows(

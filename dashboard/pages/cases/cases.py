@@ -28,6 +28,8 @@ from ragtriage.metrics.number_text import count
 
 SIZE = 25
 LIST, CASE = 46, 54  # widths in percent
+CASE_HEIGHT = 980  # pixels of a case that is long
+LONG, PER_DOCUMENT = 1_000, 120  # characters of an answer from which on it is, and what a document adds
 view = current_view()
 run = view.run
 diagnosis = view.diagnosis(run)
@@ -69,4 +71,7 @@ if at is not None:
             label_buttons(view, case, names.get(1))
         label_list(diagnosis.human_labels.labels.get(row, ()))
         attack_bar(view, case, sample, names.get(1))
-        open_case(view, diagnosis, sample)
+        # a long case scrolls beside the list, so that list and labels stay in sight
+        n_characters = len(sample["answer"] or "") + PER_DOCUMENT * len(sample["retrieved"] or ())
+        with st.container(height=CASE_HEIGHT if n_characters > LONG else "content", border=False):
+            open_case(view, diagnosis, sample)

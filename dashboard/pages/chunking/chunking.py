@@ -32,11 +32,12 @@ from ragtriage.dashboard.pages.chunking.grid_search import (
     grid_searches,
     unfinished_search,
 )
-from ragtriage.dashboard.shell.components import facts, open_page, reported_means_page
+from ragtriage.dashboard.shell.components import facts, how_measured, open_page, reported_means_page
 from ragtriage.dashboard.shell.empty_pages import example_section
 from ragtriage.dashboard.shell.session import current_view
 from ragtriage.dashboard.shell.widgets import chosen_of
 from ragtriage.dashboard.wording.comparisons import family_text
+from ragtriage.dashboard.wording.escaping import capital
 from ragtriage.data.chunking.grids import grids_of
 from ragtriage.metrics.number_text import count
 
@@ -88,17 +89,18 @@ for trials in same_chunks_of(grid, scored_runs):
 st.markdown(f"##### {count(len(ranking.values), 'chunking')}, best first")
 show_trials(ranking, best_first(ranking), "cells", grid.unit, curves_over_k(view, grid, base))
 n_tested = sum(entry.test is not None for entry in ranking.values)
-facts(
-    f"n = {count(ranking.n_questions, 'question')} that all configurations share",
-    "differences to the best configuration, paired on question",
-    family_text(n_tested, "difference") if n_tested else "",
-    "the best is chosen on these same questions, so its mean is slightly optimistic",
-    "choose a row to open or compare it",
-)
-with st.expander("Why gold characters and not chunks?"):
-    st.write(
-        "Splitting the same text into smaller chunks, or with more overlap, changes how many chunks are "
-        "relevant, and with it the denominator of recall and nDCG by chunk count: two chunkings would not "
-        "share a scale. Here recall is the share of gold characters that the chunks cover, and a character "
-        "that two chunks repeat counts once. The chunk-count variants are in the list of metrics by name."
+with st.container(horizontal=True, vertical_alignment="center"):
+    how_measured(
+        "Differences to the best configuration, paired on question. The best is chosen on these same questions, "
+        "so its mean is slightly optimistic.",
+        capital(family_text(n_tested, "difference")) if n_tested else "",
+        "Why gold characters and not chunks? Splitting the same text into smaller chunks, or with more overlap, "
+        "changes how many chunks are relevant, and with it the denominator of recall and nDCG by chunk count: "
+        "two chunkings would not share a scale. Here recall is the share of gold characters that the chunks "
+        "cover, and a character that two chunks repeat counts once. The chunk-count variants are in the list of "
+        "metrics by name.",
+    )
+    facts(
+        f"n = {count(ranking.n_questions, 'question')} that all configurations share",
+        "choose a row to open or compare it",
     )

@@ -41,7 +41,6 @@ from ragtriage.metrics.metric_registry import declared, ordered
 from ragtriage.metrics.number_text import count
 
 FIRST_VERSIONS, MOST_VERSIONS = 6, 20
-MOST_SEGMENTS = 8  # more metrics than this are chosen from a list
 WIDTHS = (57, 43)
 
 
@@ -173,7 +172,7 @@ def draw_answers(compared: Compared) -> None:
         "cost": ("What it costs", cost),
     }
     for column, (word, (title, text)) in zip(st.columns(2, gap="medium"), lines.items(), strict=True):
-        with column, st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        with column, st.container(horizontal=True, wrap=False, vertical_alignment="center", gap="small"):
             st.button(
                 f"**{title}**",
                 icon=":material/arrow_downward:",
@@ -257,29 +256,16 @@ def _alike(view: View, base: Run, run: Run, others: Sequence[Run]) -> list[str]:
 
 def metric_switch(compared: Compared) -> str:
     """Draw the choice of the metric that questions are shown by; return it."""
-    shown, options = compared.metric, compared.options
-    if len(options) > MOST_SEGMENTS:
-        return choose(
-            "Metric",
-            "metric",
-            options,
-            metric_title,
-            {},
-            shown=shown,
-            width=260,
-            label_visibility="collapsed",
-        )
-    show_in("pick_metric", shown)
-    st.segmented_control(
+    return choose(
         "Metric",
-        options,
-        format_func=metric_title,
-        key="pick_metric",
-        required=True,
-        on_change=lambda: keep(metric=st.session_state["pick_metric"]),
+        "metric",
+        compared.options,
+        metric_title,
+        {},
+        shown=compared.metric,
+        width=260,
         label_visibility="collapsed",
     )
-    return shown
 
 
 def page_headline(compared: Compared) -> Headline:

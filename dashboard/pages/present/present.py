@@ -41,12 +41,12 @@ if not rendered[1]:
     st.stop()
 
 chosen = thumbnails(shown[0].story_id, rendered[1])
+with st.container(horizontal=True):
+    st.button("Present", key="story_present", on_click=keep, kwargs={"slide": 1})
+    export_bar(rendered[0], story, rendered[1])
 left, right = st.columns([3, 1], gap="medium")
 with left:
     preview(rendered[1], chosen, shown[0].story_id)
 with right:
-    with st.container(horizontal=True):
-        st.button("Present", key="story_present", on_click=keep, kwargs={"slide": 1})
-        export_bar(rendered[0], story, rendered[1])
     story_bar(view, shown)
     edit_slide(view, shown[0], story, rendered[1], chosen)

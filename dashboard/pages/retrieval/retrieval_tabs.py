@@ -69,22 +69,23 @@ def type_section(view: View, lists: RankedLists, k: int) -> None:
     kinds = {name: kind for name, kind in sorted(current_selection().kinds.items()) if kind in KINDS}
     all_types = _types(scored, kinds, k_beyond(lists, k))
     types = all_types[:MOST_TYPES]
-    draw(
-        plotly_figure(type_lines(types, k)),
-        "type_lines",
-        "The primary metric of each type of question over k; the table below has the numbers",
-    )
     notes, hint = _notes(types, len(all_types), types_named(scored))
     chosen = choose_row(type_table(types, k), "types", hint, *notes)
     type_name = "" if chosen is None else types[chosen].name
     sliced = next((group.labels for group in scored.slices if group.name == "query_type"), ())
     if type_name and type_name in sliced:
         open_cases(slices={"query_type": type_name})
+    draw_folded("Curves over k; a ring marks the suggested k", "type_curves", lambda: _type_curves(types, k))
     gains, kinds_of_types = st.columns(2)
     with gains:
         draw_folded("Gain of each further document", "type_gains", lambda: _gain_tables(types))
     with kinds_of_types:
         draw_folded("Kind of each question type", "type_kinds", lambda: _kind_pickers(types))
+
+
+def _type_curves(types: Sequence[TypeCurve], k: int) -> None:
+    alt = "The primary metric of each type of question over k; the table above has the numbers"
+    draw(plotly_figure(type_lines(types, k)), "type_lines", alt)
 
 
 def _gain_tables(types: Sequence[TypeCurve]) -> None:
@@ -134,7 +135,6 @@ def _notes(types: Sequence[TypeCurve], total: int, named: int) -> tuple[list[str
     ]
     shown = [
         "computed",
-        "ring: suggested k",
         not_split,
         f"the {len(types)} most frequent of {count(total, 'type')}" if total > len(types) else "",
         "click a row for its cases" if len(types) > 1 else "",

@@ -204,7 +204,7 @@ def run_list(view: View, runs: Sequence[Run], digests: Mapping[str, RunDigest]) 
             "Rate": st.column_config.TextColumn(
                 width=90, help="Unchecked: nothing checked whether the answers are right"
             ),
-            "Run": st.column_config.TextColumn(width=220 if one_project else 150),
+            "Run": st.column_config.TextColumn(width=196 if one_project else 150),
             "Cases": st.column_config.TextColumn(width=56),
         },
         alt="Runs with cases, pass rate, what is measured, findings and date",
