@@ -91,14 +91,14 @@ show_trials(ranking, best_first(ranking), "cells", grid.unit, curves_over_k(view
 n_tested = sum(entry.test is not None for entry in ranking.values)
 with st.container(horizontal=True, vertical_alignment="center"):
     how_measured(
-        "Differences to the best configuration, paired on question. The best is chosen on these same questions, "
-        "so its mean is slightly optimistic.",
+        "Differences to the best configuration, paired on question. The best is chosen on these same "
+        "questions, so its mean is slightly optimistic.",
         capital(family_text(n_tested, "difference")) if n_tested else "",
-        "Why gold characters and not chunks? Splitting the same text into smaller chunks, or with more overlap, "
-        "changes how many chunks are relevant, and with it the denominator of recall and nDCG by chunk count: "
-        "two chunkings would not share a scale. Here recall is the share of gold characters that the chunks "
-        "cover, and a character that two chunks repeat counts once. The chunk-count variants are in the list of "
-        "metrics by name.",
+        "Why gold characters and not chunks? Splitting the same text into smaller chunks, or with more "
+        "overlap, changes how many chunks are relevant, and with it the denominator of recall and nDCG by "
+        "chunk count: two chunkings would not share a scale. Here recall is the share of gold characters that "
+        "the chunks cover, and a character that two chunks repeat counts once. The chunk-count variants are in "
+        "the list of metrics by name.",
     )
     facts(
         f"n = {count(ranking.n_questions, 'question')} that all configurations share",
