@@ -96,9 +96,9 @@ with st.container(horizontal=True, vertical_alignment="center"):
         capital(family_text(n_tested, "difference")) if n_tested else "",
         "Why gold characters and not chunks? Splitting the same text into smaller chunks, or with more "
         "overlap, changes how many chunks are relevant, and with it the denominator of recall and nDCG by "
-        "chunk count: two chunkings would not share a scale. Here recall is the share of gold characters that "
-        "the chunks cover, and a character that two chunks repeat counts once. The chunk-count variants are in "
-        "the list of metrics by name.",
+        "chunk count: two chunkings would not share a scale. Here recall is the share of gold characters "
+        "that the chunks cover, and a character that two chunks repeat counts once. The chunk-count "
+        "variants are in the list of metrics by name.",
     )
     facts(
         f"n = {count(ranking.n_questions, 'question')} that all configurations share",
