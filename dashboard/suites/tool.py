@@ -45,22 +45,23 @@ def _statement(findings: ToolFindings) -> str:
         right, reached = agreement.both + agreement.calls_only, agreement.both + agreement.outcome_only
         passes = f"{agreement.outcome} passes in {reached:,}, both in {agreement.both:,}"
         parts.append(f"calls are right in {right:,} cases, {passes}")
-    for entry in [entry for entry in findings.repeats if entry.k > 1][-1:]:
+    named = [entry for entry in findings.repeats if entry.check == findings.repeats[0].check]
+    for entry in named[-1:]:
         every = f"{percent(entry.rate.mean)} of {count(entry.rate.n_scored, 'question')}"
         parts.append(f"{entry.check} passes all {entry.k} times in {every}")
     return f"{'; '.join(parts)}." if parts else ""
 
 
 def _chart(findings: ToolFindings) -> SuiteChart | None:
-    """Return the wrong calls by tool: never made on the left of 0, not needed on the right."""
+    """Return the wrong calls by tool, of which some were never made and some not needed."""
     misses = [miss for miss in findings.misses[:MOST_TOOLS] if miss.missing or miss.needless][::-1]
     if not misses:
         return None
 
-    def bars(name: str, sign: int, numbers: Sequence[int], colour: str) -> Series:
+    def bars(name: str, numbers: Sequence[int], colour: str) -> Series:
         return Series(
             name,
-            tuple(sign * n for n in numbers),
+            tuple(numbers),
             tuple(range(len(misses))),
             colour,
             text=tuple(f"{n:,}" if n else "" for n in numbers),
@@ -68,14 +69,13 @@ def _chart(findings: ToolFindings) -> SuiteChart | None:
             keys=tuple((part_cohort(KEY, "either", miss.tool),) for miss in misses),
         )
 
-    most = 1.2 * max(max(miss.missing, miss.needless) for miss in misses)
     chart = Chart(
         "bars",
         (
-            bars("never made", -1, [miss.missing for miss in misses], VERMILION),
-            bars("not needed", 1, [miss.needless for miss in misses], GREY),
+            bars("never made", [miss.missing for miss in misses], VERMILION),
+            bars("not needed", [miss.needless for miss in misses], GREY),
         ),
-        Axis("calls: never made | not needed", low=-most, high=most, format=" "),
+        Axis("wrong calls", from_zero=True, format=",d"),
         Axis("", names=tuple(shorten(miss.tool, 30) for miss in misses)),
         FRAME + ROW * len(misses),
         horizontal=True,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,7 @@ from ragtriage.data.suites.tool.recorded_calls import actual_calls_text, call_fa
 
 LONGEST = 200  # characters of a value in a sentence
 TOOL = "tool"
+SYNTAX = re.compile(r"[{}\[\]\"]")
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,9 @@ def _case_check(check: Mapping[str, Any], sample: CheckedSample, verdict: Verdic
 def plain_value(text: str) -> str:
     """Return a JSON object or list without its syntax: "area: north, parking: yes"; other text as it is."""
     value = _value(text) if text[:1] in ("{", "[") else text
-    return _written(value) if isinstance(value, dict | list) else text
+    if isinstance(value, dict | list):
+        return _written(value)
+    return SYNTAX.sub("", text) if text[:1] in ("{", "[") else text  # a text that was cut, which is no JSON
 
 
 def _written(value: Any, nested: bool = False) -> str:

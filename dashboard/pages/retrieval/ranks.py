@@ -14,7 +14,15 @@ from ragtriage.dashboard.headlines.headline import State
 from ragtriage.dashboard.headlines.retrieval import ENOUGH, TopGold, needed_text
 from ragtriage.dashboard.present.page_html.blocks import Strip, Tile
 from ragtriage.dashboard.present.page_html.pictures import bar_image
-from ragtriage.dashboard.shell.components import clicked, current_theme, draw, draw_tiles, facts, show_table
+from ragtriage.dashboard.shell.components import (
+    clicked,
+    current_theme,
+    draw,
+    draw_tiles,
+    facts,
+    how_measured,
+    show_table,
+)
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, open_cases
 from ragtriage.dashboard.tables.cutoffs import curve_table
@@ -233,10 +241,9 @@ def gold_section(view: View, lists: RankedLists, k: int) -> None:
             f"green: the top {k}",
             dotted,
             f"n = {count(asked, 'case')} with gold",
-            "computed",
-            *list_facts(lists, k),
             "click a bar for its cases",
         )
+        how_measured("Computed from the gold", *map(capital, list_facts(lists, k)))
     if bar is not None:
         open_cases(cohort=str(bar[0]))
 
