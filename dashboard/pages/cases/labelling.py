@@ -54,6 +54,7 @@ _VERDICTS: tuple[tuple[str, Verdict, str], ...] = (
     ("Pass", "pass", "P"),
     ("Fail", "fail", "F"),
 )
+SAID = "label_said"  # in the session: what the last key press did
 MORE = "label_more"
 
 
@@ -73,6 +74,8 @@ def label_buttons(
     if not may_write():
         only_reads("Labels")
         return
+    if said := st.session_state.pop(SAID, ""):  # in the row, since a toast would cover the header
+        st.markdown(f":gray[{said}]", width="content")
     named = bool(current_user())
     for text, verdict, shortcut in _VERDICTS:
         st.button(
@@ -128,7 +131,7 @@ def _label(
     st.session_state[MORE] = False
     if after is not None and (verdict is not None or queue_id is None):  # a note alone rates nothing
         keep(case=after)
-    st.toast(f"Labelled {verdict or 'with a note'}. Press U to undo.", duration=2)
+    st.session_state[SAID] = f"Labelled {verdict or 'with a note'}"
 
 
 def run_is_there(view: View, run_id: str) -> bool:
@@ -145,7 +148,7 @@ def _undo(view: View, run_id: str) -> None:
         st.toast("You have nothing to undo in this run.")
         return
     keep(case=f"{undone.question_id}~{undone.repeat}")
-    st.toast(f"Undone: {undone.verdict or 'note'}.", duration=2)
+    st.session_state[SAID] = f"Undone: {undone.verdict or 'note'}"
 
 
 def attack_bar(view: View, case: Case, sample: Mapping[str, Any], after: str | None) -> None:
