@@ -72,20 +72,19 @@ def stage_counts(diagnosis: Diagnosis, rows: IntArray) -> dict[str, int]:
     return {STAGES[at].key: int(counts[at]) for at in np.argsort(-counts, kind="stable") if counts[at]}
 
 
-def cases_headline(counts: CaseCounts, doubt: str = "") -> Headline:
+def cases_headline(counts: CaseCounts, doubt: str = "", where: str = "") -> Headline:
     """Return what the list of cases concludes.
 
     Args:
         counts: of the cases on the list.
         doubt: what the checks doubt about them; "" for nothing.
+        where: what the cohort says of its cases, where it is the only filter; "" for other filters.
     """
     name = shorten(counts.run, LONGEST_NAME)
     if not counts.shown:
-        return Headline(
-            "empty",
-            "No case matches; clear the filters",
-            f"{name} has {count(counts.total, 'case')}, and the filters keep none of them",
-        )
+        statement = f"no case where {where}" if where else "no case matches the filters"
+        kept = f"None of {count(counts.total, 'case')}{'' if where else '; clear the filters to see them'}"
+        return Headline("empty", f"{name}: {statement}", kept)
     if not counts.measured:
         of = "" if counts.shown == counts.total else f" of the {counts.shown:,} shown"
         return Headline("not measured", f"{name}: no case{of} could be judged", NOT_JUDGED)
@@ -93,6 +92,26 @@ def cases_headline(counts: CaseCounts, doubt: str = "") -> Headline:
     if state == "good" and doubt:
         state = "doubted"
     return Headline(state, f"{name}: {statement}", _detail(counts), doubt)
+
+
+def none_contradicted(run: str, checked: int, answers: int) -> Headline:
+    """Return what a list concludes that has only contradicted answers and none of them.
+
+    Args:
+        run: name of the run.
+        checked: answers whose claims were compared with the documents of their context.
+        answers: of the run, without refusals.
+    """
+    name = shorten(run, LONGEST_NAME)
+    if not checked:
+        detail = "No claim of its answers was compared with a document: record `claims`, or judge the run"
+        return Headline("not measured", f"{name}: not known whether a document contradicts an answer", detail)
+    few = checked < max(answers, FEWEST_QUESTIONS)
+    detail = f"The claims of {checked:,} of {count(answers, 'answer')} were compared with their documents"
+    statement = (
+        f"No {'checked ' if checked < answers else ''}answer of {name} is contradicted by its documents"
+    )
+    return Headline("cannot tell" if few else "good", statement, detail)
 
 
 def nothing_newly_fails(run: str, base: str, change: NewlyFailing, doubt: str = "") -> Headline:

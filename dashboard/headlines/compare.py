@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from ragtriage.dashboard.headlines.headline import Headline, State
@@ -132,6 +132,7 @@ def compare_headline(
     base_name: str,
     metrics: Sequence[str],
     doubts: Mapping[str, Sequence[str]] | None = None,
+    without_answers: Collection[str] = (),
 ) -> Headline:
     """Conclude what changed from the baseline to one version, by tests corrected over the family of metrics.
 
@@ -142,6 +143,7 @@ def compare_headline(
         base_name: name of the baseline.
         metrics: the drawn metrics; no other is named.
         doubts: metric -> what the checks doubt about its values in one of the two runs.
+        without_answers: keys of versions that record no answer, where the baseline does.
     """
     comparison, name, base = versions[subject], shorten(names[subject], NAME), shorten(base_name, NAME)
     if not len(comparison.matched.base):
@@ -162,7 +164,7 @@ def compare_headline(
                 _numbers(rows, comparison),
                 hidden_loss(rows[0]) if state == "cannot tell" else "",
                 readings_text(comparison, name, base),
-                _others(subject, versions, names, base),
+                _others(subject, versions, names, base, without_answers),
             ],
         )
     )
@@ -244,33 +246,51 @@ def _numbers(rows: Sequence[MetricDifference], comparison: Comparison) -> str:
     return f"{text[:1].upper()}{text[1:]}. {shared}{corrected}."
 
 
-def _others(subject: str, versions: Mapping[str, Comparison], names: Mapping[str, str], base: str) -> str:
-    """Return which of the other versions are better or worse than the baseline."""
-    if len(versions) < 2:
+def _others(
+    subject: str,
+    versions: Mapping[str, Comparison],
+    names: Mapping[str, str],
+    base: str,
+    without_answers: Collection[str],
+) -> str:
+    """Return which of the other versions are better or worse than the baseline, and in what.
+
+    A version without answers is counted alone: its pass rate is another quantity than that of answers.
+    """
+    others = [key for key in versions if key != subject and key not in without_answers]
+    n_apart = len([key for key in without_answers if key in versions and key != subject])
+    have = "has" if n_apart == 1 else "have"
+    apart = f"{count(n_apart, 'version')} {have} no answers to compare." if n_apart else ""
+    if not others:
+        return apart
+    groups: dict[str, list[str]] = {}
+    for key in others:
+        outcome = _Outcome.of(versions[key], drawn_metrics(versions[key]))
+        if what := _outcome_text(outcome, base):
+            groups.setdefault(what, []).append(names[key])
+    if len(others) == 1:
+        differs = next((f"is {what}" for what in groups), "does not differ significantly")
+        text = f"The other version {differs}."
+    elif not groups:
+        text = f"None of {count(len(others), 'other version')} differs significantly."
+    else:
+        same = len(others) - sum(map(len, groups.values()))
+        parts = [f"{len(members):,} {what} ({_listed(members)})" for what, members in sorted(groups.items())]
+        parts += [f"{same:,} without a significant difference"] if same else []
+        text = f"Of {count(len(others), 'other version')}: {'; '.join(parts)}."
+    return f"{text} {apart}".rstrip()
+
+
+def _outcome_text(outcome: _Outcome, base: str) -> str:
+    """Return how a version differs from the baseline, and whether in the primary metric; "" where not."""
+    better, worse = outcome.better, outcome.worse
+    if better and worse:
+        return "better in some metrics and worse in others"
+    if not better and not worse:
         return ""
-    outcomes = {
-        key: _Outcome.of(comparison, drawn_metrics(comparison))
-        for key, comparison in versions.items()
-        if key != subject
-    }
-    groups: dict[str, list[str]] = {f"better than {base}": [], f"worse than {base}": [], "gain and lose": []}
-    better, worse, mixed = groups.values()
-    for key, outcome in outcomes.items():
-        if outcome.better and outcome.worse:
-            mixed.append(names[key])
-        elif outcome.better or outcome.worse:
-            (better if outcome.better else worse).append(names[key])
-    filled = {what: members for what, members in groups.items() if members}
-    if len(outcomes) == 1:
-        only = next(iter(filled), "")
-        only = "gains and loses" if only == "gain and lose" else f"is {only}"
-        return f"The other version {only if filled else 'does not differ significantly'}."
-    same = len(outcomes) - sum(map(len, filled.values()))
-    if not filled:
-        return f"None of {count(same, 'other version')} differs significantly."
-    parts = [f"{len(members):,} {what} ({_listed(members)})" for what, members in filled.items()]
-    parts += [f"{same:,} without a significant difference"] if same else []
-    return f"Of {count(len(outcomes), 'other version')}: {'; '.join(parts)}."
+    text = f"{'better' if better else 'worse'} than {base}"
+    primary = next((row for row in outcome.open if row.primary), None)
+    return f"{text}, though not in {in_sentence(gain_title(primary.metric))}" if primary else text
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -18,6 +18,7 @@ from ragtriage.dashboard.wording.diagnosis import (
 from ragtriage.dashboard.wording.escaping import capital, shorten
 from ragtriage.dashboard.wording.leaks import critical_text, text_faults
 from ragtriage.dashboard.wording.main_loss import (
+    against_reference,
     by_words_alone,
     fault_statement,
     known_statement,
@@ -84,8 +85,7 @@ def _conclusion(name: str, diagnosis: Diagnosis, findings: Sequence[Finding], ha
     top = max((*CONCLUSIONS, "not_measured"), key=lambda key: bad[key])
     n, n_bad = diagnosis.scored.n, int(diagnosis.bad.bad.sum())
     if by_words_alone(diagnosis) and n_bad:
-        measured = int(diagnosis.measured.sum())
-        statement = f"{name}: {n_bad:,} of {count(measured, 'answer')} are not what the reference says"
+        statement = f"{name}: {against_reference(diagnosis)}"
         return Headline("bad", statement, f"{_STAGE_UNKNOWN}. {_detail(diagnosis, findings)}", doubt)
     loss = main_loss(diagnosis, findings)
     wordy = "" if loss is None else wordy_statement(loss)

@@ -148,7 +148,12 @@ def _open(
         if diagnosis is not None and (ranking := ranking_statement(diagnosis)):
             detail = f"{ranking_sentence(diagnosis)} {capital(nothing)}. {A_GATE_ON_RANKING}"
             return Headline("not measured", f"{short}: {lead or ranking}", detail, doubt)
-        detail = " ".join([*known, *([f"{capital(nothing)}."] if lead else []), _what_to_record(decisive)])
+        needed = _what_to_record(decisive)
+        excused = sum(each.blocks and each.excused for each in report.results) if decisive else 0
+        if excused:
+            more = "1 more blocking gate has" if excused == 1 else f"{excused:,} more blocking gates have"
+            needed += f". {more} nothing to judge by"
+        detail = " ".join([*known, *([f"{capital(nothing)}."] if lead else []), needed])
         return Headline("not measured", f"{short}: {lead or nothing}", detail, doubt)
     undecided = _undecided(report, decisive) if verdict == "INCONCLUSIVE" else ""
     if answers is not None and concluded.unchecked:
@@ -242,6 +247,8 @@ def river_statement(diagnosis: Diagnosis) -> str:
     top, *others = ranked
     if others and others[0].n_bad == top.n_bad:
         return f"{lost_text}, at {count(len(others) + 1, 'step')}"
+    if others and others[-1].n_bad > top.n_bad:
+        return f"{lost_text}, {others[-1].n_bad:,} of them for no recorded reason"
     where = "at one step" if top.n_bad == lost else "most at one step" if top.share > 0.5 else "most often"
     step = STAGES[stage_code(top.key)].counted.removesuffix(" (inferred)")
     return f"{lost_text}, {where}: {step} ({top.n_bad:,})"

@@ -86,7 +86,7 @@ def fault_statement(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:
 def _bad_statement(diagnosis: Diagnosis, bad: int, measured: int) -> str:
     """Return how many cases are bad, where no place stands out, with the stage of most of them."""
     if by_words_alone(diagnosis):
-        return f"{bad:,} of {count(measured, 'answer')} are not what the reference says"
+        return against_reference(diagnosis)
     if many_refused(diagnosis) and 2 * (refused := int(diagnosis.refusals.wrong.sum())) >= bad:
         n = count(diagnosis.scored.n, "question")
         return f"{refused:,} of {n} were refused although they have an answer"
@@ -94,6 +94,13 @@ def _bad_statement(diagnosis: Diagnosis, bad: int, measured: int) -> str:
     cases = count(measured, "case" if measured == diagnosis.scored.n else "measured case")
     stage = "" if top is None else f", {STAGES[stage_code(top.key)].count(top.n_bad)}"
     return f"{bad:,} of {cases} {'is' if bad == 1 else 'are'} bad{stage}"
+
+
+def against_reference(diagnosis: Diagnosis) -> str:
+    """Return how many answers are not what their reference says, and how many of these refuse."""
+    refused, of = diagnosis.stage_counts()["refused"], count(int(diagnosis.measured.sum()), "answer")
+    refusals = f", {refused:,} refused" if refused else ""
+    return f"{int(diagnosis.bad.bad.sum()):,} of {of} are not what the reference says{refusals}"
 
 
 def by_words_alone(diagnosis: Diagnosis) -> bool:

@@ -72,8 +72,7 @@ def right_by_text_sentence(diagnosis: Diagnosis) -> str:
     left = f"; the words of {wording.undecided:,} more do not decide" if wording.undecided else ""
     are = "is" if wording.same == 1 else "are"
     of = count(wording.same + wording.other, "answer")
-    decline = "refuses or says nothing" if declined == 1 else "refuse or say nothing"
-    rest = f"; {declined:,} of the others {decline}" if declined else ""
+    rest = f"; {declined:,} refused" if declined else ""
     return f"{wording.same:,} of {of} {are} right by their words, an estimate{rest}{left}."
 
 

@@ -38,7 +38,7 @@ DECLARED_SLICES = ("query_type", "language")
 CRITICAL = ("critical", ("yes", "true"))  # the tag of critical cases and its values, as in the bundled gates
 GROUNDEDNESS = ("faithfulness", "hallucination")
 TAIL = 0.95
-THROUGHPUT = "throughput"
+THROUGHPUT, WRONG_REFUSALS = "throughput", "wrong refusals"
 TIMES = ("timestamp", "created_at", "start_time")  # fields that say when a question was asked
 GUARDRAILS: Mapping[str, str] = MappingProxyType(
     {
@@ -47,7 +47,7 @@ GUARDRAILS: Mapping[str, str] = MappingProxyType(
         "cost": "cost_usd",
         THROUGHPUT: "",
         "errors": "",
-        "wrong refusals": "",
+        WRONG_REFUSALS: "",
     }
 )
 

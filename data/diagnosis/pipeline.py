@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.metrics.diagnosis.stage_rules import WHOLE, equals, reaches
 from ragtriage.metrics.diagnosis.stages import STAGES
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray
 
@@ -25,7 +26,7 @@ STEPS = {
     "complete": "On the question",
     "good": "Good",
 }
-_BY_STAGE = {"left_out": "complete", "off_question": "complete"}
+_BY_STAGE = {"left_out": "complete", "off_question": "complete", "refused": "answered"}
 _BY_OWNER = {
     "orchestration": "routed",
     "retrieval": "found",
@@ -85,7 +86,8 @@ class Pipeline:
 def pipeline_of(diagnosis: Diagnosis) -> Pipeline:
     """Count the cases of a run that survive each step of its pipeline.
 
-    A bad case is lost at the step of its failure stage. What cannot be called good or bad is lost at the last
+    A bad case is lost at the step of its failure stage; one with part of its gold at the ranking where all of
+    it is among the candidates. What cannot be called good or bad is lost at the last
     step, so survivors and losses add up to all cases. Where too few answers were checked, none is called
     good.
     """
@@ -105,11 +107,16 @@ def pipeline_of(diagnosis: Diagnosis) -> Pipeline:
 def _losses(diagnosis: Diagnosis) -> dict[str, list[Loss]]:
     stage, inferred = diagnosis.stages.stage, diagnosis.stages.inferred
     lost: dict[str, list[Loss]] = {}
+    found = reaches(diagnosis.features, "gold_in_candidates", WHOLE)
+    found &= ~equals(diagnosis.features, "has_candidates", 0)
     for code, entry in enumerate(STAGES):
-        cases: BoolArray = stage == code
-        if cases.any():
-            step = _BY_STAGE.get(entry.key, _BY_OWNER.get(entry.owner, "good"))
-            lost.setdefault(step, []).append(Loss(entry.key, int(cases.sum()), int((cases & inferred).sum())))
+        step = _BY_STAGE.get(entry.key, _BY_OWNER.get(entry.owner, "good"))
+        attributed: BoolArray = stage == code
+        cut_off = attributed & found if entry.key == "partial_gold" else attributed & False
+        for at, cases in ((step, attributed & ~cut_off), ("ranked", cut_off)):
+            if cases.any():
+                loss = Loss(entry.key, int(cases.sum()), int((cases & inferred).sum()))
+                lost.setdefault(at, []).append(loss)
     unknown = int((~diagnosis.measured & (stage < 0)).sum())
     if unknown:
         lost.setdefault("good", []).append(Loss(NOT_JUDGED, unknown))

@@ -31,7 +31,7 @@ from ragtriage.metrics.schema.scores import MetricsError
 
 AFTER_IMPORT = 2.0  # seconds that the digests of new runs may take at most before a command returns
 
-VERSION = 7  # raised when the digest of the same run would be another one
+VERSION = 8  # raised when the digest of the same run would be another one
 MEASURES = ("context", "faithfulness", "answer_relevancy", "correctness", "people")
 
 
@@ -56,6 +56,7 @@ class RunDigest:
     fix_first: str | None = None
     answers_checked: bool = True  # whether enough answers were checked for a pass rate
     set_by_people: int = 0  # cases that labels call good or bad
+    has_answers: bool = True  # without any, the pass rate is one of the retrieval alone
 
     @property
     def readable(self) -> bool:
@@ -154,6 +155,7 @@ def _digest(store: RunStore, run: Run) -> RunDigest:
         _fix_first(diagnosis, findings),
         diagnosis.answers.enough,
         int((diagnosis.human_labels.good | diagnosis.human_labels.bad).sum()),
+        diagnosis.answers.n > 0,
     )
 
 

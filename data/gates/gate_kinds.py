@@ -241,7 +241,7 @@ def _adverse_percentile(gate: Gate, values: FloatArray, failed: int, share: floa
     return float(np.quantile(known, share, method="higher" if gate.at_most else "lower"))
 
 
-BY_WORDS = "estimated from words: a judge or labels decide it"
+BY_WORDS = "estimated from words: a judge or labels decide it"  # why a gate is not judged
 MISSPELT = 0.9  # likeness of two names from which on one is the other misspelt
 WITH_PASS_RATE = ("headline", "all")  # families that the pass rate belongs to
 

@@ -135,11 +135,10 @@ _SENTENCES: dict[str, Callable[[Row], str]] = {
     "unfaithful": lambda row: f"faithfulness {_figure(row, 'faithfulness')}",
     "left_out": _left_out,
     "off_question": _off_question,
+    "refused": lambda _: (
+        "the system refused a question that has an answer; nothing recorded shows whether its context held it"
+    ),
     "wrong": _wrong,
     **{f"check_{kind.key}": _failed_check for kind in (*CHECK_KINDS, OTHER_CHECK)},
-    "unexplained": lambda row: (
-        "the system refused a question that has an answer; nothing recorded shows whether its context held it"
-        if row.get("refused") == 1
-        else "no recorded evidence matches the rule of any stage"
-    ),
+    "unexplained": lambda _: "no recorded evidence matches the rule of any stage",
 }

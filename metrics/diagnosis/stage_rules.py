@@ -195,6 +195,11 @@ def off_question(features: StageFeatures, thresholds: CaseThresholds) -> BoolArr
     return answered(features) & off & reaches(features, "faithfulness", thresholds.faithfulness)
 
 
+def refused(features: StageFeatures, _: CaseThresholds) -> BoolArray:
+    """A refusal of what has an answer; rules before it found nothing about the context."""
+    return equals(features, "refused", 1) & ~equals(features, "answerable", _UNANSWERABLE)
+
+
 def wrong(features: StageFeatures, thresholds: CaseThresholds) -> BoolArray:
     """In disagreement with the reference; rules before it found no other fault."""
     return answered(features) & below(features, "correctness", thresholds.correctness)

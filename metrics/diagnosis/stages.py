@@ -234,6 +234,17 @@ STAGES = (
         ("answer_relevancy", "faithfulness"),
     ),
     FailureStage(
+        "refused",
+        "Refused",
+        "refused",
+        "The system refused what has an answer; nothing recorded shows whether the context held it.",
+        "Record gold documents or a context metric: they tell a retrieval miss from a wrong refusal.",
+        "unexplained",
+        rules.refused,
+        ("refused",),
+        plain="The system refused, and there is an answer.",
+    ),
+    FailureStage(
         "wrong",
         "Disagrees with reference",
         "against the reference",

@@ -150,7 +150,7 @@ def test_a_list_without_newly_failing_cases_says_so(root: Path) -> None:
         "monday: nothing newly fails since tuesday. Of 12 questions measured in both, none passed in tuesday "
         "and fails now; 4 newly pass. Doubted: every question got the same document."
     )
-    assert filtered["headline"]["text"].startswith("No case matches; clear the filters.")
+    assert filtered["headline"]["text"].startswith("tuesday: no case matches the filters.")
 
 
 def test_triage_says_what_the_command_says(root: Path, capsys: pytest.CaptureFixture[str]) -> None:

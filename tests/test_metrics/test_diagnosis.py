@@ -185,6 +185,7 @@ EVERY_STAGE: dict[str, dict[str, float]] = {
     "unfaithful": {"gold_in_context": 1, "faithfulness": 0.7, "answer_relevancy": 0.1},
     "left_out": {"gold_in_context": 1, "faithfulness": 1, "context_utilization": 0.2},
     "off_question": {"context": 0.9, "faithfulness": 1, "answer_relevancy": 0.3, "correctness": 0},
+    "refused": {"refused": 1, "answerable": 0},
     "wrong": {"context": 0.9, "faithfulness": 1, "answer_relevancy": 0.9, "correctness": 0},
     "check_other": {"failed_kinds": float(1 << len(CHECK_KINDS))},
     "unexplained": {"correctness": 1},
@@ -219,7 +220,7 @@ def test_good_cases_belong_to_no_stage() -> None:
 
 def test_a_refusal_is_neither_unfaithful_nor_off_the_question() -> None:
     case = {"refused": 1.0, "faithfulness": 0.0, "answer_relevancy": 0.0, "correctness": 0.0}
-    assert STAGES[attribute_failures(_evidence([case])).stage[0]].key == "unexplained"
+    assert STAGES[attribute_failures(_evidence([case])).stage[0]].key == "refused"
     missed = attribute_failures(_evidence([{**case, "gold_in_context": 0.0}]))
     assert STAGES[missed.stage[0]].key == "retrieval_miss"
 

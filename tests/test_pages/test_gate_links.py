@@ -22,8 +22,10 @@ def test_every_gate_of_triage_opens_its_cases(demo: RunStore, monkeypatch: pytes
     bodies = " ".join(str(block.proto.body) for block in app.get("html"))
     rows = re.findall(r'<a href="(cases\?[^"]*)"><b>(.*?)</b>', bodies)
     assert len(rows) >= 5
-    for href, name in rows:
-        chosen = parse_qs(urlsplit(unescape(href)).query)
+    links = {name: parse_qs(urlsplit(unescape(href)).query) for href, name in rows}
+    refusals = links["Wrong refusals"]
+    assert (refusals["refused"], refusals["bad"]) == (["yes"], ["yes"]), "not every bad case"
+    for name, chosen in links.items():
         assert chosen["run"] == [run.run_id]
         opened = AppTest.from_file(str(APP), default_timeout=120).run()
         opened.query_params.update({key: values[0] for key, values in chosen.items()})

@@ -11,6 +11,7 @@ from ragtriage.dashboard.headlines.cases import (
     CaseCounts,
     blind_headline,
     cases_headline,
+    none_contradicted,
     nothing_newly_fails,
 )
 from ragtriage.dashboard.headlines.headline import State
@@ -40,7 +41,7 @@ GOOD = CaseCounts("colbert", 100, 100, 0, 100, 100, questions=100)
         ),
         (replace(GOOD, fully=60), "cannot tell", "colbert: no bad case yet, 40 not fully measured"),
         (replace(GOOD, measured=0, fully=0), "not measured", "colbert: no case could be judged"),
-        (replace(GOOD, shown=0), "empty", "No case matches; clear the filters"),
+        (replace(GOOD, shown=0), "empty", "colbert: no case matches the filters"),
         (replace(BAD, shown=17, bad=17, fully=17), "bad", "colbert: 17 of 30 cases shown, all bad"),
         (
             replace(GOOD, shown=5, measured=5, fully=5, questions=5),
@@ -101,6 +102,26 @@ def test_the_blind_headline_shows_nothing_of_the_diagnosis() -> None:
     assert headline.statement == "Labelling blind: Faithfulness"
     assert "47 cases to go" in headline.detail
     assert headline.state == "empty"
+
+
+@pytest.mark.parametrize(
+    ("checked", "state", "statement"),
+    [
+        (38, "good", "No answer of V4 is contradicted by its documents"),
+        (20, "cannot tell", "No checked answer of V4 is contradicted by its documents"),
+        (0, "not measured", "V4: not known whether a document contradicts an answer"),
+    ],
+)
+def test_that_no_answer_is_contradicted_is_a_result_where_claims_were_checked(
+    checked: int, state: str, statement: str
+) -> None:
+    headline = none_contradicted("V4", checked, 38)
+    assert (headline.state, headline.statement) == (state, statement)
+
+
+def test_a_cohort_without_cases_is_named() -> None:
+    headline = cases_headline(replace(GOOD, shown=0), where="passages repeat each other")
+    assert headline.statement == "colbert: no case where passages repeat each other"
 
 
 @pytest.mark.parametrize(

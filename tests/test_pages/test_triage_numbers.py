@@ -68,7 +68,7 @@ def test_the_tile_of_the_pass_rate_has_the_text_of_its_gate(workspace: RunStore)
     [
         (0.2, f"{LEAST.replace('block', 'warn')}{DROP}", "1 fails, 1 fails (warning only)"),
         (0.2, f"{LEAST}{DROP}", "2 fail"),
-        (0.9, LEAST, "1 holds"),
+        (0.9, LEAST, "1 blocking holds"),
     ],
 )
 def test_the_gates_are_counted_by_what_becomes_of_them(

@@ -62,7 +62,7 @@ def _gold(*ids: str) -> dict[str, Any]:
         (_gold("gold"), "refused_with_context"),
         ({"answerable": "yes", **_gold("other")}, "retrieval_miss"),
         ({"answerable": "yes", "scores": {"context_recall": 1.0}}, "inferred_refusal"),
-        ({"answerable": "yes"}, "unexplained"),
+        ({"answerable": "yes"}, "refused"),
         ({"answerable": "partial", **_gold("gold")}, "refused_with_context"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -55,6 +56,21 @@ def test_each_case_is_lost_at_the_step_of_its_stage(workspace: RunStore) -> None
     assert (basis["found"], basis["ranked"], basis["faithful"]) == ("measured", "not recorded", "measured")
 
 
+def test_gold_that_the_ranking_cut_off_is_lost_there_and_not_by_the_search(workspace: RunStore) -> None:
+    half = _answer(GOLD, 0.1, relevant=["g", "h"], candidates=["g", "x"])
+    cut_off = {**half, "candidates": ["g", "x", "h"]}
+    pipeline = pipeline_of(_diagnosed(workspace, [half, cut_off, cut_off]))
+    lost = {step.key: [(loss.key, loss.n) for loss in step.losses] for step in pipeline.steps if step.losses}
+    assert lost == {"found": [("partial_gold", 1)], "ranked": [("partial_gold", 2)]}
+
+
+def test_a_refusal_is_lost_at_answering_where_nothing_shows_its_context(workspace: RunStore) -> None:
+    refusal = {"answer": "I don't know.", "refused": True, "answerable": "yes"}
+    pipeline = pipeline_of(_diagnosed(workspace, [refusal]))
+    lost = {step.key: (step.basis, step.losses[0].key) for step in pipeline.steps if step.losses}
+    assert lost == {"answered": ("measured", "refused")}
+
+
 def test_a_wrong_route_is_a_step_only_where_it_loses_cases(workspace: RunStore) -> None:
     check = {"name": "route", "kind": "router", "passed": False}
     records = [_answer(GOLD, 1.0), _answer(GOLD, 1.0, checks=[check])]
@@ -90,7 +106,12 @@ def test_survivors_and_losses_add_up_in_every_bundled_run(demo: RunStore, projec
         for step in pipeline.steps:
             left -= step.lost
             assert step.survivors == left, step
-        lost = {loss.key: (loss.n, loss.n_inferred) for loss in pipeline.losses() if loss.key != NOT_JUDGED}
-        assert lost == {entry.key: (entry.n_bad, entry.n_inferred) for entry in found.fix_first}
+        lost, inferred = Counter[str](), Counter[str]()
+        for loss in pipeline.losses():
+            lost[loss.key] += loss.n
+            inferred[loss.key] += loss.n_inferred
+        del lost[NOT_JUDGED]
+        assert lost == {entry.key: entry.n_bad for entry in found.fix_first}
+        assert +inferred == {entry.key: entry.n_inferred for entry in found.fix_first if entry.n_inferred}
         assert pipeline.good == int((found.measured & ~found.bad.bad).sum())
         assert pipeline.share("good") == pipeline.good / found.scored.n

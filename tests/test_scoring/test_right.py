@@ -55,15 +55,14 @@ def test_answers_and_references_alone_are_measured_by_their_words(workspace: Run
     assert found.coverage.names == ("right_by_text", "answerability")
     assert found.pass_rate.mean == pytest.approx(6 / 9)
     stages = [STAGES[code].key for code in found.stages.stage[found.bad.bad]]
-    assert stages == ["wrong", "wrong", "unexplained"]
+    assert stages == ["wrong", "wrong", "refused"]
     assert (found.answers.enough, found.answers.by_text) == (True, 8)
     assert right_by_text_sentence(found) == (
-        "6 of 9 answers are right by their words, an estimate; 1 of the others refuses or says nothing; the "
-        "words of 1 more do not decide."
+        "6 of 9 answers are right by their words, an estimate; 1 refused; the words of 1 more do not decide."
     )
     assert "refused a question that has an answer" in stage_evidence(found, {"row": 8})
     headline = diagnosis_headline("run", found, ())
-    assert headline.statement == "run: 3 of 9 answers are not what the reference says"
+    assert headline.statement == "run: 3 of 9 answers are not what the reference says, 1 refused"
     assert "at which stage" in headline.detail
     sample = {"row": 6}
     assert stage_evidence(found, sample).endswith("estimated from its words")

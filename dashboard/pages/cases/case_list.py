@@ -12,7 +12,13 @@ import pandas as pd
 import streamlit as st
 
 from ragtriage.dashboard.charts.tokens import THEMES, Tokens
-from ragtriage.dashboard.headlines.cases import CaseCounts, count_cases, stage_counts
+from ragtriage.dashboard.headlines.cases import (
+    cases_headline,
+    count_cases,
+    none_contradicted,
+    stage_counts,
+)
+from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.present.page_html.pictures import ScoreBar, score_bars
 from ragtriage.dashboard.shell.components import current_theme, facts, metric_title, tool_downloads
 from ragtriage.dashboard.shell.kept_results import kept
@@ -20,7 +26,7 @@ from ragtriage.dashboard.shell.session import View, current_selection, keep
 from ragtriage.dashboard.shell.widgets import choose, search, show_in, toggle
 from ragtriage.dashboard.wording.escaping import markdown_text, shorten
 from ragtriage.data.cases.cases import CaseFilter, CasePage, case_rows, keep_mask, stage_order
-from ragtriage.data.cases.cohorts import cohort_title
+from ragtriage.data.cases.cohorts import cohort_rows, cohort_title
 from ragtriage.data.cases.comparison_cohorts import changed_cohort, newly_failing_baseline, oracle_gap_cohort
 from ragtriage.data.cases.export import export_rows
 from ragtriage.data.comparison.oracle_gap import lost_rows
@@ -49,8 +55,9 @@ ANY = "All"
 YES_NO = {"": ANY, "yes": "Yes", "no": "No"}
 AS_IMPORTED = "imported"
 NAMED_ORDERS = {"": "Sorted by priority", "worst": "Most reasons first", AS_IMPORTED: "As imported"}
-KINDS = {  # cohorts of answers that the filters offer
-    "answer:contradicted": "Contradicted",
+CONTRADICTED = "answer:contradicted"
+KINDS = {  # cohorts of answers that the filters offer, each with its number of cases
+    CONTRADICTED: "Contradicted",
     "refusal:over_refusal": "Needlessly refused",
     "answer:right_without_context": "Right without context",
 }
@@ -194,6 +201,7 @@ def filter_bar(diagnosis: Diagnosis, candidates: IntArray) -> None:
         candidates: the rows that all filters but the chips keep; the chips count them.
     """
     _state_chips(diagnosis, candidates)
+    _kind_chips(diagnosis)
     chosen = current_selection()
     others = [chosen.pattern, chosen.refused, chosen.label, chosen.failure, chosen.annotator, *chosen.slices]
     active = sum(bool(value) for value in others)
@@ -235,6 +243,43 @@ def _state_chips(diagnosis: Diagnosis, candidates: IntArray) -> None:
     )
 
 
+def kind_counts(scored: ScoredRun, checked: int) -> dict[str, int]:
+    """Return key of a cohort of answers -> its cases, of those that are some.
+
+    None contradicted is a result as well, where claims were checked.
+    """
+    counts = {key: int(cohort_rows(scored, key).sum()) for key in KINDS}
+    return {key: n for key, n in counts.items() if n or (key == CONTRADICTED and checked)}
+
+
+_kind_counts = kept(kind_counts)
+
+
+def contradictions_checked(diagnosis: Diagnosis) -> int:
+    """Return in how many cases it is known whether a document contradicts the answer."""
+    return int(np.isfinite(diagnosis.features.known("contradicts_context")).sum())
+
+
+def _kind_chips(diagnosis: Diagnosis) -> None:
+    """Draw a chip for each kind of answers that can be asked for; nothing where the run has none."""
+    cohort = current_selection().cohort
+    counts = dict(_kind_counts(diagnosis.scored, contradictions_checked(diagnosis)))
+    if cohort in KINDS:
+        counts.setdefault(cohort, 0)
+    if not counts:
+        return
+    show_in("answer_kind", cohort if cohort in KINDS else None)
+    st.pills(
+        "Kind of answers",
+        list(counts),
+        format_func=lambda key: f"{KINDS[key]} {counts[key]:,}",
+        key="answer_kind",
+        label_visibility="collapsed",
+        wrap=False,
+        on_change=_take_kind,
+    )
+
+
 def _take_kind() -> None:
     keep(**FIRST_PAGE, cohort=st.session_state["answer_kind"] or "")
 
@@ -246,11 +291,6 @@ def _take_state() -> None:
 
 
 def _popover(diagnosis: Diagnosis) -> None:
-    cohort = current_selection().cohort
-    show_in("answer_kind", cohort if cohort in KINDS else None)
-    st.pills(
-        "Only answers", list(KINDS), format_func=KINDS.__getitem__, key="answer_kind", on_change=_take_kind
-    )
     patterns = {"": ANY, **{entry.key: entry.title for entry in PATTERNS}}
     choose("Pattern of the metrics", "pattern", list(patterns), patterns, FIRST_PAGE)
     with st.container(horizontal=True):
@@ -390,9 +430,14 @@ def _filtered_rows(view: View, diagnosis: Diagnosis, chosen: CaseFilter) -> IntA
     return np.asarray(rows[kept[rows]], dtype=np.int64)
 
 
-def case_counts(view: View, diagnosis: Diagnosis, rows: IntArray) -> CaseCounts:
-    """Count the cases on the list."""
-    return count_cases(view.store.names()[view.run.run_id], diagnosis, rows)
+def list_headline(view: View, diagnosis: Diagnosis, rows: IntArray) -> Headline:
+    """Return what the list concludes; that a cohort has no case is a result where nothing else is chosen."""
+    name, chosen = view.store.names()[view.run.run_id], current_selection()
+    alone = replace(chosen.filter(), cohort="", sort="", descending=False) == CaseFilter()
+    if alone and chosen.cohort == CONTRADICTED and not len(rows):
+        return none_contradicted(name, contradictions_checked(diagnosis), diagnosis.answers.n)
+    where = cohort_title(chosen.cohort) if alone and chosen.cohort else ""
+    return cases_headline(count_cases(name, diagnosis, rows), _count_doubts(view, diagnosis), where)
 
 
 def short_name(stage: FailureStage) -> str:
@@ -400,7 +445,7 @@ def short_name(stage: FailureStage) -> str:
     return stage.title.removesuffix(" (inferred)")
 
 
-def count_doubts(view: View, diagnosis: Diagnosis) -> str:
+def _count_doubts(view: View, diagnosis: Diagnosis) -> str:
     """Return what the checks doubt about which cases count as bad; "" for nothing."""
     doubts = pass_rate_doubts(diagnosis, view.findings(view.run))
     return "; ".join(dict.fromkeys(finding.clause for finding in doubts))

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-from ragtriage.dashboard.headlines.cases import cases_headline
 from ragtriage.dashboard.pages.cases.case_list import (
-    case_counts,
     case_list,
     case_name,
-    count_doubts,
     export_menu,
     filter_bar,
+    list_headline,
     listed_rows,
     order_text,
     pager,
@@ -40,7 +38,7 @@ if labelling_queue(view, diagnosis):
     st.stop()
 candidates, rows = listed_rows(view, diagnosis)
 at = position_of(diagnosis, rows)
-open_page(cases_headline(case_counts(view, diagnosis, rows), count_doubts(view, diagnosis)), run_facts(view))
+open_page(list_headline(view, diagnosis, rows), run_facts(view))
 queue_reminder(view, diagnosis)
 listing, detail = st.columns([LIST, CASE], gap="medium")
 

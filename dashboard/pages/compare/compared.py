@@ -35,6 +35,7 @@ from ragtriage.data.comparison.compared_metrics import (
     pair_metrics,
     shared_metrics,
 )
+from ragtriage.data.comparison.trend import versions_of
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import declared, ordered
@@ -222,10 +223,24 @@ def _others(view: View, base: Run) -> dict[str, Run]:
 def _versions_picker(view: View, base: Run, chosen: Sequence[str]) -> None:
     others = _others(view, base)
     show_in("pick_versions", list(chosen))
-    title = f"{len(chosen)} of {count(len(others), 'version')}"
+    every = [run.run_id for run in versions_of(view.sampled, chosen).runs if run != base][-MOST_VERSIONS:]
+    title = f"{len(chosen) + 1} of {count(len(every) + 1, 'version')}"
     with st.popover(
-        title, icon=":material/compare_arrows:", help="Choose the versions to compare", width=200
+        title if len(chosen) == len(every) else f"Add versions: {title}",
+        icon=":material/compare_arrows:",
+        help="Choose the versions to compare; the one that they are compared with counts too",
+        width=280,
     ):
+        if len(chosen) < len(every):
+            st.button(
+                f"All {count(len(every) + 1, 'version')}",
+                key="all_versions",
+                on_click=keep,
+                kwargs={"versions": tuple(reversed(every)), "case": "", "other": ""},
+                help="Without trials of a grid search, which have no answers."
+                if len(others) > len(every)
+                else None,
+            )
         st.multiselect(
             "Versions",
             list(others),
@@ -290,7 +305,16 @@ def page_headline(compared: Compared) -> Headline:
         base_name or compared.base_name,
         compared.drawn_metrics,
         doubts,
+        _without_answers(compared),
     )
+
+
+def _without_answers(compared: Compared) -> set[str]:
+    """Return the versions that record no answer, as trials of chunk sizes, where the baseline does."""
+    if not compared.view.diagnosis(compared.base).answers.n:
+        return set()
+    versions = compared.versions.items()
+    return {run_id for run_id, run in versions if not compared.view.diagnosis(run).answers.n}
 
 
 def draw_hero(compared: Compared) -> None:

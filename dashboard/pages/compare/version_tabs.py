@@ -239,7 +239,7 @@ def _conclusion(board: Leaderboard, names: dict[str, str]) -> str:
 def _chart(
     compared: Compared, board: Leaderboard, rows: tuple[LeaderboardRow, ...], names: dict[str, str]
 ) -> None:
-    marked = {compared.base.run_id: "baseline"}
+    marked = {compared.base.run_id: "compared with"}
     if compared.view.run != compared.base:
         marked[compared.view.run.run_id] = "shown"
 

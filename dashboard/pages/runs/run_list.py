@@ -202,7 +202,9 @@ def run_list(view: View, runs: Sequence[Run], digests: Mapping[str, RunDigest]) 
                 width=116, help="Context, Faithfulness, Relevancy, Answer (correctness), People's labels"
             ),
             "Rate": st.column_config.TextColumn(
-                width=90, help="Unchecked: nothing checked whether the answers are right"
+                width=90,
+                help="Unchecked: nothing checked whether the answers are right. Retrieval: without answers, "
+                "the share of questions with a good context.",
             ),
             "Run": st.column_config.TextColumn(width=196 if one_project else 150),
             "Cases": st.column_config.TextColumn(width=56),
@@ -225,7 +227,8 @@ def _row(
 ) -> dict[str, Any]:
     rate, notes, fix_first = NOT_MEASURED, [], ""
     if digest is not None and digest.pass_rate is not None:
-        rate = f"{number(digest.pass_rate)}{'' if digest.answers_checked else ' unchecked'}"
+        of = "" if digest.answers_checked else " unchecked"
+        rate = f"{number(digest.pass_rate)}{of if digest.has_answers else ' retrieval'}"
     if digest is not None:
         if digest.fix_first is not None:
             fix_first = STAGES[stage_code(digest.fix_first)].count(digest.stages[digest.fix_first])

@@ -10,15 +10,14 @@ import streamlit as st
 from ragtriage.dashboard.charts.tokens import THEMES
 from ragtriage.dashboard.charts.version_lines import small_trend
 from ragtriage.dashboard.headlines.compare import pair_doubts
-from ragtriage.dashboard.headlines.trend import LONGEST_NAME, TrendFacts
+from ragtriage.dashboard.headlines.trend import TrendFacts
 from ragtriage.dashboard.pages.trend.versions import Trend, compared_with, levels_of
 from ragtriage.dashboard.shell.components import WITHOUT_BAR, current_theme, draw, metric_title
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, keep
-from ragtriage.dashboard.wording.escaping import markdown_text, shorten
+from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.data.comparison.compare import Comparison
 from ragtriage.data.comparison.trend import Versions, later_than
-from ragtriage.data.store.versions import releases_of
 from ragtriage.data.store.workspace import Run
 
 MOST_SMALL = 6
@@ -26,29 +25,22 @@ STATES: Mapping[str, str] = {"better": "good", "worse": "bad"}
 
 
 class NewestComparison(NamedTuple):
-    """The newest version beside the last release before it, or beside the baseline where that is later."""
+    """The newest version beside the baseline, the one reference of the whole page."""
 
     run: Run  # the newest version that has the metric
-    base: Run  # what it is compared with
-    base_name: str  # its label, with the name of the release
+    base_name: str  # label of the baseline
     comparison: Comparison
 
 
 def newest_comparison(view: View, trend: Trend) -> NewestComparison | None:
-    """Compare the newest version that has the metric; None where there is none."""
+    """Compare the newest version that has the metric with the baseline; None where there is none."""
     base = trend.baseline
     if base is None:
         return None
     later = [run for run in later_than(trend.versions.runs, base) if run.run_id in trend.changes]
     if not later:
         return None
-    newest, releases = later[-1], releases_of(view.store.ledger, view.project)
-    last = next((run for run in reversed(later[:-1]) if run.run_id in releases), base)
-    release = releases.get(last.run_id)
-    name = view.labels[last.run_id]
-    if last != base and release is not None:
-        name = f"{shorten(name, LONGEST_NAME)} ({release.name})"
-    return NewestComparison(newest, last, name, compared_with(view, last, newest))
+    return NewestComparison(later[-1], view.labels[base.run_id], compared_with(view, base, later[-1]))
 
 
 def trend_facts(

@@ -37,6 +37,7 @@ from ragtriage.dashboard.wording.next_steps import step_words
 from ragtriage.data.cases.comparison_cohorts import newly_failing_cohort_key
 from ragtriage.data.comparison.compare import Comparison, MetricDifference
 from ragtriage.data.comparison.compared_metrics import in_family
+from ragtriage.data.comparison.guardrails import GUARDRAILS, WRONG_REFUSALS
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.gates.next_steps import NextStep, next_steps
 from ragtriage.data.gates.report import GateReport
@@ -112,14 +113,13 @@ def gate_list(view: View, report: GateReport | None) -> None:
         return
     shown = sorted(report.results, key=badness)[:MOST_GATES]
     shown = [result for result in shown if result.verdict != "UNMEASURED"] or shown
-    held = sum(result.verdict == "PASS" for result in report.results)
     unmeasured = sum(result.verdict == "UNMEASURED" for result in report.results)
     changes = [result for result in shown if result.gate.kind == "regression"]
     ends = [
         abs(end) for result in changes for end in (result.mean, result.low, result.high) if end is not None
     ]
     scale = max([LEAST_SCALE, *ends])
-    foot = f"{held:,} hold · {unmeasured:,} not measured · all {len(report.results):,} below"
+    foot = f"{_holding(report)} · {unmeasured:,} not measured · all {len(report.results):,} below"
     rows = [replace(_gate_row(result, scale), href=gate_link(view, result)) for result in shown]
     st.html(gate_rows(f"Gates: {gate_counts(report)}", rows, foot))
 
@@ -132,6 +132,10 @@ def gate_link(view: View, result: GateResult) -> str:
     )
     if gate.kind == "critical" and view.found.run is not None:
         selection = selection.with_(cohort=newly_failing_cohort_key(view.found.run.run_id))
+    elif gate.kind == "guardrail" and GUARDRAILS[gate.metric]:
+        selection = selection.with_(sort=GUARDRAILS[gate.metric], descending=True)
+    elif gate.kind == "guardrail" and gate.metric == WRONG_REFUSALS:
+        selection = selection.with_(bad="yes", refused="yes")
     elif gate.kind in ("mean", "percentile", "regression") and gate.metric != GOOD_SHARE:
         metric = declared(gate.metric)
         lower_is_better = gate.at_most or (metric is not None and metric.higher_is_better is False)
@@ -148,14 +152,24 @@ def gate_counts(report: GateReport) -> str:
     verdicts = Counter((result.verdict, result.blocks) for result in report.results)
     failing, warned = verdicts["FAIL", True], verdicts["FAIL", False]
     undecided = verdicts["INCONCLUSIVE", True] + verdicts["INCONCLUSIVE", False]
-    held = verdicts["PASS", True] + verdicts["PASS", False]
     texts = [
         f"{failing:,} {'fails' if failing == 1 else 'fail'}" if failing else "",
         f"{warned:,} {'fails' if warned == 1 else 'fail'} (warning only)" if warned else "",
         f"{undecided:,} cannot tell" if undecided else "",
     ]
-    holding = f"{held:,} {'holds' if held == 1 else 'hold'}" if held else "none measured"
-    return ", ".join(filter(None, texts)) or holding
+    held = any(result.verdict == "PASS" for result in report.results)
+    return ", ".join(filter(None, texts)) or (_holding(report) if held else "none measured")
+
+
+def _holding(report: GateReport) -> str:
+    """Return how many gates hold, the blocking ones apart, as the headline counts them."""
+    blocking, warning = (
+        sum(result.verdict == "PASS" and result.blocks is blocks for result in report.results)
+        for blocks in (True, False)
+    )
+    if not warning:
+        return f"{blocking:,} blocking {'holds' if blocking == 1 else 'hold'}"
+    return f"{blocking:,} blocking and {warning:,} warning {'gate holds' if warning == 1 else 'gates hold'}"
 
 
 def _gate_row(result: GateResult, scale: float) -> GateRow:

@@ -29,6 +29,7 @@ from ragtriage.data.comparison.compared_metrics import in_family
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import doubted_losses, metric_doubts, pass_rate_doubts
 from ragtriage.data.diagnosis.pipeline import pipeline_of
+from ragtriage.data.gates.gate_kinds import BY_WORDS
 from ragtriage.data.gates.report import GateReport
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.metrics.gates.gates import GateResult, GateVerdict
@@ -79,7 +80,7 @@ def triage_tiles(
         if "@" not in name or name.endswith("@5")
     ]
     judged = set() if report is None else {result.gate.metric for result in report.results}
-    measured = [name for name in gated if _is_measured(summaries.get(name))]
+    measured = [name for name, result in gated.items() if _is_measured(result, summaries)]
     names = [*measured, *others, *(name for name in gated if name not in measured)][:METRIC_TILES]
     base = shorten(base_name, LONGEST_BASE)
     return [
@@ -106,8 +107,10 @@ def badness(result: GateResult) -> tuple[int, bool, float]:
     return NEAREST.index(result.verdict), not result.blocks, margin
 
 
-def _is_measured(summary: MetricSummary | None) -> bool:
-    return summary is not None and summary.n_scored > 0
+def _is_measured(result: GateResult, summaries: Mapping[str, MetricSummary]) -> bool:
+    """Return whether a gate has values that could decide it; an estimate from words cannot."""
+    summary = summaries.get(result.gate.metric)
+    return summary is not None and summary.n_scored > 0 and result.why != BY_WORDS
 
 
 def _nearest(results: Sequence[GateResult], summaries: Mapping[str, MetricSummary]) -> list[GateResult]:
@@ -116,7 +119,7 @@ def _nearest(results: Sequence[GateResult], summaries: Mapping[str, MetricSummar
     return sorted(
         means,
         key=lambda result: (
-            not _is_measured(summaries.get(result.gate.metric)),
+            not _is_measured(result, summaries),
             not result.blocks,
             badness(result),
         ),
@@ -218,7 +221,9 @@ def _metric_tile(
     state: State = "not measured" if gate is None else STATES[gate.verdict]
     word = ungated if gate is None else _word(gate)
     if gate is not None and gate.verdict == "UNMEASURED":
-        state, word = "cannot tell", "too few"
+        by_words = gate.why == BY_WORDS
+        state = "not measured" if by_words else "cannot tell"
+        word = "estimated" if by_words else "too few"
     doubts = doubted_by(metric_doubts(diagnosis.scored, findings, name))
     metric = declared(name)
     compared = change is not None and _comparable(change)

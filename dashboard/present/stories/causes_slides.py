@@ -31,7 +31,7 @@ LONGEST_NAME, LONGEST_TITLE, LONGEST_DETAIL = 30, 90, 150
 _PIPELINE: Mapping[str, tuple[str, ...]] = {  # step that a case must survive -> failure stages that end there
     "Retrieved": ("missed", "retrieval_miss", "partial_gold", "inferred_miss"),
     "In top k": ("misranked",),
-    "Answered": ("answered_unanswerable", "refused_with_context", "inferred_refusal"),
+    "Answered": ("answered_unanswerable", "refused_with_context", "inferred_refusal", "refused"),
     "Faithful": (
         "followed_noise",
         "inferred_noise",
