@@ -36,6 +36,7 @@ from ragtriage.metrics.result_table import (
     ends_of,
 )
 from ragtriage.metrics.statistics.intervals import Interval
+from ragtriage.metrics.statistics.paired import MARGIN
 
 VERDICTS: Mapping[str, tuple[State, str]] = {
     "falls": ("bad", "noise costs answers"),
@@ -61,6 +62,13 @@ def _headline(summary: ExperimentSummary, findings: NoiseFindings) -> Headline:
     state, words = VERDICTS[findings.effect.verdict]
     if findings.effect.verdict == "cannot tell" and not findings.effect.test.n_varying:
         state, words = "good", "noise makes no difference"
+    refused, followed = findings.refused_without, findings.followed.get("context")
+    if state != "bad" and refused is not None and refused.n_scored and refused.high < 1 - MARGIN:
+        state = "bad"
+        words += f", but it answers {percent(1 - refused.mean)} without the gold document"
+    elif state != "bad" and followed is not None and followed.n_scored and followed.low > MARGIN:
+        state = "cannot tell"
+        words += f", but it follows {percent(followed.mean)} of altered documents"
     return Headline(state, f"{name}: {words}", ". ".join(details))
 
 

@@ -15,7 +15,6 @@ from ragtriage.dashboard.experiments.view import (
     joined,
     name_of,
     p_text,
-    pair_effect,
 )
 from ragtriage.dashboard.headlines.headline import Headline, State
 from ragtriage.dashboard.wording.formatting import span
@@ -137,7 +136,15 @@ def _effect(summary: ExperimentSummary, findings: SourceFindings) -> ShownEffect
     runs = [result.arm.run_id for result in summary.arms]
     arms = (runs[2], runs[0 if name == "live state" else 1]) if len(runs) == 3 else ("", "")
     follows = "Always pass the document and the live state" if pair.adjusted_p < 0.05 else ""
-    return pair_effect(pair, f"without the {name}", follows, arms)
+    # what a source adds: leaving one out is no fault of the system, so it is not told as a loss
+    return ShownEffect(
+        f"with the {name} besides the other",
+        -pair.difference,
+        -pair.high,
+        -pair.low,
+        follows,
+        (arms[1], arms[0]),
+    )
 
 
 VIEW = ExperimentView(SOURCES, _headline, _parts, _effect)

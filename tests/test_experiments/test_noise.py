@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from ragtriage.dashboard.experiments.registry import experiment_headline
 from ragtriage.data.chunking.corpus import read_corpus
 from ragtriage.data.experiments.experiment import Design
 from ragtriage.data.experiments.noise import NOISE, NoiseFindings, altered_answer
@@ -101,7 +102,12 @@ def test_a_system_that_noise_confuses_is_found_out(workspace: RunStore, question
 
 
 def test_a_system_that_never_declines_shows_it(workspace: RunStore, questions: str) -> None:
-    _, found = findings(workspace, questions, Confused({}, most=99, declines=False))
+    summary, found = findings(workspace, questions, Confused({}, most=99, declines=False))
+    shown = experiment_headline(summary)
+    assert shown.state == "bad", "no tick beside answers to what it should decline"
+    assert shown.statement.endswith(
+        "noise makes no difference, but it answers 100 % without the gold document"
+    )
     assert found.effect is not None
     assert found.effect.verdict == "cannot tell"
     assert found.effect.test.n_varying == 0
