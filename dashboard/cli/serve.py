@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import errno
 import ipaddress
 import os
@@ -167,8 +168,16 @@ def run_dashboard(
         threading.Thread(target=_open_when_ready, args=(health, url), daemon=True).start()
     os.environ["RAGTRIAGE_WORKSPACE"] = root
     os.environ[ALLOWED_HOSTS] = ",".join(address.allowed_hosts)
+    atexit.register(_end_silently)
     entry = Path(__file__).resolve().parents[1] / "entry.py"
     cli.main_run([str(entry), *_settings(address, port)], standalone_mode=False)
+
+
+def _end_silently() -> None:
+    """Close standard error at the very end, where DuckDB would list its live objects as leaks of nanobind."""
+    sys.stderr.flush()
+    with Path(os.devnull).open("w") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
 
 
 def _settings(address: BindAddress, port: int) -> list[str]:

@@ -94,6 +94,16 @@ def test_the_commands_say_what_holds_and_what_was(
     assert run(capsys, root, "baseline", "nowhere").code == 2
 
 
+@pytest.mark.parametrize("command", ["baseline", "release"])
+def test_of_several_projects_one_must_be_named(
+    capsys: pytest.CaptureFixture[str], demo: RunStore, command: str
+) -> None:
+    asked = run(capsys, demo.workspace.root, command)
+    assert asked.code == 2
+    assert "accepted: --project with" in asked.err
+    assert run(capsys, demo.workspace.root, command, "--project", "iris").code == 0
+
+
 def test_the_release_command(capsys: pytest.CaptureFixture[str], workspace: RunStore) -> None:
     root = workspace.workspace.root
     made = _add(workspace, "first", 0.9)

@@ -196,6 +196,19 @@ def delete(workspace: str | None, run_names: tuple[str, ...], yes: bool, as_json
     print_answer({"deleted": run_ids} if as_json else f"Deleted {', '.join(run_ids)}.")
 
 
+def _only_project(store: RunStore, run_name: str | None) -> str:
+    """Return the project where none is named: the workspace's only one; that of a run follows from the run.
+
+    Raises:
+        DataError: there are several, and no run.
+    """
+    projects = store.projects()
+    if not run_name and len(projects) > 1:
+        named = ", ".join(map(repr, projects[:MOST_PROJECTS]))
+        raise DataError(f"{len(projects)} projects, and none is named; accepted: --project with {named}")
+    return store.usual_project()
+
+
 @click.command()
 @click.argument("run_name", required=False, metavar="[RUN]")
 @PROJECT
@@ -215,7 +228,7 @@ def baseline(
     if run_name and clear:
         raise click.UsageError("a run and --clear at once; accepted: one of the two")
     store = open_store(workspace)
-    project_name = project or store.usual_project()
+    project_name = project or _only_project(store, run_name)
     if run_name:
         run = store.find(run_name, project).with_samples()
         project_name = run.project
@@ -262,7 +275,7 @@ def release(
     The Trend page draws a line at each release.
     """
     store = open_store(workspace)
-    project_name = project or store.usual_project()
+    project_name = project or _only_project(store, run_name)
     if run_name:
         if remove == bool(name):
             raise click.UsageError("accepted: RUN NAME to mark it, or RUN --remove")

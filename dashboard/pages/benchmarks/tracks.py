@@ -41,7 +41,7 @@ from ragtriage.data.comparison.published_results import (
     PublishedTable,
     read_published,
 )
-from ragtriage.data.comparison.trend import best_published
+from ragtriage.data.comparison.trend import best_published, versions_of
 from ragtriage.data.diagnosis.run_checks import uncomputed_metrics
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.data.store.workspace import Run
@@ -87,7 +87,8 @@ def tracks_section(
         st.info("None of the measured targets is on a scale from 0 to 1; their bands are in the table below.")
         return
     rows = [row for table in tables for row in table.rows if against in table.rows]
-    others = [run for run in view.runs if run != view.run][-MOST_VERSIONS:]
+    versions = [run for run in versions_of(view.runs).runs if run != view.run]  # trials of a grid are none
+    others = versions[-MOST_VERSIONS:]
     tracks = [
         _track(view, standing, rows, [(run.run_id, measured(view, run)) for run in others])
         for standing in shown
@@ -95,7 +96,7 @@ def tracks_section(
     figure = band_tracks(tracks, against.name, THEMES[current_theme()])
     alt = "Our means on their target bands beside published ones; the numbers are in the tables below"
     point = clicked(figure, "tracks", alt, theme=None)
-    left_out = len(view.runs) - 1 - len(others)
+    left_out = len(versions) - len(others)
     facts(
         "outlined: below the first threshold; darker bands are better",
         "◇ published, on other questions",

@@ -43,11 +43,12 @@ from ragtriage.data.text.shown_case import cuts_told, shown_case
 from ragtriage.metrics.definitions.answer_text import NOT_DECIDED, RIGHT_BY_TEXT
 from ragtriage.metrics.diagnosis.right import CORRECTNESS
 from ragtriage.metrics.diagnosis.stages import STAGES
-from ragtriage.metrics.metric_registry import compute, ordered
-from ragtriage.metrics.number_text import NOT_MEASURED, number
+from ragtriage.metrics.metric_registry import compute, ordered, title_of
+from ragtriage.metrics.number_text import NOT_MEASURED, count, number
 from ragtriage.metrics.result_table import Number, ResultTable
 from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.sanity.rule import Finding
+from ragtriage.metrics.schema.metric import whole_number
 from ragtriage.metrics.schema.scores import Source, Status
 
 JUDGED_LABELS = {
@@ -209,10 +210,16 @@ def scores_with_thresholds(diagnosis: Diagnosis, sample: Mapping[str, Any]) -> l
 
 
 def _part_score(diagnosis: Diagnosis, part: CasePart, reasons: Mapping[str, str], row: int) -> CaseScore:
-    """Return one of the four parts of a good case, named with what it is taken from."""
+    """Return one of the four parts of a good case, named with what it is taken from.
+
+    At a k beyond the documents of its context a metric is one of all of these.
+    """
     usual = diagnosis.context_metric if part.key == "found" else _USUAL[part.key]
     metric = part.metric or usual or ""
     name = "label" if metric == LABEL else metric_title(metric)
+    k, documents = whole_number(metric.rpartition("@")[2]), diagnosis.scored.stage_features["documents"][row]
+    if part.key == "found" and k is not None and 0 < documents < k:
+        name = f"{title_of(metric).removesuffix(f'@{k}')}, {count(int(documents), 'document')}"
     known, why = part.value is not None, reasons.get(metric, "")
     named = known or part.key != "right"  # what is not known to be right could be so by any of its sources
     title = f"{PART_TITLES[part.key]}: {name}" if named and name else PART_TITLES[part.key]

@@ -165,12 +165,12 @@ def _base_switch(view: View) -> None:
 
 
 def draw_answers(compared: Compared) -> None:
-    """Draw in a line each for whom the version of the headline changed, and what it costs."""
+    """Draw in a line each for whom the version of the headline changed, and its guardrails."""
     comparison, run = compared.comparisons[compared.subject], compared.versions[compared.subject]
     cost = cost_text(compared.view.guardrails(compared.base, run))
     lines = {
         "slices": ("For whom", markdown_text(for_whom_text(comparison.slices))),
-        "cost": ("What it costs", cost),
+        "cost": ("Guardrails", cost),
     }
     for column, (word, (title, text)) in zip(st.columns(2, gap="medium"), lines.items(), strict=True):
         with column, st.container(horizontal=True, wrap=False, vertical_alignment="center", gap="small"):
