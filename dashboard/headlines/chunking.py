@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
@@ -14,6 +15,7 @@ from ragtriage.metrics.number_text import count, interval_text, number
 LONGEST_NAME = 40
 LONGEST_STATEMENT = 70
 NEARLY = 0.9  # share of the best precision that costs about the same
+CHEAPER = "no other tied with it hands on clearly less text that is not gold"
 NO_GRID = Headline(
     "empty",
     "Run a grid of sizes and overlaps",
@@ -67,6 +69,7 @@ def chunking_headline(
     precision: GridRanking | None = None,
     unit: str = "",
     doubts: Sequence[str] = (),
+    elsewhere: str = "",
 ) -> Headline:
     """Return what a grid shows.
 
@@ -75,7 +78,15 @@ def chunking_headline(
         precision: the same under the precision of the chunks, which says what text costs; None for none.
         unit: what sizes count, "" where not recorded.
         doubts: what the grid itself doubts, as an unfinished search.
+        elsewhere: which configuration has the best mean at another k, a sentence; "" where the same has.
     """
+    headline = _chunking_headline(ranking, precision, unit, doubts)
+    return replace(headline, detail=f"{headline.detail}. {elsewhere}") if elsewhere else headline
+
+
+def _chunking_headline(
+    ranking: GridRanking | None, precision: GridRanking | None, unit: str, doubts: Sequence[str]
+) -> Headline:
     doubt = "; ".join(doubts)
     if ranking is None:
         return Headline(
@@ -180,7 +191,8 @@ def _cost_text(precision: GridRanking | None) -> str:
 def _pick_text(pick: TrialValue, best: TrialValue, precision: GridRanking | None) -> str:
     """Return which configuration to take, and what it saves against the best one."""
     if pick is best:
-        return f"Pick {_name(pick)}"
+        cheaper = f": {CHEAPER}" if precision is not None else ""
+        return f"Pick {_name(pick)}{cheaper}"
     means = {
         entry.trial.run.run_id: entry.value.mean
         for entry in (precision.values if precision else ())

@@ -8,6 +8,7 @@ import streamlit as st
 
 from ragtriage.dashboard.headlines.chunking import NO_GRID, chunking_headline
 from ragtriage.dashboard.pages.chunking.grid_results import (
+    best_elsewhere,
     best_first,
     chosen_grid,
     curves_over_k,
@@ -67,7 +68,13 @@ ranking = ranking_of(grid, scored_runs, metric_at_cutoff(base, scored_runs)) if 
 unfinished = unfinished_search(view.store, view.project)
 doubts = [*([] if unfinished is None else [unfinished_text(*unfinished)]), *grid.notes]
 open_page(
-    chunking_headline(ranking, precision_of(grid, scored_runs), grid.unit, doubts),
+    chunking_headline(
+        ranking,
+        precision_of(grid, scored_runs),
+        grid.unit,
+        doubts,
+        best_elsewhere(view, ranking, base) if ranking else "",
+    ),
     [count(len(grid.trials), "configuration"), grid.title],
 )
 with st.container(horizontal=True, vertical_alignment="bottom"):

@@ -122,6 +122,28 @@ def curves_over_k(view: View, grid: Grid, base: str) -> dict[str, list[float]]:
     return curves
 
 
+def best_elsewhere(view: View, ranking: GridRanking, base: str) -> str:
+    """Return which configuration has the best mean at the k furthest from the shown one; "" for the same."""
+    best, (_, _, shown) = ranking.best, ranking.metric.partition("@")
+    k = max(DEFAULT_KS, key=lambda k: abs(k - int(shown))) if shown.isdigit() else None
+    if best is None or k is None or f"{base}@{shown}" != ranking.metric:
+        return ""
+    means = {
+        entry.trial.run.name: summary.mean
+        for entry in best_first(ranking)
+        if (summary := view.summary(entry.trial.run).get(f"{base}@{k}")) is not None
+        and summary.mean is not None
+    }
+    declaration = declared(ranking.metric)
+    if not means or (declaration is not None and declaration.higher_is_better is False):
+        return ""
+    name = max(means, key=means.__getitem__)
+    if means[name] <= means.get(best.trial.run.name, 0.0):
+        return ""
+    mean = number(means[name], 3)
+    return f"The order depends on k: among the top {k}, {shorten(name, 40)} has the best mean, {mean}"
+
+
 def newest_first(grids: Sequence[Grid]) -> list[Grid]:
     """Return the grids, the newest first."""
     return sorted(grids, key=lambda grid: grid.newest, reverse=True)
