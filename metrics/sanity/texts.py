@@ -26,7 +26,7 @@ FEWEST = 3  # answers that make many
 MOST_NAMED = 3
 SHORTEST_ANSWER = 20  # characters; shorter answers may well be alike: yes, a year, a label
 FEWEST_SAME, SAME = 5, 0.2  # questions with one answer that no chance explains, and their share
-FEWEST_ALIKE, ALIKE = 20, 0.95  # likewise of an answer however short that no reference asks for
+FEWEST_ALIKE, ALIKE = 50, 0.95  # likewise of an answer however short that no reference asks for
 LONG_ANSWER = 60  # characters that two writers do not choose alike
 FEWEST_COPIED, COPIED = 10, 0.5
 

@@ -26,7 +26,12 @@ def _scores(at: int, *names: str) -> dict[str, float]:
 
 def _answers(n: int) -> list[dict[str, Any]]:
     return [
-        {"question_id": f"q{at}", "question": f"{at}?", "answer": "Yes.", "scores": _scores(at)}
+        {
+            "question_id": f"q{at}",
+            "question": f"{at}?",
+            "answer": f"Yes, by rule {at}.",
+            "scores": _scores(at),
+        }
         for at in range(n)
     ]
 
