@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 import pytest
 from places import FIXTURES
 
+from ragtriage.data.api import add_file
 from ragtriage.data.errors import InputError, ValidationErrors
 from ragtriage.data.importers.detect import read_runs
 from ragtriage.data.importers.importer import Options
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import role_of, scale_in
 from ragtriage.data.importers.preview import preview
+from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.parsed_run import ParsedRun, normalise
 
 FOLDER = FIXTURES / "own_tables"
@@ -516,3 +519,14 @@ def test_addresses_in_comments_are_left_out_and_said() -> None:
 def test_a_table_in_another_encoding_is_refused_with_the_way_to_save_it() -> None:
     with pytest.raises(InputError, match=r"not UTF-8.*in Excel: save as CSV UTF-8"):
         read(InputFile.from_bytes("t.csv", "question,answer\nWas gilt für Öl?,Nichts.\n".encode("cp1252")))
+
+
+@pytest.mark.parametrize(
+    "cell", ["KB-118, KB-120", "['KB-118', 'KB-120']", '["KB-118", "KB-120"]', "[KB-118, KB-120]"]
+)
+def test_ids_are_read_without_the_marks_of_a_list(workspace: RunStore, tmp_path: Path, cell: str) -> None:
+    file = tmp_path / "ids.tsv"
+    file.write_text(f"question\tanswer\tretrieved_ids\nWhat?\tThat.\t{cell}\n", encoding="utf-8")
+    run = add_file(str(file), workspace=str(workspace.workspace.root))[0]
+    (sample,) = workspace.scored(run).samples.read([0], ["retrieved"])
+    assert [document["id"] for document in sample["retrieved"]] == ["KB-118", "KB-120"]

@@ -186,7 +186,13 @@ def _ids(value: object) -> object:
     """Return ids as a list: of a JSON or Python list, or of text with commas, semicolons or line ends."""
     if isinstance(value, str) and value.strip().lower() in FAILED_WORDS:
         return []
-    return (ids_in(value) if isinstance(value, str) else []) or _listed(value)
+    try:
+        listed = _listed(value)
+    except CellError:
+        if ids := ids_in(str(value).strip(" []()")):  # [KB-118, KB-120], without quotes
+            return ids
+        raise
+    return (ids_in(value) if isinstance(value, str) and listed == [value] else []) or listed
 
 
 def _structured(value: object) -> object:
