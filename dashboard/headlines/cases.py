@@ -41,6 +41,7 @@ class CaseCounts:
     judged_by: tuple[str, ...] = ()  # titles of what decides whether a case is bad
     questions: int = 0  # measured questions on the list; repeats of a question count once
     refusals_alone: bool = False  # whether it is only known if refusing was right
+    set_by_people: int = 0  # of the cases on the list, those that labels call good or bad
 
 
 def count_cases(run: str, diagnosis: Diagnosis, rows: IntArray) -> CaseCounts:
@@ -62,6 +63,7 @@ def count_cases(run: str, diagnosis: Diagnosis, rows: IntArray) -> CaseCounts:
         judged_by=tuple(title_of(name) for name in diagnosis.coverage.names),
         questions=len(np.unique(diagnosis.scored.question[rows][diagnosis.measured[rows]])),
         refusals_alone=diagnosis.coverage.of_refusals_alone,
+        set_by_people=int((diagnosis.human_labels.good | diagnosis.human_labels.bad)[rows].sum()),
     )
 
 
@@ -172,6 +174,9 @@ def _detail(counts: CaseCounts) -> str:
     passing, unknown = counts.measured - counts.bad, counts.shown - counts.measured
     parts.append(f"{passing:,} {'passes' if passing == 1 else 'pass'}" if passing and counts.bad else "")
     parts.append(f"{unknown:,} not measured" if unknown else "")
+    parts.append(
+        f"{counts.set_by_people:,} of {counts.shown:,} set by people" if counts.set_by_people else ""
+    )
     if counts.judged_by and counts.fully < counts.shown:
         judged_by = ", ".join(counts.judged_by)
         parts.append(f"Judged by {judged_by}; {counts.fully:,} of {counts.shown:,} fully measured")

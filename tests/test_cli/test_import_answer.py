@@ -222,6 +222,19 @@ def test_the_columns_of_a_table_stand_under_the_result_with_what_they_were_read_
     assert last.startswith("Next: `ragtriage diagnose ")
 
 
+def test_a_score_whose_name_does_not_say_of_what_is_told_to_decide_nothing(
+    capsys: Capture, tmp_path: Path
+) -> None:
+    path = tmp_path / "scored.csv"
+    path.write_text(
+        "question,answer,expected,score\n" + "".join(f"Q{n}?,A,B,{n % 2}\n" for n in range(6)), "utf-8"
+    )
+    hint = "--map scores.correctness=score"
+    assert hint in run(capsys, tmp_path / "ws", "import", str(path)).out
+    mapped = run(capsys, tmp_path / "ws", "import", str(path), "--map", "scores.correctness=score")
+    assert "decides nothing" not in mapped.out
+
+
 def test_a_dry_run_ends_with_the_next_command_and_folds_what_cannot_be_measured(
     capsys: Capture, tmp_path: Path
 ) -> None:

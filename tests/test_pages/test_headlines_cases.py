@@ -119,6 +119,11 @@ def test_that_no_answer_is_contradicted_is_a_result_where_claims_were_checked(
     assert (headline.state, headline.statement) == (state, statement)
 
 
+def test_cases_that_labels_decide_are_counted() -> None:
+    assert "3 of 100 set by people" in cases_headline(replace(GOOD, set_by_people=3)).detail
+    assert "people" not in cases_headline(GOOD).detail
+
+
 def test_a_cohort_without_cases_is_named() -> None:
     headline = cases_headline(replace(GOOD, shown=0), where="passages repeat each other")
     assert headline.statement == "colbert: no case where passages repeat each other"

@@ -25,6 +25,7 @@ from ragtriage.metrics.number_text import count
 from ragtriage.metrics.sanity.columns import usual_scale
 
 SHOWN_COLUMNS = 25  # of a table that was loaded
+UNCLEAR_SCORES = ("scores.score", "scores.rating", "scores.grade")  # of what, their names do not say
 TOLD = (SAME_ID, "left out, as it holds e-mail")  # how notes begin that are told without being asked for
 NAMED_RUNS = 4  # a note on more runs tells their number
 
@@ -98,6 +99,11 @@ def _column_lines(mapping: Sequence[MappedColumn], explain: bool) -> list[str]:
     if len(mapping) > len(shown):
         lines.append(f"and {count(len(mapping) - len(shown), 'more column')}: --explain")
     lines.append("To read a column as something else: --map FIELD=COLUMN")
+    fields = {each.field for each in mapping}
+    unclear = next((each.column for each in mapping if each.field in UNCLEAR_SCORES), None)
+    if unclear is not None and "scores.correctness" not in fields:
+        line = f"{unclear} is kept and decides nothing; if it says which answers are right: --map"
+        lines.append(f"{plain(line)} scores.correctness={plain(unclear)}")
     return lines
 
 

@@ -228,7 +228,7 @@ def _state_chips(diagnosis: Diagnosis, candidates: IntArray) -> None:
     chosen = current_selection()
     if chosen.stage:
         stages.setdefault(chosen.stage, 0)
-    chips = {"bad": f"Bad {int(bad.sum()):,}"} if len(stages) != 1 or chosen.bad == "yes" else {}
+    chips = {"bad": f"Bad {int(bad.sum()):,}"}
     chips |= {key: f"{short_name(STAGES[stage_code(key)])} {n:,}" for key, n in stages.items()}
     chips |= {"good": f"Good {good:,}"} if good or chosen.bad == "no" else {}
     show_in("state_chips", chosen.stage or {"yes": "bad", "no": "good"}.get(chosen.bad))

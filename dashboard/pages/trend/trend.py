@@ -87,7 +87,7 @@ facts(
     f"{len(versions.runs):,} versions share {count(timestamps, 'timestamp')}: equal steps separate them"
     if view.selection.axis == "time" and timestamps < len(versions.runs)
     else "",
-    "differences use shared questions only",
+    "values: each version over the questions that it scored; differences: over shared questions",
 )
 unanswered = unanswered_text(trend, view.labels)
 if unanswered:
