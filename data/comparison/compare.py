@@ -229,7 +229,7 @@ def compare(
     warnings = unequal_runs(base.scored, other.scored, matched, base_name)
     asked = asked_by_pair(base, other, matched)
     sentences = asked[0].sentence(base_name), asked[1].sentence("the other run")
-    warnings += filter(None, [*sentences, left_out])
+    warnings += filter(None, [*sentences, left_out, _retrieval_alone(base, other, base_name)])
     warnings += _corrected_alone(base.scored, other.scored, [side.metric for side in family])
     warnings += _doubted_judges(base, base_name, family) + _doubted_judges(other, "the other run", family)
     if primary not in [side.metric for side in family]:
@@ -265,6 +265,16 @@ def compare(
     refused = refusal_pairs(base, other, (matched.base, matched.other), [side.metric for side in family])
     warnings += [refusal_sentence(pairs, base_name) for pairs in refused]
     return Comparison(tuple(warnings), differences, matched, tuple(refused), lost, asked, left_out, slices)
+
+
+def _retrieval_alone(base: Diagnosis, other: Diagnosis, base_name: str) -> str:
+    """Return that one run has no answers, so that the pass rates are two quantities; "" where both have."""
+    if bool(base.answers.n) == bool(other.answers.n):
+        return ""
+    alone = "the other run" if base.answers.n else base_name
+    return (
+        f"Without answers the pass rate of {alone} is one of its retrieval alone: it says nothing of answers."
+    )
 
 
 def _corrected_alone(base: ScoredRun, other: ScoredRun, metrics: Sequence[str]) -> list[str]:

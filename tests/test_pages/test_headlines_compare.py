@@ -141,6 +141,23 @@ def test_the_other_versions_are_summed_up() -> None:
     assert "The other version does not differ significantly." in alone.detail
 
 
+def test_versions_without_answers_are_counted_apart_and_a_gain_says_where_it_is_not() -> None:
+    gained = (_row(GOOD_SHARE, 0.02, 0.9), _row("context_precision", 0.5, 0.001))
+    versions = {
+        "v": _comparison(UNCLEAR),
+        "w": _comparison(*gained),
+        "x": _comparison(*gained),
+        "trial": _comparison(_row(GOOD_SHARE, 0.3, 0.001)),
+    }
+    names = {"v": "graphrag", "w": "colbert", "x": "hyde", "trial": "128 / 0"}
+    metrics = drawn_metrics(versions["v"])
+    found = compare_headline("v", versions, names, "basic", metrics, without_answers={"trial"})
+    assert found.detail.endswith(
+        "Of 2 other versions: 2 better than basic, though not in pass rate (colbert, hyde). "
+        "1 version has no answers to compare."
+    )
+
+
 def test_unequal_runs_and_doubted_metrics_are_said_in_the_doubt() -> None:
     rows = (_row("context_precision", -0.5, 0.001), _row("faithfulness", 0.1, 0.5))
     warning = "The judge differs: a in basic, b in the other run."
